@@ -1,4 +1,4 @@
-"""From topics to tables: one call keeps a lakehouse in step with its sources (docs/sync.md)."""
+"""Replication of source tables into lakehouse tables (docs/sync.md)."""
 
 from pyspark_cdcfmt.sync.job import status, sync
 

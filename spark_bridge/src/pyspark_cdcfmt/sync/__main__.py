@@ -1,7 +1,7 @@
-"""``python -m pyspark_cdcfmt.sync job.toml``: the words of ``sync`` as a file.
+"""``python -m pyspark_cdcfmt.sync job.toml``: run ``sync`` with options from a file.
 
-Prints a line of JSON for each batch, on a terminal a table.  Exit codes: 0 it ended and all tables
-are in step; 1 the query failed; 2 the job is wrong; 3 it ended, and tables are halted.
+Prints a line of JSON per batch; on a terminal, a table.  Exit codes: 0, it ended and all tables are
+up to date; 1, the query failed; 2, the job file is wrong; 3, it ended and some tables are halted.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from pyspark_cdcfmt.sync.looking import Counts, Report
 from pyspark_cdcfmt.sync.options import SyncOptions
 
 _SESSION = {"spark.sql.codegen.cache.maxEntries": "2000"}
-"""What a session has unless the job says otherwise: Spark keeps the compiled code of 100 parts of
-queries, and the MERGE of one table has about thirty."""
+"""Default settings of the session: Spark caches 100 compiled classes, and the MERGE of one table
+has about thirty."""
 
 _NO_OPTIONS = frozenset({"source", "trigger", "snapshot"})
-"""What of a job is no option of sync."""
+"""Keys of a job that are not options of sync."""
 
 _REASON = re.compile(r"^cdcfmt_core\.errors\.\w+: (.+)", re.MULTILINE)
 
 
 class Screen:
-    """What the batches of this run did, table by table."""
+    """Shows the batches of this run, table by table."""
 
     def __init__(self) -> None:
         self._totals: dict[str, Counts] = {}
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
     parser = argparse.ArgumentParser(prog="python -m pyspark_cdcfmt.sync", description=__doc__)
     parser.add_argument("job", type=Path, help="a file of TOML: the arguments of sync, and [spark]")
     parser.add_argument("--resume", action="append", default=[], metavar="TABLE")
-    parser.add_argument("--replay", action="store_true", help="take up dead letters once more")
+    parser.add_argument("--replay", action="store_true", help="apply dead letters again")
     given = parser.parse_args(arguments)
     screen = Screen()
     try:
@@ -100,18 +100,18 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
 
 
 def _reason(error: Exception) -> str | None:
-    """The error of cdcfmt behind the traces of two languages."""
+    """The error of cdcfmt within the traces of Java and Python."""
     reasons = _REASON.findall(str(error))
     return reasons[-1] if reasons else None
 
 
 def halted_tables(spark: SparkSession, job: Mapping[str, Any]) -> list[Row]:
-    """What ``status`` has of those that the job wants, also where there was no batch."""
+    """Halted tables of the job; empty before the first batch."""
     options = SyncOptions.of({name: job[name] for name in job.keys() - _NO_OPTIONS})
     try:
         tables = status(spark, control=options.control)
     except OptionError:
-        # No batch has ever ended.
+        # No batch has ended yet.
         return []
     rows = tables.where("halted IS NOT NULL").orderBy("source").collect()
     return [row for row in rows if options.wants(split_name(parse_table_name(row.source)))]

@@ -1,4 +1,4 @@
-"""The streaming query that keeps tables in step with their source."""
+"""The streaming query that replicates source tables into targets."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ _OURS = {
     **dict.fromkeys(("incompleteRows", "includeSource", "includeHeaders"), ""),
     "inferSampleMessages": "",
 }
-"""Options of the source that sync sets or has no use for, and its own options in their place."""
+"""Source options that sync sets or does not use, and the option of sync to set instead."""
 
 TASKS = {
     "spark.sql.shuffle.partitions": (200, 16, 4),
     "spark.databricks.delta.snapshotPartitions": (50, 1, 1),
 }
-"""Numbers of tasks: what Spark and Delta have on any machine, which is the most; the least; and how
-many a core gets.  With more than these, starting tasks is most of a batch."""
+"""Numbers of tasks: the default of Spark or Delta, which is the maximum; the minimum; the number
+per core.  With more tasks, starting them takes most of a batch."""
 
 _NAMES_AS_THEY_ARE = {
     "spark.sql.variable.substitute": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
 }
-"""Settings by which SQL holds the names of sources and nothing else: ``${env:TOKEN}`` would become
-the variable's value, and a quote in a name would end it."""
+"""Settings under which quoted names of sources are literal in SQL: by default ``${env:TOKEN}``
+becomes the variable's value; under the legacy setting a quote ends a text."""
 
 
 def sync(
@@ -72,14 +72,13 @@ def sync(
     on_batch: Callable[[Report], None] | None = None,
     **options: Any,
 ) -> StreamingQuery:
-    """Start a query that keeps tables in step with a source of change messages.
+    """Start a query that replicates the tables of a source of change messages.
 
-    :param source: options of ``format("cdc")``: a topic's, or ``path``.
+    :param source: options of ``format("cdc")``: those of a topic, or ``path``.
     :param trigger: arguments of Spark's ``trigger``, such as ``{"availableNow": True}``.
-    :param snapshot: rows that tables begin with, by source table: DataFrames, or what
-        ``spark.table`` takes.
-    :param on_batch: called with what each batch held and did, once that is done.
-    :param options: docs/sync.md.
+    :param snapshot: initial rows by source table: DataFrames, or names for ``spark.table``.
+    :param on_batch: called with the report of each completed batch.
+    :param options: see docs/sync.md.
     :raises OptionError: for wrong options, and for a session without Delta.
     """
     wanted = SyncOptions.of(options)
@@ -105,11 +104,11 @@ def sync(
 def status(
     spark: SparkSession, checkpoint: str | None = None, *, control: str | None = None
 ) -> DataFrame:
-    """The tables of a sync: ``source``, ``target``, ``halted`` (why, or NULL) and ``at``.
+    """The tables of a sync: ``source``, ``target``, ``halted`` (the reason, or NULL) and ``at``.
 
-    :param checkpoint: the checkpoint of the query, or
-    :param control: the folder that it was given for its own tables.
-    :raises OptionError: if there is no state yet, and for a session without Delta.
+    :param checkpoint: the checkpoint of the query.
+    :param control: the query's option ``control``, instead of ``checkpoint``.
+    :raises OptionError: if no state exists yet, and for a session without Delta.
     """
     if not (checkpoint or control):
         raise OptionError("status needs the checkpoint of a sync, or its control")
@@ -126,7 +125,7 @@ def status(
 
 
 class _Worker:
-    """The function of ``foreachBatch``; what it needs of the query it has from its first batch."""
+    """The function of ``foreachBatch``; the first batch opens the sync."""
 
     def __init__(
         self,
@@ -160,15 +159,15 @@ class _Worker:
 
 
 def unset_tasks(spark: SparkSession) -> list[str]:
-    """The numbers of tasks that the user has not set."""
+    """Names of :data:`TASKS` that the user has not set."""
     given = spark.conf.getAll
     return [name for name in TASKS if name not in given]
 
 
 def limit_tasks(spark: SparkSession, names: Iterable[str]) -> None:
-    """Set numbers of tasks for the cores that there are now.
+    """Set numbers of tasks by the current number of cores.
 
-    :param spark: the session of a query, which is a copy of the user's.
+    :param spark: the session of the query, a copy of the user's.
     """
     cores = spark.sparkContext.defaultParallelism
     for name in names:
@@ -183,7 +182,7 @@ def open_sync(
     snapshot: Mapping[str, DataFrame | str],
     query_id: str,
 ) -> Sync:
-    """What works on batches of events, in a session."""
+    """Build the sync of a query."""
     target = DeltaTarget(spark)
     control = Control(spark, target, options.control)
     store = open_store(options, target, control)
@@ -201,8 +200,7 @@ def open_sync(
 
 
 def added_columns(options: SyncOptions, store: Store) -> frozenset[str]:
-    """What sync adds to a table's own columns, in lower case."""
-    # Of the target, and of changes on their way to it.
+    """Names of the columns that sync adds to targets and to changes, in lower case."""
     names = [*store.columns(StructType()).names, *(options.metadata_prefix + n for n in RESERVED)]
     return frozenset(map(str.lower, names))
 
@@ -222,7 +220,7 @@ def _source_options(source: dict[str, str], options: SyncOptions) -> dict[str, s
     for name, ours in _OURS.items():
         if name.lower() in given:
             instead = f"set {ours}, an option of sync" if ours else "leave it out"
-            raise OptionError(f"source has {name}, which sync does not take from there: {instead}")
+            raise OptionError(f"source has the option {name}, which sync does not use: {instead}")
     # Check the options before Spark does, whose error is a long trace.
     CdcDataSource(source | {BLOCKS_OPTION: "true"}).schema()
     own = {"includeColumns": "true"}

@@ -50,13 +50,13 @@ OPTIONS = (
     ),
     Option(
         name="control",
-        help="Folder of the tables that sync itself keeps: `log`, `dead_letters`, `held`, "
+        help="Folder of the control tables of sync: `log`, `dead_letters`, `held`, "
         "`tombstones`, `tables`, `staged`, `watermarks`, `progress`. By default `sync` in the "
         "checkpoint's folder.",
     ),
     Option(
         name="keys",
-        help="Key columns by source table, for tables whose messages name none: "
+        help="Key columns by source table, for tables whose messages name no key: "
         '`{"shop.audit": ["id"]}`, a mapping or its JSON.',
     ),
     Option(
@@ -64,31 +64,31 @@ OPTIONS = (
         type="choice",
         choices=("eventual", "resolved"),
         default="eventual",
-        help="`eventual`: each target has what a batch brought. `resolved`, for sources with "
-        "watermarks: events wait until the source has promised that none before them is missing, "
-        "all targets step together, and `progress` has which version of each is which watermark.",
+        help="`eventual`: each batch is written at once. `resolved`, for sources with watermarks: "
+        "events wait until the watermarks show that all earlier ones have arrived, all targets "
+        "advance together, and `progress` maps the versions of targets to watermarks.",
     ),
     Option(
         name="resume",
         type="list",
         default=(),
-        help="Tables that are halted and are to go on, as the log names them: their held events "
-        "come with the next batch, and statements that halt a table are passed.",
+        help="Halted tables to continue, with their names in the log: the next batch applies "
+        "their held events, and skips statements that halt a table.",
     ),
     Option(
         name="replay",
         type="bool",
         default=False,
-        help="scd1, scd2: what is in `dead_letters` comes with the first batch once more; what "
-        "cannot be read even now is a dead letter again.",
+        help="scd1, scd2: the first batch applies the `dead_letters` again; those that still "
+        "fail become dead letters again.",
     ),
     Option(
         name="snapshot_commit_ts",
         type="int",
         default=0,
         minimum=0,
-        help="As of which commit_ts the argument `snapshot` is: changes up to there are in it. By "
-        "default it is older than every change of the source.",
+        help="The commit_ts of the argument `snapshot`, which contains all changes up to it. By "
+        "default the snapshot is older than every change of the source.",
     ),
     Option(
         name="deletes",
@@ -103,13 +103,13 @@ OPTIONS = (
         type="choice",
         choices=("", "day"),
         default="",
-        help="changelog: `day` divides a target by the day of the commit, in UTC, which stands in "
-        "the column `_date`.",
+        help="changelog: `day` partitions a target by the column `_date`, the day of the commit "
+        "in UTC.",
     ),
     Option(
         name="start_at",
         default="__START_AT",
-        help="scd2: the column with the `_sequence` of the change that made a version.",
+        help="scd2: the column with the `_sequence` of the change that started a version.",
     ),
     Option(
         name="end_at",
@@ -122,53 +122,51 @@ OPTIONS = (
         type="choice",
         choices=("lenient", "evolve", "ignore", "exception"),
         default="lenient",
-        help="Columns that the source adds or changes: `lenient` adds and widens, and halts the "
-        "table where the target's type does not become the new one; `evolve` does that, and "
-        "renames and drops columns, too; `ignore` leaves the target as it is: a new column is "
-        "left out, and a row that does not fit is a dead letter; `exception` halts the table.",
+        help="Columns that the source adds or changes: `lenient` adds and widens columns, and "
+        "halts the table if the target's type cannot be widened to the new one; `evolve` also "
+        "renames and drops columns; `ignore` keeps the target's columns: a new column is left "
+        "out, and a row that does not fit is a dead letter; `exception` halts the table.",
     ),
     Option(
         name="on_truncate",
         type="choice",
         choices=("apply", "halt", "ignore"),
         default="apply",
-        help="TRUNCATE at the source: remove the rows that came before it, halt the table, or "
-        "leave the target as it is.",
+        help="TRUNCATE at the source: remove the rows before it, halt the table, or keep the rows.",
     ),
     Option(
         name="on_drop",
         type="choice",
         choices=("apply", "halt", "ignore"),
         default="halt",
-        help="DROP TABLE at the source: remove the rows that came before it, halt the table, or "
-        "leave the target as it is. The target itself stays in any case.",
+        help="DROP TABLE at the source: remove the rows before it, halt the table, or keep the "
+        "rows. The target table itself is never dropped.",
     ),
     Option(
         name="metadata_prefix",
         default="_",
-        help="What the names of added columns start with, such as `_sequence`.",
+        help="Prefix of added columns, such as `_sequence`.",
     ),
     Option(
         name="parallel",
         type="int",
         default=4,
         minimum=1,
-        help="How many targets are written side by side.",
+        help="Number of targets that are written at the same time.",
     ),
     Option(
         name="optimize_every",
         type="int",
         default=0,
         minimum=0,
-        help="Run OPTIMIZE on a target after so many batches that wrote to it, counted by the "
-        "number of the batch; 0 leaves it to you.",
+        help="Run OPTIMIZE in every so many batches, on the targets of that batch; 0: never.",
     ),
     Option(
         name="tombstone_retention",
         type="duration",
         default=timedelta(days=7),
-        help="How long the key of a deleted row is kept. An older change that comes later than "
-        "that brings the row back.",
+        help="How long the key of a deleted row is kept. An older change that arrives later than "
+        "that restores the row.",
     ),
 )
 
@@ -179,7 +177,7 @@ _STORE_OF = {"deletes": "scd1", "start_at": "scd2", "end_at": "scd2", "partition
 
 @attrs.frozen
 class SyncOptions:
-    """Validated options; the names are those of :data:`OPTIONS`."""
+    """Validated options, by the names of :data:`OPTIONS`."""
 
     into: str
     store: str
@@ -206,10 +204,10 @@ class SyncOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> SyncOptions:
-        """Options as a user wrote them; absent ones have their defaults.
+        """Validate options; missing ones have their defaults.
 
-        :raises OptionError: for an unknown name, a value that the option cannot have, an option
-            of another store, and a missing ``into`` or ``checkpoint``.
+        :raises OptionError: for an unknown name, an invalid value, an option of another store,
+            and a missing ``into`` or ``checkpoint``.
         """
         keys = given.get("keys") or {}
         texts = {name: value for name, value in given.items() if name != "keys"}
@@ -228,8 +226,8 @@ class SyncOptions:
         if len({"", values["start_at"].lower(), values["end_at"].lower()}) < 3:
             raise OptionError("options start_at and end_at need names that differ without case")
         if values["replay"] and values["store"] == "changelog":
-            # Of a message with one bad row it has the good ones, and would have them twice.
-            raise OptionError("option replay: a changelog cannot take dead letters once more")
+            # It has the good rows of a bad message already.
+            raise OptionError("option replay: a changelog cannot apply dead letters again")
         values["checkpoint"] = absolute(values["checkpoint"])
         values["control"] = absolute(values["control"] or f"{values['checkpoint']}/sync")
         if "/" in values["into"]:
@@ -238,25 +236,25 @@ class SyncOptions:
         return cls(**values)
 
     def name_option(self, column: str) -> str:
-        """The option that gives an added column another name."""
+        """The option that renames an added column."""
         own = {self.start_at.lower(): "start_at", self.end_at.lower(): "end_at"}
         return own.get(column.lower(), "metadata_prefix")
 
     def wants(self, name: TableName) -> bool:
-        """Whether ``tables`` and ``exclude`` leave a source table in."""
+        """Whether ``tables`` and ``exclude`` select a source table."""
         database, schema, table = name
         wanted = EventFilter(include_tables=self.tables, exclude_tables=self.exclude)
         return wanted.wants_table(database, table, schema)
 
 
 def absolute(path: str) -> str:
-    """A path that means the same in every process; one with a scheme stays as it is."""
+    """An absolute path; a URL stays unchanged."""
     return path if "://" in path else os.path.abspath(path)
 
 
 def _keys(given: Any) -> dict[tuple[str, ...], tuple[str, ...]]:
     if isinstance(given, str):
-        # What is no JSON is refused below.
+        # Invalid JSON is refused below.
         with suppress(ValueError):
             given = json.loads(given)
     if not isinstance(given, Mapping):
