@@ -1,7 +1,7 @@
 """The command line ``cdcfmt``: shows the content of messages, and their errors.
 
-docs/cli.md describes it.  click and rich come with the extra ``[cli]``; nothing outside of
-this package imports them.
+docs/cli.md describes it.  The extra ``[cli]`` installs click and rich; only this package
+imports them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 
 
 def main() -> None:
-    """The entry point of the script."""
+    """Entry point of the script."""
     try:
         import click  # noqa: F401
         import rich  # noqa: F401

@@ -1,4 +1,4 @@
-"""The group of commands: look-up, exit codes, errors as texts."""
+"""The command group: command look-up, exit codes, error texts."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from cdcfmt_core.errors import (
 )
 
 EXIT_CODES = {
-    0: "all is well",
+    0: "success",
     1: "the command found something wrong: corrupt messages (`validate`), a broken plugin "
-    "(`formats`), a broken installation (`doctor`), no table or message that was asked for, or "
-    "values that Spark changes (`validate --strict`)",
-    2: "the command line is wrong: an option, a value, a command or a format that is not there",
-    3: "the input cannot be read, or the output not be written: no such file, a full disk, no "
-    "library for it, no answer from a broker; `drain` run again goes on where it was",
+    "(`formats`), a broken installation (`doctor`), a requested table or message that is missing, "
+    "or values that Spark changes (`validate --strict`)",
+    2: "the command line is wrong: an unknown or invalid option, value, command or format",
+    3: "the input cannot be read or the output cannot be written: missing file, full disk, "
+    "missing library, no answer from a broker; run `drain` again to continue where it stopped",
     130: "interrupted (Ctrl-C)",
-    141: "the reader of the output went away, as in `cdcfmt cat … | head`",
+    141: "the reader of the output closed it, as in `cdcfmt cat … | head`",
 }
 """Exit codes of the process; docs/cli.md and ``--help`` print this table."""
 
@@ -43,12 +43,12 @@ COMMANDS = (
     "schemas", "new", "doctor",
 )  # fmt: skip
 
-# Images may be nested as deep as decoders let them (1024), at a few frames a level.
+# Decoders accept images nested up to 1024 levels; each level takes a few stack frames.
 _RECURSION_LIMIT = 10_000
 
 
 class Group(click.Group):
-    """Loads a command when it is asked for, and turns errors into texts and exit codes."""
+    """Imports a command when it is called, and turns errors into texts and exit codes."""
 
     context_class = Context
 
@@ -67,11 +67,11 @@ class Group(click.Group):
         sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION_LIMIT))
         for name, flag in (("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
             if getattr(sys, name) is None:
-                # Closed by the caller: data that goes there is an error, notes are lost.
+                # Closed by the caller: writing data fails, notes are discarded.
                 setattr(sys, name, open(os.open(os.devnull, flag), "w"))  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
-                # Terminals speak UTF-8, also where the locale does not say so.
+                # Terminals understand UTF-8 even if the locale says otherwise.
                 stream.reconfigure(encoding="utf-8", errors="replace")
         Quiet.on = False
         try:
@@ -81,7 +81,7 @@ class Group(click.Group):
         except KeyboardInterrupt:
             ctx.exit(130)
         except OSError as error:
-            # What is still buffered would fail once more while Python ends.
+            # Flushing the remaining buffer would fail again when Python exits.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if isinstance(error, BrokenPipeError):
                 ctx.exit(141)
@@ -97,7 +97,7 @@ class Group(click.Group):
 
 
 class Failure(click.ClickException):
-    """An error's text on stderr, and the exit code."""
+    """An error: its text on stderr, and the exit code."""
 
     def show(self, file: Any = None) -> None:
         console = error_console()
@@ -113,7 +113,7 @@ class Unreadable(Failure):
 
 
 def plain(text: str) -> str:
-    """A text of the docs as the terminal shows it."""
+    """Text of the docs without Markdown, for the terminal."""
     return text.replace("`", "")
 
 
@@ -140,7 +140,7 @@ def _failure(error: CdcfmtError) -> Failure:
 )
 @click.version_option(package_name="cdcfmt-core", prog_name="cdcfmt")
 def app() -> None:
-    """What is in these change-data-capture messages, and what is wrong with them.
+    """Show the content of change-data-capture messages, and their errors.
 
     INPUT is a file, a directory, a glob, a URL that fsspec opens, - for standard input, or
     a topic, such as kafka://host:port/topic. Nothing here starts Spark.

@@ -29,11 +29,11 @@ TWICE = "name that occurs twice in a JSON object"
 IN_SPARK = {
     IMPOSSIBLE: "NULL; invalidValues=text keeps it in a string column, fail ends the query",
     NO_TEXT: "U+FFFD for each byte; invalidText=escape keeps the bytes, fail ends the query",
-    NO_TYPE: "the JSON value as it stands, as text; a schema gives the column a type",
-    NO_VARIANT: "the document's text; jsonAs=string gives all of the column as text",
+    NO_TYPE: "the unchanged JSON value, as text; a schema gives the column a type",
+    NO_VARIANT: "the document's text; jsonAs=string makes the whole column text",
     TWICE: "the last one counts",
 }
-"""The value in Spark, and the option that changes that."""
+"""The resulting value in Spark, and the option that changes it."""
 
 _COUNTED = ("timestamp ", "nanoseconds ")
 _MOST_KINDS = 10_000
@@ -44,7 +44,7 @@ _WIDE = Context(prec=400)
 
 @attrs.define
 class Change:
-    """One kind of change in one column; ``places`` are the first messages that have it."""
+    """One kind of change in one column; ``places`` are the first messages with it."""
 
     what: str
     table: str | None
@@ -55,7 +55,7 @@ class Change:
 
 
 class Changes:
-    """All that was found, by kind, table and column, in bounded memory."""
+    """All changes found, by kind, table and column, in bounded memory."""
 
     def __init__(self, codec_options: Mapping[str, Any]) -> None:
         self._options = codec_options
@@ -72,7 +72,7 @@ class Changes:
             self._add(decoded, TWICE, None, name, None)
 
     def found(self, counts: Counter[str]) -> list[Change]:
-        """The most frequent first, with what the decoders counted themselves."""
+        """All changes, including those that the decoders counted; most frequent first."""
         counted = [
             Change(what, None, None, None, count)
             for what, count in counts.items()
@@ -152,7 +152,7 @@ def _names_twice(decoded: Decoded, options: Mapping[str, Any]) -> list[str]:
         try:
             json.loads(document, object_pairs_hook=note_twice)
         except (ValueError, RecursionError):
-            continue  # corrupt, and counted as such
+            continue  # corrupt, which is counted elsewhere
     return found
 
 

@@ -19,7 +19,7 @@ _EXTRAS = (
     ("cramjam", "cramjam", "compression", "messages compressed with snappy"),
     ("lz4", "lz4", "compression", "messages compressed with lz4"),
 )
-"""Module, distribution, the core's extra that brings it, and what it is for."""
+"""Module, distribution, extra of cdcfmt-core that installs it, and purpose."""
 
 
 def check_python() -> Iterator[Check]:
@@ -59,7 +59,7 @@ def check_plugins() -> Iterator[Check]:
             "Formats",
             "bad",
             problem,
-            "install it again, or leave it out with CDCFMT_DISABLED_PLUGINS",
+            "reinstall it, or disable it with CDCFMT_DISABLED_PLUGINS",
         )
 
 

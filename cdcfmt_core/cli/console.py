@@ -1,4 +1,4 @@
-"""Consoles: data on stdout, everything else on stderr, in one set of colours."""
+"""Consoles with a common theme: data on stdout, everything else on stderr."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _ENDLESS = 1_000_000
 
 
 def console(*, wide: bool = False) -> Console:
-    """The console of stdout; a ``wide`` one cuts nothing when it is a pipe."""
+    """The console of stdout; with ``wide``, output to a pipe is never truncated."""
     return _console(stderr=False, pipe_width=_ENDLESS if wide else _PIPE_WIDTH)
 
 
@@ -55,19 +55,19 @@ def error_console() -> Console:
 
 
 class Quiet:
-    """Whether ``--quiet`` was given: no notes, no warnings, no progress, no next command."""
+    """Whether ``--quiet`` was given: no notes, warnings, progress or next command."""
 
     on = False
 
 
 def note(text: str) -> None:
-    """A line for people, beside the data."""
+    """Print a line for people on stderr."""
     if not Quiet.on:
         error_console().print(text, style="faint", soft_wrap=True)
 
 
 def next_command(command: Sequence[str], paths: Sequence[str]) -> None:
-    """Print the next useful command, ready to be copied."""
+    """Print the next useful command, ready to copy."""
     if Quiet.on:
         return
     line = shlex.join(["cdcfmt", *command, *paths])
@@ -77,22 +77,22 @@ def next_command(command: Sequence[str], paths: Sequence[str]) -> None:
 
 
 class _Console(Console):
-    """The one place that writes to a terminal; control characters are shown escaped."""
+    """Shows control characters escaped; everything on a terminal is written through it."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
-            # rich's own movements of the cursor are control segments.
+            # Control segments are rich's own cursor movements.
             yield segment if segment.control else segment._replace(text=harmless(segment.text))
 
     def on_broken_pipe(self) -> None:
-        # rich would end the process with 1.
+        # rich would exit with code 1.
         raise BrokenPipeError
 
 
 def _console(*, stderr: bool, pipe_width: int) -> Console:
-    # A pipe has no width, so nothing is cut to one.
+    # A pipe has no width to fit.
     piped = not (sys.stderr if stderr else sys.stdout).isatty()
     columns = os.environ.get("COLUMNS", "")
     is_width = columns.isdecimal() and int(columns) > 0
@@ -100,7 +100,7 @@ def _console(*, stderr: bool, pipe_width: int) -> Console:
         stderr=stderr,
         theme=THEME,
         width=pipe_width if piped and not is_width else None,
-        # rich would take a width of 0, and print nothing.
+        # rich would accept a width of 0 and print nothing.
         _environ=os.environ if is_width else {**os.environ, "COLUMNS": ""},
         highlight=False,
         emoji=False,

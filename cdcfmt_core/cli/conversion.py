@@ -1,4 +1,4 @@
-"""From messages of one format to messages of another."""
+"""Conversion of messages from one format to another."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import BadLine, one_by_one
 
 LinesOfMessages: TypeAlias = tuple[bytes, int]
-"""Whole messages as lines with their ends, and the number of lines."""
+"""Lines of whole messages, each with its line end, and the number of lines."""
 
 FIRST = 4_000
-"""Messages that take as long as the loading of an engine."""
+"""Number of messages whose conversion takes as long as loading an engine."""
 
 
 @attrs.define
 class Conversion:
-    """Decodes and encodes messages, one by one; ``counts`` are the encoder's."""
+    """Decodes and encodes messages one by one; ``counts`` are the encoder's."""
 
     reader: Reader
     encoder: MessageEncoder
@@ -34,9 +34,9 @@ class Conversion:
     def messages(self, *, as_lines: bool) -> Iterator[Message | LinesOfMessages]:
         """The converted messages of the whole input.
 
-        ``as_lines``: whole messages in lines will do.  Where an engine is installed it goes on
-        behind the first messages.
+        An installed engine takes over after the first :data:`FIRST` messages.
 
+        :param as_lines: The caller also accepts messages as encoded lines.
         :raises EncodeError: for an event that cannot be written.
         """
         blocks, number = self.reader.blocks(), 0
@@ -54,11 +54,11 @@ class Conversion:
         yield from self.encoder.flush()
 
     def convert(self, number: int, message: Message | BadLine) -> Iterator[Message]:
-        """The messages that are complete with this one."""
+        """The output messages that this message completes."""
         return self.encode(self.reader.decode(number, message))
 
     def encode(self, decoded: Decoded) -> Iterator[Message]:
-        """The messages that are complete with these events."""
+        """The output messages that these events complete."""
         for event in decoded.events:
             try:
                 yield from self.encoder.encode(event)

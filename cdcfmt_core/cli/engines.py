@@ -1,10 +1,10 @@
-"""Engines' parts of the commands, from entry points in groups named after the commands.
+"""What engines add to the commands, by entry points in groups named after the commands.
 
-- ``cdcfmt.doctor``: a function of the packages that ``--packages`` names; it gives checks.
-- ``cdcfmt.schema``: a module with what :class:`SchemaEngine` has.
+- ``cdcfmt.doctor``: a function that takes the packages of ``--packages`` and yields checks.
+- ``cdcfmt.schema``: a module that implements :class:`SchemaEngine`.
 - ``cdcfmt.convert``: a :class:`ConversionEngine`.
 
-An entry point bears the name of the extra of its distribution that brings the engine.
+The entry point has the name of the extra (of its distribution) that installs the engine.
 """
 
 from __future__ import annotations
@@ -42,29 +42,29 @@ class EngineTables(Protocol):
     """The columns of all tables, from one pass over the input."""
 
     def see(self, events: Iterable[Event], *, of_end: bool = False) -> None:
-        """Take in the events of a message."""
+        """Add the events of a message."""
 
     def finish(self, source: Input, reader: Reader) -> None:
-        """Take in the input's ends, and the schemas that the scan has found."""
+        """Add the first and last messages of the input, and the schemas that the scan found."""
 
     def of(self, table: tuple[str, ...]) -> Sequence[EngineColumn]:
-        """A table's columns; none of a table without rows and schemas."""
+        """A table's columns; empty for a table without rows and schemas."""
 
 
 class SchemaEngine(Protocol):
-    """A table's columns in an engine; ``OPTIONS`` are names of options that ``-o`` takes."""
+    """Column types of an engine; ``OPTIONS`` are the option names that it accepts by ``-o``."""
 
     OPTIONS: tuple[str, ...]
 
     def columns(
         self, source: Input, settings: Settings, table: tuple[str, ...]
     ) -> Sequence[EngineColumn]:
-        """:raises CdcfmtError: if no row of the table is in the input."""
+        """:raises CdcfmtError: if the input has no row of the table."""
 
     def every_table(self, settings: Settings) -> EngineTables: ...
 
     def sql(self, columns: Iterable[Any], delta_table: tuple[str, ...] | None = None) -> str:
-        """The columns as text of a schema, or the statement that makes a Delta table of them."""
+        """The columns as schema text, or the statement that creates a Delta table of them."""
 
 
 class ConversionEngine(Protocol):
@@ -78,14 +78,14 @@ class ConversionEngine(Protocol):
         *,
         as_lines: bool,
     ) -> Iterator[Message | LinesOfMessages]:
-        """The converted messages; ``number`` is that of the first one.
+        """The converted messages: same bytes, order and errors as those of ``conversion``.
 
-        Bytes, order and errors are those of ``conversion``.
+        :param number: Number of the first message of ``blocks``.
         """
 
 
 def conversion_engine() -> ConversionEngine | None:
-    """None without one that can be imported: it is only faster."""
+    """The first engine that can be imported; None without one, as it only adds speed."""
     for entry in entry_points(group="cdcfmt.convert"):
         try:
             engine: ConversionEngine = entry.load()
@@ -97,19 +97,19 @@ def conversion_engine() -> ConversionEngine | None:
 
 
 def schema_engine() -> SchemaEngine:
-    """:raises MissingDependencyError: without an engine, or if it cannot be imported."""
+    """:raises MissingDependencyError: if no engine is installed, or its import fails."""
     for entry in entry_points(group="cdcfmt.schema"):
         try:
             engine: SchemaEngine = entry.load()
         except ImportError as error:
             raise MissingDependencyError(
                 f"Spark column types need pyspark-cdcfmt: {error}: {_remedy(entry)} "
-                "(schema --as create-table does without)"
+                "(schema --as create-table works without it)"
             ) from error
         return engine
     raise MissingDependencyError(
         f"Spark column types need pyspark-cdcfmt, which is missing: {_INSTALL} "
-        "(schema --as create-table does without)"
+        "(schema --as create-table works without it)"
     )
 
 

@@ -1,4 +1,4 @@
-"""One message taken apart: position, frame, envelope, events; what ``inspect`` shows."""
+"""The parts of one message for ``inspect``: position, frame, envelope, events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CONTEXT = 40
 
 @attrs.frozen
 class Trouble:
-    """A syntax error in JSON: the text around it; ``caret`` is its place in that text."""
+    """A syntax error in JSON: the text around it, and its index ``caret`` in that text."""
 
     reason: str
     around: str
@@ -36,7 +36,8 @@ class Trouble:
 class Explanation:
     """A message before and after decoding.
 
-    ``parts`` are the wire's fields; ``broken`` says why the rest of them cannot be read.
+    :ivar parts: Fields of the wire.
+    :ivar broken: Reason why the remaining fields cannot be read.
     """
 
     decoded: Decoded
@@ -81,7 +82,7 @@ class Explanation:
 
 
 def explain_message(decoded: Decoded, codec_options: Mapping[str, Any]) -> Explanation:
-    """The explanation of a message, also of one that cannot be decoded."""
+    """Explain a message, even one that cannot be decoded."""
     message = decoded.message
     codecs = default_registry().codecs()
     sure = {name: confidence(codec, message) for name, codec in codecs.items()}
@@ -108,7 +109,7 @@ def message_parts(
 ) -> Iterator[tuple[str, Any]]:
     """The named parts of a message before decoding.
 
-    :raises DecodeError: where it breaks off.
+    :raises DecodeError: at the first part that cannot be read.
     """
     if codec is not None and codec.explain is not None:
         own = codec.own_options(codec_options)
@@ -137,7 +138,7 @@ def message_parts(
 
 
 def _find_trouble(value: bytes | None) -> Trouble | None:
-    """The position at which a value stops being JSON."""
+    """The first syntax error of a JSON value, if it has one."""
     if not value or value.lstrip()[:1] not in (b"{", b"["):
         return None
     text = value.decode("utf-8", "surrogateescape")

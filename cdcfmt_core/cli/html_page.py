@@ -16,7 +16,7 @@ from cdcfmt_core.cli.statistics import Statistics
 from cdcfmt_core.cli.timeline import span_text
 
 WORDS = ("insert", "read", "update", "upsert", "delete", "truncate", "ddl", "schema", "corrupt")
-"""The series of the chart and of the tables' bars, from below, each a class of the style."""
+"""Series of the chart and of the tables' bars, from the bottom up; each is a CSS class."""
 
 _COLUMNS = 96
 _CHART = (960, 240)
@@ -28,7 +28,7 @@ _MOST_REASONS = 100
 def page(statistics: Statistics, paths: Sequence[str]) -> str:
     """The whole page."""
     template = resources.files("cdcfmt_core.cli").joinpath("page.html").read_text("utf-8")
-    # What comes from the wire must not end the script that holds it.
+    # Text from the wire must not close the script element that contains it.
     data = to_json(lossless(statistics.as_json())).replace("<", "\\u003c")
     json.loads(data)
     return Template(template).substitute(
@@ -126,7 +126,7 @@ def _column(
     ]
     for word in WORDS:
         if counts[word]:
-            # At least a pixel, so that what is there is seen.
+            # At least one pixel, so that every count is visible.
             bar = max(counts[word] * height / highest, 1.0)
             y -= bar
             parts.append(
@@ -171,7 +171,7 @@ def _tables(statistics: Statistics) -> str:
 
 
 def _partitions(statistics: Statistics) -> str:
-    """How far each partition or file is."""
+    """The table of each partition's or file's progress."""
     rows = []
     partitions = statistics.sorted_partitions()
     for (name, which), partition in partitions[:_MOST_TABLES]:
@@ -214,7 +214,7 @@ def _total(statistics: Statistics, word: str) -> int:
 
 
 def _round_step(top: int) -> int:
-    """A step of 1, 2 or 5 times a power of ten that gives some :data:`_LINES` lines."""
+    """A step of 1, 2 or 5 times a power of ten that gives at most :data:`_LINES` lines."""
     power = 1
     while True:
         for factor in (1, 2, 5):
@@ -230,7 +230,7 @@ def _time(microseconds: int, *, exact: bool = False) -> str:
 
 
 def _from_to(first: int, last: int) -> str:
-    """Two times, the day once if it is the same one."""
+    """A time range; the day is printed once if both times share it."""
     (day, _, begin), (other, _, end) = (_time(time).partition(" ") for time in (first, last))
     return f"{day} {begin} – {end}" if day == other else f"{day} {begin} – {other} {end}"
 

@@ -1,4 +1,4 @@
-"""INPUT: files, standard input, or a topic; each gives messages in order."""
+"""INPUT: messages in order from files, standard input, or topics."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ STDIN = "-"
 _STDIN_NAME = "<stdin>"
 _BLOCK = 1 << 20
 _PIECES = 200
-"""The most pieces of a file, for the progress bar."""
+"""Maximum number of pieces of the input, for the progress bar."""
 _PIECE = 16 << 20
-"""The fewest bytes of a piece: a border of pieces cuts a block of lines."""
+"""Minimum bytes of a piece, since each piece border cuts a block of lines."""
 
 
 class Input(Protocol):
-    """Messages from one place.
+    """Messages of one input.
 
-    ``total`` is how much :meth:`messages` will report through ``advance``, in ``unit``
-    (``bytes`` or ``messages``); None where unknown.  ``again``: whether the messages
-    can be read a second time, ``live`` whether they arrive one by one.
+    - ``total``: sum that :meth:`messages` will report through ``advance``; None if unknown
+    - ``unit``: of ``total``: ``bytes`` or ``messages``
+    - ``again``: whether the messages can be read a second time
+    - ``live``: whether messages arrive one by one
     """
 
     @property
@@ -65,28 +66,28 @@ class Input(Protocol):
         ...
 
     def heads(self, count: int) -> Iterator[Message | BadLine]:
-        """The first messages of every part: of every file, of every partition."""
+        """The first ``count`` messages of every file or partition."""
         ...
 
     def ends(self) -> Iterator[Message | BadLine]:
-        """The first and last messages of every part, where they can be read again."""
+        """The first and last messages of every file or partition; none if ``again`` is false."""
         ...
 
     def begin_at(self, partition: int, offset: int) -> None:
-        """Skip what lies before this offset, where that is possible without reading it."""
+        """Skip messages before this offset, if possible without reading them."""
         ...
 
 
 def transport_of_url(path: str) -> TransportSpec | None:
-    """The transport that an input such as ``kafka://…`` names; None for files.
+    """The transport of an input such as ``kafka://…``; None for files.
 
-    :raises CdcfmtError: for one that is not installed; it says what to install.
+    :raises CdcfmtError: if the transport is not installed; says what to install.
     """
     return default_registry().get_transport(_scheme(path)) if is_topic(path) else None
 
 
 def is_topic(path: str) -> bool:
-    """Whether an input is an address of a transport, installed or not."""
+    """Whether an input is the address of a transport, installed or not."""
     scheme = _scheme(path)
     return bool(scheme) and (
         scheme in KNOWN_TRANSPORTS or scheme in default_registry().transports()
@@ -106,10 +107,10 @@ def public(paths: Sequence[str]) -> list[str]:
 
 
 def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False) -> Input:
-    """The input behind the arguments of a command; ``follow`` waits for more for ever.
+    """Open the input that a command's arguments name; ``follow`` waits for new messages forever.
 
     :raises SourceError: for a path that does not exist.
-    :raises OptionError: for inputs of different kinds, and options that it does not have.
+    :raises OptionError: for inputs of different kinds, and for options that do not apply.
     """
     for path in paths:
         transport = transport_of_url(path)
@@ -121,7 +122,7 @@ def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False
 
         return TopicInput(path, transport, settings.topic, follow=follow)
     if follow:
-        raise OptionError("--follow is for topics, such as kafka://…; pipe what grows into -")
+        raise OptionError("--follow is for topics, such as kafka://…; pipe a growing file into -")
     if STDIN in paths:
         if len(paths) > 1:
             raise OptionError("standard input (-) is read alone")
@@ -130,7 +131,7 @@ def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False
 
 
 def is_input_file(path: Path, source: Input) -> bool:
-    """Whether the input has this file, by whatever name."""
+    """Whether the input includes this file, under any name."""
     return isinstance(source, FilesInput) and any(
         os.path.exists(file) and os.path.samefile(file, path) for file in source.paths
     )
@@ -154,7 +155,7 @@ class FilesInput:
             name = settings["pathGlobFilter"]
             matching = "" if name is None else f" matches pathGlobFilter {name}"
             raise SourceError(
-                f"no file in {', '.join(paths)}{matching}; names with _ or . first are hidden"
+                f"no file in {', '.join(paths)}{matching}; names that start with _ or . are hidden"
             )
         self.paths = [file.path for file in files]
         size = sum(file.size or 0 for file in files)
@@ -206,7 +207,7 @@ class FilesInput:
 
 
 class StdinInput:
-    """Lines of standard input, as they come."""
+    """Lines of standard input, as they arrive."""
 
     again = False
     live = True
@@ -219,7 +220,7 @@ class StdinInput:
     def messages(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine]:
         separator = self._settings["lineSep"]
         parse = line_parser(self._settings["lineFormat"], _STDIN_NAME)
-        # Not read(), which would wait for a whole block.
+        # read() would wait for a whole block.
         stdin = cast(io.BufferedReader, sys.stdin.buffer)
         lines = cut_lines(
             iter(lambda: stdin.read1(_BLOCK), b""),

@@ -1,8 +1,9 @@
-"""Values and records as JSON, exact: decimals with all their digits, JSON columns as they are.
+"""Values and records as exact JSON.
 
-NULL is ``null`` and a column that was not sent is not there.  Binary is base64, TIME and
-what no calendar has are text as MySQL prints them, instants end with ``Z`` and wall clocks
-do not, bytes that are no text are U+FFFD.  Control characters are escaped.
+Decimals keep all their digits, and JSON columns are embedded unchanged.  NULL is ``null``; an
+absent column is left out.  Binary is base64.  TIME and impossible dates are text as MySQL prints
+them.  Instants end with ``Z``, local times do not.  Bytes that are not UTF-8 become U+FFFD.
+Control characters are escaped.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class RawJson(str):
-    """JSON text that stands in the output as it is."""
+    """JSON text that is written unchanged."""
 
     __slots__ = ()
 
@@ -45,10 +46,10 @@ def to_json(value: Any) -> str:
 
 
 def lossless(value: Any) -> Any:
-    """``value`` with text in place of numbers that a double cannot hold.
+    """``value`` with numbers that a double cannot hold replaced by text.
 
-    JavaScript, and all that reads JSON as it does, would round them without an error.  A JSON
-    column with such a number becomes its text.
+    JavaScript and similar JSON parsers would round them silently.  A JSON column with such a
+    number becomes text.
     """
     kind = type(value)
     if kind is int:
@@ -74,7 +75,7 @@ def image_values(table: TableSchema, image: Image) -> dict[str, Any]:
 
 
 def plain_value(value: Any, type_: LogicalType) -> Any:
-    """A column's value as its type prints it: a time's digits, a JSON column's text."""
+    """A column's value as its type prints it: fractional digits of times, text of JSON."""
     if type(value) is timedelta and isinstance(type_, logical.Time):
         return format_time(value, type_.fsp)
     if type(value) is datetime and isinstance(type_, logical.DateTime | logical.Timestamp):
@@ -95,9 +96,9 @@ def time_text(microseconds: int | None) -> str | None:
 
 
 def datetime_text(value: datetime, fsp: int | None = None) -> str:
-    """``2024-01-01T00:00:00Z`` for an instant, ``2024-01-01 00:00:00`` for a wall clock.
+    """``2024-01-01T00:00:00Z`` for an instant, ``2024-01-01 00:00:00`` for a local time.
 
-    With ``fsp`` digits after the point, if they hold the fraction; else none, 3 or 6.
+    It has ``fsp`` fractional digits if these are enough for the value; otherwise 0, 3 or 6.
     """
     micro = value.microsecond
     if fsp is None or micro % 10 ** (6 - fsp):
@@ -124,7 +125,7 @@ def _json_column(text: str) -> str:
         json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return text
-    # Line ends stand between tokens only, as JSON's strings cannot hold them.
+    # Line ends occur only between tokens: JSON strings cannot hold them.
     return RawJson(clean(text.replace("\r", " ").replace("\n", " ")))
 
 
@@ -164,7 +165,7 @@ def _decimal(value: Decimal) -> str:
     exponent = value.as_tuple().exponent
     if not isinstance(exponent, int):
         return _text(str(value))
-    # Python prints zeros with many places, and numbers of few digits, with an exponent.
+    # str() prints small numbers, and zeros with many decimal places, with an exponent.
     return format(value, "f") if -_MOST_PLACES <= exponent <= 0 else str(value)
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from cdcfmt_core.cli.json_text import clean
 from cdcfmt_core.errors import DecodeError
 
-# A head line, a rule, and blanks between columns: easy on the eye, on grep and on copying.
+# A header line, a rule, and spaces between columns: easy to read, grep and copy.
 _BOX = Box(
     "    \n"
     "    \n"
@@ -24,12 +24,12 @@ _BOX = Box(
 )  # fmt: skip
 _GAP = 3
 _LONG_WORD = 40
-"""Longer words are folded anywhere."""
+"""Longer words may be broken at any character."""
 _NOTHING = ("", "–")
 
 
 def plain_table(*heads: str, right: tuple[str, ...] = ()) -> Table:
-    """A table without frame; columns named in ``right`` are aligned there."""
+    """A table without frame; the columns of ``right`` are right-aligned."""
     table = Table(
         box=_BOX,
         show_edge=False,
@@ -44,9 +44,9 @@ def plain_table(*heads: str, right: tuple[str, ...] = ()) -> Table:
 
 
 def share_width(table: Table, width: int, *, fixed: int, least: int = 12) -> None:
-    """The first ``fixed`` columns as wide as they need, the others share what is left.
+    """Give the first ``fixed`` columns their full width; the others share the rest.
 
-    Every cell stays on one line; what does not fit ends with an ellipsis.
+    Every cell stays on one line; cells that do not fit end with an ellipsis.
     """
     needs = [
         max(cell_len(str(cell)) for cell in [column.header, *column.cells])
@@ -62,7 +62,7 @@ def share_width(table: Table, width: int, *, fixed: int, least: int = 12) -> Non
 
 
 def print_table(table: Table, out: Console) -> None:
-    """The table with no word broken; where that does not fit, its rows below each other."""
+    """Print a table without breaking words; if too wide, one column below the other."""
     cells = [[column.header, *column.cells] for column in table.columns]
     needs = [max(cell_len(str(cell)) for cell in each) for each in cells]
     words = [
@@ -115,7 +115,7 @@ def number(value: int) -> str:
 
 
 def size(count: int) -> str:
-    """Bytes in the largest unit that keeps a digit before the point."""
+    """Bytes in the largest unit that gives at least 1."""
     amount = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if amount < 1024:

@@ -33,7 +33,7 @@ _METAVARS = {
 
 
 class HelpFormatter(click.HelpFormatter):
-    """Headings bold and names in colour; click takes the colours away where they do not belong."""
+    """Bold headings and coloured names; click removes the styles outside a terminal."""
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
         super().write_usage(click.style(prog, bold=True), args, prefix)
@@ -53,7 +53,7 @@ class Context(click.Context):
 
 
 class SectionOption(click.Option):
-    """An option that stands under a heading of its own in ``--help``."""
+    """An option that ``--help`` lists under the heading ``section``."""
 
     def __init__(self, *args: Any, section: str = "Options", **kwargs: Any) -> None:
         self.section = section
@@ -73,7 +73,7 @@ class Command(click.Command):
                 sections["Input"] = [("INPUT...", _INPUTS)]
             elif record is not None:
                 sections.setdefault(getattr(param, "section", "Options"), []).append(record)
-        # The command's own come first, as they are what it is about.
+        # The command's own options come first.
         for section, records in sections.items():
             if records:
                 with formatter.section(section):
@@ -90,7 +90,7 @@ class Command(click.Command):
 def command(
     name: str, short_help: str, cls: type[Command] = Command
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Like ``click.command``, with options by section; ``short_help`` is for the list of them."""
+    """Like ``click.command``, with options by section; ``short_help`` is for the command list."""
     return click.command(
         name,
         cls=cls,
@@ -105,10 +105,10 @@ def reads(
     section: str = "Options",
     more: Callable[[], Iterable[str]] = tuple,
 ) -> Callable[[F], F]:
-    """Gives a command its inputs and the options of reading, as ``paths`` and ``settings``.
+    """Add the inputs and the reading options to a command, as ``paths`` and ``settings``.
 
-    ``own`` are further options of this command, under ``section``; ``more`` gives names
-    that ``-o`` takes and the command will judge.
+    :param own: Further options of this command, under the heading ``section``.
+    :param more: Returns further names for ``-o`` that the command validates itself.
     """
     own = tuple(own)
     tables = {section: own, **SECTIONS}
@@ -142,27 +142,27 @@ def pairs_option(function: F) -> F:
         metavar="NAME=VALUE",
         cls=SectionOption,
         section="How to read",
-        help="Any option by the name that it has in Spark, also the formats' own "
-        "(cdcfmt formats NAME lists them) and a topic's.",
+        help="Any option by its name in Spark, including options of formats "
+        "(cdcfmt formats NAME lists them) and of topics.",
     )
     return option(function)
 
 
 def quiet_option(function: F) -> F:
-    """``--quiet``, of commands that say things on stderr."""
+    """``--quiet``, for commands that print on stderr."""
     option = click.option(
         "-q",
         "--quiet",
         is_flag=True,
         expose_value=False,
         callback=lambda _, __, given: setattr(Quiet, "on", given),
-        help="No notes, warnings and progress on stderr, and no next command; errors stay.",
+        help="No notes, warnings, progress or next command; errors are still printed.",
     )
     return option(function)
 
 
 def table_options(table: tuple[Option, ...]) -> Callable[[F], F]:
-    """Gives a command the options of a table, validated, as ``values``."""
+    """Add the options of a table to a command, validated, as ``values``."""
     names = {_key(option): option.name for option in table}
 
     def decorate(function: F) -> F:
@@ -182,14 +182,14 @@ def table_options(table: tuple[Option, ...]) -> Callable[[F], F]:
 
 
 def numbers_option(function: F) -> F:
-    """``--numbers``, of commands that print values as JSON."""
+    """``--numbers``, for commands that print values as JSON."""
     option = click.option(
         "--numbers",
         type=click.Choice(NUMBERS),
         default=NUMBERS[0],
         show_default=True,
-        help="In JSON: numbers that a double cannot hold as strings, or every number as one, "
-        "for parsers that keep all digits.",
+        help="In JSON: write numbers that a double cannot hold as strings, or write every number "
+        "as a number, for parsers that keep all digits.",
     )
     return option(function)
 
@@ -221,7 +221,7 @@ def _click_option(option: Option, section: str) -> Callable[[Any], Any]:
 
 
 def default_text(option: Option) -> str:
-    """The default as a user would write it; empty where there is none."""
+    """The default as a user would write it; empty if there is none."""
     value = option.default
     if value is None or value == ():
         return ""

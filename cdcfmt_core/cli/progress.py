@@ -1,4 +1,4 @@
-"""A progress bar on stderr, for people only."""
+"""A progress bar on stderr, if it is a terminal."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _EVERY = 1000
 
 
 def no_bars(streams: bool) -> None:
-    """Switch bars off where stdout is a terminal that gets data meanwhile (``streams``)."""
+    """Switch bars off if data is printed meanwhile (``streams``) and stdout is a terminal."""
     Progress.quiet = streams and sys.stdout.isatty()
 
 
 class Progress:
-    """A bar of ``total``, in ``unit``, and a count of messages.
+    """A bar towards ``total`` (in ``unit``), and a count of messages.
 
-    Nothing is shown without a terminal, or after :func:`no_bars`.
+    Hidden without a terminal, or after :func:`no_bars`.
     """
 
     quiet = False
@@ -67,7 +67,7 @@ class Progress:
             self._bar.stop()
 
     def advance(self, size: int) -> None:
-        """Add finished bytes of the input."""
+        """Add finished input, in ``unit``."""
         if self._bar is not None and size:
             self._bar.advance(self._task, size)
 

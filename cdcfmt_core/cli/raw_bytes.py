@@ -1,4 +1,4 @@
-"""Bytes of a message on the terminal: as text where they are text, else in hex."""
+"""Bytes of a message on the terminal: UTF-8 text as text, other bytes in hex."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_BYTES = 4096
 
 
 def show_raw(message: Message, out: Console) -> None:
-    """Key and value as they stand: JSON indented, other text as it is, bytes in hex."""
+    """Print the raw key and value: JSON indented, other text unchanged, bytes in hex."""
     for name, data in (("key", message.key), ("value", message.value)):
         heading(f"raw {name}", out)
         if data is None:
@@ -36,7 +36,7 @@ def show_raw(message: Message, out: Console) -> None:
 
 
 def heading(text: str, out: Console) -> None:
-    """The heading of a part of a message's explanation."""
+    """Print the heading of one part of an explanation."""
     out.print()
     out.print(Text(text, "head"))
 
@@ -48,7 +48,7 @@ def short(value: Any, limit: int) -> str:
 
 
 def shown_bytes(value: Any) -> Any:
-    """Bytes as text where they are UTF-8, else their first bytes in hex; other values unchanged."""
+    """UTF-8 bytes as text, other bytes as hex of the first 100; other values unchanged."""
     if not isinstance(value, bytes):
         return value
     text = _as_text(value, indented=False)
@@ -65,7 +65,7 @@ def _as_text(data: bytes, *, indented: bool = True) -> str | None:
     if indented:
         with contextlib.suppress(ValueError, RecursionError):
             text = json.dumps(json.loads(text, parse_float=_Number), indent=2, ensure_ascii=False)
-    # What a terminal would obey is shown instead.
+    # A terminal would obey control characters.
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in clean(text))
 
 

@@ -1,4 +1,4 @@
-"""From an input to events, with schemas, positions and progress."""
+"""Decodes an input into events, with schemas, positions and progress."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from cdcfmt_core.toolkit.recognition import AUTO, CERTAIN_ENOUGH, confidence
 
 @attrs.frozen
 class Decoded:
-    """A message and its events.  ``protocol`` is None where no format was recognised.
+    """A message and its events.
 
-    ``number`` counts messages from 0, in the order of the input.
+    ``number`` counts the input's messages from 0; ``protocol`` is None for an unknown format.
     """
 
     number: int
@@ -41,11 +41,11 @@ class Decoded:
 class Reader:
     """Decodes the messages of an input, in order.
 
-    Formats whose rows may lack their types need the schemas of the whole input: it is scanned
-    at the first message of such a format, if it can be read twice.
+    Formats whose rows may lack column types need the schemas of the whole input: the first
+    message of such a format triggers a scan of the input, if it can be read twice.
 
-    - ``schemas``: those that the decoder goes by
-    - ``counts``: changes of values that are no errors
+    - ``schemas``: the schemas that the decoder uses
+    - ``counts``: values that were changed without an error
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Reader:
             yield self.decode(number, message)
 
     def messages(self, what: str = "reading") -> Iterator[Message | BadLine]:
-        """The messages alone, under a progress bar."""
+        """The messages without decoding, with a progress bar."""
         with Progress(what, self._source.total, self._source.unit) as progress:
             for message in self._source.messages(progress.advance):
                 progress.count()
@@ -96,9 +96,9 @@ class Reader:
                 yield item
 
     def check_names(self) -> None:
-        """Call at the end of the input; notes exclusions that matched no table.
+        """Call at the end of the input; prints a note about exclusions that matched no table.
 
-        :raises CdcfmtError: for a table, or a pattern of tables, that matched nothing.
+        :raises CdcfmtError: for a table or table pattern that matched nothing.
         """
         left_nothing_out = self.event_filter.describe_unmatched_exclusions()
         if left_nothing_out:
@@ -107,11 +107,11 @@ class Reader:
             raise CdcfmtError(self.event_filter.describe_unmatched())
 
     def schemas_of(self, table: tuple[str, ...]) -> Iterator[TableSchema]:
-        """The table's schemas that the scan of the input has found by then."""
+        """The table's schemas that are known so far."""
         yield from self.schemas.versions_of(table)
 
     def decode(self, number: int, message: Message | BadLine) -> Decoded:
-        """The events of one message, decoded on its own."""
+        """Decode one message."""
         if isinstance(message, BadLine):
             held = Message(None, message.value, path=message.path, offset=message.offset)
             return Decoded(number, held, [Corrupt(message.error)], None)

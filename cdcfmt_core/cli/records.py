@@ -1,4 +1,4 @@
-"""Events and changes as records, with the columns that they have in Spark (docs/spark.md)."""
+"""Events and changes as records, with the same columns as in Spark (docs/spark.md)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CHANGE_COLUMNS = (
 def event_record(
     decoded: Decoded, event: Event, *, key_columns: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """An event by the columns of the events shape, without those that are null."""
+    """An event as a record of the events shape, without null columns."""
     commit_ts = getattr(event, "commit_ts", None)
     record: dict[str, Any] = {
         "kind": KIND_OF[type(event)],
@@ -71,9 +71,9 @@ def change_records(
     key_columns: tuple[str, ...],
     columns: UnitedNames,
 ) -> Iterator[dict[str, Any]]:
-    """The rows of an event in the changes shape; none for events that are no change.
+    """An event as rows of the changes shape; none unless it is a change or corrupt.
 
-    ``columns`` are all that the table has in the output: those that an image lacks are absent.
+    ``columns`` are all output columns of the table; those missing from an image are absent.
     """
     if isinstance(event, Corrupt):
         yield {"_corrupt_record": _corrupt_record(decoded, event)}
@@ -110,7 +110,7 @@ def _check_keys(event: RowChange, keys: tuple[str, ...]) -> None:
 
 
 def table_of(event: Event) -> dict[str, str | None]:
-    """``database``, ``schema`` and ``table``, None where the event belongs to none."""
+    """``database``, ``schema`` and ``table``; None if the event has no such name."""
     table = event.table if isinstance(event, RowChange) else getattr(event, "table_schema", None)
     if isinstance(event, SchemaChange):
         names: tuple[str | None, ...] = (event.database, event.schema, event.table)
@@ -125,7 +125,7 @@ def table_of(event: Event) -> dict[str, str | None]:
 
 
 def table_name(event: Event) -> str:
-    """``database.table`` for people; empty where the event belongs to none."""
+    """``database.table`` for people; empty if the event has no table."""
     return ".".join(filter(None, table_of(event).values()))
 
 

@@ -1,4 +1,4 @@
-"""Options of the command line: the option tables of the core, and a few of its own."""
+"""Options of the command line: the core's option tables, and a few more."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ EVENT_OPTIONS = (
 
 TABLE_OPTION = Option(
     name="table",
-    help="Only this table: `database.table` or `database.schema.table`. A part with a dot or "
-    "blank stands in backticks; exact case.",
+    help="Only this table: `database.table` or `database.schema.table`, exact case. Put a part "
+    "with a dot or blank in backticks.",
 )
 
 
@@ -51,15 +51,17 @@ SECTIONS: dict[str, tuple[Option, ...]] = {
     "How to read": tuple(option for option in DECODING_OPTIONS if not _filters(option)),
     "Files": FILE_OPTIONS,
 }
-"""The options of every command that reads, by the heading in ``--help``."""
+"""Options of every reading command, by their heading in ``--help``."""
 
 
 @attrs.frozen
 class Settings:
-    """Validated options by declared name: the common ones, the formats', and the others given.
+    """Options by declared name.
 
-    ``rest`` are options that the command will judge itself and ``topic`` those that a transport
-    will, still as text.
+    - ``values``: common options, validated
+    - ``codec``: options of the formats, validated
+    - ``rest``: options that the command validates itself, as text
+    - ``topic``: options that the transport validates, as text
     """
 
     values: Mapping[str, Any] = attrs.field(repr=False)
@@ -83,9 +85,9 @@ class Settings:
         return parse_table_name(self.values["table"]) if self.get("table") else None
 
     def event_filter(self) -> EventFilter:
-        """The events that the options ask for.
+        """A filter for the events that the options select.
 
-        :raises OptionError: if the patterns leave out the table.
+        :raises OptionError: if the patterns exclude ``table``.
         """
         kinds = _chosen(self["kind"], get_args(Kind), "kind")
         ops = _chosen(self["op"], get_args(Op), "op")
@@ -96,7 +98,7 @@ class Settings:
             database, schema, table = split_name(self.table)
             if not EventFilter(None, *patterns).wants_table(database, table, schema):
                 raise OptionError(
-                    f"includeTables and excludeTables leave out table {table_names([self.table])}"
+                    f"includeTables and excludeTables exclude table {table_names([self.table])}"
                 )
         return EventFilter(
             self.table,
@@ -117,10 +119,10 @@ def parse_settings(
 ) -> Settings:
     """Settings from click's values and the ``name=value`` texts of ``-o``.
 
-    ``own`` are further options of the command, ``more`` names that it will judge itself,
-    ``transport`` that of the topics that are read.
-
-    :raises OptionError: for an undeclared option, and for an invalid value.
+    :param own: Further options of the command.
+    :param more: Option names that the command validates itself.
+    :param transport: Transport of the topics that are read.
+    :raises OptionError: for an unknown option, and for an invalid value.
     """
     declared = {o.name.lower(): o for table in SECTIONS.values() for o in table}
     declared |= {option.name.lower(): option for option in own}
@@ -156,7 +158,7 @@ def parse_settings(
         elif _key(name) in of_topics:
             topic[of_topics[_key(name)]] = value
         elif transport is not None and name.lower().startswith(transport.prefix):
-            # The client's own settings, judged by the client.
+            # The client validates its own settings.
             topic[name.lower()] = value
         else:
             known = [option.name for option in [*declared.values(), *of_codecs.values()]]
@@ -178,7 +180,7 @@ def parse_pairs(pairs: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _key(name: str) -> str:
-    # start-ing-commit-ts and startingCommitTs are one.
+    # starting-commit-ts and startingCommitTs are the same option.
     return name.strip().lower().replace("-", "")
 
 

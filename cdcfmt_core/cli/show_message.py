@@ -1,4 +1,4 @@
-"""An explained message on the terminal."""
+"""Prints the explanation of a message on the terminal."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _show_trouble(explanation: Explanation, out: Console) -> None:
 def _why_none(explanation: Explanation) -> str:
     if explanation.decoded.message.value is None:
         return "A message without value (a tombstone) only deletes its key from a compacted topic."
-    return "No event of this message passes the filters, or the format has none for it."
+    return "The filters exclude every event of this message, or the message has no event."
 
 
 def _show_event(event: Event, out: Console) -> None:
@@ -162,9 +162,9 @@ def _facts(event: Any) -> Iterator[tuple[str, str]]:
         yield "key", ", ".join(event.table.key_columns) or "none on the wire"
         for name, image in (("before", event.before), ("after", event.after)):
             if image is not None and not image.complete:
-                yield name, "only part of the row, as the protocol marks it"
+                yield name, "only part of the row, according to the protocol"
             if image is not None and image.completed:
-                yield name, f"{len(image.completed)} columns from after: absent is unchanged here"
+                yield name, f"{len(image.completed)} columns from after: absent means unchanged"
     for name, value in extra_of(event).items():
         yield f"extra.{printable(name)}", short(value, 200)
 

@@ -1,4 +1,4 @@
-"""The counts of ``stats``, one message at a time, in bounded memory."""
+"""The counts of ``stats``, message by message, in bounded memory."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ OTHERS = "(others)"
 
 @attrs.define
 class Partition:
-    """The counts of one partition (or file).
+    """The counts of one partition or file.
 
-    ``last_offset`` and ``last_time`` (µs, the source's) are those of the newest; ``watermark``
-    is the last one, and ``late_rows`` came too late for it.
+    - ``last_offset``: offset of the last message
+    - ``last_time``: newest source time, in microseconds
+    - ``watermark``: last watermark
+    - ``late_rows``: rows with a commit_ts that the watermark had already passed
     """
 
     messages: int = 0
@@ -40,7 +42,7 @@ class Partition:
 
 @attrs.define
 class Lags:
-    """Lengths of time in microseconds: the largest, and a histogram by powers of two."""
+    """Durations in microseconds: the largest, and a histogram by powers of two."""
 
     count: int = 0
     largest: int = 0
@@ -52,7 +54,7 @@ class Lags:
         self._by_bits[max(lag, 0).bit_length()] += 1
 
     def median(self) -> int:
-        """The median, to a factor of two from above."""
+        """An upper bound of the median, at most twice its value."""
         seen = 0
         for bits in sorted(self._by_bits):
             seen += self._by_bits[bits]
@@ -63,7 +65,7 @@ class Lags:
 
 @attrs.define
 class Statistics:
-    """``times`` is the timeline of what the source did; ``now`` is when it was read (µs)."""
+    """``times`` counts changes by source time; ``now`` is the time of reading (µs)."""
 
     messages: int = 0
     events: int = 0
@@ -106,17 +108,17 @@ class Statistics:
         return self.kinds["corrupt"]
 
     def watermark(self) -> int | None:
-        """The smallest of the partitions' last watermarks: everything before it has come."""
+        """The smallest last watermark of the partitions: every earlier event has arrived."""
         marks = [p.watermark for p in self.partitions.values() if p.watermark is not None]
         return min(marks, default=None)
 
     @property
     def late_rows(self) -> int:
-        """Rows that came behind a watermark of their partition that promised them."""
+        """Rows with a commit_ts that a watermark of their partition had already passed."""
         return sum(partition.late_rows for partition in self.partitions.values())
 
     def behind(self, partition: Partition) -> int | None:
-        """How long before the newest event of the input the partition's last one was (µs)."""
+        """Time from the partition's newest event to the newest one of the input (µs)."""
         if partition.last_time is None or self.last_time is None:
             return None
         return self.last_time - partition.last_time
@@ -167,11 +169,11 @@ class Statistics:
         }  # fmt: skip
 
     def sorted_tables(self) -> list[tuple[str, Counter[str]]]:
-        """The tables with most events first."""
+        """The tables; those with the most events first."""
         return sorted(self.tables.items(), key=lambda item: (-item[1].total(), item[0]))
 
     def sorted_partitions(self) -> list[tuple[tuple[str, int | None], Partition]]:
-        """By topic or path, and number."""
+        """The partitions, by topic or path, then by number."""
         return sorted(self.partitions.items(), key=lambda item: (item[0][0], item[0][1] or 0))
 
     def sorted_reasons(self) -> list[tuple[str, tuple[int, str]]]:
@@ -228,7 +230,7 @@ class Statistics:
                 self.last_changes[name] = max(self.last_changes.get(name, happened), happened)
 
     def _add_corrupt(self, event: Corrupt) -> None:
-        # Positions and lengths differ where the cause is one.
+        # Numbers such as positions and lengths vary between errors of the same cause.
         reason = _NUMBERS.sub("#", reason_of(event.error))
         if reason not in self.reasons and len(self.reasons) >= _MOST_NAMES:
             reason = OTHERS

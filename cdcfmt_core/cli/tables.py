@@ -26,7 +26,7 @@ _CHANGE_STYLES = {
 
 
 def write_events(records: Sequence[Mapping[str, Any]]) -> None:
-    """A line each: position, kind, table, and what it says."""
+    """Print a line per event: position, kind, table, content."""
     out = console()
     if not records:
         out.print("nothing to show", style="faint")
@@ -48,7 +48,7 @@ def write_events(records: Sequence[Mapping[str, Any]]) -> None:
 
 
 def write_changes(records: Sequence[Mapping[str, Any]]) -> None:
-    """The table's columns; a row under the other where they do not fit side by side."""
+    """Print a line per change; if too wide, one column below the other."""
     out = console(wide=True)
     if not records:
         out.print("nothing to show", style="faint")
@@ -77,7 +77,7 @@ def cell(value: Any, limit: int = _CELL) -> str:
     if value is None:
         return "NULL"
     if type(value) is str and (value != value.strip() or value.upper() in ("", "NULL")):
-        # What would not be seen, or be taken for something else.
+        # Text that would be invisible, or look like NULL.
         return f"'{printable(value, limit)}'"
     if type(value) in (str, RawJson):
         return printable(value, limit)
@@ -101,7 +101,7 @@ def _what(record: Mapping[str, Any]) -> Text:
 
 
 def _images(record: Mapping[str, Any]) -> Text:
-    """The key, then what changed, or the row's first columns."""
+    """The key, then the changed columns, or the first columns of the row."""
     before, after = record.get("before"), record.get("after")
     keys = record.get("key_columns", ())
     image = (before if after is None else after) or {}

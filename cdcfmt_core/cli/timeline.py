@@ -1,4 +1,4 @@
-"""Counts over time, in bounded memory whatever the range turns out to be."""
+"""Counts over time, in bounded memory for any time range."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FINEST = 1_000
 class Timeline:
     """Counts of names by time, in microseconds since 1970.
 
-    Slots begin at a millisecond and double whenever there would be too many.
+    Slots are one millisecond wide at first; their width doubles when there are too many.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Timeline:
             self._coarsen()
 
     def columns(self, count: int) -> tuple[int, int, list[Counter[str]]]:
-        """Start, width of a column (both in microseconds), and at most ``count`` columns."""
+        """Start and column width (both in microseconds), and at most ``count`` columns."""
         first, last = min(self._slots), max(self._slots)
         per_column = -(-(last - first + 1) // count)
         columns: list[Counter[str]] = [
@@ -47,7 +47,7 @@ class Timeline:
 
 
 def span_text(microseconds: int) -> str:
-    """A length of time in the unit that fits it: ``250 ms``, ``3.5 s``, ``2.0 h``."""
+    """A duration in a suitable unit: ``250 ms``, ``3.5 s``, ``2.0 h``."""
     seconds = microseconds / 1_000_000
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
         if abs(seconds) >= length:

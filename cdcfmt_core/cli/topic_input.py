@@ -1,4 +1,4 @@
-"""``NAME://…``: topics of a transport, through its source."""
+"""Input ``NAME://…``: topics, through the source of their transport."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _POLL_SECONDS = 0.5
 
 
 class TopicInput:
-    """The topics of one cluster, partition by partition; with ``follow`` for ever.
+    """The topics of one cluster, partition by partition; without end if ``follow``.
 
     ``total`` and ``advance`` count offsets, not bytes.
     """
@@ -29,7 +29,7 @@ class TopicInput:
         self, url: str, transport: TransportSpec, options: Mapping[str, str], *, follow: bool
     ) -> None:
         if transport.options_of_url is None:
-            raise OptionError(f"{transport.title} has no addresses that the command line reads")
+            raise OptionError(f"{transport.title} has no addresses that the command line can read")
         given = {**transport.options_of_url(url), **options}
         values, settings = split_options(transport, given)
         self._source = open_source(transport, values, settings)
@@ -73,12 +73,12 @@ class TopicInput:
         return self._source.ends(self._planned())
 
     def begin_at(self, partition: int, offset: int) -> None:
-        """Read this partition alone, from this offset on."""
+        """Read only this partition, starting at this offset."""
         self._source = self._source.begin_at(partition, offset)
         self._ranges = None
 
     def _planned(self) -> list[OffsetRange]:
-        # Once, so that a second reading sees the same messages.
+        # Planned once, so that a second pass reads the same messages.
         if self._ranges is None:
             self._ranges = self._source.plan()
         return self._ranges

@@ -1,4 +1,4 @@
-"""Logical types in words."""
+"""Names of logical types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cdcfmt_core.types import LogicalType
 
 
 def type_name(type_: LogicalType) -> str:
-    """``Int(64) unsigned``, ``Decimal(10, 2)``, ``Text``: as in docs/events.md."""
+    """A type as docs/events.md writes it: ``Int(64) unsigned``, ``Decimal(10, 2)``, ``Text``."""
     values = attrs.asdict(type_, recurse=False)
     unsigned = "" if values.pop("signed", True) else " unsigned"
     known = [

@@ -1,4 +1,4 @@
-"""The core's warnings, collected: one line on stderr for each kind, at the end."""
+"""Collects the core's warnings, and prints one line per kind on stderr at the end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Gathering(logging.Handler):
 
 @contextmanager
 def gathered() -> Iterator[None]:
-    """While it lasts, warnings wait; of those that differ in names only, the first is shown."""
+    """Hold back warnings; on exit, print the first of those with the same log format."""
     handler, logger = _Gathering(), logging.getLogger(_LOGGER)
     propagates, logger.propagate = logger.propagate, False
     logger.addHandler(handler)

@@ -1,4 +1,4 @@
-"""Table schemas from a stream of events, and CREATE TABLE in the source's words."""
+"""Table schemas from a stream of events, and CREATE TABLE with the source's types."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from cdcfmt_core.types import Decimal, Unknown
 
 @attrs.define
 class WireSchema:
-    """A table's columns, in the order in which they came; the newest word on each counts.
+    """A table's columns in order of appearance; the newest definition of each counts.
 
-    ``statements`` are the DDL statements since the table was last created, if that was seen:
-    those that made its schema, so without TRUNCATE.
+    ``statements`` are the DDL statements that shaped the table since its last CREATE, if the
+    stream had that one (``created``); TRUNCATE is left out.
     """
 
     name: tuple[str, ...]
@@ -25,18 +25,18 @@ class WireSchema:
     digits: DecimalDigits = attrs.field(factory=DecimalDigits)
 
     def add(self, schema: TableSchema, *, whole: bool) -> None:
-        """A schema of the table; a ``whole`` one drops the columns that it does not have."""
+        """Add a schema of the table; a ``whole`` schema removes columns that it lacks."""
         if whole:
             self.columns = {c.name: self.columns.get(c.name, c) for c in schema.columns}
         for column in schema.columns:
             known = self.columns.get(column.name)
-            # Some wires have no type for a NULL.
+            # Some formats send no type with a NULL.
             if known is None or not isinstance(column.type, Unknown):
                 self.columns[column.name] = column
         self.key_columns = schema.key_columns or self.key_columns
 
     def create_table(self) -> str:
-        """The source's own statements if the wire had them, else one made of the columns."""
+        """The source's own statements if known, otherwise one built from the columns."""
         if self.created:
             return "\n".join(statement.rstrip("; \n") + ";" for statement in self.statements)
         lines = [f"  {_quoted(c.name)} {self._type_text(c)}" for c in self.columns.values()]
@@ -52,7 +52,7 @@ class WireSchema:
         text = column.source_type or "/* of an unknown type */"
         known = self.digits.known(column.name, column.type)
         if known != column.type and isinstance(known, Decimal):
-            # The bare word would be DECIMAL(10, 0).
+            # DECIMAL alone would mean DECIMAL(10, 0).
             word, _, rest = text.partition(" ")
             text = " ".join(filter(None, [f"{word}({known.precision},{known.scale})", rest]))
         return text + (" NOT NULL" if column.nullable is False else "")
@@ -68,7 +68,7 @@ class WireSchemas:
     def add(self, event: Event) -> None:
         if isinstance(event, RowChange):
             name = event.table.name
-            # Decoders share one object between the rows of a table.
+            # Decoders use the same object for all rows of a table.
             if self._seen.get(name) is not event.table:
                 self._seen[name] = event.table
                 self._of(name).add(event.table, whole=False)

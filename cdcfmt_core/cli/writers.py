@@ -1,4 +1,4 @@
-"""Records as JSON Lines and CSV, and files that are written whole."""
+"""Writes records as JSON Lines and CSV, and files atomically."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Record: TypeAlias = dict[str, Any]
 
 
 NUMBERS = ("string", "exact")
-"""``string``: numbers that a double cannot hold are text.  ``exact``: every number is one."""
+"""``string``: numbers that a double cannot hold are text.  ``exact``: all are JSON numbers."""
 
 
 def print_json(value: Any, numbers: str = "string") -> None:
-    """A line; the number of each is as ``numbers`` says."""
+    """Print a value as one line of JSON; ``numbers`` is one of :data:`NUMBERS`."""
     write_json([value], live=False, numbers=numbers)
 
 
 def write_json(records: Iterable[Record], *, live: bool, numbers: str) -> None:
-    """A line each; in colours on a terminal.  A ``live`` one is seen as soon as it comes."""
+    """Write one line per record, coloured on a terminal; with ``live``, flush each line."""
     out = console() if sys.stdout.isatty() else None
     for record in records:
         text = to_json(record if numbers == "exact" else lossless(record))
@@ -43,29 +43,29 @@ def write_json(records: Iterable[Record], *, live: bool, numbers: str) -> None:
 
 
 def print_lines(text: str) -> None:
-    """Text as it stands; on a terminal without what that would obey."""
+    """Print text unchanged, but with control characters escaped on a terminal."""
     _write(text + "\n", False)
 
 
 @contextmanager
 def open_output(path: Path, source: Input) -> Iterator[IO[bytes]]:
-    """A file to write, which takes its name at the end: an error leaves the one that was there.
+    """Write to a temporary file that gets its name at the end; an error keeps the existing file.
 
-    Pipes and devices are written as they are.
+    Pipes and devices are written directly.
 
-    :raises OptionError: for a file of the input.
+    :raises OptionError: if the input includes this file.
     :raises SinkError: if it cannot be written.
     """
-    # A link stays one.
+    # Replaces the target of a symbolic link, not the link.
     target, aside = Path(os.path.realpath(path)), None
     try:
         there = path.exists()
         if there and is_input_file(path, source):
             raise OptionError(f"{path} is a file of the input: write to another one")
-        # /dev/stdout may lead to a file that the shell has opened.
+        # /dev/stdout may be a file that the shell has opened.
         if (path.is_file() or not there) and not str(path).startswith(("/dev/", "/proc/")):
             if there:
-                path.open("ab").close()  # fails for a file that is protected
+                path.open("ab").close()  # fails if the file is write-protected
             aside = target.with_name(f".cdcfmt-{uuid4().hex}")
         with (aside or path).open("wb") as file:
             yield file
@@ -86,9 +86,9 @@ def open_output(path: Path, source: Input) -> Iterator[IO[bytes]]:
 def write_csv(
     records: Iterable[Record], columns: Sequence[str], *, live: bool, numbers: str
 ) -> None:
-    """RFC 4180 with LF; NULL is nothing and an empty text is ``""``, as in Spark's CSV.
+    """Write RFC 4180 CSV with LF; NULL is an empty cell and empty text ``""``, as in Spark's CSV.
 
-    ``numbers`` is about the JSON in its cells.
+    ``numbers`` applies to JSON in the cells.
     """
     _write(",".join(map(_quoted, columns)) + "\n", live)
     for record in records:
@@ -116,7 +116,7 @@ def _quoted(text: str) -> str:
 def _write(text: str, live: bool) -> None:
     if sys.stdout.isatty():
         text = harmless(text)
-    # Data is UTF-8 whatever the terminal's locale says.
+    # Data is always UTF-8, independent of the locale.
     sys.stdout.buffer.write(text.encode())
     if live:
         sys.stdout.buffer.flush()

@@ -53,5 +53,5 @@ def test_options_are_those_of_spark() -> None:
 
 def test_exit_codes_are_in_the_help() -> None:
     text = " ".join(run("--help").stdout.split())
-    for words in ("130 interrupted (Ctrl-C)", "141 the reader of the output went away"):
+    for words in ("130 interrupted (Ctrl-C)", "141 the reader of the output closed it"):
         assert words in text

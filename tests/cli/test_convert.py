@@ -104,4 +104,4 @@ def test_what_cannot_be_written(canal: Path, tmp_path: Path) -> None:
 def test_keys_that_a_format_needs_are_not_left_out(canal: Path) -> None:
     result = run("convert", canal, "--to", "open-protocol", "--lines", "value")
     assert result.exit_code == 2
-    assert "--lines value leaves out keys, which open-protocol" in result.stderr
+    assert "--lines value omits keys, but reading open-protocol" in result.stderr

@@ -105,7 +105,7 @@ def test_what_is_wrong(kafka: Broker, url: str, monkeypatch: pytest.MonkeyPatch)
         (["cat", "kafka:///t"], 2, "kafka://host:port/topic"),
         (["cat", f"kafka://{kafka.servers}"], 2, "needs one of the options subscribe"),
         (["cat", url, "x.jsonl"], 2, "read alone"),
-        (["cat", url, "--follow", "-f", "table"], 2, "take -f json"),
+        (["cat", url, "--follow", "-f", "table"], 2, "use -f json"),
     ):
         result = run(*arguments)
         assert (result.exit_code, text in result.stderr) == (exit_code, True), result.stderr

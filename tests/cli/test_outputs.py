@@ -99,7 +99,7 @@ def test_compressions_that_are_not_written(canal: Path, tmp_path: Path) -> None:
         result = run("convert", canal, *TO, "--output", output)
         assert result.exit_code == 2
         assert result.stderr == (
-            f"error: --output {output}: take .gz, .zst or a plain name in place of {suffix}\n"
+            f"error: --output {output}: use .gz, .zst or no suffix instead of {suffix}\n"
         )
     assert names(tmp_path) == ["dump"]
 

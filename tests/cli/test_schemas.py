@@ -42,7 +42,7 @@ def test_the_tables(store: Path) -> None:
 def test_broken_files_are_named_and_forgotten(store: Path) -> None:
     assert run("schemas", "check", store).exit_code == 0
     (store / "bad.json").write_text("{")
-    assert "files that hold no schema: 1" in run("schemas", "list", store).stderr
+    assert "files without a valid schema: 1" in run("schemas", "list", store).stderr
     found = run("schemas", "check", store)
     assert (found.exit_code, "bad.json" in found.stdout) == (1, True)
     assert "1 broken: 3 schemas" in found.stdout

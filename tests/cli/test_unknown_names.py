@@ -47,9 +47,7 @@ def test_a_table_that_patterns_leave_out(command: list[str], canal: Path) -> Non
     for pattern in (("--include-tables", "shop.wide,x.*"), ("--exclude-tables", "*.pair")):
         result = run(*command, canal, "--table", "shop.pair", *pattern)
         assert result.exit_code == 2
-        assert result.stderr == (
-            "error: includeTables and excludeTables leave out table shop.pair\n"
-        )
+        assert result.stderr == ("error: includeTables and excludeTables exclude table shop.pair\n")
     both = run(*command, canal, "--table", "shop.pair", "--include-tables", "shop.p*")
     assert both.exit_code == 0
 

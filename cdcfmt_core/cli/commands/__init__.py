@@ -1,1 +1,1 @@
-"""The commands, one module each; :mod:`cdcfmt_core.cli.app` loads the one that is asked for."""
+"""The commands, one module each; :mod:`cdcfmt_core.cli.app` imports a command when called."""

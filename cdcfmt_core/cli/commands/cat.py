@@ -26,8 +26,8 @@ from cdcfmt_core.options import Option
 OPTIONS = (
     Option(
         name="table",
-        help="`database.table` or `database.schema.table`: the changes of that table instead of "
-        "events. A part with a dot or blank stands in backticks; exact case.",
+        help="`database.table` or `database.schema.table`, exact case: the changes of that table "
+        "instead of events. Put a part with a dot or blank in backticks.",
     ),
     Option(
         name="images",
@@ -41,7 +41,7 @@ OPTIONS = (
         name="keyColumns",
         type="list",
         default=(),
-        help="Columns that identify a row, in place of those that the wire names.",
+        help="Columns that identify a row, instead of the key columns of the messages.",
     ),
 )
 
@@ -58,18 +58,18 @@ _FORMATS = ("json", "csv", "table")
     type=click.Choice(_FORMATS),
     default="json",
     show_default=True,
-    help="JSON Lines, CSV with a head line, or a table for the eye.",
+    help="JSON Lines, CSV with a header, or a table for people.",
 )
 @click.option(
     "-n",
     "--limit",
     type=click.IntRange(min=1),
-    help=f"At most so many rows; a table shows {_TABLE_ROWS} by default.",
+    help=f"Maximum number of rows; a table shows {_TABLE_ROWS} by default.",
 )
 @click.option(
     "--follow",
     is_flag=True,
-    help="Topics: go on with what comes, from its end on unless startingOffsets says otherwise.",
+    help="Topics: wait for new messages; startingOffsets defaults to the end of the topic.",
 )
 @numbers_option
 def command(
@@ -82,13 +82,13 @@ def command(
 ) -> None:
     """Print the events of INPUT, or with --table the typed changes of one table.
 
-    A message that cannot be decoded is a record whose _corrupt_record says why.
+    A message that cannot be decoded is a record with the reason in _corrupt_record.
     """
     if settings.table is not None and settings["images"] == "none":
         raise OptionError("option images: none is for events; leave --table out")
     no_bars(streams=output != "table")
     if follow and output == "table":
-        raise OptionError("--follow never ends, and a table is shown at its end: take -f json")
+        raise OptionError("--follow never ends, but a table is printed at the end: use -f json")
     source = open_input(paths, settings, follow=follow)
     reader = Reader(source, settings)
     rows = _Rows(reader, settings, again=source.again)
@@ -106,8 +106,8 @@ def command(
             note(f"the first {number(limit)} rows; -n shows more")
     if rows.truncated:
         note(
-            f"{number(rows.truncated)} TRUNCATE or DROP of the table: they are no changes of rows; "
-            "without --table they are shown"
+            f"{number(rows.truncated)} TRUNCATE or DROP of the table: they are not row changes; "
+            "run without --table to see them"
         )
     if rows.corrupt:
         command_line = f"cdcfmt validate {' '.join(public(paths))}"
@@ -118,7 +118,7 @@ def command(
 
 
 class _Rows:
-    """The records that the options ask for; each iteration reads the input anew."""
+    """The records that the options select; each iteration reads the input again."""
 
     def __init__(self, reader: Reader, settings: Settings, *, again: bool) -> None:
         self._reader = reader
@@ -140,7 +140,7 @@ class _Rows:
 
     def __iter__(self) -> Iterator[Record]:
         if self._changes and self._again:
-            # The rows behind it may have columns that a row lacks.
+            # Later rows may have columns that earlier rows lack.
             self.columns()
         self.corrupt = self.truncated = 0
         for decoded in self._reader:
@@ -166,7 +166,7 @@ class _Rows:
         self.ended = True
 
     def columns(self) -> Iterable[str]:
-        """All rows of the table; the input is read once."""
+        """Names of all columns of the table; the first call reads the whole input."""
         if not self._met_all:
             for decoded in self._reader:
                 for event in decoded.events:
@@ -209,12 +209,12 @@ def _is_truncate(event: Event) -> bool:
 
 
 def _columns(rows: _Rows, again: bool) -> list[str]:
-    """The head of a CSV: it must be known before the first row is written."""
+    """The header of a CSV, which must be known before the first row is written."""
     if not rows.is_changes:
         return list(EVENT_COLUMNS)
     if not again:
         raise OptionError(
-            "CSV of changes needs the columns of the whole input first, and this one can be "
-            "read only once: write it to a file, or take -f json"
+            "CSV of changes needs the columns of the whole input first, and this input can be "
+            "read only once: write it to a file, or use -f json"
         )
     return [*(name for name in rows.columns() if name not in CHANGE_COLUMNS), *CHANGE_COLUMNS]

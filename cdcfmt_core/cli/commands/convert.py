@@ -1,4 +1,4 @@
-"""``cdcfmt convert``: messages of one format written anew in another."""
+"""``cdcfmt convert``: rewrites messages of one format in another."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from cdcfmt_core.texts import harmless
 
 
 class _Command(Command):
-    """Lists the options of writing, which have names of their own beside those of reading."""
+    """Also lists the options of writing, which are separate from those of reading."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_options(ctx, formatter)
@@ -45,7 +45,7 @@ class _Command(Command):
 
 
 def _from_is_protocol(function: Callable[..., None]) -> Callable[..., None]:
-    """Makes ``--from`` another name of ``--protocol``."""
+    """Make ``--from`` an alias of ``--protocol``."""
 
     @functools.wraps(function)
     def call(source_format: str | None, protocol: str | None, **given: Any) -> None:
@@ -59,7 +59,7 @@ def _from_is_protocol(function: Callable[..., None]) -> Callable[..., None]:
 @click.command(
     "convert",
     cls=_Command,
-    short_help="Messages of one format written in another.",
+    short_help="Rewrite messages of one format in another.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @_from_is_protocol
@@ -73,7 +73,7 @@ def _from_is_protocol(function: Callable[..., None]) -> Callable[..., None]:
     "written",
     multiple=True,
     metavar="NAME=VALUE",
-    help="An option of writing: those below, and the format's own.",
+    help="An option of writing: one of those below, or of the format.",
 )
 @click.option(
     "--lines",
@@ -86,14 +86,14 @@ def _from_is_protocol(function: Callable[..., None]) -> Callable[..., None]:
     "--partitions",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Give each message the partition that it would have of so many.",
+    help="Assign each message its partition out of N.",
 )
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write there instead of to stdout, compressed if the name ends in .gz or .zst. An error "
-    "leaves the file as it was.",
+    help="Write to this file instead of stdout, compressed if the name ends in .gz or .zst. An "
+    "error keeps the existing file.",
 )
 def command(
     paths: tuple[str, ...],
@@ -106,14 +106,14 @@ def command(
 ) -> None:
     """Read the events of INPUT and write them as messages of another format.
 
-    What cannot be written ends it with exit code 1, unless -w unsupportedEvents=skip.
+    An event that the format cannot express stops the command with exit code 1, unless
+    -w unsupportedEvents=skip.
     """
     counts: Counter[str] = Counter()
     encoder = _open_encoder(target, written, partitions, counts)
     if lines == "value" and encoder.row_rules().batches is not None:
         raise OptionError(
-            f"--lines value leaves out keys, which {target} cannot be read without: take --lines "
-            "message"
+            f"--lines value omits keys, but reading {target} needs them: use --lines message"
         )
     no_bars(streams=output is None)
     source = open_input(paths, settings)
@@ -121,7 +121,7 @@ def command(
     messages = 0
     shown = sys.stdout.isatty()
     with _opened(output, source) as file:
-        # On a terminal each line is made harmless.
+        # For a terminal, control characters of each line are escaped.
         as_lines = lines == "message" and partitions is None and bool(output or not shown)
         for part in Conversion(reader, encoder, counts).messages(as_lines=as_lines):
             if isinstance(part, tuple):
@@ -141,9 +141,9 @@ def command(
 def _open_encoder(
     target: str, written: Iterable[str], partitions: int | None, counts: Counter[str]
 ) -> MessageEncoder:
-    """The encoder that ``-w`` asks for.
+    """The encoder with the options of ``-w``.
 
-    :raises OptionError: for an option that neither all formats nor this one have.
+    :raises OptionError: for an unknown option.
     """
     options: dict[str, str] = {}
     for pair in written:
@@ -152,7 +152,7 @@ def _open_encoder(
             raise OptionError(f"-w {pair}: write it as -w name=value")
         options[name.strip().replace("-", "")] = value
     if "protocol" in (name.lower() for name in options):
-        raise OptionError("-w protocol: --to names the format")
+        raise OptionError("-w protocol: choose the format with --to")
     return open_encoder(target, options, partitions=partitions, counts=counts)
 
 
@@ -164,8 +164,8 @@ def _value(message: Message) -> bytes:
     value = message.value or b""
     if b"\n" in value or message.value is None:
         raise EncodeError(
-            "a value of this format is not a line of text (it is missing or holds a line end): "
-            "take --lines message"
+            "a value of this format is not a line of text (it is missing or contains a newline): "
+            "use --lines message"
         )
     return value
 
@@ -184,6 +184,4 @@ def _compression_of(output: Path) -> str:
     with suppress(SourceError):
         if (compression := compression_of(output.name) or "none") in COMPRESSIONS:
             return compression
-    raise OptionError(
-        f"--output {output}: take .gz, .zst or a plain name in place of {output.suffix}"
-    )
+    raise OptionError(f"--output {output}: use .gz, .zst or no suffix instead of {output.suffix}")

@@ -23,7 +23,7 @@ _SIGNS = {"ok": "✓", "warn": "!", "bad": "✗"}
 
 
 class _Doctor(Command):
-    """With an option for the addresses of each transport, ours also where they are missing."""
+    """Adds an option for addresses of each transport; known transports even if not installed."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         return [*self._of_transports, *super().get_params(ctx)]
@@ -37,19 +37,19 @@ class _Doctor(Command):
                 [f"--{name}", name.replace("-", "_")],
                 multiple=True,
                 metavar="ADDRESS",
-                help=f"Also look whether {there[name].title if name in there else name} answers "
-                "there, and where it sends its clients.",
+                help=f"Also check whether {there[name].title if name in there else name} answers "
+                "there, and which addresses it gives to its clients.",
             )
             for name in sorted(names)
         ]
 
 
-@cli_command("doctor", "Is everything there, and does Spark find it.", cls=_Doctor)
+@cli_command("doctor", "Check the installation, and whether Spark finds it.", cls=_Doctor)
 @click.option(
     "--packages",
     multiple=True,
     metavar="GROUP:NAME:VERSION,…",
-    help="Also look whether these fit, which your sessions have as spark.jars.packages.",
+    help="Also check these packages, which your sessions set as spark.jars.packages.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 @click.pass_context
@@ -58,7 +58,7 @@ def command(
 ) -> None:
     """Check this installation: Python, packages, formats, Java, Delta; whether Spark finds cdc.
 
-    Each line is ok, a warning, or bad, and says what to do. Exit code 1 if something is bad.
+    Each line is ok, a warning or bad, and says what to do. Exit code 1 if a line is bad.
     """
     checks: list[Check] = []
     for check in (check_python, check_packages, check_plugins):

@@ -1,4 +1,4 @@
-"""``cdcfmt drain``: the messages of a queue moved into a folder."""
+"""``cdcfmt drain``: moves the messages of a queue into a folder."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from cdcfmt_core.io.sinks import FileSink
 from cdcfmt_core.io.sources.options import parse_storage_options
 
 
-@declare("drain", "The messages of a queue moved into a folder.")
+@declare("drain", "Move the messages of a queue into a folder.")
 @click.argument("url", metavar="URL")
 @click.option("--into", "folder", required=True, metavar="DIR", help="The folder, or its URL.")
 @table_options(DRAINING_OPTIONS)
 @quiet_option
 @pairs_option
 def command(url: str, folder: str, pairs: tuple[str, ...], values: dict[str, Any]) -> None:
-    """Take the messages of a queue into a folder, and remove from the queue what is there safely.
+    """Write the messages of a queue to a folder, and remove them from the queue once committed.
 
-    The folder is an input like any other, also while it grows. It ends when the queue is empty,
-    or goes on with --follow. Ctrl-C, or SIGTERM, ends it after one more commit.
+    The folder is a normal input, even while it grows. The command ends when the queue is empty;
+    with --follow it continues. Ctrl-C or SIGTERM ends it after one more commit.
     """
     transport = transport_of_url(url)
     if transport is None or transport.options_of_url is None:
@@ -61,7 +61,7 @@ def command(url: str, folder: str, pairs: tuple[str, ...], values: dict[str, Any
 
 @contextmanager
 def _stopping(draining: Draining) -> Iterator[None]:
-    """Signals that end the process stop it; a second one ends it at once."""
+    """The first SIGINT or SIGTERM stops the drain; a second one ends the process at once."""
     before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
 
     def stop(*_: object) -> None:

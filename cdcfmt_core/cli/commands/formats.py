@@ -1,4 +1,4 @@
-"""``cdcfmt formats``: what is installed, from which package, and what is broken and why."""
+"""``cdcfmt formats``: installed formats with their packages, and broken plugins with reasons."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from cdcfmt_core.options import Option
 from cdcfmt_core.registry import default_registry
 
 
-@cli_command("formats", "What is installed; a format's options.")
+@cli_command("formats", "The installed formats; a format's options.")
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 @click.pass_context
 def command(ctx: click.Context, name: str | None, as_json: bool) -> None:
     """List the installed formats, or one format's options.
 
-    Exit code 1 if a plugin is broken or two claim one name.
+    Exit code 1 if a plugin is broken or two plugins have the same name.
     """
     if name is not None:
         _show_format(default_registry().get_codec(name), as_json)
@@ -83,7 +83,7 @@ def _show_format(spec: CodecSpec, as_json: bool) -> None:
     out.print(facts)
     out.print()
     if not spec.options:
-        out.print("It has no options of its own.")
+        out.print("This format has no options.")
         return
     _show_options("-o option", spec.options, out)
     if spec.encode_options:

@@ -27,7 +27,7 @@ from cdcfmt_core.cli.writers import print_json
     "--offset",
     type=int,
     metavar="N",
-    help="The message with this offset: a topic's, or the byte at which its line begins.",
+    help="The message with this offset: a topic's offset, or the byte at which a line begins.",
 )
 @click.option("--partition", type=int, metavar="N", help="With --offset: of this partition.")
 @click.option(
@@ -35,10 +35,10 @@ from cdcfmt_core.cli.writers import print_json
     type=click.IntRange(min=1),
     default=1,
     metavar="N",
-    help="So many messages from there on.",
+    help="Number of messages from there on.",
 )
 @numbers_option
-@click.option("--raw", is_flag=True, help="Also the key and value as they stand.")
+@click.option("--raw", is_flag=True, help="Also print the raw key and value.")
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON Lines.")
 @click.pass_context
 def command(
@@ -53,12 +53,12 @@ def command(
     as_json: bool,
     numbers: str,
 ) -> None:
-    """Explain one message: where it stands, frame, envelope, events, columns and types.
+    """Explain one message: position, frame, envelope, events, columns and types.
 
-    Without --nth or --offset it is the first. Exit code 1 if there is no such message.
+    The default is the first message. Exit code 1 if there is no such message.
     """
     if nth is not None and offset is not None:
-        raise click.UsageError("--nth and --offset both choose the message; give one of them")
+        raise click.UsageError("--nth and --offset both select the message; give only one of them")
     source = open_input(paths, settings)
     if offset is not None and partition is not None:
         source.begin_at(partition, offset)
@@ -79,7 +79,7 @@ def command(
     if not shown:
         which = f"message {nth}" if nth else f"offset {offset}" if offset is not None else "message"
         where = ", ".join(public(paths))
-        note(f"there is no {which} in {where}; cdcfmt stats counts what is there")
+        note(f"no {which} in {where}; cdcfmt stats counts the messages")
         ctx.exit(1)
 
 

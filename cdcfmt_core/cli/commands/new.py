@@ -1,4 +1,4 @@
-"""``cdcfmt new``: a plugin to begin with."""
+"""``cdcfmt new``: creates a plugin to start from."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from cdcfmt_core.errors import SourceError
 from cdcfmt_core.template import create_plugin
 
 
-@cli_command("new", "A plugin to begin with.")
+@cli_command("new", "Create a plugin to start from.")
 @click.argument("name")
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("."),
-    help="Where its folder is made.",
+    help="Parent of the new folder.",
 )
 def command(name: str, folder: Path) -> None:
-    """Write a whole plugin for the format NAME: it installs, is listed and passes the kit.
+    """Write a working plugin for the format NAME, which installs and passes the conformance kit.
 
-    docs/write-a-format.md says what to put in its place.
+    docs/write-a-format.md explains how to fill it in.
     """
     try:
         made = create_plugin(name, folder)

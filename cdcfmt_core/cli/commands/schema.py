@@ -27,14 +27,14 @@ from cdcfmt_core.texts import one_line
 OPTIONS = (
     Option(
         name="table",
-        help="`database.table` or `database.schema.table`. Without it: what tables there are.",
+        help="`database.table` or `database.schema.table`. Without it: list the tables.",
     ),
     Option(
         name="inferSampleMessages",
         type="int",
         default=1000,
         minimum=1,
-        help="How many row messages of the table the Spark schema is inferred from.",
+        help="Number of row messages of the table from which the Spark schema is inferred.",
     ),
 )
 
@@ -54,15 +54,14 @@ def _engine_options() -> tuple[str, ...]:
     type=click.Choice(["table", "spark", "create-table", "delta", "json"]),
     default="table",
     show_default=True,
-    help="For the eye; the text for Spark's .schema(…); SQL in the source's words; SQL that "
-    "makes a Delta table of these columns; or JSON.",
+    help="A table for people; text for Spark's .schema(…); SQL of the source; SQL that creates a "
+    "Delta table with these columns; or JSON.",
 )
 def command(paths: tuple[str, ...], settings: Settings, shape: str) -> None:
-    """Print the columns of a table: of the source, and what they are in Spark.
+    """Print the columns of a table, with their types in the source and in Spark.
 
-    What Spark makes of a column is the bridge's to say, so that needs pyspark-cdcfmt, but
-    starts no Spark. Without --table: all tables by name, as JSON a line each. Exit code 1 if
-    the table is not in INPUT.
+    Spark types need pyspark-cdcfmt, but Spark is not started. Without --table: all tables by
+    name; as JSON, one line each. Exit code 1 if the table is not in INPUT.
     """
     source = open_input(paths, settings)
     if settings.table is None:
@@ -111,8 +110,8 @@ def _all_tables(source: Input, settings: Settings, shape: str, paths: tuple[str,
     if shape != "create-table":
         if not source.again:
             raise OptionError(
-                f"--as {shape} of all tables looks at the ends of the input again, and this one "
-                "can be read only once: write it to a file, or take --as create-table"
+                f"--as {shape} of all tables reads the ends of the input again, and this input "
+                "can be read only once: write it to a file, or use --as create-table"
             )
         engine = _engine()
         every = None if engine is None else engine.every_table(settings)
@@ -130,7 +129,7 @@ def _all_tables(source: Input, settings: Settings, shape: str, paths: tuple[str,
         else:
             text = table.create_table()
         if text:
-            # A newline in a name would end the comment.
+            # A newline in a name would end the SQL comment.
             head = one_line(f"-- {table_names([name])}")
             print_lines(("" if first else "\n") + f"{head}\n{text}")
             first = False
@@ -145,7 +144,7 @@ def _engine() -> SchemaEngine | None:
 
 
 def _spark(source: Input, settings: Settings, table: tuple[str, ...]) -> Mapping[str, EngineColumn]:
-    """The columns in Spark; none, with a note, without the bridge or a row of the table."""
+    """The columns in Spark; none, and a note, without the bridge or without a row of the table."""
     try:
         return {field.name: field for field in schema_engine().columns(source, settings, table)}
     except OptionError:
@@ -158,7 +157,7 @@ def _spark(source: Input, settings: Settings, table: tuple[str, ...]) -> Mapping
 def _list_tables(schemas: WireSchemas, paths: tuple[str, ...]) -> None:
     out = console()
     if not schemas.tables:
-        out.print("No message has a table's schema.")
+        out.print("No message has a table schema.")
         return
     table = plain_table("table", "columns", "key", right=("columns",))
     for name, schema in sorted(schemas.tables.items()):

@@ -17,7 +17,7 @@ from cdcfmt_core.filters import nearest_tables, parse_table_name, table_names
 from cdcfmt_core.io.sources.options import parse_storage_options
 from cdcfmt_core.schemas.directory import Entry, SchemaDirectory
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="The same as JSON, a line each.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="The same as JSON, one line each.")
 
 
 def _on_a_store(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,16 +31,16 @@ class _Group(click.Group):
     context_class = Context
 
 
-@click.group("schemas", cls=_Group, short_help="What a schema store holds, and forgetting it.")
+@click.group("schemas", cls=_Group, short_help="List, check and delete schemas of a store.")
 def command() -> None:
-    """Look into the folder of the option schemaStore."""
+    """List, check and delete schemas in the folder of the option schemaStore."""
 
 
 @command.command("list")
 @_on_a_store
 @_JSON
 def list_(store: str, storage_options: str | None, as_json: bool) -> None:
-    """List the tables with their schemas."""
+    """List the tables and the number of their schemas."""
     tables: dict[tuple[str, ...], list[Entry]] = {}
     broken = 0
     for entry in _entries(store, storage_options):
@@ -64,9 +64,9 @@ def list_(store: str, storage_options: str | None, as_json: bool) -> None:
             )
         print_table(table, console())
     else:
-        console().print("The store holds no schema.")
+        console().print("The store has no schema.")
     if broken:
-        note(f"files that hold no schema: {number(broken)}; cdcfmt schemas check names them")
+        note(f"files without a valid schema: {number(broken)}; cdcfmt schemas check lists them")
 
 
 @command.command("check")
@@ -76,7 +76,7 @@ def list_(store: str, storage_options: str | None, as_json: bool) -> None:
 def check(ctx: click.Context, store: str, storage_options: str | None, as_json: bool) -> None:
     """Read every schema, and list the files that readers skip or fail on.
 
-    Exit code 1 if there is one.
+    Exit code 1 if it lists any.
     """
     good, broken = 0, []
     for entry in _entries(store, storage_options):
@@ -107,14 +107,14 @@ def check(ctx: click.Context, store: str, storage_options: str | None, as_json: 
 @command.command("forget")
 @_on_a_store
 @click.option("--table", metavar="TEXT", help="Delete all schemas of this table.")
-@click.option("--broken", is_flag=True, help="Delete the files that check names.")
+@click.option("--broken", is_flag=True, help="Delete the files that check lists.")
 def forget(store: str, storage_options: str | None, table: str | None, broken: bool) -> None:
-    """Delete schemas, while no query uses the store. Readers learn them anew from the stream.
+    """Delete schemas, while no query uses the store. Readers learn them again from the stream.
 
-    Exit code 1 if the store has none of that table.
+    Exit code 1 if the store has no schema of the table.
     """
     if (table is None) == (not broken):
-        raise OptionError("schemas forget takes either --table or --broken")
+        raise OptionError("schemas forget needs either --table or --broken")
     wanted = None if table is None else parse_table_name(table)
     directory = _directory(store, storage_options)
     entries = list(directory.entries())

@@ -1,4 +1,4 @@
-"""``cdcfmt sniff``: which formats the messages are of."""
+"""``cdcfmt sniff``: recognises the formats of the messages."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Found:
                     self.tables[name] += 1
 
 
-@cli_command("sniff", "Which formats the messages are of.")
+@cli_command("sniff", "Recognise the formats of the messages.")
 @reads()
 @click.option(
     "--sample",
@@ -57,16 +57,16 @@ class Found:
     default=1000,
     metavar="N",
     show_default=True,
-    help="How many messages to look at, of each file or partition.",
+    help="Number of messages to read of each file or partition.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 @click.pass_context
 def command(
     ctx: click.Context, paths: tuple[str, ...], settings: Settings, sample: int, as_json: bool
 ) -> None:
-    """Tell which formats the messages of INPUT are of.
+    """Recognise the formats of the messages of INPUT.
 
-    Exit code 1 if no format recognises any of them.
+    Exit code 1 if no message is of a known format.
     """
     found = _sample(Reader(open_input(paths, settings), settings), sample)
     if as_json:

@@ -38,14 +38,14 @@ _MOST_REASONS = 10
     "--html",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write a page with all of it, which needs no other file, in place of the text.",
+    help="Write a self-contained HTML page instead of the text.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 def command(paths: tuple[str, ...], settings: Settings, html: Path | None, as_json: bool) -> None:
     """Count messages and events of INPUT: by format, kind, operation, table and time.
 
-    Also: bytes, how late the producer wrote, the watermark, and what is corrupt by reason.
-    Exit code 1 if INPUT has none of the tables that were asked for.
+    Also: bytes, producer lag, the watermark, and corrupt messages by reason. Exit code 1 if
+    INPUT has none of the requested tables.
     """
     statistics = Statistics()
     source = open_input(paths, settings)
@@ -126,7 +126,7 @@ def _show_facts(statistics: Statistics, out: Console) -> None:
 
 
 def _show_times(statistics: Statistics, out: Console) -> None:
-    """A line of bars for each operation, on one scale, so that they can be compared."""
+    """Print a line of bars for each operation, all on the same scale."""
     words = [w for w in (*WORDS, "corrupt") if statistics.kinds[w] or statistics.ops[w]]
     label = max(map(len, [*words, "watermark"]))
     totals = {w: statistics.ops[w] or statistics.kinds[w] for w in words}
@@ -149,7 +149,7 @@ def _show_times(statistics: Statistics, out: Console) -> None:
 
 
 def _bar(count: int, highest: int) -> str:
-    # Rounded up, so that what is there is seen.
+    # Rounded up, so that every count is visible.
     return _HEIGHTS[(count * len(_HEIGHTS) - 1) // highest] if count else " "
 
 
@@ -174,7 +174,7 @@ def _show_tables(statistics: Statistics, out: Console) -> None:
 
 
 def _show_partitions(statistics: Statistics, out: Console, *, live: bool) -> None:
-    """How far each partition is; of a topic against now, else against the newest event."""
+    """Print each partition's progress: behind now for a topic, else behind the newest event."""
     lag = "lag" if live else "behind"
     heads = ("messages", "last offset", "last event", lag)
     table = plain_table("partition", *heads, right=("messages", "last offset", lag))

@@ -1,4 +1,4 @@
-"""``cdcfmt validate``: the messages that cannot be decoded, with position and reason."""
+"""``cdcfmt validate``: lists messages that cannot be decoded, with position and reason."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cdcfmt_core.events import Corrupt
 _SAMPLE = 60
 
 
-@cli_command("validate", "What cannot be decoded, where and why.")
+@cli_command("validate", "List messages that cannot be decoded.")
 @reads([TABLE_OPTION])
 @click.option(
     "-n",
@@ -32,11 +32,11 @@ _SAMPLE = 60
     default=20,
     metavar="N",
     show_default=True,
-    help="List so many problems; all are counted.",
+    help="Maximum number of problems to list; all are counted.",
 )
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON for each problem.")
 @click.option(
-    "--strict", is_flag=True, help="Exit code 1 also for what is changed, though not corrupt."
+    "--strict", is_flag=True, help="Exit code 1 also for values that are changed in Spark."
 )
 @click.pass_context
 def command(
@@ -47,11 +47,11 @@ def command(
     as_json: bool,
     strict: bool,
 ) -> None:
-    """Decode every message of INPUT and list those that cannot be, with position and reason.
+    """Decode every message of INPUT, and list corrupt messages with position and reason.
 
-    Also what decodes, but is changed in Spark unless an option says otherwise: impossible
-    dates, text that is not UTF-8, columns without a type, names that occur twice. Exit code 0
-    if all can be decoded, 1 if not, or if INPUT has none of the tables that were asked for.
+    Also lists valid values that Spark changes unless an option says otherwise: impossible dates,
+    text that is not UTF-8, columns without a type, names that occur twice. Exit code 0 if all
+    messages can be decoded; 1 if not, or if INPUT has none of the requested tables.
     """
     no_bars(streams=as_json)
     reader = Reader(open_input(paths, settings), settings)
