@@ -210,7 +210,7 @@ def test_a_key_that_rows_lack() -> None:
         ({"snapshot_commit_ts": 5}, "option snapshot_commit_ts: there is no snapshot"),
         ({"source": "dump"}, "source is 'dump', not a mapping"),
         ({"source": {"ontruncate": "row"}}, "onTruncate, .*: set on_truncate, an option of sync"),
-        ({"source": {"includeHeaders": True}}, "source has the option includeHeaders, .*: leave it out"),
+        ({"source": {"includeHeaders": True}}, "source has the option includeHeaders, .*: leave"),
     ],
 )
 def test_wrong_jobs(options: dict[str, Any], error: str) -> None:

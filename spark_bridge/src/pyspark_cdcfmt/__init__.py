@@ -1,11 +1,11 @@
 """``spark.read.format("cdc")``: change-data-capture messages as a Spark data source.
 
-Spark finds :class:`DefaultSource` by itself in every installed ``pyspark_*`` module.
-Where another such module is broken it finds none of them; then call :func:`register`.
-:func:`decode` is for messages that are already in a DataFrame, :func:`encode` makes messages of
-events; :func:`spark_schema` is the schema of a table's changes.
+Spark finds :class:`DefaultSource` in every installed ``pyspark_*`` module.  If another such module
+is broken, Spark finds none of them; then call :func:`register`.  :func:`decode` reads messages in
+a DataFrame, :func:`encode` turns events into messages; :func:`spark_schema` is the schema of a
+table's changes.
 
-Importing this module imports no format, since Spark imports it for every look-up.
+Importing this module imports no format, since Spark imports it at every look-up.
 """
 
 from __future__ import annotations
@@ -81,10 +81,9 @@ class DefaultSource(CdcDataSource):
 
 
 def register(spark: SparkSession) -> None:
-    """Register the format ``cdc`` in this session, without Spark's own look-up.
+    """Register the format ``cdc`` in this session, without Spark's look-up.
 
-    The session becomes the active one of this thread, without which Spark writes to no Python
-    source.
+    Makes the session the active one of this thread, which Spark needs for writing.
 
     :raises MissingDependencyError: if the Python that Spark runs data sources with lacks this
         package; the error names the variables to set.

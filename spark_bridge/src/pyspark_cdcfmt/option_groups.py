@@ -1,4 +1,4 @@
-"""The options of reading: one table, from which validation and docs are made."""
+"""The options of reading: the source of validation and docs."""
 
 from __future__ import annotations
 
@@ -279,5 +279,5 @@ OPTION_GROUPS = {
 
 
 def bridge_options() -> Iterable[Option]:
-    """Every option of the bridge itself; those of a transport are beside them."""
+    """Every option of the bridge, without those of transports."""
     return (option for group in OPTION_GROUPS.values() for option in group)

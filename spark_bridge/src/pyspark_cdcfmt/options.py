@@ -1,4 +1,4 @@
-"""The options of a read, as Spark hands them over, validated."""
+"""Validated options of a read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def dataframe_options() -> Iterable[Option]:
 
 
 def message_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a source that also say how its messages are decoded: what ``decode`` takes."""
+    """Those of a source's options that :func:`decode` takes."""
     of_input = {option.name.lower() for option in bridge_options()}
     transports = default_registry().transports().values()
     of_input |= {option.name.lower() for spec in transports for option in spec.options}
@@ -51,7 +51,7 @@ def message_options(options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-# Spark adds these to what a user wrote: of catalog tables, views and queries.
+# Spark adds these to the user's options, for catalog tables, views and queries.
 _SPARKS_OWN = frozenset(
     {"provider", "owner", "location", "external", "comment", "checkpointlocation", "collation"}
     | {"is_managed_location", "table_type", "queryname"}
@@ -69,9 +69,12 @@ _NO_INPUT = (
 
 @attrs.frozen
 class ReadOptions:
-    """Validated options: ``values`` are the bridge's by declared name, ``codec`` the formats'.
+    """Validated options.
 
-    ``source`` has the topics, None where files are read; ``transport`` is its title.
+    :ivar values: the bridge's options by declared name.
+    :ivar codec: the formats' options.
+    :ivar source: the topics; None for files.
+    :ivar transport: the transport's title.
     """
 
     # storageOptions may hold secrets.
@@ -90,7 +93,7 @@ class ReadOptions:
 
     @property
     def case_sensitive(self) -> bool:
-        """Whether names of columns match with case."""
+        """Whether column names match case-sensitively."""
         return is_case_sensitive(self["caseSensitive"])
 
     @property
@@ -103,7 +106,7 @@ class ReadOptions:
         return ([self["path"]] if self["path"] else []) + list(self["paths"])
 
     def require_input(self) -> None:
-        """OptionError unless there are either files or topics to read."""
+        """:raises OptionError: unless the options name either files or topics."""
         if self.paths and self.source is not None:
             raise OptionError(
                 f"the cdc source has both a path and options of {self.transport}: read one of "
@@ -125,7 +128,7 @@ class ReadOptions:
         return parse_storage_options(self["storageOptions"])
 
     def in_stream(self) -> ReadOptions:
-        """The same for a stream, where formats always need their schemas."""
+        """The same options for a stream, where formats always need their schemas."""
         codec = _with_policy(self.codec, self["onMissingSchema"] or "wait")
         return attrs.evolve(self, codec=codec, streaming=True)
 
@@ -142,10 +145,10 @@ class ReadOptions:
 
 
 def _with_policy(codec: Mapping[str, Any], policy: str | None) -> Mapping[str, Any]:
-    """The formats' options with what ``onMissingSchema``, which the bridge has too, says."""
+    """The formats' options with ``onMissingSchema``, which the bridge shares with them."""
     if "onMissingSchema" not in codec or policy is None:
         return codec
-    # A reader that looks for schemas learns from the failure that one is missing.
+    # The failure shows a reader that it must look for a schema.
     return {**codec, "onMissingSchema": "raw" if policy == "raw" else "fail"}
 
 
@@ -156,7 +159,7 @@ _OF_STREAMS = frozenset(
 
 
 def is_of_stream(given: Mapping[str, Any]) -> bool:
-    """Whether options are there that only mean something in a stream, or such a value."""
+    """Whether any option or value has a meaning only in streams."""
     lower = {name.lower(): value for name, value in given.items()}
     waits = str(lower.get("onmissingschema")).strip().lower() == "wait"
     return waits or not _OF_STREAMS.isdisjoint(lower)
@@ -168,7 +171,7 @@ def is_sparks_own(name: str) -> bool:
 
 
 def check_type_options(given: Iterable[str], why: str) -> None:
-    """OptionError for an option that chooses between inferred types, where none are inferred."""
+    """:raises OptionError: for an option of type inference, in a read without inference."""
     names = {name.lower() for name in given}
     useless = [option.name for option in TYPE_OPTIONS if option.name.lower() in names]
     if useless:
@@ -181,13 +184,12 @@ def check_type_options(given: Iterable[str], why: str) -> None:
 def parse_options(
     given: Mapping[str, Any], registry: Registry | None = None, *, of_dataframe: bool = False
 ) -> ReadOptions:
-    """Options as Spark hands them over: keys in lower case, values as text.
+    """Validate options as Spark passes them: keys in lower case, values as text.
 
-    ``of_dataframe``: the messages are in a DataFrame, so options of the input are errors;
-    keys may be in any case and values of their own types.
-
+    :param of_dataframe: the messages are in a DataFrame: options of the input are errors, keys
+        may be in any case, and values of any type.
     :raises OptionError: for an option that neither the bridge nor the chosen format (any
-        installed one under ``protocol=auto``) declares, and for values they cannot have.
+        installed one under ``protocol=auto``) declares, and for invalid values.
     """
     registry = registry or default_registry()
     given = {name.lower(): value for name, value in given.items()}
@@ -250,9 +252,9 @@ SPARKS_SWITCH = "spark.sql.caseSensitive"
 
 
 def is_case_sensitive(option: bool | None) -> bool:
-    """The option ``caseSensitive``, else what the session of a task has set.
+    """The option ``caseSensitive``, else Spark's setting.
 
-    Spark shows its settings to tasks alone, so on the driver names then match without case.
+    Spark shows the setting only to tasks: on the driver it counts as off.
     """
     if option is not None:
         return option

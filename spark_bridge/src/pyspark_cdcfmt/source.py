@@ -1,4 +1,4 @@
-"""The data source, which Spark calls first, and the check of Spark's Python."""
+"""The data source, the entry point for Spark, and the check of Spark's Python."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark_cdcfmt.read.inference import InferredSchema
 
 BLOCKS_OPTION = "__cdcfmt_blocks"
-"""For sync: a stream of the events as blocks.  Spark has no options of such names for users."""
+"""For sync: a stream of blocks of events.  The name is not a user option."""
 
 _SECONDS = 60
 _FIND = "import importlib.util as u, sys; sys.exit(u.find_spec('pyspark_cdcfmt') is None)"
@@ -44,7 +44,7 @@ class CdcDataSource(DataSource):
     """
 
     _inferred: InferredSchema | None = None
-    """The schema where the user gave none, and what its inference has found."""
+    """The inferred schema, if the user gave none."""
 
     @property
     def _is_of_blocks(self) -> bool:
@@ -55,7 +55,7 @@ class CdcDataSource(DataSource):
         return "cdc"
 
     # Formats, pyarrow and fsspec are imported only from here on: Spark imports this module
-    # whenever it looks for any data source.
+    # at every look-up of a data source.
 
     def schema(self) -> StructType:
         from cdcfmt_core.errors import OptionError
@@ -71,8 +71,8 @@ class CdcDataSource(DataSource):
             return BLOCKS
         if options.table is None:
             return events_schema(options)
-        # Spark asks only where the user gave no schema, and keeps this object.
-        # It does not say here whether it is about a stream; some options do.
+        # Spark calls this only without a user's schema, and keeps this object. It does not say
+        # whether the read is a stream; some options show it.
         self._inferred = schema_of_store(options)
         if self._inferred is None:
             if is_of_stream(self.options):
@@ -149,21 +149,21 @@ class CdcDataSource(DataSource):
 
 
 def check_interpreter(spark: SparkSession) -> None:
-    """Refuse a session whose data sources run with a Python that lacks this package.
+    """Check that the Python of the session's data sources has this package.
 
-    Spark would end in DATA_SOURCE_NOT_FOUND, or in a ModuleNotFoundError of a worker.
+    Otherwise Spark fails with DATA_SOURCE_NOT_FOUND, or a worker with ModuleNotFoundError.
 
-    :raises MissingDependencyError: naming that Python and the variables to set.
+    :raises MissingDependencyError: with the name of that Python and the variables to set.
     """
     from cdcfmt_core.errors import MissingDependencyError
 
     context = getattr(spark, "_sc", None)
     if context is None:
-        # Spark Connect: the server's Python is the server's to choose.
+        # Spark Connect: the server chooses its Python.
         return
     name: str = context.pythonExec
     program = shutil.which(name)
-    # By name: an environment's Python is a link to the machine's, which lacks its packages.
+    # Compared by name: an environment's Python links to the machine's, which lacks its packages.
     if program is not None and os.path.abspath(program) == os.path.abspath(sys.executable):
         return
     variable = "PYSPARK_PYTHON" if os.environ.get("PYSPARK_PYTHON") else "PYSPARK_PYTHON is unset"
@@ -183,7 +183,7 @@ def check_interpreter(spark: SparkSession) -> None:
 def _finds_us(program: str) -> bool:
     from pyspark import SparkFiles
 
-    # What came by --py-files or addPyFile is on the path of the workers, too.
+    # Files of --py-files and addPyFile are on the path of the workers, too.
     root = SparkFiles.getRootDirectory()
     shipped = [path for path in sys.path if path.startswith(root)]
     path = os.pathsep.join([*shipped, os.environ.get("PYTHONPATH", "")])

@@ -1,7 +1,7 @@
-"""For the conformance kit: the same messages by the kernel and by the reference.
+"""Comparison of kernel and reference, for the conformance kit.
 
-``cdcfmt_core.testing`` runs :func:`check_kernel` where this package is installed.  It
-needs pyspark's types, and no Java.
+``cdcfmt_core.testing`` runs :func:`check_kernel` if this package is installed.  It needs pyspark's
+types, and no Java.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _ALL_ROWS = dict.fromkeys(("incompleterows", "onschemachange", "ontruncate"), "c
 
 
 def parsed(options: dict[str, str]) -> ReadOptions:
-    """The options of a comparison, which goes on behind what ends a read by default."""
+    """The options of a comparison, which continues where a read fails by default."""
     return parse_options(_ALL_ROWS | {name.lower(): value for name, value in options.items()})
 
 
 def inferred_schema(
     messages: Sequence[Message], options: ReadOptions, schemas: SchemaStore | None = None
 ) -> StructType | None:
-    """The schema that a read without one would have; None where no row is to be found."""
+    """The inferred schema; None without rows."""
     event_filter = attrs.evolve(options.event_filter(), kinds=None)
     table = options.table
     assert table is not None
@@ -67,7 +67,7 @@ def inferred_schema(
 
 @attrs.define
 class Result:
-    """Rows, what was counted, messages with unwanted rows, and the error that ended the read."""
+    """Rows, counts, number of messages with unwanted rows, and the error that ended the read."""
 
     rows: pa.Table
     counts: Counter[str]
@@ -113,7 +113,7 @@ def read(
             batches.append(made)
     except (DecodeError, PolicyError) as raised:
         error = str(raised)
-        batches, counts = [], None  # how many came before it depends on the size of batches
+        batches, counts = [], None  # the rows before the error depend on the size of batches
     arrow = to_arrow_schema(schema, timezone="UTC")
     rows = pa.Table.from_batches(batches, schema=arrow).combine_chunks()
     result = Result(rows, engine.counts, engine.skipped, error, rows_of_messages=counts)
@@ -135,11 +135,12 @@ def check_equal(
     schemas: SchemaStore | None = None,
     event_filter: EventFilter | None = None,
 ) -> Result:
-    """The result by the kernel, once it is found to be the reference's bit for bit.
+    """Decode by kernel and reference, and assert that the results are equal bit for bit.
 
-    ``lines`` are the messages once more, where the kernel gets them in another form.
-    ``schemas`` are what a look through the whole input found.  ``event_filter`` stands in place of
-    the options' own.
+    :param lines: the messages in another form, for the kernel.
+    :param schemas: table schemas found in the whole input.
+    :param event_filter: replaces the filter of the options.
+    :returns: the kernel's result.
     """
     how: dict[str, Any] = {"inferred": inferred, "as_lists": as_lists, "schemas": schemas}
     how["event_filter"] = event_filter
@@ -153,7 +154,7 @@ def check_equal(
         for name in expected.rows.column_names:
             both = actual.rows[name].to_pylist(), expected.rows[name].to_pylist()
             for at, (own, other) in enumerate(zip(*both, strict=True)):
-                # By their texts, as NaN equals nothing and -0.0 equals 0.0.
+                # Compared as texts, as NaN differs from itself and -0.0 equals 0.0.
                 if repr(own) != repr(other):
                     raise AssertionError(_difference(f"{name} of row {at}", own, other))
         expect("nan" in repr(expected.rows.to_pylist()), "equal as Python values only")
@@ -177,7 +178,7 @@ def _shown(value: object) -> str:
     return repr(value)
 
 
-# So that a format is done in seconds.
+# Keeps the check of a format within seconds.
 _MOST_MESSAGES = 100
 _MOST_TABLES = 2
 _LEAST_DAMAGED = 200
@@ -192,12 +193,12 @@ _EVENT_OPTIONS: tuple[dict[str, str], ...] = (
 
 
 def check_kernel(subject: Subject) -> None:
-    """By the kernel, as `open_layouts` says, the same rows as through the decoder.
+    """Assert that the kernel, with the layouts of `open_layouts`, gives the decoder's rows.
 
-    Of the tables of each case, whole and in part, and as events, under some options; damaged
-    messages are among the good ones.
+    Reads the tables of each case, with all and with some columns, and the events, under several
+    options; damaged messages are among the good ones.
 
-    :raises NotChecked: where the kernel is not installed.
+    :raises NotChecked: if the kernel is not installed.
     """
     if not is_installed():
         raise NotChecked(
@@ -214,7 +215,7 @@ def check_kernel(subject: Subject) -> None:
         for place, (schema, options, inferred) in enumerate(
             _reads(subject, case, messages, number)
         ):
-            # The good ones are among the damaged ones, too.
+            # The damaged messages include the good ones.
             for some in (damaged,) if place else (messages, damaged):
                 result = check_equal(some, schema, options, inferred=inferred)
                 by_kernel["rows" if options.table else "events"] += result.by_kernel
@@ -250,7 +251,7 @@ def _reads(
 
 
 def _tables(subject: Subject, case: Case) -> list[str]:
-    """The tables of most rows."""
+    """The tables with the most rows."""
     rows = Counter(
         (event.table.database, event.table.table)
         for events in subject.decode(attrs.evolve(case, messages=case.messages[:_MOST_MESSAGES]))
@@ -261,7 +262,7 @@ def _tables(subject: Subject, case: Case) -> list[str]:
 
 
 def _damaged(messages: Sequence[Message]) -> list[Message]:
-    """Every message as it is, and some more times with a value in it replaced or bytes lost."""
+    """Every message unchanged, and several times with a value replaced or bytes removed."""
     chance = random.Random(0)
     found: list[Message] = []
     for message in messages:

@@ -1,4 +1,4 @@
-"""The options of writing: one table, from which validation and docs are made."""
+"""The options of writing: the source of validation and docs."""
 
 from __future__ import annotations
 
@@ -128,10 +128,12 @@ OUTPUT_GROUPS = {
 
 @attrs.frozen
 class WriteOptions:
-    """Validated options: ``values`` are the bridge's by declared name, ``codec`` the format's.
+    """Validated options.
 
-    ``sink`` is the topic, None where files are written.  ``checkpoint`` is a stream's
-    checkpointLocation, an option of Spark.
+    :ivar values: the bridge's options by declared name.
+    :ivar codec: the format's options.
+    :ivar sink: the topic; None for files.
+    :ivar checkpoint: Spark's checkpointLocation of a stream.
     """
 
     values: Mapping[str, Any] = attrs.field(repr=False)
@@ -154,7 +156,7 @@ class WriteOptions:
     def column_types(self) -> dict[str, str]:
         """Source types by column.
 
-        :raises OptionError: if that is no JSON object of texts.
+        :raises OptionError: unless the option is a JSON object of texts.
         """
         text = self["columnTypes"]
         try:
@@ -169,7 +171,7 @@ class WriteOptions:
 
 
 def output_options() -> Iterable[Option]:
-    """Every option of writing but those of formats and transports."""
+    """Every option of writing, without those of formats and transports."""
     return (option for group in OUTPUT_GROUPS.values() for option in group)
 
 
@@ -179,10 +181,11 @@ def parse_write_options(
     *,
     of_dataframe: bool = False,
 ) -> WriteOptions:
-    """Options as Spark hands them over; ``of_dataframe``: those of files are not known.
+    """Validate options as Spark passes them.
 
+    :param of_dataframe: for :func:`encode`, without the options of files.
     :raises OptionError: for an option that neither the bridge nor the format declares, for
-        values they cannot have, and for a format that is not written.
+        invalid values, and for a format without an encoder.
     """
     registry = registry or default_registry()
     protocol = next((given[name] for name in given if name.lower() == "protocol"), None)
@@ -237,7 +240,7 @@ def parse_write_options(
 def _check_together(
     options: WriteOptions, given: Iterable[str], transport: TransportSpec | None
 ) -> None:
-    """OptionError for options that do not go together; ``given`` are names in lower case."""
+    """:raises OptionError: for options that exclude each other; ``given`` are in lower case."""
     names = set(given)
     if transport is not None:
         for option in FILE_OPTIONS:

@@ -1,1 +1,1 @@
-"""The compiled kernel's side in Python: opening it, feeding it, and the plans it reads by."""
+"""The Python side of the compiled kernel: opening and feeding it, and its plans."""

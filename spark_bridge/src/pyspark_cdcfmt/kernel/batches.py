@@ -27,12 +27,12 @@ Row: TypeAlias = tuple[Any, ...]
 _SINGLE = (Message, BadLine)
 _CHUNK_BYTES = 4 << 20
 _MESSAGE_BYTES = 4 << 10
-"""Bytes that each message of a chunk counts for besides its value: 1024 messages at most."""
+"""Bytes that a message adds to the size of a chunk besides its value: 1024 messages at most."""
 
 
 @attrs.frozen
 class WholeMessages:
-    """The places of the messages of lines; their timestamps are in milliseconds."""
+    """Positions of messages in lines; timestamps are in milliseconds."""
 
     path: str
     topic: list[str | None]
@@ -73,7 +73,7 @@ def cut_chunks(
 
 
 class Rows(Protocol):
-    """A function for the rows of a message: one by one, or as a list that must not be split."""
+    """A function for the rows of a message: as an iterator, or as a list that stays together."""
 
     def rows(self, message: Message | BadLine) -> Iterator[Row]: ...
 
@@ -82,9 +82,11 @@ class Rows(Protocol):
 
 @attrs.frozen
 class Reference:
-    """The reference path: ``make`` raises in FAILFAST mode.
+    """The reference path.
 
-    ``weigh`` gives about the bytes of a row in a batch, ``batch`` makes one of rows.
+    :ivar make: rows of a message; raises in FAILFAST mode.
+    :ivar weigh: approximate bytes of a row in a batch.
+    :ivar batch: makes a batch of rows.
     """
 
     make: Rows
@@ -99,13 +101,13 @@ class Reference:
 
 @attrs.frozen
 class Span:
-    """Messages one by one, or so many in one piece."""
+    """Consecutive messages: a list, or several in one piece."""
 
     origins: Origins
     count: int
 
     def column(self, name: str, type_: pa.DataType) -> pa.Array:
-        """An attribute of each message; of lines the path alone is known."""
+        """An attribute of each message; lines have only a path."""
         origins = self.origins
         if isinstance(origins, MessageBatch):
             return origins.times(type_) if name == "timestamp" else origins.columns.column(name)
@@ -116,7 +118,7 @@ class Span:
         else:
             values = attributes(origins, name)
             if values.count(values[0]) == self.count:
-                # Most messages are of one file or topic.
+                # Most messages belong to one file or topic.
                 values = values[:1]
         if pa.types.is_timestamp(type_):
             values = list(map(microseconds, values))
@@ -139,10 +141,12 @@ class Span:
 
 @attrs.define
 class Buffer:
-    """The reference's rows of a batch, and the places of its messages.
+    """The reference's rows of a batch, and the positions of the batch's messages.
 
-    ``owners`` are the numbers of the rows' messages in the batch; ``spans`` are all messages of
-    the batch.  ``size`` is the bytes of the reference's messages, ``row_bytes`` those of its rows.
+    :ivar owners: the number of each row's message in the batch.
+    :ivar spans: all messages of the batch.
+    :ivar size: bytes of the reference's messages.
+    :ivar row_bytes: bytes of the reference's rows.
     """
 
     rows: list[Row] = attrs.field(factory=list)
@@ -152,7 +156,7 @@ class Buffer:
     row_bytes: int = 0
 
     def is_full(self, size: int) -> bool:
-        """Whether the batch ends, with so many bytes of the kernel's messages."""
+        """Whether the batch is full; ``size``: bytes of the kernel's messages."""
         return (
             self.size + size >= MAX_MESSAGE_BYTES
             or self.row_bytes >= MAX_BATCH_BYTES
@@ -200,10 +204,10 @@ def _repeated(value: Any, count: int, type_: pa.DataType) -> pa.Array:
 
 @attrs.frozen
 class SizedBatch:
-    """The rows of some messages, the next ones in the input.
+    """The rows of the next messages of the input.
 
-    ``size`` is the bytes of messages or rows, whichever are more; ``counts``, where they are asked
-    for, the rows of each.
+    :ivar size: bytes of the messages or of the rows, the larger one.
+    :ivar counts: number of rows of each message, if requested.
     """
 
     batch: pa.RecordBatch
@@ -212,7 +216,7 @@ class SizedBatch:
 
 
 def in_order(pieces: Sequence[pa.RecordBatch], owners: Sequence[int]) -> pa.RecordBatch:
-    """The rows of all pieces, one at least, in the order of their messages."""
+    """The rows of all pieces (at least one) in the order of their messages."""
     if len(pieces) == 1:
         return pieces[0]
     order = sorted(range(len(owners)), key=owners.__getitem__)
@@ -220,7 +224,7 @@ def in_order(pieces: Sequence[pa.RecordBatch], owners: Sequence[int]) -> pa.Reco
 
 
 def rows_of_each(owners: Iterable[int], count: int) -> list[int]:
-    """How many rows each of so many messages has."""
+    """The number of rows of each of ``count`` messages."""
     counts = [0] * count
     for owner in owners:
         counts[owner] += 1

@@ -45,7 +45,9 @@ _VALUE, _KEY, _OFFSET = attrgetter("value"), attrgetter("key"), attrgetter("offs
 class KernelChunks:
     """Decodes the messages of one format.
 
-    ``by_kernel`` and ``by_reference`` count messages; ``learner`` has the first refusal.
+    :ivar by_kernel: number of messages that the kernel has decoded.
+    :ivar by_reference: number of messages that the reference has decoded.
+    :ivar learner: has the first refusal.
     """
 
     def __init__(
@@ -81,7 +83,8 @@ class KernelChunks:
     ) -> Iterator[SizedBatch]:
         """Record batches in the order of the messages.
 
-        Batches have a row at least, unless ``count_rows`` asks for the rows of every message.
+        A batch has at least one row, unless ``count_rows`` requests the number of rows of every
+        message.
 
         :raises DecodeError: in FAILFAST mode.
         :raises PolicyError: for what an option refuses by ``fail``.
@@ -92,7 +95,7 @@ class KernelChunks:
                 yield from self._read_lines(chunk, count_rows)
             else:
                 yield from self._read_messages(chunk, count_rows)
-            # A name would hold the messages beside the next ones, and a full batch waits for none.
+            # A name would hold the messages beside the next ones, and a full batch must not wait.
             del chunk
             if self._is_full():
                 yield from self._finish(count_rows)
@@ -141,7 +144,7 @@ class KernelChunks:
                 line = data[at:end].removesuffix(b"\r")
                 if not line.isspace():
                     message = lines.parse(line, lines.offset + at)
-                    del line  # which may be large, as what its message becomes
+                    del line  # it may be large, and so may its rows
                     if self.learner.skips(message):
                         continue
                     yield from self._pass_over(message, count_rows)
@@ -151,7 +154,7 @@ class KernelChunks:
         return self._kernel.stop[0] == "full" or self._buffer.is_full(self._kernel.size)
 
     def _add_span(self, origins: Origins, first: int) -> None:
-        """Note the messages that the kernel has read since it had ``first``."""
+        """Record the messages that the kernel has read from ``first`` on."""
         count = self._kernel.messages - first
         if count:
             self._taken += count
@@ -211,7 +214,7 @@ def _warn_once() -> None:
 
 @attrs.define
 class Opening:
-    """Opens the kernel for a read; ``refusal`` is why it did not."""
+    """Opens the kernel for a read; ``refusal`` is the reason if it cannot."""
 
     options: ReadOptions
     shape: Shape

@@ -1,4 +1,4 @@
-"""Which format the kernel reads, and the kernel for it."""
+"""The format of the messages, and a kernel for it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ logger = open_logger("pyspark_cdcfmt")
 
 
 def is_installed() -> bool:
-    """Whether the wheel cdcfmt-kernel is there."""
+    """Whether the package cdcfmt-kernel is installed."""
     return _INSTALLED
 
 
@@ -40,7 +40,8 @@ def is_installed() -> bool:
 class Format:
     """A format that the kernel reads.
 
-    ``recognises`` finds its messages where others may come, which are the reference's.
+    :ivar recognises: whether a message has this format, if several may come; the reference decodes
+        the others.
     """
 
     protocol: str
@@ -49,7 +50,7 @@ class Format:
 
     @property
     def keyed(self) -> bool:
-        """Whether keys of messages count."""
+        """Whether the format reads keys of messages."""
         return self.layouts[0].max_events is not None or any(each.keyed for each in self.layouts)
 
     def value(self, message: Message | BadLine) -> bytes | None:
@@ -60,7 +61,7 @@ class Format:
         return message.value if known else None
 
     def reads(self, lines: Lines | MessageBatch) -> bool:
-        """Whether messages are read in one piece, as those of this format.
+        """Whether the kernel may read these messages in one piece, as messages of this format.
 
         A file may begin with a byte order mark.
         """
@@ -122,25 +123,25 @@ def open_kernel(
 
 @functools.cache
 def _warn(text: str) -> None:
-    """Once for all messages of a process."""
+    """Warn once per process."""
     logger.warning(text)
 
 
 @attrs.define
 class NumberedTables:
-    """Table schemas by numbers, for rows that are written again."""
+    """Table schemas by number, for rows that another kernel writes."""
 
     schemas: list[TableSchema] = attrs.field(factory=list)
     _numbers: dict[TableSchema, int] = attrs.field(factory=dict)
 
     def number_of(self, table: TableSchema) -> int:
-        """The number, which is a new one for a new schema."""
+        """The number of a schema; a new schema gets a new one."""
         if table not in self._numbers:
             self._numbers[table] = len(self.schemas)
             self.schemas.append(table)
         return self._numbers[table]
 
     def clear(self) -> None:
-        """Begin anew; no plan may have a number then."""
+        """Remove all schemas; no plan may use a number after that."""
         self.schemas.clear()
         self._numbers.clear()

@@ -1,4 +1,4 @@
-"""Teaching the kernel by messages that the reference decoded: plans, tables to skip, zones."""
+"""Plans, tables to skip and time zones for the kernel, from messages that it refused."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _LEARNT = ("unknown", "a time zone that the kernel lacks")
 """Reasons of the kernel that a new plan or zone resolves."""
 _SAMPLE = 40
 _LARGEST_EXAMPLE = 8 << 20
-"""The most bytes of a message that is read again for its schema."""
+"""Maximum bytes of a message that is read again for its schema."""
 _PLANS_OF_TABLE = 16
 _WORTH_A_PLAN = 1000
-"""Messages read by the kernel that pay for one more plan of a table."""
+"""Messages that the kernel must read for each further plan of a table."""
 _TABLE_BYTES = 8 << 20
 
 
@@ -53,7 +53,7 @@ class Decoder(Protocol):
 
 
 class ObservedDecoder:
-    """A message decoder that remembers what the last message held."""
+    """A message decoder that remembers the events of the last message."""
 
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
@@ -66,7 +66,7 @@ class ObservedDecoder:
 
     def decode(self, message: Message) -> list[Event]:
         """Decode a message."""
-        self._events = []  # those of a large message are not kept beside the next one's
+        self._events = []  # so that those of a large message are released before the next ones
         self._events = self._decoder.decode(message)
         return self._events
 
@@ -75,16 +75,16 @@ class ObservedDecoder:
         self._events = []
 
     def note_format(self, name: str) -> None:
-        """Take note of the format of the last message, which the kernel has read."""
+        """Record the format of the last message, which the kernel has read."""
         if isinstance(self._decoder, MessageDecoder):
             self._decoder.note_format(name)
 
     def is_whole(self) -> bool:
-        """Whether the last message was neither corrupt nor in part."""
+        """Whether the last message was neither corrupt nor incomplete."""
         return not any(isinstance(event, Corrupt) for event in self._events)
 
     def changes(self) -> list[RowChange]:
-        """The last message's row changes; none if it was about a schema."""
+        """The row changes of the last message; empty for a schema message."""
         if any(isinstance(event, SchemaChange | TableSchemaEvent) for event in self._events):
             return []
         return [event for event in self._events if isinstance(event, RowChange)]
@@ -108,15 +108,15 @@ class Learner:
         self.refusal: str | None = None
 
     def forget_old_plans(self) -> None:
-        """Drop the plans that were made with other schemas than are known now."""
+        """Drop plans of schemas that have changed since."""
         if self._shape.schemas.changes != self._known_schemas:
             self._known_schemas = self._shape.schemas.changes
             self._kernel.clear_plans()
 
     def skips(self, message: Message | BadLine) -> bool:
-        """Whether the refused message is of an unwanted table, which the kernel knows from now.
+        """Whether the refused message is of an unwanted table, which the kernel then skips.
 
-        Not where a schema stands beside the payload: the reference checks it.
+        Never for messages with a schema and a payload: the reference checks the schema.
         """
         if self._kernel.stop[0] != "unknown" or not self._is_unwanted(message):
             return False
@@ -126,14 +126,14 @@ class Learner:
         return True
 
     def is_example(self, message: Message | BadLine) -> bool:
-        """Whether the kernel can be taught by the refused message."""
+        """Whether the refused message can give a plan."""
         is_small = len(message.value or b"") <= _LARGEST_EXAMPLE
         return self._kernel.stop[0] in _LEARNT and isinstance(message, Message) and is_small
 
     def learn(self, message: Message | BadLine, by_kernel: int) -> None:
-        """Learn from an example that the reference has decoded.
+        """Add plans or zones from a message that the reference has decoded.
 
-        ``by_kernel`` is how many messages the kernel has read.
+        :param by_kernel: number of messages that the kernel has read.
         """
         is_unwanted = self._is_unwanted(message)
         changes = self._decoder.changes()
@@ -147,7 +147,7 @@ class Learner:
                 logger.debug("not skipped by the kernel: %s", error)
 
     def note_refusal(self, message: Message | BadLine, reason: str, at: int) -> None:
-        """Remember why the first message of rows is the reference's: at which byte of its value."""
+        """Remember the reason, and the byte of the value, of the first refused message of rows."""
         if self.refusal is None and self._decoder.changes():
             sample = show((message.value or b"")[at : at + _SAMPLE])
             self._note(f"{reason}, at byte {at} of a message's value: {sample}")
@@ -177,7 +177,7 @@ class Learner:
         return not any(wants_table(database, table, name) for name in names)
 
     def _is_worth_a_plan(self, table: TableSchema, by_kernel: int) -> bool:
-        """Whether there are few plans of this table, or messages enough to pay for more."""
+        """Whether the table has few plans, or enough messages to justify more."""
         name = (table.database, table.schema or "", table.table)
         learned = self._learned.get(name) or 0
         if learned < _PLANS_OF_TABLE:
@@ -206,7 +206,7 @@ class Learner:
                 logger.warning("no plan for the kernel: %s: %s", type(error).__name__, error)
 
     def _shows_schema(self, change: RowChange) -> bool:
-        """Whether a row has all columns of its table; an event may have its key only."""
+        """Whether a row has all columns of its table; an event may have only its key."""
         image = change.before if change.after is None else change.after
         return image is not None and (image.complete or not self._in_frames)
 

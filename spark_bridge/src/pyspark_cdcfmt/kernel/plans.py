@@ -38,7 +38,7 @@ _PLAIN: dict[type, str] = {
     logical.Json: "json",
 }
 _LATIN1 = ("latin_1", "cp1252")
-"""Charsets whose characters from U+00A0 to U+00FF are bytes of these numbers."""
+"""Charsets that encode U+00A0 to U+00FF as the bytes A0 to FF."""
 _ORDERS_SCHEMAS = ("commit_ts", "source_time", "other_time", "position")
 """Roles of members by which schemas can be limited."""
 _CLOCKS: dict[type, str] = {logical.DateTime: "date_time", logical.Time: "time"}
@@ -51,9 +51,10 @@ def describe_plan(
     shape: Shape,
     wire: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """How the rows of a table schema become columns; ``wire`` is the envelope of one in ``value``.
+    """The plan by which rows of a table schema become columns.
 
-    :raises Unsupported: if they are for the reference.
+    :param wire: the envelope of the row in ``value``.
+    :raises Unsupported: if only the reference can decode them.
     """
     limits = {} if layout.limits is None else layout.limits(wire, shape.schemas)
     if limits is None:
@@ -126,7 +127,7 @@ def describe_plan(
 
 
 def _numbers(type_: logical.LogicalType, target: DataType) -> dict[str, Any] | None:
-    """The names of an ENUM or SET whose numbers are wanted."""
+    """The names of an ENUM or SET that is read as numbers."""
     if not isinstance(type_, logical.Enum | logical.Set) or not isinstance(target, NumericType):
         return None
     return {"names": type_.names or (), "is_set": isinstance(type_, logical.Set)}
@@ -179,7 +180,7 @@ def _event(
 
 
 def _spelled(name: str) -> str:
-    """As a name stands in documents."""
+    """A name as JSON documents spell it."""
     return json.dumps(name, ensure_ascii=False)[1:-1]
 
 
@@ -270,12 +271,12 @@ def _mysql_text(column: Column, encoding: Encoding) -> dict[str, Any]:
 _FIRST_DAY, _LAST_DAY = datetime(1970, 1, 1), datetime(2040, 1, 1)
 """MySQL's TIMESTAMP ends in January 2038."""
 _STEP, _MICRO = timedelta(minutes=15), timedelta(microseconds=1)
-"""Clocks change at full quarters of an hour, at least since 1972."""
+"""Clocks have changed at full quarters of an hour, at least since 1972."""
 
 
 @functools.cache
 def describe_zone(zone: tzinfo) -> dict[str, Any]:
-    """The offsets of a zone by spans of local time, in microseconds; None where it changes."""
+    """The UTC offsets of a zone by spans of local time, in microseconds; None at changes."""
     if zone is UTC:
         return {"starts": [_micros(datetime.min), _micros(datetime.max) + 1], "offsets": [0]}
     starts: list[int] = []

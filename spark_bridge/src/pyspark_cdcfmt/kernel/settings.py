@@ -1,4 +1,4 @@
-"""The settings of a read, for its tables and for all its messages, as data for the kernel."""
+"""The settings of a read as data for the kernel."""
 
 from __future__ import annotations
 
@@ -30,23 +30,24 @@ if TYPE_CHECKING:
 
 
 class Unsupported(Exception):
-    """Messages with these settings are for the reference."""
+    """Only the reference can decode messages with these settings."""
 
 
 @attrs.frozen
 class Shape:
     """The wanted shape of every table.
 
-    ``schema`` is that of the rows.  ``metadata`` are the names of its columns besides the table's
-    own, with what they are without prefix; ``fields`` are the table's own.
-    ``inferred``: a column that the schema lacks is a change of the table's schema.
-    ``split``: an update of the key is two changes, which the reference makes.
-    ``schemas`` are those that the decoder goes by.  ``events``: of the events shape, and what
-    images are in it; there are no ``fields`` then.
-    ``numbered``: rows have the number of their table's schema in a column ``table_number``, and
-    values of JSON columns in images are their texts.
-    ``row_bytes`` are those of a row of NULLs.  Rows with a commit_ts before ``low_watermark`` may
-    be duplicates.
+    :ivar schema: schema of the rows.
+    :ivar metadata: the added columns: name, and name without prefix.
+    :ivar fields: the table's own columns; empty in the events shape.
+    :ivar inferred: whether a column that the schema lacks is a schema change.
+    :ivar split: whether an update of the key is two changes, which the reference makes.
+    :ivar schemas: the decoder's table schemas.
+    :ivar events: form of the images in the events shape.
+    :ivar numbered: whether rows have the number of their table schema in ``table_number``, and
+        JSON columns in images are texts.
+    :ivar row_bytes: bytes of a row of NULLs.
+    :ivar low_watermark: rows with a smaller commit_ts may be duplicates.
     """
 
     schema: pa.Schema
@@ -65,7 +66,7 @@ class Shape:
 
     @property
     def shows_source(self) -> bool:
-        """Whether rows say at which position their message stands."""
+        """Whether rows have the position of their message."""
         return not {"source", "_source"}.isdisjoint(self.metadata.values())
 
     @property
@@ -75,13 +76,13 @@ class Shape:
 
     @property
     def shows_origins(self) -> bool:
-        """Whether rows have anything of their message besides key and value."""
+        """Whether rows have attributes of their message besides key and value."""
         return self.shows_source or "headers" in self.metadata.values()
 
     def key_of(self, table: TableSchema) -> tuple[str, ...]:
-        """The key here, whether or not the table has such columns.
+        """The key columns by option or schema; the table may lack them.
 
-        :raises Unsupported: if a name is not clear, which is the reference path's to say.
+        :raises Unsupported: for an ambiguous name, which the reference reports.
         """
         given = self.projection.key_columns
         if not given:
@@ -96,7 +97,7 @@ class Shape:
         return keys
 
     def keys_of(self, table: TableSchema) -> tuple[str, ...]:
-        """The table's columns that are its key here."""
+        """The table's columns that are its key, by option or schema."""
         return tuple(name for name in self.key_of(table) if name in table.column_names)
 
     def is_keyed(self, table: TableSchema) -> bool:
@@ -104,7 +105,7 @@ class Shape:
         return bool(self.projection.key_columns or table.key_columns)
 
     def wanted_of(self, table: TableSchema) -> tuple[str, ...]:
-        """The table's columns that have to be parsed."""
+        """The table's columns to parse."""
         looked_at = self.projection.wanted_of(table.column_names, self.keys_of(table))
         if looked_at is None:
             return table.column_names
@@ -117,7 +118,7 @@ class Shape:
     def own_of(self, table: TableSchema) -> dict[str, StructField]:
         """The fields by the names of the table's columns.
 
-        :raises Unsupported: if their names are not clear, which is the reference path's to say.
+        :raises Unsupported: for ambiguous names, which the reference reports.
         """
         try:
             return match_fields(
@@ -188,14 +189,14 @@ def describe_settings(
     shape: Shape,
     max_message_bytes: int,
 ) -> dict[str, Any]:
-    """The settings for all messages, apart from the time zone.
+    """The settings for all messages, except the time zone.
 
-    :raises Unsupported: if no message is for the kernel.
+    :raises Unsupported: if only the reference can decode the messages.
     """
     metadata = shape.metadata
     outputs: list[dict[str, Any]] = []
     if any("\0" in field.name for field in shape.fields):
-        # Arrow's C interface ends names there.
+        # Arrow's C interface ends names at NUL.
         raise Unsupported("a column has NUL in its name")
     for field in shape.fields:
         target = _target(field.dataType)

@@ -1,1 +1,1 @@
-"""Reading: slices of an input, the schemas of its tables, and the readers that Spark calls."""
+"""Reading: slices of the input, schemas of its tables, and Spark's readers."""

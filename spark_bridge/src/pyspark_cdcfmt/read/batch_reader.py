@@ -33,15 +33,15 @@ Work: TypeAlias = Callable[..., Iterator[tuple[Any, ...]]]
 """The work of a task: arguments as of :func:`open_slice`."""
 
 _LARGE = 16 << 20
-"""Bytes of a batch that is not to be held beside the next message."""
+"""Minimum bytes of a batch that must be released before the next message is read."""
 
 
 @functools.cache
 def freeze_imports() -> None:
-    """Take what this process has imported out of garbage collection.
+    """Exclude imported modules from garbage collection.
 
-    Spark's daemon collects all garbage behind each task, and went through 67 000 objects of
-    modules: 25 ms, which is a tenth of a task that reads 64 MB.
+    Spark's daemon collects garbage after each task, and visited 67 000 objects of modules: 25 ms,
+    a tenth of a task that reads 64 MB.
     """
     gc.freeze()
 
@@ -54,7 +54,7 @@ def plan_tasks(
     *,
     streaming: bool = False,
 ) -> list[Slice]:
-    """The slices with the table schemas that are in all of them, unless these are ``known``."""
+    """The slices, each with the table schemas of all of them; ``known`` replaces the search."""
     if known is None:
         known = find_schemas(
             options, lambda scan: source.scanned(slices, scan), statements=not streaming
@@ -63,7 +63,7 @@ def plan_tasks(
 
 
 class CdcBatchReader(DataSourceReader):
-    """Reads files or topics; the order within a partition is that of the input."""
+    """Reads files or topics; a partition keeps the order of the input."""
 
     def __init__(
         self, schema: StructType, options: ReadOptions, *, inferred: InferredSchema | None = None
@@ -91,11 +91,11 @@ class CdcBatchReader(DataSourceReader):
         return tasks
 
     def __getstate__(self) -> dict[str, Any]:
-        # Executors have what they need of it in their partitions.
+        # Executors find everything in their partitions.
         return {**self.__dict__, "_found": None}
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
-        # Spark turns an empty list of partitions into one without a value.
+        # Spark turns an empty list of partitions into one partition without a value.
         if not isinstance(partition, Slice):
             return iter(())
         return read_slice(
@@ -118,7 +118,7 @@ def open_slice(
     event_filter: EventFilter | None = None,
     streaming: bool = False,
 ) -> tuple[Engine, Iterator[Item]]:
-    """The messages of a slice, and what decodes them."""
+    """The messages of a slice, and their engine."""
     schemas = slice_.schemas
     if streaming:
         options = options.in_stream()
@@ -151,17 +151,17 @@ def read_slice(
 ) -> Iterator[tuple[Any, ...]]:
     """The record batches of a slice; arguments as of :func:`open_slice`."""
     engine, messages = open_slice(source, slice_, schema, options, **how)
-    # Unlike a loop, this holds no batch beside the next one.
+    # Unlike a loop, this holds no batch while the next one is made.
     renamed = methodcaller("rename_columns", schema.names)
     batches = let_go(map(renamed, engine.batches(messages, slice_.describe())))
-    # Spark takes record batches where its type hints say tuples.
+    # Spark accepts record batches where its type hints say tuples.
     return cast(Iterator[tuple[Any, ...]], batches)
 
 
 def let_go(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The batches, with an empty one before and behind each large one.
+    """Add an empty batch before and after each large one, which saves memory.
 
-    Spark's worker holds the first batch of a task until its end, and another until it has the next.
+    Spark's worker keeps the first batch of a task until the end, and each batch until the next.
     """
     while (batch := next(batches, None)) is not None:
         empty = None
@@ -175,7 +175,7 @@ def let_go(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def stream_schemas(source: Input, slice_: Slice, options: ReadOptions) -> SchemaStore:
-    """The schema store of a stream's task: rows must mean the same in every task."""
+    """The schema store of a stream's task, so that all tasks use the same schemas."""
     store = slice_.schemas
     if not isinstance(store, KeptSchemaStore):
         return NoSchemas()
@@ -188,11 +188,10 @@ def stream_schemas(source: Input, slice_: Slice, options: ReadOptions) -> Schema
 
 
 class PushdownReader(CdcBatchReader):
-    """The reader where the user turned on ``spark.sql.python.filterPushdown.enabled``.
+    """The reader for ``spark.sql.python.filterPushdown.enabled=true``.
 
-    Filters on kind and op only spare decoding; all of them go back to
-    Spark, which applies them once more.  (With pushdown off, Spark fails every read of a
-    reader that has ``pushFilters``; hence a class of its own.)
+    Filters on kind and op skip decoding; Spark applies all filters again.  (With pushdown off,
+    Spark rejects a reader with ``pushFilters``; hence a separate class.)
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
@@ -200,7 +199,7 @@ class PushdownReader(CdcBatchReader):
             for pushed in filters:
                 column, values = _wanted_values(pushed)
                 if column == "kind" and "corrupt" not in values:
-                    # Corrupt ones must be noticed whatever is asked for.
+                    # Corrupt messages must be noticed under any filter.
                     kinds = _narrowed(self._filter.kinds, values | {"corrupt"})
                     self._filter = attrs.evolve(self._filter, kinds=kinds)
                 elif column == "op" and not self._options.splits_keys:

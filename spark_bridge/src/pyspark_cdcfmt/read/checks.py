@@ -1,4 +1,4 @@
-"""Checks on the driver, against the input itself, before it is read."""
+"""Checks of names and types on the driver, by samples of the input."""
 
 from __future__ import annotations
 
@@ -38,13 +38,12 @@ def check_batch(
     *,
     inferred: bool,
 ) -> Survey:
-    """Survey a batch's input and compare it with ``schema`` and options.
+    """Sample a batch's input and compare it with ``schema`` and options.
 
-    The result has the schemas of the table (``complete_schemas_of(options.table)``), as far as
-    the first messages show them: the survey stops as soon as all names are known.
+    The sample ends as soon as all names are known.  The result has the table's schemas that the
+    sampled messages show (``complete_schemas_of(options.table)``).
 
-    Notices about what the messages leave out, and about columns that only the end of the last
-    slice has, are warnings.
+    Warns of missing information, and of columns that only the end of the last slice has.
 
     :raises SourceError: for a name that the input does not know.
     :raises PolicyError: for a declared type that cannot hold a column.

@@ -1,7 +1,6 @@
-"""Messages that are already in a DataFrame: Spark's own Kafka source, a bronze table.
+"""Decode messages in a DataFrame, such as Spark's Kafka source or a bronze table.
 
-Nothing here asks a DataFrame for its columns or schema, which a Declarative Pipeline does
-not let its functions do.
+No function reads the columns or schema of a DataFrame: Declarative Pipelines do not allow it.
 """
 
 from __future__ import annotations

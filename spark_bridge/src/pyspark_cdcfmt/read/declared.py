@@ -1,4 +1,4 @@
-"""Names (``requireTables``) and types that the user declared, compared with the input's."""
+"""Comparison of the user's names (``requireTables``) and types with the input."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class GivenNames:
         )
 
     def __bool__(self) -> bool:
-        """Whether there is anything to compare."""
+        """Whether the user gave any name."""
         return self.table is not None or bool(self.patterns or self.keys)
 
     def table_in(self, survey: Survey) -> bool:
@@ -83,9 +83,7 @@ class GivenNames:
         )
 
     def check(self, survey: Survey) -> None:
-        """
-        :raises SourceError: if messages were seen, and a name is not among theirs.
-        """
+        """:raises SourceError: if messages were seen, and none has one of the names."""
         reason = self.unknown(survey)
         if reason:
             raise SourceError(
@@ -178,7 +176,7 @@ def _names_in(schemas: Iterable[TableSchema]) -> list[str]:
 
 
 def some(names: Iterable[str]) -> str:
-    """The names in one line, of many the first ones."""
+    """The names on one line; of many only the first ones."""
     listed = list(names)
     more = f" and {len(listed) - _MOST_NAMES} more" if len(listed) > _MOST_NAMES else ""
     return ", ".join(listed[:_MOST_NAMES]) + more
@@ -200,14 +198,14 @@ _EXAMPLES: dict[type[LogicalType], Any] = {
     logical.Json: "1",
     logical.Vector: [1.0],
 }
-"""A value of each type that most Spark types can hold."""
+"""A value of each logical type that most Spark types can hold."""
 
 
 def check_declared_types(schema: StructType, survey: Survey, options: ReadOptions) -> None:
-    """Compare a user's schema with the versions of the table's own.
+    """Compare the user's schema with all versions of the table's.
 
-    A column is refused if no version of it fits.  Whether the values of wider integers fit is
-    left to the values: BIGINT is often declared for BIGINT UNSIGNED.
+    A column is refused if no version fits.  Integers are decided by their values: BIGINT is often
+    declared for BIGINT UNSIGNED.
 
     :raises PolicyError: under ``onSchemaChange=fail``.
     """
@@ -234,7 +232,7 @@ def check_declared_types(schema: StructType, survey: Survey, options: ReadOption
 
 
 def _conflict(column: Column, declared: DataType, examples: Mapping[str, object]) -> str | None:
-    """Why the declared type cannot hold the column, by the types alone; None if it can."""
+    """The reason why the declared type cannot hold the column; None if it can."""
     source = column.type
     named = column.source_type or type(source).__name__.lower()
     if isinstance(source, logical.Decimal) and isinstance(declared, DecimalType):

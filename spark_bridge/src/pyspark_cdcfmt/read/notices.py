@@ -1,4 +1,4 @@
-"""Warnings on the driver, of input that may be read otherwise than the user expects."""
+"""Warnings on the driver about input that the user may not expect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ logger = open_logger("pyspark_cdcfmt")
 
 
 def warn(text: str) -> None:
-    """Warn the user: on the driver's stderr, or in Spark's table of logs where that is on."""
+    """Warn on the driver's stderr, or in Spark's table of worker logs if that is on."""
     line = one_line(f"cdc: {text}")
     if WORKER_LOGGING in os.environ:
         logger.warning(line)
@@ -31,7 +31,7 @@ def warn(text: str) -> None:
         # The user's line is in another process.
         warnings.formatwarning = _without_place
         try:
-            # Without a registry: Spark uses this process for other queries, which warn again.
+            # Without a registry: Spark reuses this process for other queries, which warn again.
             warnings.warn_explicit(line, UserWarning, __name__, 0)
         finally:
             warnings.formatwarning = shown
@@ -97,7 +97,7 @@ def notices(
     inferred: bool,
     many_files: bool = False,
 ) -> Iterator[str]:
-    """The warnings of a survey; ``many_files``: the input has, or may have, more than one."""
+    """The warnings of a survey; ``many_files``: the input may have more than one file."""
     reason = unmatched_exclusion(survey, options)
     if reason:
         yield reason
@@ -110,7 +110,7 @@ def notices(
 
 
 def looks_for_zones(options: ReadOptions, schema: StructType) -> bool:
-    """Whether a survey is worth its time for zones alone: of events with images."""
+    """Whether to sample messages for missing time zones: for events with images."""
     images = {"before", "after"}.intersection(name.lower() for name in schema.names)
     return options.table is None and options["sourceTimeZone"] is None and bool(images)
 
@@ -155,9 +155,9 @@ def _of_table(
     found = {
         _ZONELESS: _zoneless(columns, survey, options, schema),
         _WALL_CLOCKS: [] if inferred else _wall_clocks(columns, options, schema),
-        # What an inferred schema lacks is rescued, and counted.
+        # Columns that an inferred schema lacks are rescued, and counted.
         _GAINED: [] if inferred else _gained(versions, schema),
-        # Some wires type each value, and NULL not at all.
+        # Some wires have types of values, and none of NULL.
         _UNTYPED: [c for c in columns if _is_untyped(c) and examples.get(c.name) is not None],
         _NEGATIVE: [c for c in columns if isinstance(c.type, Int) and c.name in negative],
         _DIGITS: [c for c in columns if inferred and _lacks_digits(c.type)],

@@ -1,4 +1,4 @@
-"""Reports beside a read: schemas of tables, metrics of a query, the resolved timestamp."""
+"""Reports about a read: schemas of tables, metrics of a query, the resolved timestamp."""
 
 from __future__ import annotations
 
@@ -34,26 +34,25 @@ from pyspark_cdcfmt.rows.types import TypeOptions
 
 TABLES_SHOWN = 100
 TABLES_TRACKED = 10_000
-"""The most entries of ``by_table``, and the most that it tracks (exact up to three quarters)."""
+"""Maximum number of items that ``by_table`` tracks (exact up to three quarters of it)."""
 
 _CHANGE_TYPES = ("insert", "update_preimage", "update_postimage", "delete", "truncate")
 
 
 def observed(df: DataFrame, name: str | Observation = "cdc", *, prefix: str = "_") -> DataFrame:
-    """``df`` with metrics over its rows, which stand in the progress of a streaming query.
+    """Add metrics over the rows of ``df``; a stream shows them in its progress.
 
-    ``df`` is in either shape; what of it was left out is not counted.  ``name`` is that of
-    the metrics, or an Observation to read them after a batch query.  ``prefix`` is the
-    ``metadataPrefix`` of changes.
+    Metrics of events: ``events``; a count of each kind and op; ``by_table``, an array of (item,
+    count) for the 100 most frequent ``database.table op`` (the kind replaces a missing op or
+    table); ``highest_commit_ts`` of rows; ``highest_watermark``.
+    Metrics of changes: ``changes``; a count of each change type; ``corrupt``;
+    ``highest_commit_ts``; ``invalid``, the number of rows with changed values; and
+    ``invalid_columns``, an array of (item, count) for the most frequent columns or combinations.
+    Counts are exact, except in ``by_table`` with more than 7500 different items.
 
-    Metrics of events: ``events``; a count for each kind and op, by its name; ``by_table``,
-    an array of (item, count) for the 100 most frequent of ``database.table op``, with the
-    kind in place of an op or table that there is not; ``highest_commit_ts`` of rows,
-    ``highest_watermark``.
-    Of changes: ``changes``; a count for each change type; ``corrupt``; ``highest_commit_ts``;
-    ``invalid``, how many rows have a value that the options changed, and ``invalid_columns``, an
-    array of (item, count) for the most frequent columns or combinations of them.
-    Counts are exact, those in ``by_table`` as long as there are fewer than 7500 items.
+    :param df: events or changes; rows that were filtered out before are not counted.
+    :param name: name of the metrics, or an Observation to read them after a batch query.
+    :param prefix: the ``metadataPrefix`` of changes.
     """
     columns = set(df.columns)
     if "kind" in columns:
@@ -69,16 +68,17 @@ def observed(df: DataFrame, name: str | Observation = "cdc", *, prefix: str = "_
 
 
 def resolved_ts(events: DataFrame, *, partitions: int | None = None) -> DataFrame:
-    """The commit_ts below which nothing is missing: one row a topic.
+    """The commit_ts below which each topic is complete, one row per topic.
 
-    Columns: ``topic``; ``resolved_ts``, the minimum over the topic's partitions of each
-    one's highest watermark; ``resolved_time``, its physical part; ``partitions``, how many
-    were seen.  Every change with a smaller commit_ts is in ``events``, if these begin at the
-    topic's start.
+    Columns: ``topic``; ``resolved_ts``, the minimum of the partitions' highest watermarks;
+    ``resolved_time``, its physical part; ``partitions``, the number of partitions seen.  If
+    ``events`` start at the beginning of the topic, they have every change with a smaller
+    commit_ts.
 
-    A partition without a watermark makes ``resolved_ts`` 0, as it may still send anything;
-    so does one of ``partitions``, the topic's number of them, that has no event at all.
-    Messages without topic or partition, as from files, count as one of each.
+    A partition without a watermark makes ``resolved_ts`` 0.  Messages without topic or partition,
+    as from files, count as one of each.
+
+    :param partitions: the topic's number of partitions; ``resolved_ts`` is 0 if any is unseen.
     """
     highest = f.max(f.when(f.col("kind") == "watermark", f.col("commit_ts")))
     by_partition = events.groupBy(
@@ -110,7 +110,7 @@ def _metrics_of_events(columns: set[str]) -> dict[str, Column]:
         if "schema" in columns:
             names.insert(1, f.col("schema"))
         what = f.coalesce("op", "kind") if has_op else f.col("kind")
-        # concat_ws leaves NULLs out.
+        # concat_ws skips NULLs.
         table = f.when(names[-1].isNotNull(), f.concat_ws(".", *names))
         item = f.concat_ws(" ", table, what)
         metrics["by_table"] = f.call_function("approx_top_k", item, *_limits())
@@ -134,7 +134,7 @@ def _metrics_of_changes(columns: set[str], prefix: str) -> dict[str, Column]:
     if prefix + "invalid" in columns:
         invalid = f.col(f"`{prefix}invalid`")
         metrics["invalid"] = f.count_if(f.size(invalid) > 0)
-        # Few combinations of columns are to be expected.
+        # Few combinations of columns are expected.
         combined = f.when(f.size(invalid) > 0, f.concat_ws(", ", invalid))
         counted = f.call_function("approx_top_k", combined, *_limits())
         metrics["invalid_columns"] = f.filter(counted, lambda each: each["item"].isNotNull())
@@ -144,7 +144,7 @@ def _metrics_of_changes(columns: set[str], prefix: str) -> dict[str, Column]:
 
 
 _SAMPLE = 1_000
-"""Rows whose values are looked at."""
+"""Number of rows whose values are sampled."""
 
 
 def spark_schema(
@@ -154,15 +154,15 @@ def spark_schema(
 ) -> StructType:
     """The schema of a table's changes, as a read without ``.schema(...)`` infers it.
 
-    It has the table's columns and the added ones.  A stream of changes, ``decode`` and
-    ``changes`` take it as their schema.
+    Includes the added columns.  Use it as the schema of a stream of changes, ``decode`` and
+    ``changes``.
 
-    :param events_or_source: a batch DataFrame of events that were read with
-        ``includeColumns=true``; the path of files, or several; or the options of a source.
+    :param events_or_source: a batch DataFrame of events read with ``includeColumns=true``; one
+        path or several; or the options of a source.
     :param table: ``database.table`` or ``database.schema.table``.
-    :param options: those of ``format("cdc")``; of events those that choose types.
+    :param options: options of ``format("cdc")``; for events only those that choose types.
     :raises OptionError: for wrong options, and events without ``columns``.
-    :raises SourceError: if there is no such table.
+    :raises SourceError: if the table is not found.
     """
     given: dict[str, Any] = {"table": table, **options}
     if isinstance(events_or_source, DataFrame):
@@ -180,17 +180,16 @@ def spark_schema(
 
 
 def columns_schema(columns: Iterable[Any], *, typeMap: str = "mysql", **options: Any) -> StructType:
-    """The Spark columns of ``columns``, the value of that column in one row of events.
+    """The Spark schema of a table's columns, without the added ones.
 
-    These are the table's own, without the added ones.  ``table_schema.columns`` will do, too.
-
-    :param columns: rows, or dictionaries, with ``name`` and ``source_type``.
+    :param columns: the value of ``columns`` or ``table_schema.columns`` in one row of events:
+        rows or dictionaries with ``name`` and ``source_type``.
     :param typeMap: the type map of the events' format.
     :param options: ``timeAs``, ``enumAs``, ``jsonAs``, ``invalidValues``, ``caseSensitive``.
     """
     _follow(SparkSession.getActiveSession(), options)
     resolve = default_registry().get_type_map(typeMap)
-    # Options of types are those of a table's changes.
+    # Options of types belong to a table's changes.
     read = _parse({"table": "any.table", **options})
     given = ((each["name"], each["source_type"]) for each in columns)
     found = tuple(TableColumn(name, text, resolve(text)) for name, text in given)
@@ -204,7 +203,7 @@ def _schema_of_events(events: DataFrame, options: ReadOptions) -> StructType:
     if "columns" not in events.columns:
         raise OptionError("the events have no source types: read them with includeColumns=true")
     assert options.table is not None
-    # Events of statements have the columns in table_schema.
+    # DDL events have the columns in table_schema.
     columns = f.coalesce("columns", "table_schema.columns")
     rows = events.where(is_of_table(options.table)).withColumn("columns", columns)
     name = ("database", "schema", "table", f.col("_source.protocol").alias("protocol"))
@@ -228,7 +227,7 @@ def _schema_of_events(events: DataFrame, options: ReadOptions) -> StructType:
             of_statements.append(one)
     united.add_missing(of_statements)
     if united.guessed:
-        # Only values have the scale of a DECIMAL without digits.
+        # Only values show the scale of a DECIMAL without digits.
         wanted = rows.where("kind = 'row'").select(*STORED_COLUMNS)
         for row in wanted.limit(_SAMPLE).toLocalIterator():
             for event in stored.decode(_message(row)):
@@ -246,7 +245,7 @@ def _message(row: Row) -> StoredMessage:
 
 
 def _follow(session: SparkSession | None, options: dict[str, Any]) -> None:
-    """Match names as the session does, unless an option says how."""
+    """Set ``caseSensitive`` from the session, unless it is given."""
     if session is not None and "casesensitive" not in map(str.lower, options):
         options["caseSensitive"] = session.conf.get(SPARKS_SWITCH)
 

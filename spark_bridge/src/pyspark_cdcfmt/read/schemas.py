@@ -1,4 +1,4 @@
-"""Table schemas: found before a read, and searched for where a row lacks its own."""
+"""Table schemas: found before a read, or searched for a row without one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _Wanted: TypeAlias = tuple[str, str | None, str, tuple[Any, ...] | None]
 
 
 def open_store(options: ReadOptions) -> SchemaStore:
-    """An empty store, or one over the folder ``schemaStore``, which is made if need be."""
+    """An empty store, or one over the folder ``schemaStore``, which is created if missing."""
     limit, folder = options["maxCachedSchemaBytes"], options["schemaStore"]
     if folder is None:
         return SchemaStore(limit)
@@ -56,9 +56,9 @@ def find_schemas(
 ) -> SchemaStore:
     """The table schemas of the messages, and those of ``schemaStore``.
 
-    ``read`` returns the messages, at least those in which a scan may find something; it is only
-    called if some format needs schemas.  Without ``statements`` DDL is ignored: for a part of an
-    input, whose DDL may be out of date.
+    :param read: returns the messages, at least those that may have schemas; called only if a
+        format needs schemas.
+    :param statements: whether to use DDL, which may be out of date in a part of an input.
     """
     store = open_store(options)
     open_scan = open_input_scan if statements else open_schema_scan
@@ -84,8 +84,7 @@ def find_schemas(
 def policy_of(options: ReadOptions, *, streaming: bool) -> Policy:
     """The value of ``onMissingSchema``, or its default for this read.
 
-    :raises OptionError: for ``wait`` where nothing more will come, and for ``raw`` where rows
-        cannot be read so.
+    :raises OptionError: for ``wait`` in a batch, and for ``raw`` in formats without it.
     """
     given: Policy | None = options["onMissingSchema"]
     protocol = options["protocol"]
@@ -103,7 +102,7 @@ def policy_of(options: ReadOptions, *, streaming: bool) -> Policy:
 
 
 def check_stream(options: ReadOptions) -> None:
-    """OptionError for a stream of a format that needs schemas, without a place for them."""
+    """:raises OptionError: for a stream of a format that needs schemas, without a schema store."""
     protocol = options["protocol"]
     if options["schemaStore"] is not None or protocol.lower() == AUTO:
         return
@@ -118,8 +117,8 @@ def _needs_schemas(protocol: str) -> bool:
 class MissingSchemas:
     """Finds schemas for the rows of one slice: in the schema store, then around the slice.
 
-    The abandoned rows are noted in the store, so that a task that reads the slice again
-    (a batch with two actions, a task that is run again) gets the same rows.
+    Abandoned rows are recorded in the store, so that a task that reads the slice again (a batch
+    with two actions, a repeated task) gives the same rows.
     """
 
     def __init__(
@@ -204,11 +203,11 @@ class MissingSchemas:
         try:
             return self._store.find(*place, schema=error.schema, stream=error.stream)
         except MissingSchemaError:
-            # It is forgotten, so any schema found now is new.
+            # Forgotten, so any schema found now is new.
             return None
 
     def _search_places(self, wanted: _Wanted, message: Message, *, on: bool) -> Iterator[None]:
-        """Add the schemas of one place after the other."""
+        """Add the schemas of one place after another."""
         if isinstance(self._store, KeptSchemaStore):
             # The store has these already, and its folder.
             self._note_known(self._store.reload(*_table_of(wanted)))
@@ -261,7 +260,7 @@ class MissingSchemas:
 
 
 def _wanted(error: MissingSchemaError) -> _Wanted:
-    # Where any schema before a row will do, rows that lack one do so together.
+    # If any earlier schema will do, all rows of a table lack it together.
     position = error.position if error.exact else None
     return error.database, error.schema, error.table, position
 

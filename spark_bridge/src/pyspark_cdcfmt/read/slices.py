@@ -1,4 +1,4 @@
-"""Slices: an input is planned into them, and each task reads one."""
+"""Slices: the parts of an input that one task each reads."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from cdcfmt_core.schemas.store import SchemaStore
 from pyspark_cdcfmt.kernel.batches import Item
 
 SECONDS_BETWEEN_NEWS = 10.0
-"""Between log lines of a driver or task that waits."""
+"""Interval of log lines of a waiting driver or task."""
 
 
 @attrs.frozen
 class Slice(InputPartition):
-    """A part of the input for one task; ``schemas`` are the table schemas found before it.
+    """A part of the input for one task.
 
-    Row changes with a commit_ts below ``low_watermark`` are duplicates (``deduplicate``).
+    :ivar schemas: the table schemas found before it.
+    :ivar low_watermark: row changes with a smaller commit_ts are duplicates (``deduplicate``).
     """
 
     schemas: SchemaStore = attrs.field(factory=SchemaStore, kw_only=True, eq=False)
@@ -44,7 +45,10 @@ class Input(ABC):
 
     @abstractmethod
     def plan(self) -> list[Slice]:
-        """The slices of a batch; SourceError for what does not exist.  On the driver."""
+        """The slices of a batch; runs on the driver.
+
+        :raises SourceError: for a path or topic that does not exist.
+        """
 
     @abstractmethod
     def read(
@@ -53,27 +57,30 @@ class Input(ABC):
         counts: Counter[str] | None = None,
         marks: Sequence[bytes] = (),
     ) -> Iterator[Message | BadLine]:
-        """The messages of a slice, in order, streamed; ``counts`` counts skipped ones.
+        """Stream the messages of a slice in order.
 
-        With ``marks`` only messages are wanted whose value holds one of these bytes.
+        :param counts: counts skipped messages.
+        :param marks: messages whose values hold none of these bytes may be skipped.
         """
 
     @abstractmethod
     def read_many(self, slice_: Slice, counts: Counter[str] | None = None) -> Iterator[Item]:
-        """Like :meth:`read`, with many messages in one piece."""
+        """Like :meth:`read`, with many messages per item."""
 
     @abstractmethod
     def ends(
         self, slices: Sequence[Slice], *, seconds: float, thorough: bool
     ) -> Iterator[Message | BadLine]:
-        """The first and last messages of every file or topic partition of ``slices``; lazily.
+        """The first and last messages of every file or topic partition of ``slices``, lazily.
 
-        Takes about ``seconds`` at most.  ``thorough`` also reads the last compressed files,
-        which have to be read whole.  A message may come twice.
+        May repeat a message.
+
+        :param seconds: approximate maximum time.
+        :param thorough: also read the last compressed files, which must be read completely.
         """
 
     def has_many_files(self, slices: Sequence[Slice]) -> bool:
-        """Whether these slices are of more than one file."""
+        """Whether the slices belong to more than one file."""
         return False
 
     def schema_search(self, slice_: Slice, scan: ScanSchemas, reach: int) -> SchemaSearch | None:
@@ -85,7 +92,7 @@ class Input(ABC):
     ) -> KeptSchemaStore:
         """The store of a stream's task, which may search around the slice for missing schemas.
 
-        ``run`` names the query through all of its restarts.
+        :param run: identifies the query across restarts.
         """
         return store
 
@@ -96,20 +103,20 @@ class Input(ABC):
     def scanned(
         self, slices: Sequence[Slice], scan: MarkedScan[Any]
     ) -> Iterator[Message | BadLine]:
-        """The messages of all slices in which a scan may find something."""
+        """The messages of all slices that may have schemas."""
         if scan.one_partition:
             slices = self.first_partitions(slices)
         return chain.from_iterable(self.read(slice_, marks=scan.marks) for slice_ in slices)
 
     def first_partitions(self, slices: Sequence[Slice]) -> Sequence[Slice]:
-        """The slices that lie in the first partition of each topic; all where there are none."""
+        """The slices of the first partition of each topic; all slices of files."""
         return slices
 
 
 def with_progress(
     messages: Iterable[Message | BadLine], say: Callable[[int], None]
 ) -> Iterator[Message | BadLine]:
-    """The messages; ``say`` is called every ten seconds with their number so far."""
+    """The messages; ``say`` is called every ten seconds with the number so far."""
     said = time.monotonic()
     for count, message in enumerate(messages):
         if count % 1000 == 0 and time.monotonic() - said > SECONDS_BETWEEN_NEWS:

@@ -40,7 +40,7 @@ from pyspark_cdcfmt.read.slices import Input, Slice
 
 
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Base of both: the check of the options, and the work of a task."""
+    """Base class: the check of the options, and the work of a task."""
 
     def __init__(
         self,
@@ -72,10 +72,10 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class TopicStreamReader(_StreamReader):
-    """Spark keeps one on the driver for each run of a query, which alone has a client.
+    """Stream reader of topics.
 
-    Executors get copies that know the options only: all that they need of a batch is in its
-    partitions.
+    Spark keeps one on the driver for each run of a query, the only one with a client.  Executors
+    get copies with the options; everything else is in the partitions of a batch.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class TopicStreamReader(_StreamReader):
         self._source = source
 
     def initialOffset(self) -> dict[str, Any]:
-        # Looked-up offsets would lose rows: Spark asks again where batch 0 runs again.
+        # Offsets by timestamp would lose rows: Spark asks again if batch 0 is repeated.
         return dict(INITIAL)
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -113,7 +113,7 @@ class TopicStreamReader(_StreamReader):
         return self._progress.latest()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        # The end offset alone: a batch that runs again must read the same.
+        # Only the end offset counts: a repeated batch must read the same messages.
         offset = StreamOffset.of_json(end)
         slices = slices_of(offset.ranges(), self._options, self._source)
         self._check.check(self._input, slices)
@@ -134,10 +134,9 @@ _NAMES_IN_WARNING = 5
 
 
 class FileStreamReader(_StreamReader):
-    """Reads the files that come into a directory, each once, oldest first.
+    """Stream reader of a directory: each new file once, oldest first.
 
-    Everything that a micro-batch is stands in its end offset, so that it is the same when it is
-    replayed, whatever has come into the directory since.
+    The end offset of a micro-batch defines it completely, so a repeated one has the same files.
     """
 
     def __init__(self, schema: StructType, options: ReadOptions, **how: Any) -> None:
@@ -168,15 +167,15 @@ class FileStreamReader(_StreamReader):
             now=time.time_ns() // 1000,
         )
         if self._offset is offset:
-            # Nothing new must be the very same offset.
+            # Without new files the offset must be identical.
             return start
         for path in self._offset.batch:
-            # One that cannot be read would stay in the checkpoint, whatever the options are then.
+            # An unreadable file would stay in the checkpoint, also under other options.
             compression_of(path)
         return self._offset.to_json()
 
     def reportLatestOffset(self) -> dict[str, Any]:
-        """For the query's progress: how many files wait behind this batch, and came too late."""
+        """For the query's progress: numbers of waiting files, and of files that came too late."""
         return {
             "waiting": len(self._offset.unread(self._files)),
             "tooLate": self._watch.too_late,
@@ -196,7 +195,7 @@ class FileStreamReader(_StreamReader):
         slices = self._files_input.slices_of(files)
         self._check.check(self._input, slices)
         if self._options["schemaStore"] is None:
-            # The schemas in its own files would depend on where a micro-batch ends.
+            # The schemas in the batch's own files would depend on its end.
             return slices
         return plan_tasks(self._input, slices, self._options, streaming=True)
 
@@ -205,9 +204,9 @@ class FileStreamReader(_StreamReader):
 
 
 class Watch:
-    """Warnings of files that the stream will not read.
+    """Warnings about files that the stream will not read.
 
-    Files that were there before the run began, and are old, may have been read: no warning.
+    Old files from before the start of the run may have been read: no warning.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """A survey of an input on the driver, before any task runs: its tables and their columns.
 
-It samples the ends of every file and topic partition, and takes the schemas of the schema store.
-Inference, the check of names and checks of types use the result.
+It samples the ends of every file and topic partition, and reads the schema store.  Inference and
+the checks of names and types use the result.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.slices import Input, Slice
 
 TableName: TypeAlias = tuple[str, ...]
-"""Database, schema where the source has one, and table."""
+"""Database, schema (if the source has schemas), and table."""
 
 SECONDS = 10.0
 _MOST_MESSAGES = 100_000
 _LONGEST = 100
-"""Characters of an example."""
+"""Maximum characters of an example."""
 
 
 class Decodes(Protocol):
@@ -53,15 +53,15 @@ class Decodes(Protocol):
 class Survey:
     """The result of a survey.
 
-    ``messages`` counts the sampled ones, ``rows`` the row changes of each table; ``bad`` is the
-    first reason why a message could not be decoded.  ``examples`` has for each schema the first
-    row's values of columns of unknown type, cut where they are long, and
-    ``first_positions`` the position of that row's message.
-    ``zoneless`` are the tables (without their schema) with TIMESTAMP columns whose time zone
-    neither messages nor options have.  ``negative`` are the columns of each table with negative
-    numbers that may be those of BIGINT UNSIGNED.
-    ``by_file_offset`` are the tables with rows that only their place in a file orders.
-    ``changes`` grows with every new table and schema.
+    :ivar messages: number of sampled messages.
+    :ivar rows: number of row changes by table.
+    :ivar bad: reason of the first message that cannot be decoded.
+    :ivar examples: by schema, the first row's values of columns of unknown type, shortened.
+    :ivar first_positions: by schema, the position of that row's message.
+    :ivar zoneless: tables (without their schema) with TIMESTAMP columns of an unknown time zone.
+    :ivar negative: columns by table with negative numbers that may be BIGINT UNSIGNED.
+    :ivar by_file_offset: tables with rows that only file offsets order.
+    :ivar changes: a number that grows with every new table and schema.
     """
 
     messages: int = 0
@@ -77,19 +77,19 @@ class Survey:
 
     @property
     def tables(self) -> list[TableName]:
-        """Every table seen, also where its schema is not known."""
+        """Every table seen, with or without a known schema."""
         return list(self._tables)
 
     def schemas_of(self, table: TableName) -> list[TableSchema]:
-        """The table's schemas, in the order in which they were seen.
+        """The table's schemas, in the order of their appearance.
 
-        Those of partial rows (``onlyOutputUpdatedColumns``, deletes of keys alone) may lack
-        columns; :meth:`complete_schemas_of` leaves them out.
+        Schemas of partial rows (``onlyOutputUpdatedColumns``, key-only deletes) may lack columns;
+        :meth:`complete_schemas_of` leaves them out.
         """
         return list(self._tables.get(table, ()))
 
     def complete_schemas_of(self, table: TableName) -> list[TableSchema]:
-        """The table's schemas that came with a whole row, a DDL or a schema message."""
+        """The table's schemas from complete rows, DDL and schema messages."""
         return [schema for schema, whole in self._tables.get(table, {}).items() if whole]
 
     def add_schema(self, table: TableSchema, *, complete: bool = True) -> None:
@@ -140,14 +140,15 @@ class Survey:
 
 
 Question: TypeAlias = Callable[[Survey], bool]
-"""Whether a survey knows enough."""
+"""Whether a survey is sufficient."""
 
 
 class Surveyor:
     """Samples the slices of a batch until a question is answered.
 
-    ``schemas`` are those that the scan for table schemas has found, which stay as they are;
-    ``survey`` is an earlier one to extend.  Each pass takes about ``seconds`` at most.
+    :ivar schemas: schemas from the scan; not changed.
+    :ivar survey: an earlier survey to extend.
+    :ivar seconds: approximate maximum time of a pass.
     """
 
     def __init__(
@@ -179,9 +180,11 @@ class Surveyor:
     def sample_ends(
         self, until: Question, *, thorough: bool = True, most: int | None = None
     ) -> None:
-        """Take in the first and last messages of every slice, until ``until`` is satisfied.
+        """Add the first and last messages of every slice, until ``until`` is true.
 
-        ``most`` bounds the messages; the first one's beginning and the last one's end come first.
+        Starts with the beginning of the first slice and the end of the last one.
+
+        :param most: maximum number of messages.
 
         :raises SourceError: if a file cannot be read.
         """
@@ -236,7 +239,7 @@ def _examples(row: RowChange) -> dict[str, object]:
 def _cut(value: object) -> object:
     if isinstance(value, str | bytes):
         return value[:_LONGEST]
-    # No ENUM is one; of an untyped column it only counts that there is a value.
+    # An ENUM is never one; for an untyped column any value counts.
     return show(value) if isinstance(value, list | dict) else value
 
 
