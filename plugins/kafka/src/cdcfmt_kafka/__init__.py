@@ -1,4 +1,4 @@
-"""Kafka for cdcfmt: topics as a source with ranges of offsets, and as a sink."""
+"""Kafka for cdcfmt: topics as a source of offset ranges, and as a sink."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def cdcfmt_register_transports() -> Iterable[TransportSpec]:
         TransportSpec(
             name="kafka",
             title="Kafka",
-            summary="topics of Kafka, by librdkafka",
+            summary="Kafka topics, read and written with librdkafka",
             abilities=frozenset({"keys", "headers", "ordering", "transactions"}),
             options=KAFKA_OPTIONS,
             sink_options=SINK_OPTIONS,

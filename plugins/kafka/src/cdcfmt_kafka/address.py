@@ -1,4 +1,4 @@
-"""``kafka://host:port,…/topic,…?option=…``: what an address on the command line stands for."""
+"""Addresses on the command line: ``kafka://host:port,…/topic,…?option=…``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cdcfmt_core.errors import OptionError
 
 
 def options_of_url(url: str) -> dict[str, str]:
-    """Options by name; those behind the question mark come as they are.
+    """The options that an address means; those after the question mark are unchanged.
 
     :raises OptionError: for an address without a broker, or with a password in it.
     """
@@ -16,11 +16,11 @@ def options_of_url(url: str) -> dict[str, str]:
     topics = parts.path.strip("/")
     if "@" in parts.netloc:
         raise OptionError(
-            "a kafka:// input takes no user and password in its address: give "
+            "a kafka:// address cannot hold user and password: give "
             "-o kafka.sasl.username=… and -o kafka.sasl.password=…"
         )
     if not parts.netloc:
-        raise OptionError("a kafka:// input is written kafka://host:port/topic")
+        raise OptionError("a kafka:// address has the form kafka://host:port/topic")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     options["kafka.bootstrap.servers"] = parts.netloc
     if topics:

@@ -1,4 +1,4 @@
-"""What a cluster has: topics, partitions and their offsets, as the driver asks for them."""
+"""Topics, partitions and offsets of a cluster, for the driver."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _T = TypeVar("_T")
 
 
 class KafkaClient(TopicClient):
-    """What a Kafka cluster has; asks again until brokers answer.
+    """Metadata of a Kafka cluster; asks again until brokers answer.
 
-    The first answer may take ``first_contact_seconds``, later ones ``kafkaConsumer.pollTimeoutMs``.
+    Waits ``first_contact_seconds`` for the first answer, then ``kafkaConsumer.pollTimeoutMs``.
     """
 
     title = "Kafka"
@@ -43,7 +43,7 @@ class KafkaClient(TopicClient):
         self._answered = False
 
     def topics(self, known: Iterable[str] = ()) -> dict[str, Topic | None]:
-        # A partition without a leader is left out, as it cannot be read now.
+        # A partition without a leader is omitted: it cannot be read now.
         wanted = {*known, *self.selected_names()}
         if not wanted:
             return {}
@@ -67,10 +67,10 @@ class KafkaClient(TopicClient):
         return found
 
     def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
-        """As of every :class:`TopicClient`.
+        """See :class:`TopicClient`.
 
-        The latest is the end of what transactions have committed, unless the isolation level
-        is ``read_uncommitted``.
+        LATEST is the end of committed transactions, unless the isolation level is
+        ``read_uncommitted``.
         """
         if not wanted:
             return {}
@@ -99,7 +99,7 @@ class KafkaClient(TopicClient):
             if isinstance(answer, KafkaError):
                 logger.info("kafka: %s-%s: %s", place.topic, place.partition, answer.str())
             elif answer.offset >= NO_MESSAGE:
-                # A lower one is no answer: so the client has it of a leader that it cannot reach.
+                # The client reports a lower offset if it cannot reach the leader.
                 found[place.topic, place.partition] = answer.offset
         return found
 
@@ -108,7 +108,7 @@ class KafkaClient(TopicClient):
         return [name for name in there if name not in _INTERNAL]
 
     def _ask(self, ask: Callable[[float], Mapping[_T, Any]]) -> dict[_T, Any]:
-        """The answer or KafkaError to each part of a question; waits for a broker."""
+        """The answer or KafkaError for each item of a request; waits for a broker."""
         from confluent_kafka import KafkaException
 
         def answers(seconds: float) -> dict[_T, Any]:
@@ -156,7 +156,7 @@ class KafkaClient(TopicClient):
 
 
 def largest_batch(admin: Any, topic: str, seconds: float) -> int | None:
-    """The topic's ``max.message.bytes``, which bounds whole batches; None where it is not told."""
+    """The topic's ``max.message.bytes``, the limit of a whole batch; None if not readable."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
 
@@ -165,5 +165,5 @@ def largest_batch(admin: Any, topic: str, seconds: float) -> int | None:
     try:
         return int(answer.result()["max.message.bytes"].value)
     except (KafkaException, KeyError, TypeError):
-        # Users may write to a topic whose settings they must not see.
+        # A user may have the right to write to a topic, but not to read its settings.
         return None

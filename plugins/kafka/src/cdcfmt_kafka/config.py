@@ -1,8 +1,8 @@
 """``kafka.*`` options → settings of librdkafka, the client library.
 
-Most names are the same as in Kafka's own (Java) client, on which Spark's source is built.
-Those that differ are translated where that is exact, and else refused with the name that
-does it here.  Values may be secrets: no text holds them.
+Most names are the same as in Kafka's Java client, which Spark's own Kafka source uses.  Others
+are translated if that is exact; otherwise they are rejected, with the setting to use instead.
+Values may be secrets, so error texts never contain them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from cdcfmt_kafka.java_settings import TRANSLATED, refusal
 SERVERS = "bootstrap.servers"
 
 _OFFSETS_ARE_OURS = (
-    "Spark keeps track of offsets; startingOffsets says where a new query begins, and a "
-    "restarted one goes on from its checkpoint"
+    "Spark keeps track of offsets: a new query begins at startingOffsets, and a restarted one "
+    "continues from its checkpoint"
 )
 _BYTES_ARE_OURS = "keys and values are always read as bytes"
 
@@ -27,35 +27,35 @@ REFUSED = {
     "auto.offset.reset": _OFFSETS_ARE_OURS,
     "enable.auto.commit": _OFFSETS_ARE_OURS,
     "enable.auto.offset.store": _OFFSETS_ARE_OURS,
-    "enable.partition.eof": "the source needs it for itself",
+    "enable.partition.eof": "the source sets it itself",
     "key.deserializer": _BYTES_ARE_OURS,
     "value.deserializer": _BYTES_ARE_OURS,
     "interceptor.classes": "interceptors are Java classes, and this client is not Java",
     "plugin.library.paths": "a plugin could change messages",
     "sasl.client.callback.handler.class": "it is a Java class, and this client is not Java",
     "sasl.login.callback.handler.class": "it is a Java class, and this client is not Java; "
-    "kafka.sasl.oauthbearer.method=oidc with kafka.sasl.oauthbearer.client.id, "
-    "client.secret and token.endpoint.url does OAuth",
+    "for OAuth set kafka.sasl.oauthbearer.method=oidc and kafka.sasl.oauthbearer.client.id, "
+    "client.secret and token.endpoint.url",
     "ssl.engine.factory.class": "it is a Java class, and this client is not Java",
     "ssl.truststore.password": "PEM files of certificates have no password; give the "
     "certificates as kafka.ssl.ca.location (a PEM file) instead of a Java trust store",
-    "ssl.protocol": "this client negotiates the newest TLS; kafka.ssl.cipher.suites narrows it",
+    "ssl.protocol": "this client negotiates the newest TLS; kafka.ssl.cipher.suites restricts it",
     "ssl.enabled.protocols": "this client negotiates the newest TLS; kafka.ssl.cipher.suites "
-    "narrows it",
-    "ssl.keymanager.algorithm": "it concerns Java alone",
-    "ssl.trustmanager.algorithm": "it concerns Java alone",
+    "restricts it",
+    "ssl.keymanager.algorithm": "it applies to Java only",
+    "ssl.trustmanager.algorithm": "it applies to Java only",
 }
-"""Settings that are an error, and why."""
+"""Rejected settings, with the reason."""
 
 ALLOWED_VARIABLE = "CDCFMT_ALLOWED_KAFKA_SETTINGS"
-"""Environment variable of the operator: names from NATIVE, separated by commas, to allow."""
+"""Environment variable of the operator: settings of NATIVE to allow, separated by commas."""
 
 NATIVE = {
     "ssl.engine.location": "it loads a library into the process",
     "ssl.providers": "it loads a library into the process",
     "sasl.kerberos.kinit.cmd": "it runs a command in a shell",
 }
-"""Settings by which options would run code that the operator did not install, and how."""
+"""Settings that could run code that the operator did not install, with the reason."""
 
 _IN_A_SHELL = ("sasl.kerberos.keytab", "sasl.kerberos.principal", "sasl.kerberos.service.name")
 _NO_WORD_OF_A_SHELL = re.compile(r"[^\w@./:=+, -]")
@@ -70,7 +70,7 @@ RENAMED = {
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
     "ssl.keystore.key": "ssl.key.pem",
 }
-"""Java's name → librdkafka's, where the values mean the same."""
+"""Java's name → librdkafka's name, for settings with the same values."""
 
 IGNORED = frozenset(
     {
@@ -80,7 +80,7 @@ IGNORED = frozenset(
         "sasl.kerberos.ticket.renew.window.factor",
     }
 )
-"""Java's settings that have nothing to act on here."""
+"""Java's settings that have no effect here."""
 
 _CONSUMERS_OWN = frozenset(
     {
@@ -109,8 +109,7 @@ _CONSUMERS_OWN = frozenset(
 def client_config(given: Mapping[str, str]) -> dict[str, str]:
     """Settings of librdkafka from ``kafka.*`` options without their prefix.
 
-    :raises OptionError: for a setting that has no place here; it says what to use instead
-        and shows no value.
+    :raises OptionError: for a rejected setting; names the replacement and never shows a value.
     """
     config: dict[str, str] = {}
     for name in sorted(given):
@@ -132,18 +131,18 @@ def client_config(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _refuse_code(name: str, value: str) -> None:
-    """Refuse settings that run code: options may come from other people than the operator."""
+    """Reject settings that run code, since the operator may not be the author of the options."""
     if name in NATIVE and name not in _allowed():
         raise refusal(
             name,
-            f"{NATIVE[name]}. Where that is wanted, the operator sets the environment variable "
+            f"{NATIVE[name]}. To allow it, the operator sets the environment variable "
             f"{ALLOWED_VARIABLE}={name} on driver and executors",
         )
     if name in _IN_A_SHELL and _NO_WORD_OF_A_SHELL.search(value):
         raise refusal(
             name,
-            "the client puts it into the command kinit, which a shell runs: letters, digits and "
-            "_ @ . / : = + , - only",
+            "the client inserts it into the shell command kinit: use only letters, digits and "
+            "_ @ . / : = + , -",
         )
 
 
@@ -152,18 +151,19 @@ def _allowed() -> list[str]:
 
 
 def reading_config(config: Mapping[str, str], group_prefix: str, messages: int) -> dict[str, Any]:
-    """Settings of a consumer that reads about so many ``messages`` and commits nothing."""
+    """Settings of a consumer that reads about ``messages`` messages and commits nothing."""
     import uuid
 
     return {
-        # Small ranges must not fetch far beyond their end, large ones not hoard memory.
+        # A small range must not fetch far beyond its end, a large one must not use much memory.
         "queued.min.messages": max(1, min(messages, 100_000)),
         "queued.max.messages.kbytes": 32 * 1024,
-        # The default, a second, is a pause after each full queue: four times as long in all.
+        # The client pauses so long after each full queue: 1 s, its default, makes reading take
+        # four times as long.
         "fetch.queue.backoff.ms": 10,
-        # Behind the last message of a transaction the end shows only in an empty answer.
+        # After the last message of a transaction, only an empty answer shows the end.
         "fetch.wait.max.ms": 100,
-        # The client demands a group; one of its own, and it joins none.
+        # The client requires a group name; it never joins the group.
         "group.id": f"{group_prefix}-{uuid.uuid4()}",
         "isolation.level": "read_committed",
         "allow.auto.create.topics": False,
@@ -178,15 +178,15 @@ def reading_config(config: Mapping[str, str], group_prefix: str, messages: int) 
 
 
 def admin_config(config: Mapping[str, str]) -> dict[str, Any]:
-    """Settings of a client that asks for metadata, without those of consumers."""
-    # It would warn of them.
+    """Settings of a metadata client, without consumer settings."""
+    # The client would log warnings about consumer settings.
     return {"log_level": 0} | {k: v for k, v in config.items() if k not in _CONSUMERS_OWN}
 
 
 def open_client(make: Callable[[], Any]) -> Any:
-    """What ``make`` makes; a setting that the client refuses is an OptionError.
+    """Call ``make``; if the client rejects a setting, raise an OptionError.
 
-    The client's own texts quote values, which may be secret.
+    The client's own error texts quote values, which may be secret.
     """
     import confluent_kafka
 
@@ -198,9 +198,11 @@ def open_client(make: Callable[[], Any]) -> Any:
         if "No such configuration property" in text and quoted:
             reason = f"option kafka.{quoted[-1]}: the client (librdkafka) has no such setting"
         elif quoted:
-            reason = f"option kafka.{quoted[-1]}: the client (librdkafka) refuses the value"
+            reason = f"option kafka.{quoted[-1]}: the client (librdkafka) rejects the value"
         else:
-            reason = f"the options kafka.* do not make a client: {_without_values(text)}"
+            reason = (
+                f"the client cannot be created from the options kafka.*: {_without_values(text)}"
+            )
         raise OptionError(reason) from None
 
 

@@ -21,15 +21,15 @@ logger = open_logger("cdcfmt_kafka")
 SECONDS = 10.0
 
 _FETCH_BYTES = 1 << 17
-"""Of each partition in one answer: brokers send whole blocks, and little of them is used."""
+"""Per partition and answer: brokers send whole blocks, of which little is used."""
 
 _IDLE_SECONDS = 3.0
-"""Some errors of partitions, such as one that is gone, do not say of which."""
+"""Stop after this time without messages: some partition errors do not name the partition."""
 
 
 @attrs.define
 class _End:
-    """Offsets to read of one partition, and how many messages at most."""
+    """Offsets to read from one partition, and the maximum number of messages."""
 
     start: int
     end: int
@@ -43,14 +43,14 @@ def read_ends(
     *,
     seconds: float = SECONDS,
 ) -> Iterator[Message]:
-    """The first and last messages of ``ranges``, ``each`` of them at either end; lazily.
+    """Lazily read the first and last messages of ``ranges``.
 
-    Of many ranges less, unless ``each`` is given.
+    Reads the start of the first range alone, which is often enough; then the other starts, then
+    the ends, each of all partitions at once.  Skips partitions that cannot be read: reading the
+    range itself raises the error.
 
-    The first range's beginning comes first, alone, since it often is enough; then the other
-    beginnings, then the ends, each time of all partitions at once.  A partition that cannot be
-    read gives nothing, and after so many ``seconds`` reading stops; the error comes
-    from reading the range itself.
+    :param each: Messages at each end; by default, fewer if there are many ranges.
+    :param seconds: Maximum duration.
     """
     ranges = [wanted for wanted in ranges if wanted.size > 0]
     if not ranges:
@@ -59,7 +59,7 @@ def read_ends(
     from confluent_kafka import Consumer
 
     heads = {_place(r): _End(r.start, r.end, each) for r in ranges}
-    # What the beginning has is not read again.
+    # Messages of the start are not read again.
     tails = {
         _place(r): _End(max(r.end - each, r.start + each), r.end, each)
         for r in ranges
@@ -88,7 +88,7 @@ def _read(consumer: Any, ends: Mapping[TopicPartition, _End], deadline: float) -
     consumer.assign([Place(*place, end.start) for place, end in left.items()])
     last = time.monotonic()
     while left and time.monotonic() < min(deadline, last + _IDLE_SECONDS):
-        # Does not wait for a full list, as consume() alone would.
+        # consume() alone would wait for a full list.
         record = consumer.poll(0.2)
         if record is None:
             continue
@@ -113,7 +113,7 @@ def _read(consumer: Any, ends: Mapping[TopicPartition, _End], deadline: float) -
             if end.most <= 0:
                 del left[place]
                 consumer.incremental_unassign([Place(*place)])
-        # The caller's own time between two messages does not count.
+        # Time that the caller spends between two messages does not count.
         last = time.monotonic()
 
 

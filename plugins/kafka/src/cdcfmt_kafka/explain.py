@@ -1,4 +1,4 @@
-"""What ``doctor`` looks at of Kafka: does a broker answer, and where it sends its clients."""
+"""Checks of ``doctor`` for Kafka: does a broker answer, and can its addresses be reached?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECONDS = 5.0
 
 
 def explain(server: str) -> Iterator[Check]:
-    """The port, the metadata, and the port of every broker that the metadata names."""
+    """Check the port, the metadata, and the port of every broker in the metadata."""
     subject = f"Kafka {server}"
     host, port = split_server(server)
     if problem := _connect(host, port):
@@ -25,14 +25,14 @@ def explain(server: str) -> Iterator[Check]:
     yield Check(subject, "ok", "the port is open")
     from confluent_kafka.admin import AdminClient
 
-    # The client logs what it tries; the outcome says all there is.
+    # Without log lines of single attempts: the result is enough.
     client: Any = AdminClient({"bootstrap.servers": server, "log_level": 0})
     try:
-        # A broker that starts just now accepts connections seconds before it answers.
+        # A starting broker accepts connections some seconds before it answers.
         metadata = client.list_topics(timeout=FIRST_CONTACT_SECONDS)
     except Exception as error:
-        remedy = "has the listener TLS or SASL? reading takes -o kafka.security.protocol=…"
-        yield Check(subject, "bad", f"it does not answer as Kafka in plain text: {error}", remedy)
+        remedy = "does the listener use TLS or SASL? then read with -o kafka.security.protocol=…"
+        yield Check(subject, "bad", f"it gives no plain-text Kafka answer: {error}", remedy)
         return
     topics = sum(not name.startswith("__") for name in metadata.topics)
     text = f"{len(metadata.brokers)} brokers, {topics} topics"
@@ -42,16 +42,16 @@ def explain(server: str) -> Iterator[Check]:
             yield Check(
                 subject,
                 "bad",
-                f"broker {broker.id} names itself {broker.host}:{broker.port}, which cannot be "
+                f"broker {broker.id} advertises {broker.host}:{broker.port}, which cannot be "
                 f"reached from here: {problem}",
-                "set advertised.listeners of the broker to an address that clients reach",
+                "set advertised.listeners of the broker to an address that clients can reach",
             )
         else:
             yield Check(subject, "ok", f"broker {broker.id} at {broker.host}:{broker.port}")
 
 
 def split_server(server: str) -> tuple[str, int]:
-    """``host:port``, or ``[address]:port``.
+    """Split ``host:port`` or ``[address]:port``.
 
     :raises OptionError: for anything else.
     """

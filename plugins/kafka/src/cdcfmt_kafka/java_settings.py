@@ -1,4 +1,4 @@
-"""Settings of Kafka's Java client that librdkafka takes in another form."""
+"""Translation of settings of Kafka's Java client that librdkafka has in another form."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def _from_jaas(value: str, given: Mapping[str, str]) -> dict[str, str]:
     rest = _JAAS_OPTION.sub("", text).strip()
     if rest or not {"username", "password"} <= options.keys() or "tokenauth" in options:
         raise OptionError(
-            "option kafka.sasl.jaas.config: username and password are looked for, and nothing "
-            "else can be translated; set kafka.sasl.username and kafka.sasl.password instead"
+            "option kafka.sasl.jaas.config: only username and password can be translated, and "
+            "both are needed; set kafka.sasl.username and kafka.sasl.password instead"
         )
     if not {"sasl.mechanism", "sasl.mechanisms"} & given.keys():
-        raise OptionError("option kafka.sasl.mechanism is missing beside kafka.sasl.jaas.config")
+        raise OptionError("option kafka.sasl.jaas.config needs kafka.sasl.mechanism")
     return {"sasl.username": options["username"], "sasl.password": options["password"]}
 
 
@@ -102,4 +102,4 @@ TRANSLATED: Final[dict[str, Callable[[str, Mapping[str, str]], dict[str, str]]]]
     "ssl.truststore.location": _truststore_location,
     "ssl.truststore.type": _store_of_type("ssl.truststore.type", "PEM"),
 }
-"""The setting's name → its value and all settings given → those of librdkafka."""
+"""Name of the setting → translation of its value, given all settings, to librdkafka's."""

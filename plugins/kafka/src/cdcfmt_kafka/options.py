@@ -1,4 +1,4 @@
-"""The options of Kafka as a source: Spark's names, meaning and defaults."""
+"""Options of the Kafka transport; those of the source are named as in Spark's Kafka source."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ KAFKA_OPTIONS = (
     Option(
         name="groupIdPrefix",
         default="cdcfmt-source",
-        help="What the names of consumer groups begin with. Nothing is committed to them; "
-        "`kafka.group.id` sets the whole name, where brokers allow only that.",
+        help="Prefix of the names of consumer groups, to which nothing is committed. "
+        "`kafka.group.id` sets the whole name, for brokers that allow only certain groups.",
     ),
     Option(
         name="kafkaConsumer.pollTimeoutMs",
         type="int",
         default=120_000,
         minimum=1,
-        help="How long a task waits for a broker that does not answer.",
+        help="How long a task waits for a broker that does not answer, in milliseconds.",
     ),
     *TOPIC_OPTIONS,
 )
@@ -61,13 +61,13 @@ SELECTING = (SUBSCRIBE.name, SUBSCRIBE_PATTERN.name, ASSIGN.name)
 
 @attrs.frozen(kw_only=True)
 class KafkaOptions(TopicOptions):
-    """Validated options.  ``config`` are librdkafka's settings, and may hold secrets."""
+    """Validated options.  ``config`` are librdkafka's settings, which may be secret."""
 
     config: Mapping[str, str] = attrs.field(repr=False)
 
     @property
     def servers(self) -> str:
-        """The brokers, for texts."""
+        """The brokers, for error texts."""
         return self.config["bootstrap.servers"]
 
     @property
@@ -84,6 +84,6 @@ class KafkaOptions(TopicOptions):
 def parse_kafka_options(values: Mapping[str, Any], client: Mapping[str, str]) -> KafkaOptions:
     """From validated :data:`KAFKA_OPTIONS` and the ``kafka.*`` options without prefix.
 
-    :raises OptionError: for options that do not go together or say nothing readable.
+    :raises OptionError: for options that contradict each other, or cannot be parsed.
     """
     return KafkaOptions.parse(values, "Kafka", SELECTING, config=client_config(client))

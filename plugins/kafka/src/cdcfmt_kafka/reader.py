@@ -1,4 +1,4 @@
-"""Reads a range of one partition."""
+"""Reads an offset range of one partition."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ logger = open_logger("cdcfmt_kafka")
 _AT_A_TIME, _AT_A_TIME_BYTES = 1000, 4 << 20
 _PAUSE = 0.5
 _BEHIND_SECONDS = 10.0
-"""How long a partition may seem to end before a range that the driver saw: a new leader
-learns only after a while how far it may let consumers read."""
+"""How long a partition may seem to end before a range that the driver planned: a new leader
+learns only after a while up to which offset consumers may read."""
 
 
 def read_range(
@@ -40,13 +40,13 @@ def read_range(
 def read_columns(
     wanted: OffsetRange, options: KafkaOptions, counts: Counter[str] | None = None
 ) -> Iterator[MessageColumns]:
-    """The messages of a range, in order; no group is joined, nothing is committed.
+    """The messages of a range, in order, without joining a group or committing.
 
-    Offsets without a message (compacted away, aborted or control records of transactions) are
-    passed over: reading stops at the position, not at the last message.  Without
-    ``failOnDataLoss`` offsets that are gone are counted in ``counts`` as ``offsets lost``.
+    Skips offsets without a message (compacted, or aborted or control records of transactions):
+    reading stops by position, not by the last message.  Without ``failOnDataLoss``, deleted
+    offsets are counted in ``counts`` as ``offsets lost``.
 
-    :raises SourceError: if offsets are gone, or no broker answers for
+    :raises SourceError: if offsets were deleted, or no broker answers for
         ``kafkaConsumer.pollTimeoutMs``.
     """
     if wanted.size <= 0:
@@ -61,7 +61,7 @@ def read_columns(
 def columns_of(
     records: Sequence[Any], place: TopicPartition, counts: Counter[str] | None = None
 ) -> MessageColumns:
-    """The messages that the client's ``records`` of one partition hold."""
+    """The client's ``records`` of one partition as messages."""
     return MessageColumns(
         *place,
         [record.key() for record in records],
@@ -76,7 +76,7 @@ def _headers(record: Any, counts: Counter[str] | None) -> tuple[tuple[str, bytes
     try:
         return tuple(record.headers() or ())
     except UnicodeDecodeError:
-        # The client gives their names as text or not at all.
+        # The client returns header names only as text.
         if counts is not None:
             counts["messages whose headers are no UTF-8, read without them"] += 1
         return ()
@@ -87,7 +87,7 @@ def _has_failed(record: Any) -> bool:
 
 
 def _pieces(records: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """Records, about 4 MiB of values at a time."""
+    """Split records into pieces of about 4 MiB."""
     start = size = 0
     if sum(map(len, records)) > _AT_A_TIME_BYTES:
         for place, record in enumerate(records):
@@ -141,19 +141,19 @@ class _RangeReader:
         self._consumer.assign([TopicPartition(wanted.topic, wanted.partition, self._position)])
 
     def _fetch(self) -> list[Any]:
-        """Whatever is there, at least one record; waits for it.  Empty after an error."""
+        """Wait for a record, and return all that are available; empty after an error."""
         while True:
             started = time.monotonic()
-            # Does not wait for a full list, as consume() would.
+            # consume() would wait for a full list.
             record = self._consumer.poll(1.0)
             if record is not None:
                 if record.error() is not None:
                     return [record]
-                # Whatever was wrong is over.
+                # Earlier errors are over.
                 self._waited, self._behind, self._reported = 0.0, False, None
                 left = min(self._wanted.end - self._position, _AT_A_TIME) - 1
                 return [record, *self._consumer.consume(left, 0)] if left > 0 else [record]
-            # Only what was waited here: whoever takes the messages may be slow.
+            # Counts only time spent here: the caller may be slow.
             self._waited += time.monotonic() - started
             if self._reported is not None:
                 error, self._reported = self._reported, None
@@ -164,12 +164,12 @@ class _RangeReader:
                 return []
             if self._waited > self._options.poll_seconds:
                 raise self._error(
-                    f"nothing came for {self._options.poll_seconds:g} s: "
+                    f"no message arrived for {self._options.poll_seconds:g} s: "
                     + self._trouble.text(_Nothing())
                 )
 
     def _note(self, error: Any) -> None:
-        """The client's ``error_cb``, to which some errors of partitions go, too."""
+        """The client's ``error_cb``, which also receives some partition errors."""
         if error.code() in _errors_of_partitions():
             self._reported = error
         else:
@@ -180,7 +180,7 @@ class _RangeReader:
 
         code = error.code()
         if code == KafkaError._PARTITION_EOF:
-            # Where only records that no consumer sees are left, the end is all that shows.
+            # If only invisible records are left, this end is the only sign of them.
             if offset is not None and offset >= self._wanted.end:
                 self._position = self._wanted.end
             elif not self._behind:
@@ -188,18 +188,18 @@ class _RangeReader:
         elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             self._out_of_range()
         elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            raise self._error("the user may not read this topic")
+            raise self._error("the user is not allowed to read this topic")
         elif code in _errors_of_partitions():
-            self._lose("the topic or partition does not exist any more")
+            self._lose("the topic or partition no longer exists")
         elif code == KafkaError.GROUP_AUTHORIZATION_FAILED:
-            logger.debug("kafka: no access to the group, which is not needed")
+            logger.debug("kafka: no access to the group; it is not needed")
         elif error.fatal():
             raise self._error(error.str())
         else:
             self._trouble.note(error)
 
     def _out_of_range(self) -> None:
-        """What was asked for lies before the log's beginning or behind its end."""
+        """Handle a position before the start or after the end of the log."""
         from confluent_kafka import KafkaException, TopicPartition
 
         place = TopicPartition(self._wanted.topic, self._wanted.partition)
@@ -227,7 +227,7 @@ class _RangeReader:
             self._assign()
 
     def _lose(self, why: str, until: int | None = None) -> None:
-        """Go on behind offsets that are gone."""
+        """Report offsets as lost, and continue after them."""
         until = self._wanted.end if until is None else until
         lost = attrs.evolve(self._wanted, start=self._position, end=until)
         lose(lost, why, self._counts, fail=self._options["failOnDataLoss"])

@@ -1,7 +1,7 @@
-"""A Kafka topic as output: at least once, with librdkafka's idempotent producer.
+"""A Kafka topic as sink: at least once, with librdkafka's idempotent producer.
 
-The producer doubles and reorders nothing by itself.  Whoever calls it again after a
-failure (Spark tries tasks and batches again) sends messages twice.
+The producer itself neither duplicates nor reorders messages.  A caller that retries after a
+failure, as Spark retries tasks and batches, sends messages twice.
 """
 
 from __future__ import annotations
@@ -21,44 +21,44 @@ from cdcfmt_kafka.config import SERVERS, admin_config, client_config, open_clien
 from cdcfmt_kafka.trouble import Trouble
 
 FIRST_CONTACT_SECONDS: Final = 15.0
-"""How long brokers may take until they answer the driver."""
+"""How long the driver waits for the first answer of a broker."""
 
 _QUESTION_SECONDS = 2.0
 _SLICE_SECONDS = 0.5
 _MOST_KILOBYTES = 32 << 10
-"""Of a task's messages on their way: librdkafka takes a gigabyte."""
+"""Buffer for a task's unsent messages; librdkafka's default is a gigabyte."""
 _BATCH_BYTES = 1_000_000
-"""librdkafka's own bound."""
+"""librdkafka's default."""
 _GRACE_SECONDS = 10.0
-"""How much later than a message's own deadline its failure may be told."""
+"""How long after a message's deadline its failure may be reported."""
 
 _REFUSED: Final = {
     "key.serializer": "keys and values are always written as bytes",
     "value.serializer": "keys and values are always written as bytes",
-    "transactional.id": "Spark tries tasks again, and a transaction would span but one of them; "
-    "readers have to expect messages twice",
+    "transactional.id": "Spark retries tasks, and a transaction would cover only one attempt; "
+    "readers must expect duplicates",
 }
 
 _CHECK: Final = (
     "check kafka.bootstrap.servers, kafka.security.protocol and that the topic may be written"
 )
-_AGAIN: Final = "what was sent before stays in the topic, and comes twice then"
+_AGAIN: Final = "messages already sent stay in the topic and will be duplicated"
 _HINTS: Final = {
-    "_MSG_TIMED_OUT": "no broker took it in time (kafka.delivery.timeout.ms): see that the brokers "
-    f"run and can be reached, and run again; {_AGAIN}",
-    "INVALID_RECORD": "a compacted topic takes messages with keys only",
+    "_MSG_TIMED_OUT": "no broker accepted it in time (kafka.delivery.timeout.ms): check that the "
+    f"brokers run and can be reached, and run again; {_AGAIN}",
+    "INVALID_RECORD": "a compacted topic accepts only messages with keys",
     "MSG_SIZE_TOO_LARGE": "set maxMessageBytes to 128 bytes less than the topic's "
     "max.message.bytes, and largeMessageHandleOption, or raise the topic's, and run again; "
     f"{_AGAIN}",
 }
-"""What to do, by librdkafka's names of errors."""
+"""What to do, by librdkafka's error names."""
 
 
 @attrs.define
 class KafkaSink:
-    """A topic that exists.  It can be pickled; no text shows its settings.
+    """An existing topic.  Can be pickled; its settings are never shown.
 
-    ``largest_batch``: bytes that the topic takes at once, as :meth:`partitions` learns.
+    ``largest_batch``: the topic's limit for a batch in bytes, set by :meth:`partitions`.
     """
 
     topic: str
@@ -69,7 +69,7 @@ class KafkaSink:
     def of(cls, topic: str, given: Mapping[str, str]) -> KafkaSink:
         """From ``kafka.*`` options without their prefix.
 
-        :raises OptionError: for a setting that has no place here.
+        :raises OptionError: for a rejected setting.
         """
         for name, why in _REFUSED.items():
             if name in given:
@@ -78,14 +78,14 @@ class KafkaSink:
 
     @property
     def servers(self) -> str:
-        """The brokers, for texts."""
+        """The brokers, for error texts."""
         return self.config[SERVERS]
 
     def partitions(self) -> int:
-        """How many partitions the topic has.
+        """Number of partitions of the topic.
 
-        :raises SinkError: if there is no such topic, or no broker answers, also where the brokers
-            send their clients to.
+        :raises SinkError: if the topic does not exist, or brokers do not answer at the given or
+            the advertised addresses.
         """
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient
@@ -108,14 +108,14 @@ class KafkaSink:
                     return len(topic.partitions)
             except KafkaException as error:
                 problem = error.args[0]
-            # What the connections met: the answer tells only that there is none.
+            # Collects the connection errors: the exception says only that there is no answer.
             admin.poll(0)
             if trouble.refused or time.monotonic() > deadline:
                 why = trouble.text(problem) if silent is None else trouble.of_leader(silent)
                 raise SinkError(f"topic {self.topic}: {why}")
 
     def _silent_leader(self, admin: Any, found: Any) -> Any:
-        """A broker that leads a partition and does not answer at the address that it advertises."""
+        """A partition leader that does not answer at its advertised address, if there is one."""
         from confluent_kafka import KafkaException, TopicPartition
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
@@ -135,8 +135,8 @@ class KafkaSink:
             try:
                 answers = answer.result().offset >= NO_MESSAGE
             except KafkaException as error:
-                # What a broker says of a partition the producer meets, and tells; the client's
-                # own codes are below zero.
+                # An error from a broker (codes of the client are below zero) is an answer; the
+                # producer will report it.
                 answers = error.args[0].code() > 0
             if not answers:
                 return found.brokers[leader]
@@ -144,9 +144,9 @@ class KafkaSink:
 
     @contextmanager
     def open(self) -> Iterator[KafkaProducer]:
-        """A producer; at the end all its messages are acknowledged.
+        """Open a producer; on exit, wait until all its messages are acknowledged.
 
-        :raises SinkError: if one is not.
+        :raises SinkError: if a message is not acknowledged.
         """
         producer = KafkaProducer(self)
         try:
@@ -181,18 +181,18 @@ class KafkaProducer:
             config.setdefault("batch.size", min(sink.largest_batch, _BATCH_BYTES))
         waits = config.pop("message.timeout.ms", None) or config.get("delivery.timeout.ms")
         largest = str(config.get("message.max.bytes", ""))
-        # Two of the largest messages have room; what is no number the client refuses.
+        # Room for two of the largest messages; the client rejects a value that is not a number.
         most = max(_MOST_KILOBYTES, int(largest) >> 9 if largest.isdecimal() else 0)
         config.setdefault("queue.buffering.max.kbytes", most)
-        # As Java's client, where librdkafka waits five minutes.
+        # The default of Java's client; librdkafka's is five minutes.
         config["delivery.timeout.ms"] = waits or 120_000
         self._producer: Any = open_client(lambda: Producer(config))
         self._deadline = float(config["delivery.timeout.ms"]) / 1000 + _GRACE_SECONDS
 
     def send(self, message: Message) -> None:
-        """Put a message on its way; its ``partition`` is set.
+        """Queue a message, whose ``partition`` is set.
 
-        :raises SinkError: if an earlier one could not be delivered.
+        :raises SinkError: if an earlier message could not be delivered.
         """
         for _ in self._tries():
             try:
@@ -216,14 +216,14 @@ class KafkaProducer:
         values: Iterable[bytes],
         partitions: Iterable[int],
     ) -> None:
-        """Put messages without headers on their way.
+        """Queue messages without headers.
 
-        :raises SinkError: if an earlier one could not be delivered.
+        :raises SinkError: if an earlier message could not be delivered.
         """
         batches: dict[int, list[dict[str, Any]]] = {}
         for key, value, partition in zip(keys, values, partitions, strict=True):
             batches.setdefault(partition, []).append({"key": key, "value": value})
-        # The client heeds the partition of a batch, and none of its messages.
+        # The client uses the partition of a batch, and ignores those of its messages.
         for partition, batch in batches.items():
             self._produce_batch(batch, partition)
         self._producer.poll(0)
@@ -238,7 +238,7 @@ class KafkaProducer:
                 raise self._sink._failure(_text(error)) from None
             if taken == len(batch):
                 return
-            # Once its queue is full the client takes none of the rest.
+            # The client rejects the rest of a batch when its queue is full.
             batch = [message for message in batch if "_error" in message]
             first = batch[0]["_error"]
             if first.code() != KafkaError._QUEUE_FULL:
@@ -247,9 +247,9 @@ class KafkaProducer:
                 del message["_error"]
 
     def _tries(self) -> Iterator[None]:
-        """Tries to put messages on their way; between them the client's full queue empties.
+        """Attempts to queue messages; between them, the client's full queue is sent.
 
-        :raises SinkError: if an earlier message could not be delivered, or it stays full.
+        :raises SinkError: if an earlier message could not be delivered, or the queue stays full.
         """
         started = time.monotonic()
         while True:
@@ -263,7 +263,7 @@ class KafkaProducer:
     def flush(self) -> None:
         """Wait until all messages are acknowledged.
 
-        :raises SinkError: if one is not.
+        :raises SinkError: if a message is not acknowledged.
         """
         left = self._producer.flush(self._deadline)
         self._check()
@@ -272,7 +272,7 @@ class KafkaProducer:
             raise self._sink._failure(f"{left} messages are not acknowledged", hint)
 
     def purge(self) -> None:
-        """Give up what is not sent yet."""
+        """Discard unsent messages."""
         self._producer.purge()
 
     def _failed(self, error: Any, _: object) -> None:

@@ -1,4 +1,4 @@
-"""Kafka's topics as a source with ranges of offsets, on confluent-kafka (librdkafka)."""
+"""Kafka topics as a source of offset ranges, with confluent-kafka (librdkafka)."""
 
 from __future__ import annotations
 

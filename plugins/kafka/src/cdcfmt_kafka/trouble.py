@@ -1,4 +1,4 @@
-"""Why brokers do not answer."""
+"""Reasons why brokers do not answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Trouble:
-    """The last errors of the connections, which tell why there is no answer."""
+    """The last connection errors, which explain a missing answer."""
 
     def __init__(self, servers: str) -> None:
         self._servers = servers
@@ -21,7 +21,7 @@ class Trouble:
         if error.code() == KafkaError._AUTHENTICATION:
             self.refused = True
         elif error.code() == KafkaError._ALL_BROKERS_DOWN or self.refused:
-            # Says less than the errors before it.
+            # Says less than the previous errors.
             return
         self._last = error
 
@@ -29,7 +29,7 @@ class Trouble:
         self._last, self.refused = None, False
 
     def text(self, error: Any) -> str:
-        """Why there is no answer; ``error`` where the connections say nothing."""
+        """Why there is no answer; ``error`` is used if the connections reported nothing."""
         what = self._last if self._last is not None else error
         # The client's text begins with the connection's own name for the broker.
         detail = what.str()
@@ -45,17 +45,17 @@ class Trouble:
         )
 
     def of_leader(self, broker: Any) -> str:
-        """Why a broker, which the others name, does not answer."""
+        """Why a broker from the metadata does not answer."""
         detail = "" if self._last is None else f" ({self._last.str()})"
         return (
-            f"broker {broker.id} names itself {broker.host}:{broker.port}, which does not answer "
+            f"broker {broker.id} advertises {broker.host}:{broker.port}, which does not answer "
             f"from here{detail}; check that it runs, and set its advertised.listeners to an "
-            "address that driver and executors reach"
+            "address that driver and executors can reach"
         )
 
 
 def no_answer() -> frozenset[int]:
-    """The codes of errors after which asking again may help."""
+    """Error codes after which a retry may succeed."""
     from confluent_kafka import KafkaError
 
     return frozenset(

@@ -125,7 +125,7 @@ class RangeReader:
             if self._waited > self._options.poll_seconds:
                 text = problem(self._options.settings, error)
                 raise self._error(
-                    f"nothing came for {self._options.poll_seconds:g} s: {text}"
+                    f"no message arrived for {self._options.poll_seconds:g} s: {text}"
                 ) from None
             return None
         except RefusedError as error:
