@@ -27,13 +27,13 @@ class Row:
     """An event that is written.
 
     - ``images``: the columns that are wanted of each
-    - ``printed``: their columns, which are printed alike wherever they stand
+    - ``printed``: their columns, by how they are printed
     """
 
     event: Any
     mark: bytes | None = None
     images: Mapping[str, Mapping[str, Any] | None] = attrs.field(factory=dict)
-    printed: dict[str, dict[str, bytes]] = attrs.field(
+    printed: dict[str, dict[PrintColumn, bytes]] = attrs.field(
         factory=lambda: {"before": {}, "after": {}}, init=False
     )
 
@@ -78,7 +78,7 @@ class ColumnWriter:
     ) -> None:
         self._wire = wire
         self._types = types
-        self._known: dict[int, tuple[Member, PrintColumn]] = {}
+        self._known: dict[tuple[str, int], tuple[Member, PrintColumn]] = {}
         self._tools = PrinterTools(
             time_zone or context.time_zone,
             lambda text: JsonNumber(text.encode()),
@@ -99,9 +99,10 @@ class ColumnWriter:
                 return False
             if part.by_value and values[name] != others[name]:
                 return False
-            if name not in row.printed[other]:
-                row.printed[other][name] = columns[name](others[name], row)
-            return row.printed[other][name] == text
+            print_column, known = columns[name], row.printed[other]
+            if print_column not in known:
+                known[print_column] = print_column(others[name], row)
+            return known[print_column] == text
 
         def texts(row: Row, values: Mapping[str, Any], *, changed: bool) -> list[bytes]:
             known, found = row.printed[part.image], []
@@ -110,9 +111,9 @@ class ColumnWriter:
                 if name in values:
                     if isinstance(values[name], str) and values[name] == others.get(name):
                         continue
-                    text = known.get(name)
+                    text = known.get(print_column)
                     if text is None:
-                        text = known[name] = print_column(values[name], row)
+                        text = known[print_column] = print_column(values[name], row)
                     if not (changed and is_alike(row, name, text)):
                         found.append(text)
                 elif part.absent is not None:
@@ -135,10 +136,10 @@ class ColumnWriter:
         return step
 
     def _column(self, name: str, member: Member) -> PrintColumn:
-        _, known = self._known.get(id(member), (None, None))
+        _, known = self._known.get((name, id(member)), (None, None))
         if known is None:
             known = self._open_column(name, member)
-            self._known[id(member)] = member, known
+            self._known[name, id(member)] = member, known
         return known
 
     def _open_column(self, name: str, member: Member) -> PrintColumn:

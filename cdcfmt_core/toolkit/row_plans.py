@@ -19,10 +19,12 @@ from cdcfmt_core.mysql.members import MAX_ENUM, MAX_SET, enum_index
 from cdcfmt_core.toolkit.avro_output import write_long
 from cdcfmt_core.toolkit.column_writer import to_bytes
 from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.json_output import escape_for_go
 from cdcfmt_core.toolkit.row_messages import (
     Checksum,
     Choice,
     Columns,
+    Digits,
     Either,
     Mark,
     Member,
@@ -34,6 +36,7 @@ from cdcfmt_core.toolkit.row_messages import (
     RowMessages,
     RowNumber,
     Texts,
+    Wire,
 )
 from cdcfmt_core.toolkit.row_rules import RowBatches, RowRules
 from cdcfmt_core.types import LogicalType
@@ -42,12 +45,13 @@ from cdcfmt_core.types import LogicalType
 def describe_table(
     table: TableSchema,
     messages: RowMessages,
-    line_of: Callable[[RowMessage], str],
+    line_of: Callable[[RowMessage], str | None],
     json_texts: Container[str] = (),
 ) -> dict[str, Any]:
     """A table's columns and messages.
 
-    - ``line_of``: says what of a message is a line: ``value`` or ``message``
+    - ``line_of``: says what of a message is a line: ``value`` or ``message``; None: the reference
+      writes these rows
     - ``json_texts``: JSON columns whose values are texts
     """
     places = {name: place for place, name in enumerate(table.column_names)}
@@ -57,7 +61,7 @@ def describe_table(
 
     def parts(message: RowMessage, some: Iterable[Part]) -> list[Any]:
         only = places if message.only is None else message.only
-        return [_part(part, places, types) for part in _of_whole_rows(some, only)]
+        return _Describing(places, types, only, message.wire).parts(some)
 
     return {
         "name": [table.database, table.schema or "", table.table],
@@ -75,9 +79,10 @@ def describe_table(
                 "value": parts(message, message.value),
                 "wire": message.wire,
                 "compresses_key": message.compresses_key,
-                "line": line_of(message),
+                "line": line,
             }
             for op, message in messages.by_op.items()
+            if (line := line_of(message)) and not _is_unknown_to_kernel(message)
         },
         "version": None if version is None else attrs.asdict(version),
     }
@@ -102,84 +107,102 @@ def _bytes(text: str | bytes) -> str:
     return to_bytes(text).decode("latin-1")
 
 
-def _of_whole_rows(parts: Iterable[Part], only: Collection[str]) -> Iterator[Part]:
-    """The parts of rows with whole images, of which these columns are written."""
-    for part in parts:
-        if isinstance(part, Columns):
-            yield from part.of(only)
-        elif isinstance(part, Mark):
-            yield part.default
-        elif isinstance(part, Members):
-            columns = {name: each for name, each in part.columns.items() if name in only}
-            count = write_long(len(columns)) if part.counted else b""
-            head = to_bytes(part.head) + count
-            yield attrs.evolve(part, columns=columns, head=head)
-        else:
-            yield part
+def _is_unknown_to_kernel(message: RowMessage) -> bool:
+    """Whether images have what depends on the columns that a row leaves out."""
+    members = [part for part in (*message.value, *(message.key or ())) if type(part) is Members]
+    return any(
+        (part.absent is not None and message.only is not None) or (part.counted and part.changed)
+        for part in members
+    )
 
 
-def _part(part: Part, places: dict[str, int], types: dict[str, LogicalType]) -> dict[str, Any]:
-    if isinstance(part, str | bytes):
-        return {"text": _bytes(part)}
-    if isinstance(part, Number):
-        return {"number": part.name}
-    if isinstance(part, Checksum):
-        kinds = (part.kinds or {}).items()
-        columns = [{"place": places[name], "kind": kind} for name, kind in kinds]
-        return {"checksum": {"columns": columns}}
-    if isinstance(part, Texts):
-        return {"texts": {"name": part.name, "more": list(part.more.items())}}
-    if isinstance(part, RowNumber):
-        return {"row_number": part.name}
-    if isinstance(part, Choice):
-        return {"choice": _choice(part, places, types)}
-    described: dict[str, Any] = {
-        name: _bytes(value) if name in _TEXTS and value is not None else value
-        for name, value in attrs.asdict(part, recurse=False).items()
-    }
-    if isinstance(part, OfExtra):
-        if part.column is not None:
-            image, name = part.column
-            described["column"] = {"image": image, "place": places[name]}
-        return {"extra": described}
-    if isinstance(part, Members):
-        for name in ("columns", "counted", "absent", "unchanged"):
-            del described[name]
-        members = [
-            _member(member, places[name], types[name]) for name, member in part.columns.items()
-        ]
-        return {"members": {**described, "members": members}}
-    kind = "either" if isinstance(part, Either) else "digits"
-    return {kind: {**described, "place": places[described.pop("column")]}}
+@attrs.frozen
+class _Describing:
+    """Describes parts of rows with whole images, of which the columns ``only`` are written."""
+
+    places: dict[str, int]
+    types: dict[str, LogicalType]
+    only: Collection[str]
+    wire: Wire
+
+    def parts(self, some: Iterable[Part]) -> list[Any]:
+        return [self._part(part) for part in self._flat(some)]
+
+    def _flat(self, parts: Iterable[Part]) -> Iterator[Part]:
+        for part in parts:
+            if isinstance(part, Columns):
+                yield from self._flat(part.of(self.only))
+            else:
+                yield part.default if isinstance(part, Mark) else part
+
+    def _part(self, part: Part) -> dict[str, Any]:
+        if isinstance(part, str | bytes):
+            return {"text": _bytes(part)}
+        if isinstance(part, Number):
+            return {"number": part.name}
+        if isinstance(part, Checksum):
+            kinds = (part.kinds or {}).items()
+            columns = [{"place": self.places[name], "kind": kind} for name, kind in kinds]
+            return {"checksum": {"columns": columns}}
+        if isinstance(part, Texts):
+            return {"texts": {"name": part.name, "more": list(part.more.items())}}
+        if isinstance(part, RowNumber):
+            return {"row_number": part.name}
+        if isinstance(part, Choice):
+            among = [(texts, self._chosen(some)) for texts, some in part.among]
+            default = self._chosen(part.default)
+            return {"choice": {"name": part.name, "among": among, "default": default}}
+        if isinstance(part, Members):
+            return {"members": self._members(part)}
+        if isinstance(part, Either | Digits) and part.column not in self.only:
+            return {"text": _bytes(part.below if isinstance(part, Either) else part.coarse)}
+        described: dict[str, Any] = {
+            name: _bytes(value) if name in _TEXTS and value is not None else value
+            for name, value in attrs.asdict(part, recurse=False).items()
+        }
+        if isinstance(part, OfExtra):
+            image, name = part.column or ("after", "")
+            has_column = part.column is not None and name in self.only
+            place = {"image": image, "place": self.places[name]} if has_column else None
+            return {"extra": {**described, "column": place}}
+        kind = "either" if isinstance(part, Either) else "digits"
+        return {kind: {**described, "place": self.places[described.pop("column")]}}
+
+    def _chosen(self, some: tuple[Part, ...] | EncodeError) -> list[Any] | None:
+        return None if isinstance(some, EncodeError) else self.parts(some)
+
+    def _members(self, part: Members) -> dict[str, Any]:
+        columns = {name: each for name, each in part.columns.items() if name in self.only}
+        head = to_bytes(part.head) + (write_long(len(columns)) if part.counted else b"")
+        return {
+            "image": part.image,
+            "members": [self._member(name, member) for name, member in columns.items()],
+            "head": self._escaped(head),
+            "tail": self._escaped(part.tail),
+            "missing": None if part.missing is None else _bytes(part.missing),
+            "separator": self._escaped(part.separator),
+            "changed": part.changed,
+            "by_value": part.by_value,
+        }
+
+    def _member(self, name: str, member: Member) -> dict[str, Any]:
+        return {
+            "place": self.places[name],
+            "encoding": _encoding(member.encoding, self.types[name]),
+            "label": self._escaped(member.label),
+            "head": self._escaped(member.head),
+            "tail": self._escaped(member.tail),
+            "null": self._escaped(member.null),
+        }
+
+    def _escaped(self, text: str | bytes) -> str:
+        """What stands in an image, as :class:`~cdcfmt_core.toolkit.wire_text.WireText` has it."""
+        if self.wire in ("json", "jsoniter"):
+            text = escape_for_go(to_bytes(text), html=self.wire == "json")
+        return _bytes(text)
 
 
-def _choice(
-    choice: Choice, places: dict[str, int], types: dict[str, LogicalType]
-) -> dict[str, Any]:
-    def parts(some: tuple[Part, ...] | EncodeError) -> list[Any] | None:
-        if isinstance(some, EncodeError):
-            return None
-        return [_part(part, places, types) for part in _of_whole_rows(some, places)]
-
-    among = [(texts, parts(some)) for texts, some in choice.among]
-    return {"name": choice.name, "among": among, "default": parts(choice.default)}
-
-
-_TEXTS: Final = frozenset(
-    {"head", "tail", "missing", "separator", "below", "above", "coarse", "fine"}
-    | {"default", "zero"}
-)
-
-
-def _member(member: Member, place: int, type_: LogicalType) -> dict[str, Any]:
-    return {
-        "place": place,
-        "encoding": _encoding(member.encoding, type_),
-        "label": _bytes(member.label),
-        "head": _bytes(member.head),
-        "tail": _bytes(member.tail),
-        "null": _bytes(member.null),
-    }
+_TEXTS: Final = frozenset({"head", "tail", "below", "above", "coarse", "fine", "default", "zero"})
 
 
 def _encoding(encoding: Encoding, type_: LogicalType) -> dict[str, Any]:

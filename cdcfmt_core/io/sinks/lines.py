@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, TypeAlias
 
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources.whole_messages import begins_message, wrap_line
+from cdcfmt_core.toolkit.column_writer import to_bytes
+from cdcfmt_core.toolkit.row_messages import Member, Members, RowMessage
+
+_FIRST_FIELD: Final = re.compile(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:').match
 
 
 def line_writer(line_format: str) -> Callable[[Message], bytes]:
@@ -41,3 +47,29 @@ def _auto(message: Message) -> bytes:
     ):
         return wrap_line(message)
     return value
+
+
+LineOfRows: TypeAlias = Literal["value", "message"] | None
+
+
+def line_of_rows(message: RowMessage, line_format: str, *, compresses: bool) -> LineOfRows:
+    """What of rows is a line under :func:`line_writer`; None: that differs between rows."""
+    if line_format != "auto":
+        return "message" if line_format == "message" else "value"
+    begins = b""
+    columns: Mapping[str, Member] = {}
+    for part in message.value:
+        if isinstance(part, str | bytes):
+            begins += to_bytes(part)
+            continue
+        if isinstance(part, Members) and part.missing is None:
+            begins, columns = begins + to_bytes(part.head), part.columns
+        break
+    has_bytes = message.key is not None or compresses or message.wire == "avro"
+    if has_bytes or begins[:1] not in (b"", b"{"):
+        return "message"
+    if _FIRST_FIELD(begins):
+        return "message" if begins_message(begins) else "value"
+    fields = [begins + to_bytes(member.label) for member in columns.values()]
+    is_plain = fields and all(_FIRST_FIELD(each) and not begins_message(each) for each in fields)
+    return "value" if is_plain else None

@@ -46,10 +46,10 @@ impl Extra {
                 out.push(0);
                 None
             }
-            (ExtraType::Json, Some(cell)) => {
+            (ExtraType::Json, Some(cell)) if cell != Cell::Null => {
                 check(cell)?;
                 json_text::value(cell, 0, wire.escapes(), out)?;
-                None
+                self.zero.as_ref().filter(|_| cell == Cell::Int(0))
             }
             _ => Some(&self.default),
         };

@@ -17,7 +17,7 @@ import pyarrow as pa
 from cdcfmt_core.encoding import MADE_COMMIT_TS
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import RowChange, TableSchema
-from cdcfmt_core.io.sources.whole_messages import begins_message
+from cdcfmt_core.io.sinks.lines import LineOfRows, line_of_rows
 from cdcfmt_core.toolkit.go_quote import printable_spans
 from cdcfmt_core.toolkit.row_messages import RowMessage, RowMessages
 from cdcfmt_core.toolkit.row_plans import (
@@ -192,20 +192,9 @@ class KernelWriter:
         self._tables.clear()
         self._kernel.clear_tables()
 
-    def _line(self, message: RowMessage) -> str:
-        """The part of a message that is a line (:func:`~cdcfmt_core.io.sinks.line_writer`)."""
-        if self._line_format != "auto":
-            return self._line_format or "value"
-        first = message.value[0]
-        begins = first.encode() if isinstance(first, str) else first
-        is_value = (
-            message.key is None
-            and self._rules.compress is None
-            and isinstance(begins, bytes)
-            and begins[:1] == b"{"
-            and not begins_message(begins)
-        )
-        return "value" if is_value else "message"
+    def _line(self, message: RowMessage) -> LineOfRows:
+        compresses = self._rules.compress is not None
+        return line_of_rows(message, self._line_format or "value", compresses=compresses)
 
     def remember(self, key: tuple[str, ...], order_by: Any, order: Any) -> Any:
         """The kernel's memory of positions, for ``OrderCheck``."""
