@@ -13,9 +13,13 @@ from kafka_broker import WRONG_LOGIN, Broker
 from kafka_orders import SCHEMA, orders
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message
+from pyspark_cdcfmt.source import CdcDataSource
 
 
 class Stream:
@@ -223,6 +227,35 @@ def test_a_topic_made_anew(kafka: Broker, stream: Callable[..., Stream]) -> None
         anew.run()
     anew.options["failOnDataLoss"] = "false"
     assert anew.run() == list(range(15))
+
+
+@pytest.mark.parametrize("fail", ["true", "false"])
+def test_a_batch_that_runs_again_after_its_topic_was_made_anew(kafka: Broker, fail: str) -> None:
+    topic = kafka.create_topic(f"anew-{fail}")
+    kafka.produce(topic, orders(0, 5))
+
+    def run() -> DataSourceStreamReader:
+        options = {"kafka.bootstrap.servers": kafka.servers, "subscribe": topic}
+        options |= {"startingOffsets": "earliest", "failOnDataLoss": fail}
+        return CdcDataSource(options).streamReader(CdcDataSource(options).schema())
+
+    first = run()
+    begin = first.initialOffset()
+    end = first.latestOffset(begin, ReadAllAvailable())
+    # Before it was committed; another run reads it again.
+    assert len(run().partitions(begin, end)) == 1
+    kafka.delete_topic(topic)
+    kafka.create_topic(topic)
+    kafka.produce(topic, orders(5, 15))
+    again = run()
+    if fail == "true":
+        with pytest.raises(SourceError, match="was deleted and made anew"):
+            again.partitions(begin, end)
+        return
+    assert again.partitions(begin, end) == []
+    following = again.latestOffset(end, ReadAllAvailable())
+    (slice_,) = again.partitions(end, following)
+    assert (slice_.start, slice_.end) == (0, 10)
 
 
 def test_bad_messages_in_the_middle(

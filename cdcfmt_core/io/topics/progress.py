@@ -104,7 +104,7 @@ class StreamProgress:
 
     def _next(self, before: StreamOffset) -> tuple[Offsets, Offsets, dict[str, str]]:
         starts = dict(before.ends)
-        if self._until is not None:
+        if self._until is not None and not self._are_renewed(before.ids):
             ends, ids = self._until
             return {p: starts[p] for p in ends}, dict(ends), ids
         parked = {p: end for p, end in starts.items() if not self._options.topics.selects(*p)}
@@ -136,6 +136,11 @@ class StreamProgress:
         if self._available_now:
             self._until = dict(ends), ids
         return starts, ends, ids
+
+    def _are_renewed(self, ids: Mapping[str, str]) -> bool:
+        """Whether a topic was made anew, so that offsets of the old one mean nothing."""
+        found = _ids(self._client.topics(ids))
+        return any(found.get(name, id_) != id_ for name, id_ in ids.items())
 
     def _topics(self, known: set[str]) -> dict[str, Topic | None]:
         for left in reversed(range(_TRIES)):

@@ -213,6 +213,22 @@ def test_a_topic_made_anew(fail: bool) -> None:
     assert stream.advance(second, None, None) is second
 
 
+def test_a_topic_made_anew_while_a_run_reads_what_was_there() -> None:
+    cluster = Cluster({0: (0, 10)})
+    for fail in (True, False):
+        cluster.id = "A"
+        stream = follow(cluster, startingOffsets="earliest", failOnDataLoss=str(fail))
+        stream.stop_at_latest()
+        first = again(stream.advance(INITIAL, 4, None))
+        cluster.id = "B"
+        if fail:
+            with pytest.raises(SourceError, match="topic t was deleted and made anew"):
+                stream.advance(first, 4, None)
+    second = again(stream.advance(first, 4, None))
+    assert spans(second) == {"0": [0, 4]}
+    assert spans(stream.advance(second, None, None)) == {"0": [4, 10]}
+
+
 @pytest.mark.parametrize("fail", [True, False])
 def test_a_topic_that_is_gone(fail: bool) -> None:
     cluster = Cluster({0: (0, 10)})

@@ -88,6 +88,7 @@ class TopicStreamReader(_StreamReader):
         source.check_stream()
         super().__init__(schema, options, TopicInput(source, options), **how)
         self._source = source
+        self._has_advanced = False
 
     def initialOffset(self) -> dict[str, Any]:
         # Offsets by timestamp would lose rows: Spark asks again if batch 0 is repeated.
@@ -107,6 +108,7 @@ class TopicStreamReader(_StreamReader):
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         limited = not isinstance(limit, ReadAllAvailable)
         least = self._options["minOffsetsPerTrigger"] if limited else None
+        self._has_advanced = True
         return self._progress.advance(start, most, least)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
@@ -115,7 +117,12 @@ class TopicStreamReader(_StreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         # Only the end offset counts: a repeated batch must read the same messages.
         offset = StreamOffset.of_json(end)
-        slices = slices_of(offset.ranges(), self._options, self._source)
+        ranges = offset.ranges()
+        if not self._has_advanced:
+            # Of a run before this one: its topics may have been made anew since.
+            now = StreamOffset.of_json(self._progress.advance(end, None, None)).ids
+            ranges = [r for r in ranges if offset.ids.get(r.topic) in (None, now.get(r.topic))]
+        slices = slices_of(ranges, self._options, self._source)
         self._check.check(self._input, slices)
         schemas = open_store(self._options)
         return [
