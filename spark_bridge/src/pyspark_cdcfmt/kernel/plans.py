@@ -51,9 +51,8 @@ def describe_plan(
     shape: Shape,
     wire: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The plan by which rows of a table schema become columns.
+    """The plan for rows of a table schema; ``wire`` is the envelope of the row in ``value``.
 
-    :param wire: the envelope of the row in ``value``.
     :raises Unsupported: if only the reference can decode them.
     """
     limits = {} if layout.limits is None else layout.limits(wire, shape.schemas)

@@ -1,1 +1,1 @@
-"""Events as rows of both shapes, and rows as events again: types, values, variants, JSON."""
+"""Conversion between events and rows of both shapes: types, values, variants, JSON."""

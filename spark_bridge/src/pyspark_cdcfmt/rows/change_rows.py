@@ -34,7 +34,7 @@ from pyspark_cdcfmt.rows.values import converter, plain_value
 from pyspark_cdcfmt.rows.variant import encode_variant
 
 _COLUMN_BYTES = 800
-"""Bytes of a column of a plan, beside its schema."""
+"""Bytes of a plan's column, without its schema."""
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -43,9 +43,9 @@ Row: TypeAlias = tuple[Any, ...]
 class _TablePlan:
     """The mapping of one table schema's images to the columns of the read.
 
-    ``columns`` have the schema's name, the wire's, and what converts a value; ``keys`` are the
-    key's columns, and the other names are the wire's.  ``without_key`` says which of
-    ``keyColumns`` the table lacks: the messages' own key then stands in its place.
+    :ivar columns: for each column its name in the schema, its name on the wire, and the converter.
+    :ivar keys: the key's columns.  Other names are those of the wire.
+    :ivar without_key: the ``keyColumns`` that the table lacks; the messages' key replaces them.
     """
 
     columns: list[tuple[str, str, Convert]]
@@ -59,9 +59,9 @@ class _TablePlan:
 class ChangeRows:
     """Makes rows of the changes shape.
 
-    ``inferred``: the schema is ours; then a column that it lacks is a change of
-    the table's schema, while a user's own schema is a projection.  ``zoneless`` are databases and
-    tables with TIMESTAMP columns whose time zone is not known.
+    :ivar inferred: whether a column that the schema lacks is a schema change; a user's schema is
+        a projection.
+    :ivar zoneless: databases and tables with TIMESTAMP columns of an unknown time zone.
     """
 
     def __init__(
@@ -105,8 +105,8 @@ class ChangeRows:
     def rows(self, message: Message, event: Event, protocol: str | None) -> Iterator[Row]:
         """The rows of one event.
 
-        :raises BadRow: if a row may not pass; none of the event's rows are given then.
-        :raises PolicyError: if an option refuses one by ``fail``.
+        :raises BadRow: if any row is refused; the event then gives no rows.
+        :raises PolicyError: if an option refuses a row by ``fail``.
         """
         if isinstance(event, RowChange):
             if event.op == "truncate":
@@ -129,7 +129,7 @@ class ChangeRows:
         if event.ddl_type not in ("TRUNCATE", "ERASE", "QUERY", "CREATE"):
             return False
         database, *_, table = self._table
-        # A dump often begins with DROP … IF EXISTS of what was not there.
+        # A dump often begins with DROP … IF EXISTS of missing tables.
         emptied = emptied_tables(event.query, event.database, if_exists=self._has_met_rows)
         return is_emptied(emptied, database, table)
 
@@ -176,7 +176,7 @@ class ChangeRows:
         for name in plan.surplus:
             if wire.get(name) is not None and self._conflicts.rescues_column(name):
                 rescued[name] = plain_value(wire[name], plan.types[name], name, self._policy)
-        # An inferred schema may know only what partial rows hold.
+        # An inferred schema may know only the columns of partial rows.
         if (
             (absent or self._inferred)
             and not image.complete

@@ -1,10 +1,9 @@
-"""Rows of the changes shape back to events: the way back of :mod:`pyspark_cdcfmt.rows.change_rows`.
+"""Conversion of changes rows to events, the inverse of :mod:`pyspark_cdcfmt.rows.change_rows`.
 
-The two rows of an update become one event again.  They are paired by ``_sequence``, which
-they have in common but for its part, and by the key where the sequence has no offset; the
-preimage waits for its postimage, which may stand in a later batch.  Rows without
-``_sequence`` are pairs if they follow each other.
-A postimage without preimage is an upsert, as the row may be new or not.
+The two rows of an update become one event.  They are paired by their equal ``_sequence`` (without
+its part), and by the key if the sequence has no offset; the preimage waits for its postimage,
+which may come in a later batch.  Rows without ``_sequence`` are pairs if they are adjacent.  A
+postimage without a preimage is an upsert.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from pyspark_cdcfmt.rows.types import logical_type
 from pyspark_cdcfmt.write_options import WriteOptions
 
 MAX_WAITING = 10_000
-"""The most preimages that wait for their postimages."""
+"""Maximum number of preimages that wait for their postimages."""
 
 FIRST_TSO = 1_000_000_000_000 << 18
 """The TSO of September 2001; a smaller number is no commit_ts."""
@@ -40,7 +39,7 @@ _OPS: dict[str, Op] = {"insert": "insert", "delete": "delete", "truncate": "trun
 
 
 def check_changes(schema: spark.StructType, options: WriteOptions) -> None:
-    """:raises OptionError: for columns that are not those of changes, naming one."""
+    """:raises OptionError: for a column that changes do not have, or that is missing."""
     added = {field.name: field.dataType for field in metadata_fields(options)}
     check_columns(
         spark.StructType([field for field in schema.fields if field.name in added]),
@@ -114,7 +113,7 @@ class ChangeInput:
                     yield event
 
     def _convert(self, batch: pa.RecordBatch) -> tuple[Iterable[tuple[Any, ...]], list[str]]:
-        """The values of each row's own columns, and the columns that have one that does not fit."""
+        """The values of each row's own columns, and the columns with a value that does not fit."""
         columns, unconverted = [], []
         for name, convert in self._columns.items():
             column = own_cells(batch.column(name), self._types[name])
@@ -122,7 +121,7 @@ class ChangeInput:
                 try:
                     column = [None if value is None else convert(value) for value in column]
                 except (Misfit, EncodeError):
-                    # Its row decides, if it is reached.
+                    # Raised when its row is reached.
                     unconverted.append(name)
             columns.append(column)
         return zip(*columns, strict=True) if columns else [()] * batch.num_rows, unconverted
@@ -288,7 +287,7 @@ def _table(
 
 
 def _converter(column: Column, type_: spark.DataType) -> Convert | None:
-    """From a column's cells to the values of events; None: they are the same."""
+    """A converter from a column's cells to values of events; None if they are equal."""
     if isinstance(column.type, logical.Json) and isinstance(type_, spark.StringType):
         return json_document
     if column.source_type or isinstance(column.type, _CONVERTED):

@@ -1,4 +1,4 @@
-"""Columns by name: of tables, as Spark matches them; of rows to write, checked and read."""
+"""Columns by name: matching as Spark does, and the columns of rows to write."""
 
 from __future__ import annotations
 
@@ -188,11 +188,11 @@ _NEEDED = {
     "table_schema": ("table", "columns"),
     "table_schema.columns": ("name", "source_type"),
 }
-"""Columns whose structs, if they are there, have no use without some field."""
+"""Fields that a struct column must have, if it exists."""
 
 
 def check_events(schema: StructType) -> None:
-    """:raises OptionError: for columns that are not those of events, naming one."""
+    """:raises OptionError: for a column that events do not have, or that is missing."""
     for name in ("before", "after"):
         if name in schema.names and isinstance(schema[name].dataType, StringType):
             raise OptionError(

@@ -32,7 +32,7 @@ from pyspark_cdcfmt.rows.variant import VariantEncoder, encode_variant
 
 _STAND_FOR_THEMSELVES = frozenset({int, float, bool, Decimal, bytes, date, datetime, timedelta})
 _COLUMN_BYTES = 1_000
-"""Bytes of a column of a writer, beside its schema."""
+"""Bytes of a writer's column, without its schema."""
 LAST_MILLISECOND = 253_402_300_799_999  # of the year 9999
 
 Row: TypeAlias = tuple[Any, ...]
@@ -58,7 +58,7 @@ class EventRows:
     def rows(self, message: Message, event: Event, protocol: str | None) -> Iterator[Row]:
         """The rows of one event: one, or two where a key update is split.
 
-        :raises BadRow: for a value that the policy does not let pass.
+        :raises BadRow: for a value that the policy refuses.
         :raises PolicyError: if it ends the read.
         """
         if isinstance(event, RowChange):
@@ -144,7 +144,7 @@ def image_values(
 ) -> Callable[[Image], dict[str, Any]]:
     """A function from a table's images to the values in JSON text or a variant."""
     types = {column.name: column.type for column in table.columns}
-    # Values of most types stay as they are; only those of these types are converted.
+    # Only values of these types are converted.
     place = qualified(table.database, table.table)
     forms = [
         (name, form) for name, type_ in types.items() if (form := variant_form(type_)) is not None
@@ -185,7 +185,7 @@ def _unsaid(event: Any) -> dict[str, Any]:
 
 
 def microseconds(milliseconds: int | None) -> int | None:
-    """A time since 1970, if it is one that a timestamp can show."""
+    """Milliseconds since 1970 as microseconds; None beyond the range of timestamps."""
     # A number beyond all timestamps is not a time.
     if milliseconds is None or not 0 <= milliseconds <= LAST_MILLISECOND:
         return None

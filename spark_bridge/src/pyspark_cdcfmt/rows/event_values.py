@@ -1,7 +1,7 @@
-"""From the values of rows to the Python values of events: the way back of ``rows.values``.
+"""Conversion of row values to the Python values of events, the inverse of ``rows.values``.
 
-:func:`event_value` is asked once per column; what it returns is called per cell, and
-raises :class:`Misfit` for a value that the type does not have.
+:func:`event_value` is called once per column.  The function that it returns is called per cell,
+and raises :class:`Misfit` for a value outside of the type.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pyspark_cdcfmt.rows.json_values import KeepText, parse_json_column
 
 Convert: TypeAlias = Callable[[Any], Any]
 
-# What ``invalidValues=text`` leaves of values that no type holds.
+# Texts of invalid values under ``invalidValues=text``.
 _ZERO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?: \d{2}:\d{2}:\d{2}(?:\.\d{1,6})?)?", re.ASCII)
 
 _DIGITS = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
@@ -30,20 +30,20 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?[eE][+-]?\d+|-?nan|-?inf(?:inity)?", re.AS
 
 
 class Misfit(ValueError):
-    """A value that is not one of the type of its ``column``."""
+    """A value outside of the type of its ``column``."""
 
     column: str | None = None
 
 
 def event_value(type_: LogicalType) -> Convert:
-    """A function from a cell (never None) to the value that events have for this type."""
+    """A converter from a cell (never None) to the event's value of this type."""
     if isinstance(type_, logical.Int | logical.Bit | logical.Year):
         return _to_int(type_.bounds if isinstance(type_, logical.Int) else None)
     return _CONVERTERS[type(type_)]
 
 
 def own_type(value: Any) -> LogicalType:
-    """The logical type of a value whose column has none."""
+    """The logical type of a value in a column without a type."""
     if type(value) is datetime:
         return logical.DateTime() if value.tzinfo is None else logical.Timestamp()
     return _OWN_TYPES.get(type(value), logical.Unknown())
@@ -97,7 +97,7 @@ def _decimal(value: Any) -> Decimal | InvalidValue:
     if type(value) is int:
         return Decimal(value)
     if type(value) is str and len(value) <= 100:
-        # A variant holds 38 digits; what has more stands there as text.
+        # A variant holds 38 digits; longer numbers are text.
         if _DIGITS.fullmatch(value):
             return Decimal(value)
         if _NUMBER.fullmatch(value):
@@ -151,10 +151,10 @@ def _member(value: Any) -> str | int:
 def json_text(value: Any) -> str:
     """The text of a JSON column from its parsed value.
 
-    An object or array that a variant cannot hold stands there as text, which is the column's
-    own; a JSON string with such a document in it would look the same.
+    An object or array that a variant cannot hold is kept as the column's text; a JSON string with
+    the same content looks equal.
 
-    :raises EncodeError: for the text of a number beyond a variant's, which may be a string.
+    :raises EncodeError: for the text of a number too long for a variant, which may be a string.
     """
     if type(value) is str:
         parsed = parse_json_column(value)
@@ -189,7 +189,7 @@ def _in_json(value: Any) -> Any:
 
 
 def _with_large_integers(value: Any) -> Any:
-    """The value as orjson writes it, which knows no integers beyond 64 bits."""
+    """The value with integers of more than 64 bits replaced, which orjson cannot write."""
     if isinstance(value, dict):
         return {name: _with_large_integers(item) for name, item in value.items()}
     if isinstance(value, list):

@@ -1,8 +1,7 @@
 """Table schemas of the rows that are written: described once per table, then looked up.
 
-A column's type is what its source type says under the type map of the format that it was
-read from.  ``typesFrom=values`` takes the types of the values themselves: for rows that
-no cdc source described, whose types are what their author gave them.
+The type map of the rows' format gives a column's type from its source type.
+``typesFrom=values`` uses the types of the values instead, for rows without source types.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from pyspark_cdcfmt.rows.columns import ColumnCells
 from pyspark_cdcfmt.rows.event_values import Convert, Misfit, event_value, is_certain, own_type
 
 _COLUMN_BYTES = 1_000
-"""Bytes of a column, beside its schema."""
+"""Bytes of a column, without its schema."""
 _DEFAULT_TYPE_MAP = "mysql"
 
 
@@ -35,10 +34,10 @@ class InputTable:
     converters: dict[str, Convert]
 
     def image(self, cells: Mapping[str, Any], row_name: str) -> Image:
-        """The image of these cells; a column that they lack is absent.
+        """The image of these cells; missing columns are absent.
 
         :raises EncodeError: for a column that the table does not have.
-        :raises Misfit: for a value that its column's type does not have, with ``column``.
+        :raises Misfit: for a value outside of its column's type.
         """
         values = {}
         converters = self.converters
@@ -59,9 +58,10 @@ class InputTable:
 
 
 class InputTables:
-    """The tables of one task.  ``by_values`` is ``typesFrom=values``.
+    """The tables of one task.
 
-    ``revision`` grows with each column that got another type than its source type says.
+    :ivar by_values: whether ``typesFrom=values`` is set.
+    :ivar revision: a number that grows when a column gets another type than its source type.
     """
 
     def __init__(self, registry: Registry, *, type_map: str | None, by_values: bool) -> None:
@@ -165,9 +165,9 @@ class InputTables:
         error: Misfit,
         cells: tuple[Mapping[str, Any] | None, ...],
     ) -> None:
-        """Take the type of a value that is not of the column's type, where only it can be right.
+        """Use the type of a value instead of the column's type, if only that can be right.
 
-        :raises EncodeError: where it cannot.
+        :raises EncodeError: if it cannot.
         """
         name = error.column
         if name is None or name in own:

@@ -1,11 +1,11 @@
 """JSON columns and JSON images.
 
-The text of a column is parsed with exact numbers, or kept where that cannot be.  The text of an
-image says what Spark's ``to_json`` says of the same image as a VARIANT
-(:mod:`pyspark_cdcfmt.rows.variant`), in a session whose time zone is UTC: keys sorted, binary as
-base64, times with a blank and without trailing zeros, decimals in plain digits without trailing
-zeros, what no variant holds (decimals beyond 38 digits, NaN) as text.  Doubles are printed the
-shortest way that reads back (``1e300``; Spark prints ``1.0E300``).
+The text of a JSON column is parsed with exact numbers, or kept as text.  The text of an image
+equals Spark's ``to_json`` of the image as a VARIANT (:mod:`pyspark_cdcfmt.rows.variant`) in a
+session with the time zone UTC: sorted keys, binary as base64, times with a blank and without
+trailing zeros, decimals in plain digits without trailing zeros, and values outside of variants
+(decimals of more than 38 digits, NaN) as text.  Doubles have their shortest text (``1e300``; Spark
+prints ``1.0E300``).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from pyspark_cdcfmt.rows.variant_scalars import (
 )
 
 MAX_JSON_DEPTH = 250
-"""The deepest JSON column that is parsed; orjson writes no deeper document than 254."""
+"""Maximum depth of a parsed JSON column; orjson writes at most 254 levels."""
 
 KeepReason: TypeAlias = Literal["not JSON", "number", "depth", "size"]
 
@@ -105,16 +105,16 @@ def _no_number(name: str) -> NoReturn:
 
 
 _OPTIONS = (
-    orjson.OPT_SORT_KEYS  # equal images are equal text, whatever order their wire has
+    orjson.OPT_SORT_KEYS  # equal images have equal texts
     | orjson.OPT_PASSTHROUGH_DATETIME
     | orjson.OPT_PASSTHROUGH_DATACLASS
 )
 
 
 def image_to_json(values: dict[str, Any]) -> bytes:
-    """An image as JSON text in UTF-8, as Arrow keeps it.
+    """An image as JSON text in UTF-8.
 
-    JSON columns stand in ``values`` as :func:`json_column` or :func:`parse_json_column` give them.
+    :param values: JSON columns are results of :func:`json_column` or :func:`parse_json_column`.
     """
     if not any(_is_long(leaf) for leaf in _leaves(values)):
         return _dump(values)
@@ -131,7 +131,7 @@ def _is_long(value: Any) -> bool:
 
 
 def _in_pieces(value: Any) -> Iterator[bytes]:
-    """``value`` with long texts, for which orjson would take eight times their size."""
+    """JSON of a value with long texts, for which orjson needs eight times their size."""
     if _is_long(value):
         yield b'"'
         for at in range(0, len(value), _PIECE):
@@ -160,11 +160,11 @@ def _in_pieces(value: Any) -> Iterator[bytes]:
 def _dump(value: Any) -> bytes:
     try:
         text = orjson.dumps(value, default=_default, option=_OPTIONS)
-        # orjson writes NaN and infinity as null without a word.
+        # orjson silently writes NaN and infinity as null.
         if b"null" in text and _has_non_finite(value):
             text = _dump_plain(value)
     except TypeError:
-        # Integers beyond 64 bits and lone surrogates; orjson has no hook for them.
+        # Integers of more than 64 bits and lone surrogates, for which orjson has no hook.
         text = _dump_plain(value)
     return text
 

@@ -1,4 +1,4 @@
-"""Options for refused values and rows, their error classes, and conversions of values."""
+"""Options and errors for refused values and rows, and conversions of values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BadValue(ValueError):
 
 
 class BadRow(Exception):
-    """A row that obeys ``mode``; ``field`` is the column."""
+    """A bad row, handled by ``mode``; ``field`` is the column."""
 
     def __init__(self, reason: str, field: str | None = None) -> None:
         super().__init__(reason, field)
@@ -40,7 +40,7 @@ class BadRow(Exception):
 def refuse(option: str, chosen: str, reason: str, column: str | None = None) -> NoReturn:
     """The actions ``fail`` and ``corrupt`` of every option that has them.
 
-    :raises PolicyError: under ``fail``, whatever ``mode`` is.
+    :raises PolicyError: under ``fail``, in every ``mode``.
     :raises BadRow: under ``corrupt``.
     """
     if chosen == "corrupt":
@@ -52,9 +52,9 @@ def refuse(option: str, chosen: str, reason: str, column: str | None = None) -> 
 
 @attrs.define
 class ValuePolicy:
-    """The treatment of values that types cannot hold, counted by column.
+    """Handling of values that types cannot hold, with counts by column.
 
-    ``changed`` is a list where the columns of one row are collected whose value was changed.
+    :ivar changed: collects the columns of a row with changed values; None if not needed.
     """
 
     invalid_values: str = "null"
@@ -64,7 +64,7 @@ class ValuePolicy:
     changed: list[str] | None = None
 
     def note(self, column: str, what: str) -> None:
-        """Count a value that is changed on its way to the row."""
+        """Count a changed value."""
         self.counts[f"{column}: {what}"] += 1
         if self.changed is not None:
             self.changed.append(column)
@@ -109,11 +109,11 @@ class ValuePolicy:
 Convert: TypeAlias = Callable[[Any], Any]
 
 _MOST_DIGITS = 9
-"""The digits that identify any binary32 number."""
+"""The number of digits that identify any binary32 number."""
 
 
 def to_double(value: Any) -> float:
-    """``value`` as a float of 64 bits; one of the wire is taken as it is.
+    """``value`` as a float of 64 bits; floats of the wire stay unchanged.
 
     :raises BadValue: for an integer or decimal that is neither the float nor its shortest text.
     """
@@ -124,7 +124,7 @@ def to_double(value: Any) -> float:
 
 
 def to_binary32(value: Any) -> float:
-    """``value`` as a float of 32 bits; one of the wire is rounded to it.
+    """``value`` as a float of 32 bits; floats of the wire are rounded.
 
     :raises BadValue: for an integer or decimal that is neither the float nor its shortest text.
     """
@@ -162,7 +162,7 @@ def _single(number: float) -> float:
 
 
 def shortest_text(single: float, fewest: int = 1) -> str:
-    """The fewest digits that are this float of 32 bits again; ``fewest`` is a lower bound."""
+    """The shortest text of a float of 32 bits, with at least ``fewest`` digits."""
     texts = (f"{single:.{digits}g}" for digits in range(fewest, _MOST_DIGITS))
     return next((text for text in texts if _is_text_of(text, single)), f"{single:.9g}")
 
@@ -183,7 +183,7 @@ _WIDE = Context(prec=100)
 
 
 def to_int(bits: int) -> Convert:
-    """A function for integers of so many bits, with a sign."""
+    """A converter to signed integers of ``bits`` bits."""
     low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
 
     def integer(value: Any) -> int:
@@ -210,7 +210,7 @@ def _as_int(value: Any) -> int:
 
 
 def to_decimal(target: spark.DecimalType) -> Convert:
-    """A function for decimals that the Spark type holds exactly."""
+    """A converter to decimals that the Spark type holds exactly."""
     limit = 10 ** (target.precision - target.scale)
     exponent = Decimal(1).scaleb(-target.scale)
 
@@ -228,7 +228,7 @@ def to_decimal(target: spark.DecimalType) -> Convert:
                 raise BadValue(f"{show(value)} is not a number") from None
         else:
             raise BadValue(f"{show(value)} is not a number")
-        # abs() would round to 28 digits.
+        # abs() rounds to 28 digits.
         if number.is_finite() and number.copy_abs() < limit:
             if -target.scale <= number.as_tuple().exponent <= 0:  # type: ignore[operator]
                 return number

@@ -25,11 +25,11 @@ _LARGE: Final = 1 << 20
 MAX_ROWS = 8192
 MAX_MESSAGE_BYTES = 8 << 20
 MAX_BATCH_BYTES = 16 << 20
-"""A batch ends after so many rows, rows from so many bytes of messages, or bytes of rows."""
+"""Limits that end a batch: rows, bytes of their messages, bytes of the rows."""
 
 
 class Columns:
-    """Turns rows (tuples in the schema's order) into one array a column."""
+    """Turns rows (tuples in the schema's order) into one array per column."""
 
     def __init__(self, schema: StructType) -> None:
         self.schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
@@ -73,25 +73,25 @@ class BatchBuilder:
         )
 
     def _taken(self) -> list[tuple[Any, ...]]:
-        """The rows since the last batch, which begins anew."""
+        """Remove and return the rows since the last batch."""
         rows, self._rows, self._message_bytes, self._row_bytes = self._rows, [], 0, 0
         return rows
 
     def flush(self) -> Iterator[pa.RecordBatch]:
-        """The rows since the last batch, if there are any."""
+        """The rows since the last batch, if any."""
         rows = self._taken()
         if rows:
             yield self.batch(rows)
 
     def batch(self, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-        """These rows, one at least, as a batch of their own."""
+        """A batch of these rows (at least one)."""
         return pa.RecordBatch.from_arrays(self._columns.arrays(rows), schema=self._columns.schema)
 
 
 class ListBuilder(BatchBuilder):
-    """Collects the rows of messages in arrays of lists of structs: one list a message.
+    """Collects the rows of messages in arrays of lists of structs: one list per message.
 
-    A list is never split, so one message's rows are all in one array.
+    A list is never split.
     """
 
     def __init__(self, schema: StructType) -> None:
@@ -111,14 +111,14 @@ class ListBuilder(BatchBuilder):
             yield from self.flush()
 
     def flush(self) -> Iterator[pa.ListArray]:
-        """The lists of the messages since the last array, if there were any."""
+        """The lists of the messages since the last array, if any."""
         ends, self._ends = self._ends, [0]
         rows = self._taken()
         if len(ends) > 1:
             yield self._lists(self._columns.arrays(rows), ends)
 
     def of_batch(self, batch: pa.RecordBatch, counts: Sequence[int]) -> pa.ListArray:
-        """The rows of a batch as lists, with so many in each."""
+        """The rows of a batch as lists; ``counts`` are their lengths."""
         return self._lists(batch.columns, list(accumulate(counts, initial=0)))
 
     def _lists(self, columns: list[pa.Array], ends: list[int]) -> pa.ListArray:
@@ -138,7 +138,7 @@ def array_builder(
 
 def to_array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
     """Values of any type but variants."""
-    # As strings, Arrow would decode bytes to check them.
+    # For string arrays Arrow would decode bytes to check them.
     first = pa.binary() if pa.types.is_string(arrow_type) else arrow_type
     try:
         if pa.types.is_binary(first) and sum(map(len, filter(None, values))) >= _LARGE:
@@ -147,12 +147,12 @@ def to_array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
             return _texts_in_lists(values, first)
         return pa.array(values, type=first).cast(arrow_type)
     except UnicodeEncodeError:
-        # Names and statements may hold bytes that are no UTF-8, too.
+        # Names and statements may hold invalid UTF-8, too.
         return pa.array([_clean(value) for value in values], type=arrow_type)
 
 
 def _from_buffers(values: Sequence[str | bytes | None]) -> pa.Array:
-    """Large values, of which Arrow would make two copies more, one of them within the text."""
+    """An array of large values, of which Arrow would make two more copies."""
     pieces = [_encoded(value) if isinstance(value, str) else value for value in values]
     ends = accumulate((len(piece or b"") for piece in pieces), initial=0)
     are_there = pa.array([piece is not None for piece in pieces])
@@ -201,7 +201,7 @@ _OFFSETS: Final = 4
 
 
 def table_bytes(table: TableSchema, *, of_types: bool) -> int:
-    """The bytes of the names, and the source types, that a row of the table may repeat."""
+    """The bytes of names, and optionally source types, that a row of the table may repeat."""
     texts = [table.database, table.schema or "", table.table, *table.key_columns]
     texts += table.column_names
     if of_types:
@@ -228,7 +228,7 @@ def fixed_bytes(type_: DataType) -> int:
 def row_weigher(schema: StructType) -> Callable[[tuple[Any, ...]], int]:
     """A function that weighs rows: tuples in the schema's order.
 
-    A character of text counts as one byte; in UTF-8 it has four at most.
+    A character of text counts as one byte; in UTF-8 it has up to four.
     """
     fixed = fixed_bytes(schema)
     weighers = [_weigher(field.dataType) for field in schema.fields]
@@ -246,7 +246,7 @@ def row_weigher(schema: StructType) -> Callable[[tuple[Any, ...]], int]:
 
 
 def _weigher(type_: DataType) -> Callable[[Any], int] | None:
-    """A function for the bytes of a value beyond its fixed ones; None where it has no others."""
+    """A function for the variable bytes of a value; None for fixed types."""
     if isinstance(type_, StringType | BinaryType):
         return len
     if isinstance(type_, VariantType):
@@ -276,7 +276,7 @@ def _variant_bytes(pair: tuple[bytes, bytes]) -> int:
 
 
 def value_bytes(value: Any) -> int:
-    """About the bytes of a value: of a variant's pair, a list, or a struct as a mapping."""
+    """Approximate bytes of a value: a variant's pair, a list, or a struct as a mapping."""
     if isinstance(value, str):
         return text_bytes(value)
     if isinstance(value, bytes):

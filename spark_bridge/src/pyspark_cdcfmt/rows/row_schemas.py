@@ -78,7 +78,7 @@ EVENT_COLUMNS: dict[str, DataType] = {
     "_corrupt_record": CORRUPT_RECORD,
     "headers": ArrayType(_HEADER),
 }
-"""Every column that events may have, in its place."""
+"""Every column that events may have, in order."""
 
 
 def events_schema(options: ReadOptions) -> StructType:
@@ -99,7 +99,7 @@ def events_schema(options: ReadOptions) -> StructType:
 
 
 def corrupt_column(options: ReadOptions) -> str:
-    """The name of the column for what is bad; PERMISSIVE needs it in the schema."""
+    """The name of the column for bad rows; PERMISSIVE needs it in the schema."""
     prefix = "_" if options.table is None else options["metadataPrefix"]
     return f"{prefix}corrupt_record"
 
@@ -175,7 +175,7 @@ OF_INSTANTS = (TimestampType, StringType, VariantType)
 
 
 def metadata_fields(options: ReadOptions | WriteOptions) -> list[StructField]:
-    """The columns that changes may have besides the table's own."""
+    """The columns that changes may have in addition to the table's own."""
     prefix = options["metadataPrefix"]
     return [StructField(prefix + name, type_) for name, type_ in METADATA.items()]
 
@@ -183,8 +183,8 @@ def metadata_fields(options: ReadOptions | WriteOptions) -> list[StructField]:
 def changes_schema(columns: Iterable[StructField], options: ReadOptions) -> StructType:
     """A table's columns, all nullable, and the added ones.
 
-    ``_rescued`` is one of them, unless ``onSchemaChange`` is set to something else than rescue,
-    and ``_source`` under ``includeSource``.
+    Includes ``_rescued``, unless ``onSchemaChange`` is set and not ``rescue``, and ``_source``
+    under ``includeSource``.
 
     :raises OptionError: if a column of the table bears the name of an added one.
     """
@@ -207,7 +207,7 @@ def _check_changes(given: StructType, options: ReadOptions) -> None:
     """A user's schema: any columns of the table, and any of the added ones.
 
     :raises OptionError: for an added column of another type, a type that no column has, NOT
-        NULL where a bad row is one of NULLs, and no place for what is rescued.
+        NULL if bad rows are rows of NULLs, and a missing ``_rescued`` under ``rescue``.
     """
     rescued = options["metadataPrefix"] + RESCUED
     if options["onSchemaChange"] == "rescue" and rescued not in given.names:
@@ -235,7 +235,7 @@ def _check_changes(given: StructType, options: ReadOptions) -> None:
 
 
 def check_declared(schema: StructType, *, case_sensitive: bool) -> None:
-    """OptionError for names that stand in a schema twice."""
+    """:raises OptionError: for duplicate names in a schema."""
     twice = [name for name in dict.fromkeys(schema.names) if schema.names.count(name) > 1]
     if twice:
         raise OptionError(f"the schema has column {show(twice[0])} twice")
@@ -248,7 +248,7 @@ def check_declared(schema: StructType, *, case_sensitive: bool) -> None:
 
 
 def canonical(schema: StructType, known: Sequence[str]) -> StructType:
-    """The schema with ``known`` names, those that we add, spelled as we do."""
+    """The schema with the spelling of the ``known`` (added) names."""
     ours = {name.lower(): name for name in known}
     return StructType(
         [
@@ -264,15 +264,15 @@ def canonical(schema: StructType, known: Sequence[str]) -> StructType:
 
 
 def canonical_schema(given: StructType, options: ReadOptions) -> StructType:
-    """A user's schema with our spelling of the columns that are not the table's own."""
+    """A user's schema with the exact spelling of the added columns."""
     ours = events_schema(options).fields if options.table is None else metadata_fields(options)
     return canonical(given, [field.name for field in ours])
 
 
 def check_schema(schema: StructType, options: ReadOptions) -> StructType:
-    """The schema, with our spelling of the columns that are not the table's.
+    """Check a user's schema; returns it with the exact spelling of the added columns.
 
-    :raises OptionError: for a schema that the shape cannot have.
+    :raises OptionError: for a schema that does not fit the shape.
     """
     if not schema.fields:
         raise OptionError("the schema has no column, and rows without one are lost: name one")

@@ -1,8 +1,7 @@
-"""Rows of the events shape back to events: the way back of :mod:`pyspark_cdcfmt.rows.event_rows`.
+"""Conversion of events rows to events, the inverse of :mod:`pyspark_cdcfmt.rows.event_rows`.
 
-Lost in that shape: which columns of a before image were completed, flags of columns, the
-schema before a DDL statement.  An image is complete if it
-has all of the row's ``columns``.
+The shape lacks the completed columns of a before image, flags of columns, and the schema before a
+DDL statement.  An image is complete if it has all of the row's ``columns``.
 """
 
 from __future__ import annotations
@@ -49,9 +48,9 @@ _NO_SOURCE: dict[str, Any] = {}
 
 @attrs.define
 class InputEvent:
-    """An event to write, where it was read from, and what orders it.
+    """An event to write, its source, and its order.
 
-    ``order`` is compared with that of other events of the same key and ``order_by``.
+    :ivar order: compared among events with the same key and ``order_by``.
     """
 
     event: Event
@@ -77,18 +76,18 @@ class EventInput:
     def events(self, batches: Iterable[pa.RecordBatch]) -> Iterator[InputEvent]:
         """The events of the rows, in order.
 
-        :raises EncodeError: for a row that is no event; it names table, column and position.
+        :raises EncodeError: for an invalid row, with table, column and position.
         """
         for batch in batches:
             yield from self._of_batch(batch)
 
     def flush(self) -> Iterator[InputEvent]:
-        """No events: each row was one."""
+        """No events: each row was complete."""
         return iter(())
 
     @property
     def revision(self) -> int:
-        """Grows where the types of columns become other ones."""
+        """A number that grows when types of columns change."""
         return self._tables.revision
 
     def _of_batch(self, batch: pa.RecordBatch) -> Iterator[InputEvent]:
@@ -271,7 +270,7 @@ def _table_of(row: dict[str, Any]) -> tuple[str, str | None, str]:
 
 
 def located(error: EncodeError, row: dict[str, Any], source: dict[str, Any]) -> EncodeError:
-    """The error with the table, and where the row was read from."""
+    """The error with the table and the position of the row."""
     database, table = row.get("database"), row.get("table")
     place = ", ".join(
         f"{name} {source[name]}"

@@ -23,9 +23,10 @@ _AGAIN = "and start the query again with the same checkpoint"
 
 
 class SchemaConflicts:
-    """The treatment of rows and statements that conflict with a schema of changes.
+    """Handling of rows and statements that conflict with a schema of changes.
 
-    ``own`` are the table's columns in it; ``rescues``: it has a column for the rescued.
+    :ivar own: the table's columns in the schema.
+    :ivar rescues: whether the schema has ``_rescued``.
     """
 
     def __init__(
@@ -54,8 +55,8 @@ class SchemaConflicts:
     def rescues_value(self, name: str, type_: LogicalType, error: BadValue) -> bool:
         """Whether a value that its column cannot hold is rescued; else it is NULL.
 
-        :raises BadRow: if its row may not pass.
-        :raises PolicyError: if it ends the read; so do all of these methods.
+        :raises BadRow: if its row is refused.
+        :raises PolicyError: if it ends the read; all of these methods may raise it.
         """
         if self._on_value in ("fail", "corrupt"):
             advice = "; declare a type that holds it"
@@ -86,13 +87,13 @@ class SchemaConflicts:
         return rescues
 
     def lose_key(self, reason: str) -> None:
-        """A row without columns of ``keyColumns``, whose key is that of the messages."""
+        """Handle a row that lacks columns of ``keyColumns``; the messages' key replaces them."""
         if self._on_value in ("fail", "corrupt"):
             self._refuse(self._on_value, reason, None)
         self._policy.counts[f"{reason}: key of the messages in its place"] += 1
 
     def passes_truncate(self, statement: str) -> bool:
-        """Whether a row stands for TRUNCATE or DROP of the table."""
+        """Whether TRUNCATE or DROP of the table becomes a row."""
         if self._on_truncate == "ignore":
             self._policy.counts["truncates and drops of the table, ignored"] += 1
         elif self._on_truncate != "row":
@@ -103,7 +104,7 @@ class SchemaConflicts:
     def follow(self, statement: str) -> None:
         """Refuse a statement after which rows do not fit the schema or the key.
 
-        A batch warns of columns on the driver, which a stream cannot.
+        Only for streams: a batch warns of columns on the driver.
         """
         self._ddl = statement
         conflicts = statement_conflicts(
@@ -125,9 +126,10 @@ class SchemaConflicts:
             self._policy.counts[what if name is None else f"{name}: {what}"] += 1
 
     def compare(self, columns: Collection[str], read: Collection[str]) -> None:
-        """Notice columns that a user's schema lacks and earlier rows did not have.
+        """Count columns that a user's schema and earlier rows lack.
 
-        ``columns`` are a table schema's, of which ``read`` are in the schema.
+        :param columns: the columns of a table schema.
+        :param read: those of them in the user's schema.
         """
         if self._seen and not self._inferred:
             gained = sorted(set(columns) - self._seen - set(read))
@@ -153,12 +155,11 @@ def statement_conflicts(
     has_key: bool,
     case_sensitive: bool,
 ) -> Iterator[tuple[str, str | None, str]]:
-    """The conflict of a statement with a schema: the option for it, column and reason.
+    """The conflict of a statement with a schema: option, column and reason.
 
-    The column is None where it is about the whole table.
+    The column is None for the whole table.  See :func:`column_conflicts` for other parameters.
 
-    ``has_key``: the user names the columns of the key.  :func:`column_conflicts` has the
-    rest.
+    :param has_key: whether the user names the key columns.
     """
     by = f"by {show(query)} "
     try:
@@ -199,7 +200,7 @@ def column_conflicts(
 ) -> Iterator[tuple[str, str]]:
     """Columns in conflict with a statement, each with the reason and the remedy.
 
-    ``ignored`` are columns that may come and go; ``*`` is all of them.
+    :param ignored: columns that may be added and dropped; ``*`` is all of them.
     """
     is_declared = _among(declared, case_sensitive)
     is_ignored = _among(ignored, case_sensitive)

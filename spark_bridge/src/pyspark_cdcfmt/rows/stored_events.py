@@ -1,9 +1,8 @@
-"""The changes of one table out of events that were decoded, and perhaps stored, before.
+"""Changes of one table from events that were decoded, and perhaps stored, before.
 
-An event of the events shape becomes the core's event again, and from there on it is
-handled like a message read with the option ``table``.  Types that a variant does not keep come
-from the column's source type: TIME is text there, JSON is parsed, a bigint unsigned is a
-decimal.
+A row of the events shape becomes the core's event, which is then handled like a message under the
+option ``table``.  The column's source type restores types that a variant does not keep: TIME is
+text there, JSON is parsed, a bigint unsigned is a decimal.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class StoredEvents:
         self.protocol: str | None = None
 
     def decode(self, message: Message) -> list[Event]:
-        """The event of a :class:`StoredMessage`; a Corrupt one if it cannot be one again."""
+        """The event of a :class:`StoredMessage`; a Corrupt one if it cannot be restored."""
         assert isinstance(message, StoredMessage)
         row = message.event
         source = row["_source"]
@@ -129,7 +128,7 @@ class StoredEvents:
 
 
 class StoredError(DecodeError):
-    """The error of a corrupt event, whose text already has protocol and place."""
+    """The error of a corrupt event; its text already has protocol and position."""
 
     def at(self, **_: Any) -> StoredError:
         return self
