@@ -102,9 +102,9 @@ class SchemaConflicts:
         return bool(self._on_truncate == "row")
 
     def follow(self, statement: str) -> None:
-        """Refuse a statement after which rows do not fit the schema or the key.
+        """In a stream, refuse a statement after which rows do not fit the schema or the key.
 
-        Only for streams: a batch warns of columns on the driver.
+        In a batch the driver warns of columns.
         """
         self._ddl = statement
         conflicts = statement_conflicts(
@@ -126,7 +126,7 @@ class SchemaConflicts:
             self._policy.counts[what if name is None else f"{name}: {what}"] += 1
 
     def compare(self, columns: Collection[str], read: Collection[str]) -> None:
-        """Count columns that a user's schema and earlier rows lack.
+        """Count, or refuse in a stream, columns that a user's schema and earlier rows lack.
 
         :param columns: the columns of a table schema.
         :param read: those of them in the user's schema.
