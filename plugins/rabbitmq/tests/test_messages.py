@@ -108,9 +108,9 @@ def test_any_bytes_are_a_message(data: bytes) -> None:
 def test_what_amqp_cannot_carry() -> None:
     with pytest.raises(EncodeError, match="set keyProperty"):
         stored(Message(b"k", b"v"), None)
-    with pytest.raises(EncodeError, match="two headers of one name"):
+    with pytest.raises(EncodeError, match="two headers of the same name"):
         stored(Message(None, b"v", (("h", b"1"), ("h", b"2"))), None)
-    with pytest.raises(EncodeError, match="two headers of one name"):
+    with pytest.raises(EncodeError, match="two headers of the same name"):
         stored(Message(b"k", b"v", (("h", b"1"),)), "h")
 
 
@@ -144,7 +144,7 @@ def test_the_messages_of_a_chunk() -> None:
     [
         (chunk(sized(b"a"), 2), "it ends within its entries"),
         (chunk(sized(b"abc")[:-1], 1), "a message is longer"),
-        (chunk(sized(b"a"), 1, 2), "it has 1 messages where it says 2"),
+        (chunk(sized(b"a"), 1, 2), "it has 1 messages but claims 2"),
         (chunk(batch([b"a"], claimed=1 << 30), 1), "decompresses to 1073741824 bytes"),
         (chunk(batch([b"a" * 100_000], claimed=10), 1), "has not the 10 bytes"),
         (chunk(batch([b"a"], compression=2), 1), "compressed by snappy, which cannot be read"),

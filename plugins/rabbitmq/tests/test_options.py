@@ -28,7 +28,7 @@ from cdcfmt_rabbitmq.trouble import of_certificate
         ({"hosts": "a", "user": "x"}, "did you mean username"),
         ({"hosts": "a", "tls": "maybe"}, "rabbitmq.tls: the value is not one of"),
         ({"hosts": "a", "ssl.ca.location": "x"}, "needs rabbitmq.tls=true"),
-        ({"hosts": "a", "sasl.mechanism": "EXTERNAL"}, "logs in by a certificate"),
+        ({"hosts": "a", "sasl.mechanism": "EXTERNAL"}, "logs in with a certificate"),
         ({"hosts": "a", "sasl.mechanism": "SCRAM"}, "not one of PLAIN, EXTERNAL"),
     ],
 )
@@ -69,7 +69,7 @@ def test_urls() -> None:
         "keyProperty": "k",
     }
     assert options_of_url("rabbitmq://a/name") == {"rabbitmq.hosts": "a", "subscribe": "name"}
-    with pytest.raises(OptionError, match="no user and password"):
+    with pytest.raises(OptionError, match="cannot hold user and password"):
         options_of_url("rabbitmq://u:p@a/name")
 
 

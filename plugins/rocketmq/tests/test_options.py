@@ -76,7 +76,7 @@ def test_addresses() -> None:
         "subscribe": "t,u",
         "startingOffsets": "latest",
     }
-    with pytest.raises(OptionError, match="no user and password"):
+    with pytest.raises(OptionError, match="cannot hold user and password"):
         options_of_url("rocketmq://me:secret@a:9876/t")
     with pytest.raises(OptionError, match="rocketmq://host:port/topic"):
         options_of_url("rocketmq:///t")

@@ -69,7 +69,7 @@ def test_any_bytes_are_survived(data: bytes) -> None:
 def test_lengths_of_frames_are_bounded() -> None:
     assert frame_length(struct.pack(">I", 4)) == 4
     for length in (0, 3, 1 << 30, 0xFFFFFFFF, int.from_bytes(b"HTTP")):
-        with pytest.raises(FrameError, match="no port of RocketMQ"):
+        with pytest.raises(FrameError, match="not a port of RocketMQ"):
             frame_length(struct.pack(">I", length))
 
 
@@ -166,7 +166,7 @@ def test_numbers_of_partitions_stay() -> None:
     assert found == {0: ("a", 0), 1000: ("b", 0), 1001: ("b", 1)}
     away = [queue for queue in route.readable if queue.broker == "b"]
     assert list(numbered("t", away, "abc")) == [1000, 1001]
-    with pytest.raises(OptionError, match=r"broker a, which is not among b.*rocketmq\.brokers"):
+    with pytest.raises(OptionError, match=r"broker a, which is not one of b.*rocketmq\.brokers"):
         numbered("t", route.readable, "b")
     many = [Queue("b", 1000, None)]
     assert list(numbered("t", many, "b")) == [1000]

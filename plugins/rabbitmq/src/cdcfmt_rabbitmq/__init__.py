@@ -1,4 +1,4 @@
-"""RabbitMQ for cdcfmt: streams as a source with ranges of offsets and a sink, queues to drain."""
+"""RabbitMQ for cdcfmt: streams as a source of offset ranges and as a sink; queues to drain."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def cdcfmt_register_transports() -> Iterable[TransportSpec]:
         TransportSpec(
             name="rabbitmq",
             title="RabbitMQ",
-            summary="streams of RabbitMQ, and queues to drain",
+            summary="RabbitMQ streams, and queues to drain",
             abilities=frozenset({"keys", "headers", "ordering"}),
             options=STREAM_OPTIONS,
             sink_options=SINK_OPTIONS,

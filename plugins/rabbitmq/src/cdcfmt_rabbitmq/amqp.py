@@ -1,8 +1,8 @@
-"""AMQP 1.0 messages, in which streams hold what is written to them.
+"""AMQP 1.0 messages, the form in which streams store messages.
 
-Source: OASIS AMQP 1.0, part 1 (types) and part 3 (sections of a message).  What stands in them is
-untrusted: nothing is allocated by a length that is claimed, and nothing recurses.  The library's
-own decoder does both, and keeps the last of several data sections alone.
+Source: OASIS AMQP 1.0, part 1 (types) and part 3 (sections of a message).  Messages are untrusted:
+this decoder never allocates by a claimed length, and never recurses.  The library's decoder does
+both, and keeps only the last of several data sections.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cdcfmt_core.events import Message
 _PROPERTIES, _APPLICATION, _DATA, _VALUE = 0x73, 0x74, 0x75, 0x77
 _NULL, _TEXTS, _BINARIES = 0x40, (0xA1, 0xB1, 0xA3, 0xB3), (0xA0, 0xB0)
 _FIXED = {4: 0, 5: 1, 6: 2, 7: 4, 8: 8, 9: 16}
-"""Bytes of a value, by the first half of its constructor."""
+"""Length of a value in bytes, by the upper half of its constructor byte."""
 
 _NUMBERS: Final = {
     0x50: ">B", 0x51: ">b", 0x52: ">B", 0x53: ">B", 0x54: ">b", 0x55: ">b", 0x60: ">H",
@@ -31,12 +31,12 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 
 class NotAmqpError(ValueError):
-    """The bytes are no message of AMQP 1.0."""
+    """The bytes are not an AMQP 1.0 message."""
 
 
 @attrs.frozen
 class Content:
-    """What a message says: its body, and its application properties as headers."""
+    """Content of a message: its body, and its application properties as headers."""
 
     body: bytes | None
     headers: Headers
@@ -45,11 +45,11 @@ class Content:
 def decode(data: bytes) -> Content:
     """The content of a message.
 
-    Application properties are bytes: text and binary as they are, numbers and truth values as
-    text, null as None, and what AMQP does not allow there (lists, maps) as its encoding.  A message
-    without a body, as clients write an empty one, has an empty one.
+    Application properties become bytes: text and binary unchanged, numbers and booleans as text,
+    null as None, and types that AMQP forbids there (lists, maps) in their encoded form.  A missing
+    body counts as empty: clients write empty messages without one.
 
-    :raises NotAmqpError: for anything else.
+    :raises NotAmqpError: for bytes that are not an AMQP message.
     """
     body: list[bytes] = []
     is_null = False
@@ -61,7 +61,7 @@ def decode(data: bytes) -> Content:
             kind, start, end = _value(data, at)
             if section == _DATA:
                 if kind not in _BINARIES:
-                    raise NotAmqpError("a data section is no binary")
+                    raise NotAmqpError("a data section is not binary")
                 body.append(data[start:end])
             elif section == _VALUE:
                 if kind == _NULL:
@@ -69,7 +69,7 @@ def decode(data: bytes) -> Content:
                 elif kind in _TEXTS or kind in _BINARIES:
                     body.append(data[start:end])
                 else:
-                    raise NotAmqpError("its value is neither text nor binary")
+                    raise NotAmqpError("the value is neither text nor binary")
             elif section == _APPLICATION:
                 headers = tuple(_entries(data, kind, start, end))
             elif not 0x70 <= section <= 0x78:
@@ -81,17 +81,17 @@ def decode(data: bytes) -> Content:
 
 
 def _descriptor(data: bytes, at: int) -> tuple[int, int]:
-    """The code of the section that begins here, and where its value stands."""
+    """The code of the section that begins here, and the position of its value."""
     if data[at] != 0:
         raise NotAmqpError("a section does not begin with a descriptor")
     kind, start, end = _value(data, at + 1)
     if kind not in (0x53, 0x80):
-        raise NotAmqpError("a section is described by no number")
+        raise NotAmqpError("the descriptor of a section is not a number")
     return int.from_bytes(data[start:end], "big"), end
 
 
 def _value(data: bytes, at: int) -> tuple[int, int, int]:
-    """The constructor of a value, and where its bytes begin and end."""
+    """The constructor of a value, and the start and end of its bytes."""
     kind = data[at]
     width = kind >> 4
     start = at + 1
@@ -115,14 +115,14 @@ def _entries(data: bytes, kind: int, at: int, end: int) -> list[tuple[str, bytes
     if kind == _NULL:
         return []
     if kind not in (0xC1, 0xD1):
-        raise NotAmqpError("the application properties are no map")
-    # The number of entries, which the bytes themselves tell.
+        raise NotAmqpError("the application properties are not a map")
+    # Skips the number of entries: the length is enough.
     at += 1 if kind == 0xC1 else 4
     found: list[tuple[str, bytes | None]] = []
     while at < end:
         name_kind, start, at = _value(data, at)
         if name_kind not in _TEXTS:
-            raise NotAmqpError("the name of a property is no text")
+            raise NotAmqpError("the name of a property is not text")
         name = data[start:at].decode()
         begin = at
         value_kind, start, at = _value(data, begin)
@@ -149,9 +149,9 @@ def _scalar(kind: int, data: bytes, whole: bytes) -> bytes | None:
 
 
 def encode(message: Message, headers: Headers) -> bytes:
-    """A message with this value and these headers, to be read by any client.
+    """A message with this value and these headers, which any client can read.
 
-    Headers are text where they are UTF-8, which other protocols' readers expect, else binary.
+    UTF-8 headers are written as text, which readers of other protocols expect; others as binary.
     """
     parts = []
     if headers:

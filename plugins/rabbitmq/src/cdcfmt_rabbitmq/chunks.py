@@ -1,7 +1,7 @@
-"""The messages of a chunk, as the stream protocol delivers it.
+"""Messages of a chunk of the stream protocol.
 
-Source: PROTOCOL.adoc of the plugin rabbitmq_stream, ``OsirisChunk``.  The library's own reader
-decompresses to any size; this one to what a limit allows.
+Source: PROTOCOL.adoc of the plugin rabbitmq_stream, ``OsirisChunk``.  The library's reader
+decompresses without a limit; this one has a limit.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any
 from cdcfmt_core.errors import SourceError
 
 _LIMIT = 64 << 20
-"""The most that one compressed part of a chunk may hold."""
+"""Maximum decompressed size of one part of a chunk."""
 
 _COMPRESSIONS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 
 
 def entries(chunk: Any) -> Iterator[bytes]:
-    """Each message of a ``Deliver`` frame, as it is stored.
+    """The stored bytes of each message of a ``Deliver`` frame.
 
-    :raises SourceError: if the chunk is damaged, or compressed in a way that cannot be read.
+    :raises SourceError: if the chunk is damaged, or its compression is not supported.
     """
     data = memoryview(chunk.data)
     at = count = 0
@@ -39,12 +39,12 @@ def entries(chunk: Any) -> Iterator[bytes]:
         else:
             end = at + 4 + int.from_bytes(data[at : at + 4], "big")
             if end > len(data):
-                raise _damaged(chunk, "a message is longer than it")
+                raise _damaged(chunk, "a message is longer than the chunk")
             count += 1
             yield bytes(data[at + 4 : end])
             at = end
     if count != chunk.num_records:
-        raise _damaged(chunk, f"it has {count} messages where it says {chunk.num_records}")
+        raise _damaged(chunk, f"it has {count} messages but claims {chunk.num_records}")
 
 
 def _batch(chunk: Any, head: memoryview, part: memoryview, compression: int) -> Iterator[bytes]:
@@ -60,11 +60,11 @@ def _batch(chunk: Any, head: memoryview, part: memoryview, compression: int) -> 
     elif compression:
         name = _COMPRESSIONS.get(compression, str(compression))
         raise SourceError(
-            f"the chunk from offset {chunk.chunk_first_offset} on is compressed by {name}, which "
-            "cannot be read: have producers compress by gzip, or not at all"
+            f"the chunk from offset {chunk.chunk_first_offset} on is compressed with {name}, which "
+            "cannot be read: let producers compress with gzip, or not at all"
         )
     if len(part) != claimed:
-        raise _damaged(chunk, f"a part of it has not the {claimed} bytes that it claims")
+        raise _damaged(chunk, f"a part of it does not have the {claimed} bytes that it claims")
     at = 0
     for _ in range(count):
         end = at + 4 + int.from_bytes(part[at : at + 4], "big")

@@ -1,4 +1,4 @@
-"""What a broker has: streams and their offsets, as the driver asks for them."""
+"""Streams and offsets of a broker, for the driver."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from cdcfmt_rabbitmq.trouble import TroubleError, no_answer
 logger = open_logger("cdcfmt_rabbitmq")
 
 _COMMIT_SECONDS = 5.0
-"""How long the last chunk may take until all replicas that count have it."""
+"""How long to wait until the last chunk is confirmed by enough replicas."""
 
 _T = TypeVar("_T")
 
 
 class StreamClient(TopicClient):
-    """Asks brokers by the stream protocol, again until they answer.
+    """Asks brokers by the stream protocol, repeatedly until they answer.
 
-    The first answer may take ``first_contact_seconds``, later ones ``brokerTimeout``.
+    Waits ``first_contact_seconds`` for the first answer, then ``brokerTimeout``.
     """
 
     title = "RabbitMQ"
@@ -39,9 +39,9 @@ class StreamClient(TopicClient):
         self._answered = False
 
     def topics(self, known: Iterable[str] = ()) -> dict[str, Topic | None]:
-        """As of every :class:`TopicClient`.
+        """See :class:`TopicClient`.
 
-        Streams have no id.  The time of the first chunk is one, as long as retention leaves it.
+        Streams have no id: the time of the first chunk is used, until retention deletes it.
         """
         names = sorted({*known, *self.selected_names()})
         found = self._ask(lambda: streams_of(self._links.any(), names))
@@ -95,7 +95,7 @@ class StreamClient(TopicClient):
 
 
 def probe(link: Link, stream: str, start: Start) -> Any:
-    """The chunk at a place of a stream; None if there is none."""
+    """The chunk at a position of a stream; None if there is none."""
     subscription = link.subscribe(stream, start)
     try:
         return subscription.next_at_once()
@@ -104,20 +104,20 @@ def probe(link: Link, stream: str, start: Start) -> Any:
 
 
 def first_offset(link: Link, stream: str) -> int:
-    """The first offset that a stream still has; where it ends, if it has none."""
+    """The first offset that a stream still has; 0 if it is empty."""
     first = probe(link, stream, "first")
     return 0 if first is None else int(first.chunk_first_offset)
 
 
 def end_offset(link: Link, stream: str) -> int:
-    """The offset behind the last message."""
+    """The offset after the last message."""
     deadline = time.monotonic() + _COMMIT_SECONDS
     looks = 0
     while True:
         last = probe(link, stream, "last")
         if last is not None:
             return int(last.chunk_first_offset + last.num_records)
-        # The last chunk is not confirmed yet, unless there is none at all.
+        # Either the last chunk is not confirmed yet, or the stream is empty.
         if probe(link, stream, "first") is None and looks:
             return 0
         looks += 1
@@ -127,14 +127,14 @@ def end_offset(link: Link, stream: str) -> int:
 
 
 def offset_of(link: Link, stream: str, what: int) -> int:
-    """The offset of EARLIEST, LATEST or a time in milliseconds."""
+    """The offset for EARLIEST, LATEST or a time in milliseconds."""
     if what == EARLIEST:
         return first_offset(link, stream)
     if what == LATEST:
         return end_offset(link, stream)
     subscription = link.subscribe(stream, ("time", what))
     try:
-        # It begins before the time where the chunk that it falls into does.
+        # The broker starts at the chunk that contains the time, which may begin before it.
         while (chunk := subscription.next_at_once()) is not None:
             if chunk.timestamp >= what:
                 return int(chunk.chunk_first_offset)

@@ -1,4 +1,4 @@
-"""Classic and quorum queues, emptied by ``cdcfmt drain``, on pika."""
+"""Drain of classic and quorum queues for ``cdcfmt drain``, with pika."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from cdcfmt_rabbitmq.settings import Settings, parse_settings
 from cdcfmt_rabbitmq.trouble import TroubleError, no_answer, of_queue
 
 MESSAGE_ID: Final = "message-id"
-"""The header that holds the property ``message_id``, by which repetitions are known."""
+"""Header for the property ``message_id``, which identifies duplicates."""
 
 _OPENING_SECONDS: Final = 2.0
-"""How long the broker may hold on to the consumer that was there before, which was killed."""
+"""How long the broker may keep a previous consumer that was killed."""
 
 _ANSWER_SECONDS: Final = 10.0
 
-# Without a handler Python prints to stderr what becomes an error here.
+# Without a handler, Python would print to stderr what is raised as an error here.
 logging.getLogger("pika").addHandler(logging.NullHandler())
 
 
 @attrs.define
 class QueueDrain:
-    """A queue that is consumed; a :class:`cdcfmt_core.transport.Drain`."""
+    """The only consumer of a queue; a :class:`cdcfmt_core.transport.Drain`."""
 
     _name: str
     _settings: Settings
@@ -41,7 +41,7 @@ class QueueDrain:
     _channel: Any
     most: int
     hold_seconds: float = 1200.0
-    """Brokers close a channel whose messages are unacknowledged for half an hour."""
+    """Brokers close a channel if messages stay unacknowledged for half an hour."""
     _come: list[Message] = attrs.field(factory=list)
     _ended: bool = False
     _last_come: int = 0
@@ -52,7 +52,7 @@ class QueueDrain:
         return f"{self._settings.virtual_host}/{self._name}"
 
     def consume(self) -> None:
-        """Have messages come, to this consumer alone: so they stay in order."""
+        """Start to receive messages, as the only consumer, which keeps their order."""
         self._channel.queue_declare(self._name, passive=True)
         self._channel.add_on_cancel_callback(self._note_end)
         self._channel.basic_qos(prefetch_count=self.most)
@@ -74,7 +74,7 @@ class QueueDrain:
             self._connection.process_data_events(time_limit=0)
 
     def identity(self, message: Message) -> bytes | None:
-        """The producer's ``message_id`` and the value: ids alone may be used twice."""
+        """The producer's ``message_id`` with the value, since an id may be used twice."""
         found = [value for name, value in message.headers if name == MESSAGE_ID]
         return b"%b\0%b" % (found[-1], message.value or b"") if found and found[-1] else None
 
@@ -106,13 +106,13 @@ def _bytes(value: Any) -> bytes | None:
     if isinstance(value, bool):
         return b"true" if value else b"false"
     if isinstance(value, dict | list):
-        # What brokers note of messages that were dead-lettered.
+        # Brokers add such headers to dead-lettered messages.
         return json.dumps(value, default=str).encode()
     return str(value).encode("utf-8", "backslashreplace")
 
 
 def _millis(timestamp: Any) -> int | None:
-    """Producers write seconds, as AMQP 0-9-1 has it."""
+    """Milliseconds of a producer's timestamp, which AMQP 0-9-1 defines in seconds."""
     if isinstance(timestamp, datetime):
         return round(timestamp.replace(tzinfo=timestamp.tzinfo or UTC).timestamp() * 1000)
     return timestamp * 1000 if isinstance(timestamp, int) and 0 <= timestamp < 1 << 40 else None
@@ -120,7 +120,7 @@ def _millis(timestamp: Any) -> int | None:
 
 @contextmanager
 def failures(settings: Settings) -> Iterator[None]:
-    """:raises SourceError: for what the client raises."""
+    """:raises SourceError: for any error of the client."""
     try:
         yield
     except Exception as error:
@@ -169,7 +169,7 @@ def open_drain(values: Mapping[str, Any], client: Mapping[str, str]) -> Iterator
         yield drain
     finally:
         for connection in connections:
-            # What was taken and not acknowledged goes back into the queue.
+            # Unacknowledged messages go back into the queue.
             with suppress(Exception):
                 connection.close()
 

@@ -1,4 +1,4 @@
-"""What ``cdcfmt doctor --rabbitmq host:port`` finds."""
+"""Checks of ``cdcfmt doctor --rabbitmq host:port``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECONDS = 5.0
 
 
 def explain(address: str) -> Iterator[Check]:
-    """The port, the stream protocol behind it, and the address that the broker advertises."""
+    """Check the port, its stream protocol, and the address that the broker advertises."""
     subject = f"RabbitMQ {address}"
     settings = parse_settings({"hosts": address})
     ((host, port), *_) = settings.addresses("streams")
@@ -35,8 +35,8 @@ def explain(address: str) -> Iterator[Check]:
         yield Check(
             subject,
             "warn" if not trouble.passing else "bad",
-            f"it does not let guest in by the stream protocol: {trouble}",
-            "the port is that of rabbitmq_stream (5552)? reading takes -o rabbitmq.username=…, "
+            f"the user guest cannot log in by the stream protocol: {trouble}",
+            "is the port that of rabbitmq_stream (5552)? read with -o rabbitmq.username=…, "
             "-o rabbitmq.password=… and -o rabbitmq.tls=…",
         )
     finally:
@@ -53,6 +53,6 @@ def _advertised(subject: str, properties: dict[str, str]) -> Check:
             "bad",
             f"it advertises {host}:{port}, which cannot be reached from here: {error}",
             "set stream.advertised_host and stream.advertised_port of the broker to an address "
-            "that clients reach, or -o rabbitmq.advertised=false",
+            "that clients can reach, or read with -o rabbitmq.advertised=false",
         )
     return Check(subject, "ok", f"it advertises {host}:{port}")

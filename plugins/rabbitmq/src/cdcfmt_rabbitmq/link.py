@@ -1,7 +1,7 @@
 """A connection to one broker by the stream protocol.
 
-Frames with messages are handed over as they come and read by the caller: a frame that cannot be
-read is then the caller's error, where the library's own consumer logs it and goes on behind it.
+The caller parses the frames with messages, so an unreadable frame raises an error; the library's
+own consumer would log it and skip the frame.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ _HEARTBEAT_SECONDS: Final = 60
 _MOST_SUBSCRIPTIONS: Final = 250
 
 Start = Literal["first", "last"] | tuple[Literal["offset", "time"], int]
-"""Where a subscription begins: an offset, or a time in milliseconds."""
+"""Start of a subscription: a chunk, an offset, or a time in milliseconds."""
 
 _T = TypeVar("_T")
 
 
 class _Secrets(logging.Filter):
-    """Drops the library's debug lines of frames that hold a login."""
+    """Drops the library's debug lines about frames with a login."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not any(type(part).__name__ == "SaslAuthenticate" for part in record.args or ())
 
 
 logging.getLogger("rstream.client").addFilter(_Secrets())
-# Without a handler Python prints to stderr what becomes an error here.
+# Without a handler, Python would print to stderr what is raised as an error here.
 logging.getLogger("rstream").addHandler(logging.NullHandler())
 
 
 @attrs.define
 class Subscription:
-    """The chunks of a stream, from its start on; one is on its way for each credit."""
+    """The chunks of a stream from a start position; the broker sends one per credit."""
 
     link: Link
     id: int
     chunks: queue.SimpleQueue[Any] = attrs.field(factory=queue.SimpleQueue)
 
     def next(self, seconds: float) -> Any:
-        """The next chunk, a ``Deliver`` frame; None if none comes in time.
+        """The next chunk, a ``Deliver`` frame; None if none arrives in time.
 
-        :raises TroubleError: if the connection is lost, or the stream gone.
+        :raises TroubleError: if the connection is lost, or the stream was deleted.
         """
         try:
             chunk = self.chunks.get(timeout=seconds) if seconds > 0 else self.chunks.get_nowait()
@@ -66,8 +66,8 @@ class Subscription:
     def next_at_once(self) -> Any:
         """The next chunk if the stream has one; None at its end.
 
-        A broker works on what one connection asks in its order: it sends what there is before it
-        answers another question.
+        A broker handles the requests of a connection in order: it sends available chunks before it
+        answers another request.
         """
         if self.chunks.empty():
             self.link.ask_anything()
@@ -84,7 +84,7 @@ class Subscription:
 class Link:
     """A connection to one broker.
 
-    :raises TroubleError: by every method, if the connection is lost or the broker refuses.
+    :raises TroubleError: in every method, if the connection is lost or the broker rejects it.
     """
 
     def __init__(self, loop: Loop, settings: Settings, host: str, port: int) -> None:
@@ -112,7 +112,7 @@ class Link:
             )
             try:
                 await client.start()
-                # Without one the library says nothing of a lost connection.
+                # The library reports a lost connection only if it knows a stream.
                 client.add_stream("")
                 await client.authenticate(
                     settings.virtual_host,
@@ -139,7 +139,7 @@ class Link:
                 subscription.chunks.put(frame)
 
         def update(frame: Any) -> None:
-            # A stream was deleted, or has another leader: its subscriptions are gone.
+            # The stream was deleted, or has another leader: the broker ended its subscriptions.
             self._lose(f"stream {frame.metadata_info.stream} moved, or was deleted")
 
         self._deliver = deliver
@@ -163,7 +163,7 @@ class Link:
 
     @property
     def frame_bytes(self) -> int:
-        """The size of the largest frame that the broker takes."""
+        """Size of the largest frame that the broker accepts."""
         size: int = self.client.frame_max
         return size
 
@@ -174,7 +174,7 @@ class Link:
         return self._loop.call(work, seconds)
 
     def metadata(self, streams: list[str]) -> tuple[dict[int, Any], list[Any]]:
-        """The brokers by number, and an entry of each stream, with its ``response_code``."""
+        """The brokers by number, and an entry per stream with its ``response_code``."""
         from rstream import schema
 
         async def ask() -> Any:
@@ -204,9 +204,10 @@ class Link:
         return subscription
 
     def publish_as(self, name: str, stream: str, note: Callable[[list[int], int], object]) -> None:
-        """Let a publisher send to a stream; ``note`` takes the numbers that are confirmed.
+        """Declare a publisher for a stream.
 
-        It is called by the thread of the connection, with the response code: 1 for taken.
+        :param note: Called in the connection's thread with message numbers and response code (1:
+            confirmed).
         """
         from rstream import schema
 

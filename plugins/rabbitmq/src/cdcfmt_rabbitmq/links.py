@@ -16,9 +16,9 @@ _T = TypeVar("_T")
 
 
 class Links:
-    """Connections to the brokers that lead streams, made as they are needed.
+    """Connections to the brokers that lead streams, opened when needed.
 
-    Leaders alone know all that is confirmed, so nothing is read from replicas.
+    Reads only from leaders, since only they know all confirmed messages.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -28,7 +28,7 @@ class Links:
         self._leaders: dict[str, Link] = {}
 
     def any(self) -> Link:
-        """A connection to one of the brokers that the user named."""
+        """A connection to one of the configured brokers."""
         trouble = TroubleError("no host")
         for address in self._settings.addresses("streams"):
             try:
@@ -64,7 +64,7 @@ class Links:
             raise TroubleError(
                 f"stream {stream} is led by a broker that advertises {host}:{port}, which does not "
                 f"answer from here: {trouble}; set its advertised_host and advertised_port to an "
-                "address that clients reach, or rabbitmq.advertised=false",
+                "address that clients can reach, or set rabbitmq.advertised=false",
                 trouble.passing,
             ) from None
 
@@ -75,7 +75,7 @@ class Links:
         return link
 
     def close(self) -> None:
-        """Close all of them; does not wait for it."""
+        """Close all connections, without waiting."""
         links, self._links = list(self._links.values()), {}
 
         async def close_all() -> None:
@@ -85,9 +85,9 @@ class Links:
 
 
 def retry(question: Callable[[], _T], seconds: float, again: float = 0.25) -> _T:
-    """The answer to a question, which is asked again while trouble may pass.
+    """Call ``question``, and retry while the error may be temporary.
 
-    :raises TroubleError: what came last, once it cannot pass or the time is over.
+    :raises TroubleError: the last error, if it is permanent or the time is over.
     """
     deadline = time.monotonic() + seconds
     while True:

@@ -1,7 +1,7 @@
-"""An event loop in a thread, for code that is not asynchronous.
+"""An event loop in a thread, for synchronous code.
 
-The client library runs on asyncio.  A thread has its loop, so that heartbeats go on while a task
-does something else.
+The client library uses asyncio.  Its loop runs in a separate thread, so that heartbeats continue
+while the task does something else.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from cdcfmt_rabbitmq.trouble import of_stream
 
 ANSWER_SECONDS: Final = 10.0
-"""How long one question to a broker may take."""
+"""How long one request to a broker may take."""
 
 _T = TypeVar("_T")
 
@@ -29,15 +29,15 @@ class Loop:
         self._thread.start()
 
     def _run(self) -> None:
-        # Tasks that end by an error of the connection are no news: callers see it.
+        # Callers see connection errors themselves.
         self._loop.set_exception_handler(lambda *_: None)
         self._loop.run_forever()
         self._loop.close()
 
     def call(self, work: Coroutine[Any, Any, _T], seconds: float = ANSWER_SECONDS) -> _T:
-        """The result of a coroutine.
+        """Run a coroutine and return its result.
 
-        :raises TroubleError: if it fails, or takes longer.
+        :raises TroubleError: if it fails, or takes longer than ``seconds``.
         """
         waiting = asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, seconds), self._loop)
         try:
@@ -47,7 +47,7 @@ class Loop:
             raise of_stream(error) from None
 
     def stop(self, last: Coroutine[Any, Any, Any]) -> None:
-        """End the thread after ``last``; does not wait for it."""
+        """End the thread after ``last``, without waiting for it."""
 
         async def end() -> None:
             with suppress(Exception):

@@ -1,4 +1,4 @@
-"""What is in a stream as messages, and the other way round."""
+"""Conversion between the stored bytes of a stream and messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Message
 from cdcfmt_rabbitmq import amqp
 
-BARE = "messages that are no AMQP 1.0, taken as they are"
+BARE = "messages that are not AMQP 1.0, read unchanged"
 
 
 def message_of(
@@ -20,7 +20,7 @@ def message_of(
     offset: int,
     timestamp: int,
 ) -> Message:
-    """The message that a stream holds; bytes that are no AMQP are a value."""
+    """A message from stored bytes; bytes that are not AMQP become its value."""
     try:
         content = amqp.decode(data)
     except amqp.NotAmqpError:
@@ -32,7 +32,7 @@ def message_of(
 
 
 def split_key(headers: amqp.Headers, key_property: str | None) -> tuple[bytes | None, amqp.Headers]:
-    """The property that is the key, and the other ones."""
+    """The key from the property ``key_property``, and the other properties."""
     if key_property is None:
         return None, headers
     key = next((value for name, value in headers if name == key_property), None)
@@ -42,18 +42,18 @@ def split_key(headers: amqp.Headers, key_property: str | None) -> tuple[bytes | 
 def stored(message: Message, key_property: str | None) -> bytes:
     """The bytes of a message in a stream.
 
-    :raises EncodeError: for what AMQP cannot carry.
+    :raises EncodeError: for a message that AMQP cannot represent.
     """
     headers = message.headers
     names = [name for name, _ in headers]
     if message.key is not None:
         if key_property is None:
             raise EncodeError(
-                "a message has a key, and AMQP has none: set keyProperty to the application "
-                "property that is to hold it"
+                "a message has a key, but AMQP has no keys: set keyProperty to the application "
+                "property that will hold it"
             )
         names.append(key_property)
         headers = (*headers, (key_property, message.key))
     if len(set(names)) < len(names):
-        raise EncodeError(f"a message has two headers of one name among {', '.join(sorted(names))}")
+        raise EncodeError(f"a message has two headers of the same name: {', '.join(sorted(names))}")
     return amqp.encode(message, headers)

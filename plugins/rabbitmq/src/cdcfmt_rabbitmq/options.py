@@ -1,4 +1,4 @@
-"""The options of RabbitMQ: those of all topics, and how keys are carried."""
+"""Options of the RabbitMQ transport."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SETTINGS = (
 
 _KEY = Option(
     name="keyProperty",
-    help="The application property that is a message's key; none by default, as AMQP has no keys.",
+    help="Application property that holds the message key. None by default: AMQP has no keys.",
 )
 
 _PATIENCE = Option(
@@ -62,7 +62,7 @@ DRAIN_OPTIONS = (
         default=20_000,
         minimum=1,
         maximum=65_535,
-        help="How many messages are taken before they are committed and acknowledged.",
+        help="Maximum number of messages to take before they are committed and acknowledged.",
     ),
 )
 
@@ -90,6 +90,6 @@ class StreamOptions(TopicOptions):
 def parse_stream_options(values: Mapping[str, Any], client: Mapping[str, str]) -> StreamOptions:
     """From validated :data:`STREAM_OPTIONS` and the ``rabbitmq.*`` options without prefix.
 
-    :raises OptionError: for options that do not go together or say nothing readable.
+    :raises OptionError: for options that contradict each other, or cannot be parsed.
     """
     return StreamOptions.parse(values, "RabbitMQ", SELECTING, settings=parse_settings(client))

@@ -1,4 +1,4 @@
-"""Reads a range of one stream."""
+"""Reads an offset range of one stream."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cdcfmt_rabbitmq.topics import stream_name
 from cdcfmt_rabbitmq.trouble import TroubleError, no_answer
 
 _CREDIT: Final = 4
-"""So many chunks are on their way at most; one has up to 4,096 entries."""
+"""Maximum number of requested chunks; one has up to 4,096 entries."""
 
 _QUIET_SECONDS: Final = 0.5
 _CHECK_SECONDS: Final = 1.0
@@ -35,10 +35,10 @@ def read_range(
 ) -> Iterator[Message]:
     """The messages of a range, in order.
 
-    Offsets without a message (what consumers store of theirs) are passed over.  Without
-    ``failOnDataLoss`` offsets that are gone are counted in ``counts`` as ``offsets lost``.
+    Skips offsets without a message (positions that consumers store).  Without
+    ``failOnDataLoss``, deleted offsets are counted in ``counts`` as ``offsets lost``.
 
-    :raises SourceError: if offsets are gone, a chunk is damaged, or no broker answers for
+    :raises SourceError: if offsets were deleted, a chunk is damaged, or no broker answers for
         ``brokerTimeout``.
     """
     if wanted.size <= 0:
@@ -65,7 +65,7 @@ class _RangeReader:
         self._at = wanted.start
         """The first offset that is neither read nor known to have no message."""
         self._gaps: list[OffsetRange] = []
-        """Offsets that were not delivered, and may be gone."""
+        """Offsets that were not delivered, and may have been deleted."""
         self._checked = time.monotonic()
 
     def messages(self) -> Iterator[Message]:
@@ -76,7 +76,7 @@ class _RangeReader:
                 link = self._links.leader(stream)
                 for messages in self._chunks(link, stream):
                     yield from messages
-                    # The caller's own time does not count.
+                    # Time spent in the caller does not count.
                     heard = time.monotonic()
                 self._check_gaps(link, stream)
                 return
@@ -95,7 +95,7 @@ class _RangeReader:
         return stream_name(self._links.any(), self._wanted.topic, self._wanted.partition)
 
     def _chunks(self, link: Link, stream: str) -> Iterator[Iterator[Message]]:
-        """The messages of each chunk, until the range is read."""
+        """The messages of each chunk, up to the end of the range."""
         if self._at >= self._wanted.end:
             return
         subscription = link.subscribe(stream, ("offset", self._at), _CREDIT)
@@ -132,7 +132,7 @@ class _RangeReader:
             raise range_error(self._wanted, str(error)) from None
 
     def _next(self, link: Link, stream: str, subscription: Subscription) -> Any:
-        """The next chunk; None to ask again."""
+        """The next chunk; None if the caller must ask again."""
         chunk = subscription.next(_QUIET_SECONDS)
         if chunk is not None:
             return chunk
@@ -152,9 +152,9 @@ class _RangeReader:
         return None
 
     def _check_gaps(self, link: Link, stream: str) -> None:
-        """Whether gaps had messages: a broker passes over what retention took, in silence.
+        """Find out whether gaps had messages, as a broker silently skips deleted ones.
 
-        What lies behind the first offset that the stream has now was there, and had none.
+        Offsets from the stream's current first offset on still exist, so they had no message.
         """
         if not self._gaps:
             return

@@ -1,4 +1,4 @@
-"""``rabbitmq.*`` options: where the broker is, who logs in, and TLS.  No text shows a secret."""
+"""``rabbitmq.*`` options: broker addresses, login and TLS.  Secrets are never shown."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ _YES, _NO = ("true", "yes", "1"), ("false", "no", "0")
 class Settings:
     """How to reach a broker.
 
-    ``hosts`` have a port where the user wrote one.  ``external``: the certificate is the login.
-    ``advertised``: go to the addresses that brokers name; false behind a proxy or a load balancer.
+    - ``hosts``: host names, with a port if the user gave one
+    - ``external``: log in with the certificate
+    - ``advertised``: connect to the advertised addresses; false behind a proxy or load balancer
     """
 
     hosts: tuple[tuple[str, int | None], ...]
@@ -49,15 +50,15 @@ class Settings:
     advertised: bool = True
 
     def addresses(self, protocol: Protocol) -> list[tuple[str, int]]:
-        """Host and port of each broker that the user named."""
+        """Host and port of each configured broker."""
         return [(host, port or _PORTS[protocol, self.tls]) for host, port in self.hosts]
 
     def show(self, protocol: Protocol) -> str:
-        """The brokers, for texts."""
+        """The brokers, for error texts."""
         return ", ".join(f"{host}:{port}" for host, port in self.addresses(protocol))
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """What checks the broker's certificate and name; None without TLS.
+        """A context that checks the broker's certificate and name; None without TLS.
 
         :raises OptionError: for a file that cannot be used.
         """
@@ -69,7 +70,7 @@ class Settings:
                 context.load_cert_chain(self.certificate, self.key, self.key_password or "")
         except (OSError, ValueError) as error:
             raise OptionError(
-                f"options rabbitmq.ssl.*: a file of certificates or keys cannot be used: {error}"
+                f"options rabbitmq.ssl.*: a certificate or key file cannot be used: {error}"
             ) from None
         return context
 
@@ -77,7 +78,7 @@ class Settings:
 def parse_settings(given: Mapping[str, str]) -> Settings:
     """From ``rabbitmq.*`` options without their prefix.
 
-    :raises OptionError: for an unknown one, one that is missing, or an invalid value.
+    :raises OptionError: for an unknown or missing option, or an invalid value.
     """
     for name in given:
         if name not in _NAMES:
@@ -93,7 +94,7 @@ def parse_settings(given: Mapping[str, str]) -> Settings:
         raise OptionError(f"option rabbitmq.{min(files)} needs rabbitmq.tls=true")
     if external and "ssl.certificate.location" not in given:
         raise OptionError(
-            "option rabbitmq.sasl.mechanism: EXTERNAL logs in by a certificate: give "
+            "option rabbitmq.sasl.mechanism: EXTERNAL logs in with a certificate: give "
             "rabbitmq.tls=true and rabbitmq.ssl.certificate.location"
         )
     return Settings(

@@ -1,8 +1,8 @@
-"""RabbitMQ's streams as output: at least once, each message once while a producer lives.
+"""RabbitMQ streams as sink: at least once, and exactly once within one producer.
 
-Messages are numbered (publishing ids), so that the broker drops what a producer sends again
-after it lost its connection.  Whoever opens another producer after a failure (Spark tries
-tasks and batches again) sends messages twice.
+Messages have numbers (publishing ids), by which the broker drops duplicates that a producer sends
+after it lost its connection.  A caller that opens another producer after a failure, as Spark
+retries tasks and batches, sends messages twice.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _UNCONFIRMED_BYTES: Final = 16 << 20
 _MESSAGE_OVERHEAD: Final = 12
 _FRAME_OVERHEAD: Final = 64
 _SEED: Final = 104_729
-"""Of the hash by which the clients of RabbitMQ choose a partition."""
+"""Seed of the hash with which RabbitMQ clients choose a partition."""
 
 
 @attrs.frozen
 class StreamSink:
-    """A stream or super stream that exists.  It can be pickled; no text shows its settings."""
+    """An existing stream or super stream.  Can be pickled; its settings are never shown."""
 
     topic: str
     settings: Settings
@@ -51,10 +51,10 @@ class StreamSink:
     patience: float
 
     def partitions(self) -> int:
-        """How many partitions the topic has.
+        """Number of partitions of the topic.
 
-        :raises SinkError: if there is no such stream, or no broker answers, also where the brokers
-            send their clients to.
+        :raises SinkError: if the stream does not exist, or brokers do not answer at the given or
+            the advertised addresses.
         """
         links = Links(self.settings)
         try:
@@ -74,14 +74,14 @@ class StreamSink:
         except TroubleError as trouble:
             raise self.failure(no_answer(self.settings, "streams", trouble)) from None
         if not streams:
-            raise self.failure("there is no such stream, nor a super stream; create it first")
+            raise self.failure("there is no such stream or super stream; create it first")
         return streams
 
     @contextmanager
     def open(self) -> Iterator[StreamProducer]:
-        """A producer; at the end all its messages are confirmed.
+        """Open a producer; on exit, wait until all its messages are confirmed.
 
-        :raises SinkError: if one is not.
+        :raises SinkError: if a message is not confirmed.
         """
         links = Links(self.settings)
         try:
@@ -105,9 +105,9 @@ class StreamProducer(Producer):
         self._round = itertools.count()
 
     def send(self, message: Message) -> None:
-        """Put a message on its way.
+        """Queue a message.
 
-        :raises SinkError: if it cannot be carried, or an earlier one was not taken.
+        :raises SinkError: if AMQP cannot represent it, or an earlier message was rejected.
         """
         number = message.partition
         if number is None:
@@ -121,7 +121,7 @@ class StreamProducer(Producer):
     def flush(self) -> None:
         """Wait until all messages are confirmed.
 
-        :raises SinkError: if one is not.
+        :raises SinkError: if a message is not confirmed.
         """
         for publisher in self._publishers:
             publisher.flush()
@@ -138,7 +138,7 @@ class StreamProducer(Producer):
 class _Publisher:
     """Sends messages to one stream.
 
-    What is not confirmed is kept, and sent again with the same numbers on the next connection.
+    Keeps unconfirmed messages, and resends them with the same numbers on the next connection.
     """
 
     def __init__(self, sink: StreamSink, links: Links, stream: str) -> None:
@@ -180,7 +180,7 @@ class _Publisher:
         self._wait(_UNCONFIRMED, _UNCONFIRMED_BYTES)
 
     def _wait(self, most: int, most_bytes: int) -> None:
-        """Until no more than so much is not confirmed."""
+        """Wait until at most ``most`` messages and ``most_bytes`` are unconfirmed."""
         deadline = time.monotonic() + self._sink.patience
         while True:
             self._news.clear()
@@ -190,23 +190,23 @@ class _Publisher:
                 return
             if time.monotonic() > deadline:
                 raise self._sink.failure(
-                    f"{len(self._sent)} messages are not confirmed in time (brokerTimeout)"
+                    f"{len(self._sent)} messages were not confirmed in time (brokerTimeout)"
                 )
             if not self._news.wait(0.5):
                 self._keep_trying(lambda: self._publish([]))
 
     def _settle(self) -> bool:
-        """Forget what is confirmed; whether there was any."""
+        """Forget confirmed messages; return whether there were any."""
         done = bool(self._confirmed)
         while self._confirmed:
             number, code = self._confirmed.popleft()
             if code != 1:
-                raise self._sink.failure(f"the broker did not take a message (code {code})")
+                raise self._sink.failure(f"the broker rejected a message (code {code})")
             self._sent_bytes -= len(self._sent.pop(number, b""))
         return done
 
     def _publish(self, messages: list[tuple[int, bytes]]) -> None:
-        """Send messages; on a new connection all that is not confirmed."""
+        """Send messages; on a new connection, send all unconfirmed ones."""
         if self._link is not None:
             self._link.check()
         else:
@@ -243,7 +243,7 @@ class _Publisher:
             own = len(data) + _MESSAGE_OVERHEAD
             if own + _FRAME_OVERHEAD > limit:
                 raise self._sink.failure(
-                    f"a message of {len(data)} bytes is larger than the broker takes ({limit}); "
+                    f"a message of {len(data)} bytes is larger than the broker allows ({limit}); "
                     "set maxMessageBytes below that and largeMessageHandleOption, or raise the "
                     "broker's stream.frame_max"
                 )

@@ -1,4 +1,4 @@
-"""RabbitMQ's streams as a source with ranges of offsets, on rstream."""
+"""RabbitMQ streams as a source of offset ranges, with rstream."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class StreamSource(TopicSource[StreamOptions]):
     def ends(
         self, ranges: Sequence[OffsetRange], *, seconds: float | None = None
     ) -> Iterator[Message]:
-        """As of every source: the beginnings first, then the ends."""
+        """See :class:`cdcfmt_core.transport.Source`: first the starts, then the ends."""
         ranges = [wanted for wanted in ranges if wanted.size > 0]
         each = messages_at_end(len(ranges))
         heads = [attrs.evolve(r, end=min(r.start + each, r.end)) for r in ranges]
@@ -50,7 +50,7 @@ class StreamSource(TopicSource[StreamOptions]):
             try:
                 yield from read_range(wanted, options)
             except SourceError as error:
-                # It comes from reading the range itself.
+                # Reading the range itself raises the error.
                 logger.debug("rabbitmq: %s", error)
 
 

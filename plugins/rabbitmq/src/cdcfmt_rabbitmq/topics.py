@@ -1,6 +1,6 @@
-"""Topics and their partitions, which are streams.
+"""Topics, whose partitions are streams.
 
-A stream NAME is a topic of one partition.  A super stream NAME is a topic whose partitions are
+A stream NAME is a topic with one partition.  A super stream NAME is a topic whose partitions are
 the streams NAME-0, NAME-1 and so on, as brokers and tools name them.
 """
 
@@ -18,9 +18,9 @@ _MISSING, _REFUSED = 2, 16
 
 
 def streams_of(link: Link, topics: Iterable[str]) -> dict[str, list[str]]:
-    """The streams of each topic by their partitions; none of one that does not exist.
+    """The streams of each topic, in order of partitions; empty for a missing topic.
 
-    A stream of the topic's own name goes before a super stream.
+    A stream with the topic's name takes precedence over a super stream.
     """
     found = {topic: [topic] for topic, there in _exist(link, [*topics]).items() if there}
     for topic in topics:
@@ -53,7 +53,7 @@ def _exist(link: Link, names: list[str]) -> dict[str, bool]:
 def stream_name(link: Link, topic: str, partition: int) -> str:
     """The stream of a partition.
 
-    :raises TroubleError: with ``missing``, if there is none.
+    :raises TroubleError: with ``missing``, if it does not exist.
     """
     streams = streams_of(link, [topic])[topic]
     if partition >= len(streams):

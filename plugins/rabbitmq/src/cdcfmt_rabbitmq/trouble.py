@@ -1,4 +1,4 @@
-"""Why a broker does not do what it is asked."""
+"""Reasons why a broker does not answer, or rejects a request."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ import attrs
 from cdcfmt_rabbitmq.settings import Protocol, Settings
 
 _CERTIFICATES: Final = {"9": float("inf"), "10": 25, "11": 19, "12": 1}
-"""The patches of RabbitMQ 3.x from which on a certificate may be the login of streams."""
+"""First patch release of each RabbitMQ 3.x whose streams accept a certificate as login."""
 
 
 @attrs.frozen
 class TroubleError(Exception):
-    """``reason``; ``passing``: asking again may help, as of a broker that restarts.
+    """A request that failed.
 
-    ``missing``: there is no such stream or queue.
+    - ``passing``: a retry may succeed, for example after a restart of the broker
+    - ``missing``: the stream or queue does not exist
     """
 
     reason: str
@@ -37,27 +38,27 @@ def no_answer(settings: Settings, protocol: Protocol, trouble: TroubleError) -> 
         plugin = " (the plugin rabbitmq_stream)" if protocol == "streams" else ""
         return (
             f"{where} does not answer ({trouble}); check rabbitmq.hosts, rabbitmq.tls, that the "
-            f"broker runs and listens there{plugin}, and what it advertises"
+            f"broker runs and listens there{plugin}, and which address it advertises"
         )
     return (
         f"{where}: {trouble}; check rabbitmq.username, rabbitmq.password, rabbitmq.virtual.host, "
-        "rabbitmq.sasl.mechanism, and what the user may do"
+        "rabbitmq.sasl.mechanism, and the user's permissions"
     )
 
 
 def of_stream(error: Exception) -> TroubleError:
-    """What an error of the stream protocol means."""
+    """The trouble that an error of the stream protocol means."""
     from rstream import exceptions
 
     refused: dict[type[Exception], str] = {
         exceptions.AuthenticationFailure: "it refuses the login",
         exceptions.SASLError: "it refuses the login",
-        exceptions.SASLAuthenticationFailureLoopback: "this user may log in from the broker's own "
-        "machine only",
+        exceptions.SASLAuthenticationFailureLoopback: "this user can log in only from the broker's "
+        "own machine",
         exceptions.SASLMechanismNotSupported: "it does not offer this way to log in",
         exceptions.VirtualHostAccessFailure: "the virtual host does not exist, or the user may "
         "not use it",
-        exceptions.AccessRefused: "the user may not do this",
+        exceptions.AccessRefused: "the user lacks the permission",
     }
     if isinstance(error, TroubleError):
         return error
@@ -75,29 +76,29 @@ def of_stream(error: Exception) -> TroubleError:
 
 
 def of_certificate(version: str) -> TroubleError | None:
-    """Why a broker of this version answers no login by certificate; None if it should.
+    """Why a broker of this version does not answer a login by certificate; None if it should.
 
-    Older ones crash on it (rabbitmq-server #8488), and the client sees silence.
+    Older versions crash (rabbitmq-server #8488), and the client gets no answer.
     """
     found = re.match(r"3\.(9|10|11|12)\.(\d+)", version)
     if found is None or int(found[2]) >= _CERTIFICATES[found[1]]:
         return None
     return TroubleError(
-        f"RabbitMQ {version} cannot take a certificate as the login of streams, which 3.10.25, "
-        "3.11.19 and 3.12.1 mended: update it, or log in by PLAIN, with TLS all the same",
+        f"RabbitMQ {version} cannot use a certificate as login of streams, which was fixed in "
+        "3.10.25, 3.11.19 and 3.12.1: update it, or log in with PLAIN, which also works with TLS",
         passing=False,
     )
 
 
 def of_code(code: int) -> TroubleError:
-    """What a response code of the stream protocol means."""
+    """The trouble that a response code of the stream protocol means."""
     from rstream.exceptions import ServerError
 
     return of_stream(ServerError.from_code(code)())
 
 
 def of_queue(error: Exception) -> TroubleError:
-    """What an error of pika means."""
+    """The trouble that an error of pika means."""
     from pika import exceptions
 
     if isinstance(error, TroubleError):
@@ -112,7 +113,7 @@ def of_queue(error: Exception) -> TroubleError:
         text = str(error.reply_text)
         if error.reply_code == 404:
             return TroubleError(text, passing=False, missing=True)
-        # An exclusive consumer that was killed may seem to be there still.
+        # The broker may not have noticed yet that the previous consumer was killed.
         return TroubleError(text, passing="exclusive use" in text)
     if isinstance(error, exceptions.ConnectionClosedByBroker):
         return TroubleError(str(error.reply_text), passing=error.reply_code not in (530, 540))

@@ -1,4 +1,4 @@
-"""RocketMQ for cdcfmt: topics as a source with ranges of offsets, and as a sink."""
+"""RocketMQ for cdcfmt: topics as a source of offset ranges, as a sink, and to drain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``rocketmq://host:port/topic,…?option=…``: what an address on the command line stands for."""
+"""Addresses on the command line: ``rocketmq://host:port/topic,…?option=…``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cdcfmt_rocketmq.settings import NAME_SERVERS
 
 
 def options_of_url(url: str) -> dict[str, str]:
-    """Options by name; those behind the question mark come as they are.
+    """The options that an address means; those after the question mark are unchanged.
 
     :raises OptionError: for an address without a name server, or with a password in it.
     """
@@ -17,11 +17,11 @@ def options_of_url(url: str) -> dict[str, str]:
     topics = parts.path.strip("/")
     if "@" in parts.netloc:
         raise OptionError(
-            "a rocketmq:// input takes no user and password in its address: give "
+            "a rocketmq:// address cannot hold user and password: give "
             "-o rocketmq.accessKey=… and -o rocketmq.secretKey=…"
         )
     if not parts.netloc:
-        raise OptionError("a rocketmq:// input is written rocketmq://host:port/topic")
+        raise OptionError("a rocketmq:// address has the form rocketmq://host:port/topic")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     options[NAME_SERVERS] = parts.netloc
     if topics:

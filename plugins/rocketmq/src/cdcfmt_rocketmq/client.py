@@ -1,4 +1,4 @@
-"""What RocketMQ has: topics, partitions and their offsets, as the driver asks for them."""
+"""Topics, partitions and offsets of RocketMQ, for the driver."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _T = TypeVar("_T")
 
 
 class RocketClient(TopicClient):
-    """What RocketMQ has; asks again until servers answer.
+    """Metadata of RocketMQ; asks again until servers answer.
 
-    The first answer may take ``first_contact_seconds``, later ones
-    ``rocketmqConsumer.pollTimeoutMs``.  ``ids`` are the topics' ids, which brokers have not:
-    :class:`~cdcfmt_rocketmq.progress.RocketProgress` makes them.
+    Waits ``first_contact_seconds`` for the first answer, then
+    ``rocketmqConsumer.pollTimeoutMs``.  ``ids`` are topic ids, which brokers do not have:
+    :class:`~cdcfmt_rocketmq.progress.RocketProgress` assigns them.
     """
 
     title = "RocketMQ"
@@ -45,7 +45,7 @@ class RocketClient(TopicClient):
         wanted = sorted({*known, *self.selected_names()})
 
         def ask() -> dict[str, Topic | None]:
-            # A topic made anew may have its queues elsewhere.
+            # A recreated topic may have its queues on other brokers.
             self._queues.clear()
             found = {name: self._topic(name) for name in wanted}
             if found and not any(topic is None or topic.partitions for topic in found.values()):
@@ -65,7 +65,7 @@ class RocketClient(TopicClient):
 
     def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
         found: Offsets = {}
-        # One that does not answer may take its time for that, and has many queues.
+        # A silent broker is asked once: it costs a whole timeout, and may have many queues.
         silent: set[str | None] = {None}
         for place, what in wanted.items():
             queue = self.queue(place)
@@ -78,7 +78,7 @@ class RocketClient(TopicClient):
                 self._queues.pop(place, None)
                 logger.info("rocketmq: %s-%s: %s", *place, error)
         if wanted and not found:
-            # Not one broker: this is told.
+            # No broker answered: retry, and report the error.
             self.patiently(lambda: self._offset_of_any(wanted))
         return found
 
@@ -90,7 +90,7 @@ class RocketClient(TopicClient):
                 return
 
     def queue(self, place: TopicPartition) -> Queue | None:
-        """Which queue a partition is; None while no broker has it."""
+        """The queue of a partition; None while no broker has it."""
         if place not in self._queues:
             self.patiently(lambda: self._topic(place[0]))
         return self._queues.get(place)
@@ -102,11 +102,11 @@ class RocketClient(TopicClient):
         """
         queue = self.queue(place)
         if queue is None or queue.address is None:
-            raise NoAnswerError(f"{place[0]}-{place[1]} is on no broker just now")
+            raise NoAnswerError(f"{place[0]}-{place[1]} is currently on no broker")
         try:
             pulled = pull(self._cluster, queue.address, place, queue.number, offset, 1, Counter())
         except NoAnswerError:
-            # It may be elsewhere now.
+            # It may have moved to another broker.
             self._queues.pop(place, None)
             raise
         except RefusedError as error:
@@ -128,7 +128,7 @@ class RocketClient(TopicClient):
         if what == LATEST:
             return end
         offset = ask(codes.SEARCH_OFFSET, timestamp=str(what), boundaryType="LOWER")
-        # Of a time behind the last message it is the last message's, or the end.
+        # For a time after the last message, brokers return that message's offset or the end.
         while offset < end:
             message = self.message_at(place, offset)
             if message is None or (message.timestamp or 0) >= what:
@@ -140,7 +140,10 @@ class RocketClient(TopicClient):
         return self.patiently(self._cluster.topics)
 
     def patiently(self, question: Callable[[], _T]) -> _T:
-        """The answer to a question; SourceError after some time without one."""
+        """Call ``question`` until it has an answer.
+
+        :raises SourceError: if servers refuse, or do not answer in time.
+        """
         patience = self._options.poll_seconds if self._answered else self.first_contact_seconds
         try:
             answer = patiently(question, patience)

@@ -1,4 +1,4 @@
-"""Name servers and brokers: who has which queues, and answers to questions."""
+"""Name servers and brokers: their queues, and requests to them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ ANSWER_SECONDS: Final = 10.0
 """How long a server may take for one answer."""
 
 TOO_LARGE: Final = (
-    "set maxMessageBytes to what brokers take (their maxMessageSize, 4 MiB by default) and "
-    "largeMessageHandleOption, where the format has it"
+    "set maxMessageBytes to the brokers' limit (maxMessageSize, 4 MiB by default), and "
+    "largeMessageHandleOption if the format has it"
 )
-"""What to do about a message."""
+"""Advice about a message that is too large."""
 
 _UNCODED: Final = {
     "AclException": codes.NO_PERMISSION,
     "size exceeded": codes.MESSAGE_ILLEGAL,
 }
-"""What brokers say with the code of any error: the ACL of RocketMQ 4, and of large batches."""
+"""Texts of errors to which brokers give a general code: the ACL of RocketMQ 4, large batches."""
 
 _PAUSE: Final = 0.25
 _READ, _WRITE = 4, 2
@@ -49,7 +49,7 @@ _T = TypeVar("_T")
 
 
 class RefusedError(Exception):
-    """A broker that says no, and will again; ``code`` is how."""
+    """A broker rejected a request permanently, with the response code ``code``."""
 
     def __init__(self, text: str, code: int) -> None:
         super().__init__(text, code)
@@ -62,7 +62,7 @@ class RefusedError(Exception):
 
 @attrs.frozen
 class Queue:
-    """One queue of a topic; ``address`` is that of its broker's master, if it has one now."""
+    """A queue of a topic; ``address`` is that of its broker's current master, if it has one."""
 
     broker: str
     number: int
@@ -71,15 +71,16 @@ class Queue:
 
 @attrs.frozen
 class Route:
-    """The queues of a topic that can be read, and that can be written."""
+    """The readable and the writable queues of a topic."""
 
     readable: tuple[Queue, ...]
     writable: tuple[Queue, ...]
 
     @classmethod
     def of_json(cls, body: bytes) -> Route:
-        """:raises NoAnswerError: for anything else.
+        """Parse a route.
 
+        :raises NoAnswerError: for bytes that are not a route.
         :raises OptionError: for a static topic.
         """
         data = parse_json(body)
@@ -108,7 +109,7 @@ class Route:
 
 
 class Cluster:
-    """Asks name servers and brokers; connections are kept until :meth:`close`."""
+    """Sends requests to name servers and brokers; keeps connections until :meth:`close`."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -121,13 +122,13 @@ class Cluster:
         self._connections.clear()
 
     def route(self, topic: str) -> Route | None:
-        """Where a topic is; None if there is none of that name."""
+        """The queues of a topic; None if the topic does not exist."""
         fields = {"topic": topic, "acceptStandardJsonOnly": "true"}
         answer = self._ask_name_servers(codes.ROUTE_OF_TOPIC, fields, {codes.TOPIC_NOT_EXIST})
         return None if answer.code else Route.of_json(answer.body)
 
     def masters(self) -> dict[str, str | None]:
-        """The addresses of all brokers that are registered now, by name, in order."""
+        """The master addresses of all registered brokers, sorted by broker name."""
         data = parse_json(self._ask_name_servers(codes.CLUSTER_INFO, {}).body)
         try:
             return {
@@ -138,11 +139,11 @@ class Cluster:
             raise NoAnswerError("a list of brokers that cannot be read") from None
 
     def topics(self) -> list[str]:
-        """The names of all topics, without those that RocketMQ has for itself."""
+        """The names of all topics, without RocketMQ's internal ones."""
         data = parse_json(self._ask_name_servers(codes.ALL_TOPICS, {}).body)
         names = sorted(str(name) for name in data.get("topicList") or ())
         info = parse_json(self._ask_name_servers(codes.CLUSTER_INFO, {}).body)
-        # Each broker and each cluster has a topic of its name.
+        # Each broker and each cluster has an internal topic with its name.
         own = _OWN_TOPICS.union(*(info.get(each) or () for each in _TABLES))
         return [
             name
@@ -161,9 +162,9 @@ class Cluster:
         *,
         expected: Collection[int] = (),
     ) -> Answer:
-        """The answer of a server: success, or one of the ``expected`` codes.
+        """Send a request; the answer is success, or has one of the ``expected`` codes.
 
-        :raises NoAnswerError: if there is none, or one that may pass.
+        :raises NoAnswerError: if there is no answer, or a temporary error.
         :raises RefusedError: for any other answer.
         """
         with self._lock:
@@ -199,9 +200,9 @@ class Cluster:
 
 
 def patiently(question: Callable[[], _T], seconds: float) -> _T:
-    """The answer to a question, which is asked again while there is none.
+    """Call ``question``, and retry it while there is no answer.
 
-    :raises NoAnswerError: after so many ``seconds``.
+    :raises NoAnswerError: after ``seconds``.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -214,9 +215,9 @@ def patiently(question: Callable[[], _T], seconds: float) -> _T:
 
 
 def problem(settings: Settings, error: NoAnswerError | RefusedError) -> str:
-    """What to tell the user, with the options to look at."""
+    """The error text for users, with the options to check."""
     if isinstance(error, RefusedError):
-        hint = f"check {ACCESS_KEY}, {SECRET_KEY} and what the user may do"
+        hint = f"check {ACCESS_KEY}, {SECRET_KEY} and the user's permissions"
         if error.code == codes.MESSAGE_ILLEGAL:
             hint = TOO_LARGE
         return f"RocketMQ at {settings.address} refuses ({error}); {hint}"
@@ -227,9 +228,9 @@ def problem(settings: Settings, error: NoAnswerError | RefusedError) -> str:
 
 
 def parse_json(body: bytes) -> Any:
-    """JSON as RocketMQ writes it: with integers as names, too.
+    """Parse RocketMQ's JSON, which may have integers as member names.
 
-    :raises NoAnswerError: for anything else than a dictionary.
+    :raises NoAnswerError: if it is not an object.
     """
 
     def quoted(match: re.Match[bytes]) -> bytes:
@@ -240,5 +241,5 @@ def parse_json(body: bytes) -> Any:
     except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict):
-        raise NoAnswerError("an answer that is no JSON of RocketMQ")
+        raise NoAnswerError("an answer that is not a JSON object")
     return data

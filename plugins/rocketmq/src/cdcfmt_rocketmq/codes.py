@@ -38,4 +38,4 @@ PASSING: Final = frozenset(
         SERVICE_NOT_AVAILABLE,
     }
 )
-"""After which asking again may help."""
+"""Codes after which a retry may succeed."""

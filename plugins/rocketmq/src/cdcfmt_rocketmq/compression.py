@@ -1,4 +1,4 @@
-"""Bodies that producers compressed; each is decompressed to at most 128 MiB."""
+"""Decompression of message bodies, to at most 128 MiB each."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from cdcfmt_core.toolkit.large_messages import open_decompressor
 LIMIT: Final = DEFAULT_MAX_MESSAGE_BYTES
 
 COMPRESSED: Final = 1
-"""The bit of a message's flags that says so; bits 8 to 10 say how, 0 is an old client's zlib."""
+"""Flag of a compressed message.  Bits 8 to 10 are the compression; 0 is an old client's zlib."""
 
 _LZ4, _ZSTD = 1, 2
 _ZSTD_PIECE: Final = 1 << 10
 
 
 def decompress(body: bytes, flags: int) -> bytes:
-    """The body as it was before the producer compressed it, as ``flags`` say.
+    """Decompress a body, by the compression in ``flags``.
 
-    :raises DecodeError: for bytes of another form, and for too many.
+    :raises DecodeError: for invalid data, and for a result that is too large.
     """
     kind = flags >> 8 & 7
     if kind == _LZ4:
@@ -42,18 +42,18 @@ def _zlib(body: bytes) -> bytes:
     except zlib.error as error:
         raise DecodeError(f"not zlib ({error})", sample=body) from None
     if not stream.eof:
-        raise DecodeError("zlib that is cut off, or longer than 128 MiB", sample=body)
+        raise DecodeError("zlib data is truncated, or larger than 128 MiB", sample=body)
     return result
 
 
 def _zstd(body: bytes) -> bytes:
     import zstandard
 
-    # Memory of the window is bounded, too, whatever the frame claims.
+    # Limits the window's memory, too, whatever the frame claims.
     frame = zstandard.ZstdDecompressor(max_window_size=LIMIT).decompressobj()
     result = bytearray()
     try:
-        # It gives all that is in a piece at once: 32 MiB at the very most.
+        # A piece is decompressed as a whole, to at most 32 MiB.
         for at in range(0, len(body), _ZSTD_PIECE):
             result += frame.decompress(body[at : at + _ZSTD_PIECE])
             if frame.eof or len(result) > LIMIT:
@@ -61,5 +61,5 @@ def _zstd(body: bytes) -> bytes:
     except zstandard.ZstdError as error:
         raise DecodeError(f"not ZSTD ({error})", sample=body) from None
     if len(result) > LIMIT or not frame.eof:
-        raise DecodeError("ZSTD that is cut off, or longer than 128 MiB", sample=body)
+        raise DecodeError("ZSTD data is truncated, or larger than 128 MiB", sample=body)
     return bytes(result)

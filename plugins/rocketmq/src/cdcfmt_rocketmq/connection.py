@@ -24,7 +24,7 @@ CONNECT_SECONDS: Final = 5.0
 
 
 class Connection:
-    """Asks one question at a time, from any thread; it is closed after the first failure."""
+    """Sends one request at a time, from any thread; closes after the first failure."""
 
     def __init__(self, address: str, settings: Settings) -> None:
         self._settings = settings
@@ -49,9 +49,9 @@ class Connection:
     def ask(
         self, code: int, fields: Mapping[str, str], body: bytes = b"", *, seconds: float
     ) -> Answer:
-        """The answer to a request.
+        """Send a request and return its answer.
 
-        :raises NoAnswerError: if there is none in time; the connection is of no use then.
+        :raises NoAnswerError: if there is no answer in time; the connection is closed.
         """
         with self._lock:
             number = next(self._numbers)
@@ -62,7 +62,7 @@ class Connection:
                 while True:
                     frame = self._receive(frame_length(self._receive(4, deadline)), deadline)
                     answer = decode_answer(frame)
-                    # Others are late answers, and what a broker asks of its clients.
+                    # Other frames are late answers, and requests of the broker to its clients.
                     if answer is not None and answer[0] == number:
                         return answer[1]
             except (OSError, FrameError) as error:
@@ -70,12 +70,12 @@ class Connection:
                 text = "it does not answer in time" if isinstance(error, TimeoutError) else error
                 raise NoAnswerError(f"{self.address}: {text}") from None
             except BaseException:
-                # A part of an answer may be left.
+                # Part of an answer may be unread.
                 self._socket.close()
                 raise
 
     def _receive(self, length: int, deadline: float) -> bytes:
-        """So many bytes; memory grows by what has come, whatever the length says."""
+        """Receive ``length`` bytes; memory grows only with received bytes, not by ``length``."""
         found = bytearray()
         while len(found) < length:
             left = deadline - time.monotonic()
@@ -84,7 +84,7 @@ class Connection:
             self._socket.settimeout(left)
             piece = self._socket.recv(min(length - len(found), _PIECE))
             if not piece:
-                raise FrameError("the connection was closed; has the listener TLS?")
+                raise FrameError("the connection was closed; does the listener use TLS?")
             found += piece
         return bytes(found)
 

@@ -1,6 +1,6 @@
-"""A consumer group of the gRPC proxy as a queue: what is acknowledged does not come again.
+"""A consumer group of the gRPC proxy as a queue: acknowledged messages are not delivered again.
 
-By it topics are read where no name server and no broker can be reached, only the proxy.
+It reads topics if only the proxy can be reached, but no name server or broker.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from cdcfmt_rocketmq.messages import MESSAGE_ID, TAGS
 from cdcfmt_rocketmq.settings import Settings
 
 _AT_A_TIME: Final = 32
-"""The most that the proxy gives in an answer."""
+"""Maximum number of messages in an answer of the proxy."""
 
 _MOST: Final = 10_000
 _POLL_SECONDS: Final = 5
 _REQUEST_SECONDS: Final = 6
-"""The proxy refuses to wait for fewer than five seconds, of which it takes some for itself."""
+"""The proxy needs a wait of at least five seconds, and uses part of it itself."""
 
 _WAITING: Final = 4
-"""Requests at a time: each asks one broker, and those without messages take their time."""
+"""Concurrent requests: each asks one broker, and waits if that has no messages."""
 
 _ACKNOWLEDGING: Final = 8
 _TRIES: Final = 5
@@ -37,10 +37,10 @@ _TRIES: Final = 5
 
 @contextmanager
 def open_drain(values: Mapping[str, Any], client: Mapping[str, str]) -> Iterator[GroupDrain]:
-    """A consumer of a topic's messages.
+    """Open a consumer of a topic's messages.
 
     :raises OptionError: without a topic or a group.
-    :raises SourceError: if the proxy does not answer, or refuses.
+    :raises SourceError: if the proxy does not answer, or rejects the request.
     """
     settings = Settings.of(client)
     # On the command line the address is the proxy's.
@@ -48,11 +48,11 @@ def open_drain(values: Mapping[str, Any], client: Mapping[str, str]) -> Iterator
     LAST_ERROR.text = ""
     topics = values["subscribe"]
     if len(topics) != 1:
-        raise OptionError("option subscribe: drain takes the messages of one topic")
+        raise OptionError("option subscribe: drain needs exactly one topic")
     if not settings.consumer_group:
         raise OptionError(
-            "option rocketmq.consumer.group is missing: the group whose messages are taken; what "
-            "it acknowledged does not come again"
+            "option rocketmq.consumer.group is missing: the group whose messages are taken; "
+            "messages that it acknowledged are not delivered again"
         )
     if not settings.endpoints:
         raise OptionError("option rocketmq.endpoints is missing: the gRPC proxy, as host:port")
@@ -84,7 +84,7 @@ def open_drain(values: Mapping[str, Any], client: Mapping[str, str]) -> Iterator
 class GroupDrain:
     """A :class:`cdcfmt_core.transport.Drain`.
 
-    Messages have the header ``UNIQ_KEY``: the id that their producer gave them.
+    Messages have the header ``UNIQ_KEY``: the id from their producer.
     """
 
     def __init__(self, queue: str, hold_seconds: float, where: str, consumer: Any) -> None:
@@ -99,13 +99,13 @@ class GroupDrain:
 
     @property
     def most(self) -> int:
-        # Of a message group nothing more comes until these are acknowledged.
+        # A message group delivers nothing more until these messages are acknowledged.
         return len(self._taken) if self._ordered and self._taken else _MOST
 
     def take(self, seconds: float) -> Sequence[Message]:
-        """As of every drain.
+        """See :class:`cdcfmt_core.transport.Drain`.
 
-        :raises SourceError: if the proxy does not answer, or refuses.
+        :raises SourceError: if the proxy does not answer, or rejects the request.
         """
         while len(self._asking) < _WAITING:
             self._asking.add(self._threads.submit(self._receive))
@@ -121,9 +121,9 @@ class GroupDrain:
         return [_message_of(message) for message in found]
 
     def acknowledge(self) -> None:
-        """As of every drain.
+        """See :class:`cdcfmt_core.transport.Drain`.
 
-        :raises SourceError: if one cannot be acknowledged, as it was held for too long.
+        :raises SourceError: if a message cannot be acknowledged, as it was held for too long.
         """
         try:
             list(self._threads.map(self._consumer.ack, self._taken))
@@ -151,7 +151,7 @@ class GroupDrain:
 
 
 def _keep_places(rocketmq: Any) -> None:
-    """Have messages keep what the client drops: places, and keys in their order."""
+    """Patch the client's messages to keep their positions, and their keys in order."""
     message = rocketmq.Message
     if hasattr(message, "system"):
         return

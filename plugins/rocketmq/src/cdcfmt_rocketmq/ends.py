@@ -24,15 +24,15 @@ SECONDS = 10.0
 def read_ends(
     ranges: Sequence[OffsetRange], options: RocketOptions, *, seconds: float = SECONDS
 ) -> Iterator[Message]:
-    """The first and last messages of ``ranges``, lazily: all beginnings, then all ends.
+    """Lazily read the first and last messages of ``ranges``: all starts, then all ends.
 
-    A partition that cannot be read gives nothing, and after so many ``seconds`` reading stops;
-    the error comes from reading the range itself.
+    Skips partitions that cannot be read, and stops after ``seconds``: reading the range itself
+    raises the error.
     """
     ranges = [wanted for wanted in ranges if wanted.size > 0]
     each = messages_at_end(len(ranges))
     heads = [attrs.evolve(r, end=min(r.end, r.start + each)) for r in ranges]
-    # What the beginning has is not read again.
+    # Messages of the start are not read again.
     tails = [
         attrs.evolve(r, start=max(r.end - each, r.start + each)) for r in ranges if r.size > each
     ]
@@ -40,7 +40,7 @@ def read_ends(
     lenient = attrs.evolve(options, values=patience).lenient()
     left = seconds
     for wanted in (*heads, *tails):
-        # The caller's own time between two messages does not count.
+        # Time that the caller spends between two messages does not count.
         started = time.monotonic()
         try:
             for message in read_range(wanted, lenient, Counter()):

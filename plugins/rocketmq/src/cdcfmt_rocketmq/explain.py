@@ -1,4 +1,4 @@
-"""What ``doctor`` looks at of RocketMQ: name servers, brokers, and where brokers are."""
+"""Checks of ``doctor`` for RocketMQ: name servers, brokers, and the brokers' addresses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECONDS = 5.0
 
 
 def explain(server: str) -> Iterator[Check]:
-    """The name server's port and answers, and the port of every broker that it names."""
+    """Check the name server's port and answers, and the port of every registered broker."""
     subject = f"RocketMQ {server}"
     address = split_address(server, "--rocketmq")
     if problem := _connect(address):
@@ -28,7 +28,7 @@ def explain(server: str) -> Iterator[Check]:
         masters = cluster.masters()
         topics = len(cluster.topics())
     except (NoAnswerError, RefusedError) as error:
-        remedy = "is it a name server, and no broker or proxy? has it TLS?"
+        remedy = "is it a name server, not a broker or proxy? does it use TLS?"
         yield Check(subject, "bad", f"it does not answer as a name server: {error}", remedy)
         return
     finally:
@@ -47,7 +47,7 @@ def explain(server: str) -> Iterator[Check]:
                 "bad",
                 f"broker {name} is registered at {where}, which cannot be reached from here: "
                 f"{problem}",
-                "set brokerIP1 of the broker to an address that clients reach",
+                "set brokerIP1 of the broker to an address that clients can reach",
             )
         else:
             yield Check(subject, "ok", f"broker {name} at {where}")

@@ -18,25 +18,25 @@ import attrs
 from cdcfmt_rocketmq.settings import Settings
 
 LARGEST_FRAME: Final = 160 << 20
-"""Bytes of an answer: a broker gives at most 128 MiB of messages at a time."""
+"""Maximum bytes of an answer: a broker sends at most 128 MiB of messages at a time."""
 
 _LENGTHS: Final = struct.Struct(">II")
 _LENGTH: Final = struct.Struct(">I")
 _VERSION: Final = 453
-"""What clients of RocketMQ 5 say; brokers choose some defaults by it."""
+"""Version that clients of RocketMQ 5 send; brokers choose some defaults by it."""
 
 
 class NoAnswerError(Exception):
-    """A server that cannot be reached, or gives no answer of use; asking again may help."""
+    """A server cannot be reached, or gives no usable answer; a retry may succeed."""
 
 
 class FrameError(NoAnswerError):
-    """Bytes that are no frame."""
+    """The bytes are not a frame."""
 
 
 @attrs.frozen
 class Answer:
-    """The answer to a request: ``code`` 0 is success, ``remark`` says what went wrong."""
+    """The answer to a request: ``code`` 0 is success, ``remark`` describes an error."""
 
     code: int
     remark: str
@@ -44,7 +44,7 @@ class Answer:
     body: bytes
 
     def number(self, name: str) -> int:
-        """:raises FrameError: for a field that is missing, or no number."""
+        """:raises FrameError: for a field that is missing, or not a number."""
         try:
             return int(self.fields[name])
         except (KeyError, ValueError):
@@ -54,11 +54,11 @@ class Answer:
 def encode_request(
     code: int, opaque: int, fields: Mapping[str, str], body: bytes, settings: Settings
 ) -> bytes:
-    """A request, signed where there is a user."""
+    """A request, signed if there is a user."""
     header = {
         "code": code,
         "flag": 0,
-        # The language of clients that have no code: other ones make brokers think of their bugs.
+        # Brokers work around bugs of the clients of some other languages.
         "language": "OTHER",
         "opaque": opaque,
         "version": _VERSION,
@@ -69,7 +69,7 @@ def encode_request(
 
 
 def _signed(fields: Mapping[str, str], body: bytes, settings: Settings) -> Mapping[str, str]:
-    """With the user's name, and an HMAC of all fields, in the order of their names, and the body.
+    """Add the user's name, and an HMAC of all fields (ordered by name) and the body.
 
     Source: ``AclClientRPCHook`` and ``AclUtils.combineRequestContent`` of RocketMQ's client.
     """
@@ -84,22 +84,22 @@ def _signed(fields: Mapping[str, str], body: bytes, settings: Settings) -> Mappi
 
 
 def frame_length(head: bytes) -> int:
-    """How many bytes follow the first four of a frame.
+    """Number of bytes that follow the first four of a frame.
 
-    :raises FrameError: for more than any broker sends, or fewer than a header's length takes.
+    :raises FrameError: if it exceeds :data:`LARGEST_FRAME`, or is too small for a header.
     """
     length: int = _LENGTH.unpack(head)[0]
     if not 4 <= length <= LARGEST_FRAME:
-        raise FrameError(f"a frame of {length} bytes: this is no port of RocketMQ's remoting")
+        raise FrameError(f"a frame of {length} bytes: not a port of RocketMQ's remoting protocol")
     return length
 
 
 def decode_answer(frame: bytes) -> tuple[int, Answer] | None:
-    """The number of the request and its answer; None for a request of the server's own.
+    """The number of the request and its answer; None for a request by the server.
 
-    :raises FrameError: for anything else.
+    :raises FrameError: for bytes that are neither.
     """
-    # The highest byte is the form of the header: 0 is JSON, which requests ask for by theirs.
+    # The highest byte is the form of the header; 0 is JSON, the form of our requests.
     marked: int = _LENGTH.unpack(frame[:4])[0]
     form, length = marked >> 24, marked & 0xFFFFFF
     if form != 0 or length > len(frame) - 4:

@@ -1,4 +1,4 @@
-"""The official client, by which the gRPC proxy is reached: imported on use."""
+"""The official client for the gRPC proxy, imported on use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cdcfmt_rocketmq.settings import Settings, split_address
 
 
 class LastError(logging.Handler):
-    """The client's last error, whose exceptions say less than its log."""
+    """The client's last logged error, which says more than its exceptions."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -26,13 +26,13 @@ LAST_ERROR = LastError()
 
 
 def import_client() -> Any:
-    """The package ``rocketmq``, without its log file.
+    """Import the package ``rocketmq``, without its log file.
 
-    :raises MissingDependencyError: where it is not installed.
+    :raises MissingDependencyError: if it is not installed.
     """
     home = os.environ.get("HOME")
     with tempfile.TemporaryDirectory() as folder:
-        # It makes a folder for its log in the home as it is imported, and fails where it cannot.
+        # On import, it creates a log folder in the home directory, and fails if it cannot.
         os.environ["HOME"] = folder
         try:
             import rocketmq
@@ -53,20 +53,20 @@ def import_client() -> Any:
 
 
 def configuration(rocketmq: Any, settings: Settings, request_seconds: int) -> Any:
-    """How the client connects.
+    """The client's configuration.
 
-    :raises OptionError: for settings that it has no place for.
+    :raises OptionError: for settings that the client does not support.
     """
     for endpoint in settings.endpoints.split(";"):
         split_address(endpoint, "rocketmq.endpoints")
     tls = settings.tls
     if tls is not None and (tls.certificate or not tls.check or not tls.check_host):
         raise OptionError(
-            "options rocketmq.tls.client.*: the gRPC client takes trustCertPath alone, and checks "
-            "servers always"
+            "options rocketmq.tls.client.*: the gRPC client supports only trustCertPath, and "
+            "always checks servers"
         )
     if tls is not None and tls.authorities:
-        # The one way to hand it authorities.
+        # The only way to pass trusted authorities.
         os.environ["GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"] = tls.authorities
     return rocketmq.ClientConfiguration(
         settings.endpoints,

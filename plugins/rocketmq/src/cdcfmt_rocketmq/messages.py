@@ -1,9 +1,9 @@
-"""Messages as brokers store them, and as they are sent in batches.
+"""Parsing of stored messages, and encoding of messages in batches.
 
 Source: ``MessageDecoder`` of RocketMQ's own client.
 
-The body is the value, KEYS the key, and TAGS and the producer's own properties are headers.
-What client and broker add for themselves is left out.
+The body is the value, KEYS is the key, and TAGS and the producer's properties are headers.
+Internal properties of clients and brokers are dropped.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ TRANSACTION_CHECK_TIMES TRANSFER_FLAG TRAN_MSG TRAN_PREPARED_QUEUE_OFFSET UNIQ_K
 1ST_POP_TIME __BORNHOST __CRC32# __SHARDINGKEY __transactionId__
 """
 OWN_PROPERTIES: Final = frozenset(_OWN.split())
-"""Names of properties that are RocketMQ's: ``MessageConst``, without the tag."""
+"""Names of RocketMQ's internal properties: ``MessageConst``, without the tag."""
 
 MOST_PROPERTIES: Final = 32_000
-"""Bytes; a stored message has 15 bits for their length, and brokers add some."""
+"""In bytes; a stored message has 15 bits for their length, and brokers add some."""
 
-BAD_BODIES: Final = "bodies that cannot be decompressed, which stand as they were stored"
+BAD_BODIES: Final = "bodies that cannot be decompressed, kept as stored"
 
 _NAME_END, _VALUE_END = "\x01", "\x02"
 _BORN_V6, _STORED_V6, _BATCH = 1 << 4, 1 << 5, 1 << 7
 _TOPIC_LENGTHS: Final = {0xDAA320A7: 1, 0xDAA320AB: 2}
-"""Bytes of a topic's length, by the number with which versions of a stored message begin."""
+"""Width of the topic length field in bytes, by the magic number of a stored message."""
 
 _HEAD: Final = struct.Struct(">IIIIIQQIQ")
 _LENGTH: Final = struct.Struct(">I")
@@ -54,18 +54,18 @@ _SENT: Final = struct.Struct(">IIIII")
 
 
 class MalformedError(NoAnswerError):
-    """Bytes that are no messages."""
+    """The bytes are not stored messages."""
 
 
 def read_stored(body: bytes, topic: str, partition: int, counts: Counter[str]) -> Iterator[Message]:
     """The messages in the answer to a pull, in order.
 
-    :raises MalformedError: for bytes that are none.
+    :raises MalformedError: for invalid bytes.
     """
     try:
         yield from _messages(body, topic, partition, counts)
     except (struct.error, IndexError):
-        raise MalformedError("a message that is cut off") from None
+        raise MalformedError("a message is truncated") from None
 
 
 def _messages(body: bytes, topic: str, partition: int, counts: Counter[str]) -> Iterator[Message]:
@@ -73,7 +73,7 @@ def _messages(body: bytes, topic: str, partition: int, counts: Counter[str]) -> 
     while at < len(body):
         size = _LENGTH.unpack_from(body, at)[0]
         if not _HEAD.size < size <= len(body) - at:
-            raise MalformedError(f"a message of {size} bytes, {len(body) - at} are there")
+            raise MalformedError(f"a message of {size} bytes, but {len(body) - at} remain")
         stored = _stored(memoryview(body)[at : at + size])
         if stored.flags & _BATCH:
             yield from _batched(stored, topic, partition, counts)
@@ -107,9 +107,9 @@ def _stored(data: memoryview) -> _Stored:
 
 
 def _taken(data: memoryview, at: int, length: int) -> tuple[bytes, int]:
-    """So many bytes, and where they end."""
+    """``length`` bytes, and their end position."""
     if length > len(data) - at:
-        raise MalformedError(f"a length of {length}, {len(data) - at} bytes are there")
+        raise MalformedError(f"a length of {length}, but {len(data) - at} bytes remain")
     return bytes(data[at : at + length]), at + length
 
 
@@ -125,7 +125,7 @@ def _value(stored: _Stored, counts: Counter[str]) -> bytes:
     try:
         return decompress(stored.body, stored.flags)
     except DecodeError:
-        # It becomes a corrupt row, where an error would end every other row, too.
+        # It becomes a corrupt row; an error would stop the reading of all other rows.
         counts[BAD_BODIES] += 1
         return stored.body
 
@@ -133,7 +133,7 @@ def _value(stored: _Stored, counts: Counter[str]) -> bytes:
 def _batched(
     stored: _Stored, topic: str, partition: int, counts: Counter[str]
 ) -> Iterator[Message]:
-    """The messages of a batch that is stored as one; each has an offset."""
+    """The messages of a batch that is stored as one message; each has its own offset."""
     body = memoryview(_value(stored, counts))
     at = number = 0
     while at < len(body):
@@ -147,7 +147,7 @@ def _batched(
 
 
 def read_properties(data: bytes) -> tuple[bytes | None, tuple[tuple[str, bytes], ...]]:
-    """Key and headers."""
+    """The key and the headers in stored properties."""
     key = None
     headers = []
     for pair in data.split(_VALUE_END.encode()):
@@ -163,9 +163,9 @@ def read_properties(data: bytes) -> tuple[bytes | None, tuple[tuple[str, bytes],
 
 
 def checked_properties(message: Message, tag: str, topic: str) -> dict[str, str]:
-    """The properties of a message that is written; ``tag`` unless it has a header for it.
+    """The properties of a message to write; ``tag`` is used unless it has a header `TAGS`.
 
-    :raises SinkError: for a message that RocketMQ cannot carry.
+    :raises SinkError: for a message that RocketMQ cannot represent.
     """
     if not message.value:
         raise SinkError(
@@ -179,8 +179,8 @@ def checked_properties(message: Message, tag: str, topic: str) -> dict[str, str]
     for name, value in message.headers:
         if name in OWN_PROPERTIES or name in headers:
             raise SinkError(
-                f"topic {topic}: the header {name!r:.200} cannot be written: it is twice in a "
-                "message, or RocketMQ has it for itself"
+                f"topic {topic}: the header {name!r:.200} cannot be written: it occurs twice in a "
+                "message, or RocketMQ reserves the name"
             )
         headers.add(name)
         _text(topic, "the name of a header", name.encode())
@@ -189,7 +189,7 @@ def checked_properties(message: Message, tag: str, topic: str) -> dict[str, str]
     if size > MOST_PROPERTIES:
         raise SinkError(
             f"topic {topic}: key and headers of a message are {size} bytes, {MOST_PROPERTIES} are "
-            "the most of RocketMQ"
+            "the maximum of RocketMQ"
         )
     return pairs
 
@@ -201,19 +201,19 @@ def _text(topic: str, what: str, value: bytes | None) -> str:
         text = ""
     if not text.strip() or _NAME_END in text or _VALUE_END in text:
         raise SinkError(
-            f"topic {topic}: {what} cannot be written: RocketMQ takes texts that are not blank, in "
-            "UTF-8 and without the characters 1 and 2"
+            f"topic {topic}: {what} cannot be written: RocketMQ accepts only text that is not "
+            "blank, in UTF-8 and without the characters 1 and 2"
         )
     return text
 
 
 def sent_message(value: bytes, properties: bytes) -> bytes:
-    """A message as it stands in a batch."""
+    """A message encoded for a batch."""
     size = _SENT.size + len(value) + _SHORT.size + len(properties)
     head = _SENT.pack(size, 0, 0, 0, len(value))
     return head + value + _SHORT.pack(len(properties)) + properties
 
 
 def write_properties(properties: dict[str, str]) -> str:
-    """As they stand in a request; the reverse of :func:`read_properties`."""
+    """Properties encoded for a request; the inverse of :func:`read_properties`."""
     return "".join(f"{name}{_NAME_END}{value}{_VALUE_END}" for name, value in properties.items())

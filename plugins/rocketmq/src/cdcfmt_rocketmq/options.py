@@ -1,4 +1,4 @@
-"""The options of RocketMQ as a source and a sink."""
+"""Options of the RocketMQ transport."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROCKETMQ_OPTIONS = (
         name="rocketmq.*",
         hidden=True,
         help="Settings of the client: `rocketmq.namesrv.addr` (required), `rocketmq.accessKey`, "
-        "`rocketmq.secretKey`, `rocketmq.brokers` where there are several, and so on.",
+        "`rocketmq.secretKey`, `rocketmq.brokers` if there are several, and so on.",
     ),
     SUBSCRIBE,
     SUBSCRIBE_PATTERN,
@@ -35,7 +35,7 @@ ROCKETMQ_OPTIONS = (
         type="int",
         default=120_000,
         minimum=1,
-        help="How long a task waits for a broker that does not answer.",
+        help="How long a task waits for a broker that does not answer, in milliseconds.",
     ),
     *TOPIC_OPTIONS,
 )
@@ -54,16 +54,16 @@ DRAIN_OPTIONS = (
     Option(
         name="rocketmq.*",
         hidden=True,
-        help="Settings of the client: `rocketmq.endpoints` (the gRPC proxy; the address stands "
-        "for it), `rocketmq.consumer.group` (required), `rocketmq.accessKey` and so on.",
+        help="Settings of the client: `rocketmq.endpoints` (the gRPC proxy; the address sets it), "
+        "`rocketmq.consumer.group` (required), `rocketmq.accessKey` and so on.",
     ),
     SUBSCRIBE,
     Option(
         name="invisibleDuration",
         type="duration",
         default=timedelta(minutes=1),
-        help="When a message that is not acknowledged comes again; from 10s. A commit takes at "
-        "most half of it.",
+        help="Time after which an unacknowledged message is delivered again; from 10s. A commit "
+        "takes at most half of it.",
     ),
 )
 
@@ -85,7 +85,7 @@ class RocketOptions(TopicOptions):
 def parse_rocketmq_options(values: Mapping[str, Any], client: Mapping[str, str]) -> RocketOptions:
     """From validated :data:`ROCKETMQ_OPTIONS` and the ``rocketmq.*`` options without prefix.
 
-    :raises OptionError: for options that do not go together or say nothing readable.
+    :raises OptionError: for options that contradict each other, or cannot be parsed.
     """
     settings = Settings.of(client).require_name_servers()
     return RocketOptions.parse(values, "RocketMQ", SELECTING, settings=settings)

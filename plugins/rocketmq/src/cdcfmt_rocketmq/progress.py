@@ -1,8 +1,7 @@
-"""A stream's way from offset to offset, which notices topics that were made anew.
+"""Progress of a stream, which detects topics that were deleted and created again.
 
-Brokers give topics no ids.  So a checkpoint has, for each partition, the broker that it was on
-and the store time of the last message before its end: a queue that was made anew has another
-message there, or none.
+Topics have no ids.  So a checkpoint has, for each partition, its broker and the store time of the
+last message before its end: a recreated queue has another message there, or none.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from cdcfmt_rocketmq.frames import NoAnswerError
 from cdcfmt_rocketmq.settings import BROKERS
 
 Mark: TypeAlias = list[Any]
-"""A broker's name, and a store time in milliseconds or None."""
+"""A broker name, and a store time in milliseconds or None."""
 
 
 class RocketProgress(StreamProgress):
@@ -31,9 +30,9 @@ class RocketProgress(StreamProgress):
     def advance(
         self, start: dict[str, Any], limit: int | None, least: int | None
     ) -> dict[str, Any]:
-        """As of every :class:`StreamProgress`.
+        """See :class:`StreamProgress`.
 
-        :raises SourceError: also if a partition is on another broker than before.
+        :raises SourceError: also if a partition is now on another broker.
         """
         moved = self._rocket.patiently(lambda: self._moved(start, limit, least))
         if moved == start:
@@ -41,10 +40,10 @@ class RocketProgress(StreamProgress):
         return {**moved, "marks": self._marks(start, moved)}
 
     def _moved(self, start: dict[str, Any], limit: int | None, least: int | None) -> dict[str, Any]:
-        """The next end, of partitions that are what they were.
+        """The next end, after a check that partitions were not recreated.
 
-        :raises NoAnswerError: if one is to be read whose broker has not been looked at: it is
-            back just now, or away while a run reads all that was there at its start.
+        :raises NoAnswerError: for a partition to be read that could not be checked: its broker
+            has just come back, or is down while a run reads all that existed at its start.
         """
         self._rocket.ids = dict(start.get("ids", {}))
         marks = _places(start.get("marks", {}))
@@ -53,11 +52,11 @@ class RocketProgress(StreamProgress):
         for topic, partition in silent:
             place = topic, partition
             if _end(moved, place) != _end(start, place):
-                raise NoAnswerError(f"{topic}-{partition} is on no broker just now")
+                raise NoAnswerError(f"{topic}-{partition} is currently on no broker")
         return moved
 
     def _checked(self, start: dict[str, Any], place: TopicPartition, mark: Mark) -> bool:
-        """Look whether a partition is what it was; False while its broker does not answer."""
+        """Check whether a partition was recreated; False while its broker does not answer."""
         topic, partition = place
         broker, time = mark
         queue = self._rocket.queue(place)
@@ -66,7 +65,7 @@ class RocketProgress(StreamProgress):
         if queue.broker != broker:
             raise SourceError(
                 f"topic {topic}, partition {partition} was on the broker {broker}, and is on "
-                f"{queue.broker} now: {BROKERS} must keep its order, and grow at its end only"
+                f"{queue.broker} now: {BROKERS} must keep its order, with new ones at the end"
             )
         if time is None:
             return True
@@ -75,7 +74,7 @@ class RocketProgress(StreamProgress):
         except NoAnswerError:
             return False
         if message is not None and message.timestamp != time:
-            # Another id: what the topic was read to means nothing any more.
+            # A new id: the previous position in the topic is invalid.
             self._rocket.ids[topic] = str(message.timestamp)
         return True
 

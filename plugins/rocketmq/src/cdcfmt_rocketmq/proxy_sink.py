@@ -1,6 +1,6 @@
-"""A FIFO topic as output where only the gRPC proxy can be reached: by the official producer.
+"""A FIFO topic as sink through the gRPC proxy, with the official producer.
 
-Each partition is a message group, whose messages RocketMQ keeps in order, in one queue.
+Each partition is a message group, whose messages RocketMQ keeps in order in one queue.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from cdcfmt_rocketmq.settings import Settings
 
 _REQUEST_SECONDS: Final = 10
 _HELD: Final = 1000
-"""Messages of a partition that wait until they are sent: one by one, partitions side by side."""
+"""Messages of a partition to collect before sending; partitions are sent in parallel."""
 
 _FIFO: Final = 2
-"""The type of messages with a group, by the client's numbers."""
+"""The client's number for the type of messages with a group."""
 
 
 @attrs.frozen
 class ProxySink:
-    """A topic of messages in groups.  It can be pickled; no text shows a secret."""
+    """A topic of message groups.  Can be pickled; secrets are never shown."""
 
     topic: str
     settings: Settings
 
     def partitions(self) -> int:
-        """How many queues the topic has.
+        """Number of queues of the topic.
 
-        :raises SinkError: if there is no such topic, none for groups, or no answer.
+        :raises SinkError: if there is no answer, or the topic does not exist or is not FIFO.
         """
         with self._client() as producer:
             return len(self._queues(producer))
 
     def _queues(self, producer: Any) -> list[Any]:
         try:
-            # It has no public word for what it asks for before it sends.
+            # The client has no public method for the route.
             route = producer._retrieve_topic_route_data(self.topic)
         except Exception as error:
             raise self.error(error) from None
@@ -54,15 +54,15 @@ class ProxySink:
         if not all(_FIFO in queue.accept_message_types for queue in queues):
             raise SinkError(
                 f"topic {self.topic}: the proxy keeps the order of messages in FIFO topics only: "
-                "make it with +message.type=FIFO, or write by rocketmq.namesrv.addr"
+                "create it with +message.type=FIFO, or write with rocketmq.namesrv.addr"
             )
         return queues
 
     @contextmanager
     def open(self) -> Iterator[ProxyProducer]:
-        """A producer; at the end all its messages are acknowledged.
+        """Open a producer; on exit, wait until all its messages are acknowledged.
 
-        :raises SinkError: if one is not.
+        :raises SinkError: if a message is not acknowledged.
         """
         with self._client() as client:
             producer = ProxyProducer(self, client, len(self._queues(client)))
@@ -96,7 +96,7 @@ class ProxySink:
 
 
 class ProxyProducer(Producer):
-    """Sends messages, in order within each partition; it holds some back until :meth:`flush`."""
+    """Sends messages in batches, in order within each partition."""
 
     def __init__(self, sink: ProxySink, client: Any, partitions: int) -> None:
         self._sink = sink
@@ -106,9 +106,9 @@ class ProxyProducer(Producer):
         self._count = 0
 
     def send(self, message: Message) -> None:
-        """Put a message on its way.
+        """Queue a message.
 
-        :raises SinkError: for one that RocketMQ cannot carry, or an earlier one that could not be
+        :raises SinkError: if RocketMQ cannot represent it, or an earlier one could not be
             delivered.
         """
         partition = message.partition
@@ -122,7 +122,7 @@ class ProxyProducer(Producer):
     def flush(self) -> None:
         """Wait until all messages are acknowledged.
 
-        :raises SinkError: if one is not.
+        :raises SinkError: if a message is not acknowledged.
         """
         waiting, self._waiting = self._waiting, defaultdict(list)
         if not waiting:

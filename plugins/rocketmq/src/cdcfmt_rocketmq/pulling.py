@@ -1,4 +1,4 @@
-"""Messages of a queue from an offset on: the request by which consumers pull."""
+"""The pull request: messages of a queue, from an offset on."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from cdcfmt_rocketmq.cluster import Cluster
 from cdcfmt_rocketmq.messages import read_stored
 
 _WITH_SUBSCRIPTION: Final = 4
-"""The flag of a request that says what it wants, as no group is joined; nothing is committed."""
+"""Flag of a request that includes its subscription: no group is joined, nothing committed."""
 
 _GROUP: Final = "TOOLS_CONSUMER"
-"""The group of RocketMQ's own tools, which every broker has."""
+"""The group of RocketMQ's tools, which exists on every broker."""
 
 _EXPECTED: Final = frozenset(
     {codes.PULL_NOT_FOUND, codes.PULL_RETRY, codes.PULL_OFFSET_MOVED, codes.TOPIC_NOT_EXIST}
@@ -27,9 +27,10 @@ _ANSWER_BYTES: Final = 4 << 20
 
 @attrs.frozen
 class Pulled:
-    """What a broker gives: ``messages``, where to go on, and what it has at all.
+    """Answer to a pull; with the code ``TOPIC_NOT_EXIST`` only ``code`` is valid.
 
-    ``code`` is that of the answer; of a topic that is gone the rest means nothing.
+    - ``next``: offset of the next pull
+    - ``first``, ``end``: offset range of the queue
     """
 
     code: int
@@ -40,7 +41,7 @@ class Pulled:
 
 
 def queue_fields(topic: str, queue: int) -> dict[str, str]:
-    """How requests name a queue."""
+    """Fields of a request that identify a queue."""
     return {"topic": topic, "queueId": str(queue)}
 
 
@@ -53,10 +54,10 @@ def pull(
     most: int,
     counts: Counter[str],
 ) -> Pulled:
-    """At most so many messages of the partition ``place`` from ``offset`` on.
+    """At most ``most`` messages of the partition ``place`` from ``offset`` on.
 
-    :raises NoAnswerError: also for an answer that cannot be read.
-    :raises RefusedError: if the broker says no.
+    :raises NoAnswerError: also for an answer that cannot be parsed.
+    :raises RefusedError: if the broker rejects the request.
     """
     topic, partition = place
     fields = {

@@ -1,4 +1,4 @@
-"""Reads a range of one partition."""
+"""Reads an offset range of one partition."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from cdcfmt_rocketmq.pulling import Pulled, pull
 AT_A_TIME = 1000
 _PAUSE = 0.25
 BEHIND_SECONDS = 5.0
-"""How long a queue may seem to end before a range that the driver saw, or to be gone: a broker
-that was just started, or has just become the master, may still build its index."""
+"""How long a queue may seem to be missing, or to end before a range that the driver planned: a
+broker that was just started, or has just become the master, may still build its index."""
 
 
 def read_range(
     wanted: OffsetRange, options: RocketOptions, counts: Counter[str] | None = None
 ) -> Iterator[Message]:
-    """The messages of a range, in order; no group is joined, nothing is committed.
+    """The messages of a range, in order, without joining a group or committing.
 
-    Without ``failOnDataLoss`` offsets that are gone are counted in ``counts`` as
+    Without ``failOnDataLoss``, deleted offsets are counted in ``counts`` as
     ``offsets lost``.
 
-    :raises SourceError: if offsets are gone, or no broker answers for
+    :raises SourceError: if offsets were deleted, or no broker answers for
         ``rocketmqConsumer.pollTimeoutMs``.
     """
     if wanted.size <= 0:
@@ -47,7 +47,7 @@ def read_range(
 
 
 class RangeReader:
-    """Pulls until the position is at the end of the range."""
+    """Pulls until the position reaches the end of the range."""
 
     def __init__(self, wanted: OffsetRange, options: RocketOptions, counts: Counter[str]) -> None:
         self._wanted = wanted
@@ -71,7 +71,7 @@ class RangeReader:
             for message in pulled.messages:
                 offset = message.offset or 0
                 if offset < self._position:
-                    # The beginning of a batch that is stored as one.
+                    # The start of a batch that is stored as one message.
                     continue
                 if offset > self._position:
                     self._lose("the queue has no messages there", min(offset, end))
@@ -82,22 +82,22 @@ class RangeReader:
             self._go_on(pulled)
 
     def _go_on(self, pulled: Pulled) -> None:
-        """What the answer says of the position behind its messages."""
+        """Handle a position that the messages of an answer did not reach."""
         end = self._wanted.end
         if pulled.code == codes.TOPIC_NOT_EXIST:
-            self._wait_for_end("the topic does not exist any more")
+            self._wait_for_end("the topic no longer exists")
         elif self._position < pulled.first:
             self._lose(f"the queue begins at {pulled.first}", min(pulled.first, end))
         elif self._position >= pulled.end and self._position < end:
             self._wait_for_end(f"the queue ends at {pulled.end}")
         elif pulled.next > self._position:
-            # The index had entries of messages that are deleted.
+            # The index had entries of deleted messages.
             self._lose("their messages are deleted", min(pulled.next, end))
         elif not pulled.messages:
             self._wait_for_end("the broker has no messages there")
 
     def _pull(self) -> Pulled | None:
-        """An answer; None where asking again may help."""
+        """An answer; None if a retry may succeed."""
         wanted = self._wanted
         place = wanted.topic, wanted.partition
         most = min(wanted.end - self._position, AT_A_TIME)
@@ -136,13 +136,13 @@ class RangeReader:
         return pulled
 
     def _find(self) -> Queue | None:
-        """The queue; None if there is no such topic."""
+        """The queue; None if the topic does not exist."""
         found = queues_of(self._cluster, self._wanted.topic)
         if found is None:
             return None
         queue = found[0].get(self._wanted.partition)
         if queue is None:
-            raise NoAnswerError("no broker that is registered has this partition")
+            raise NoAnswerError("no registered broker has this partition")
         return queue
 
     def _wait_for_end(self, why: str) -> None:
@@ -153,7 +153,7 @@ class RangeReader:
             self._lose(why, self._wanted.end)
 
     def _lose(self, why: str, until: int) -> None:
-        """Go on behind offsets that are gone."""
+        """Report offsets as lost, and continue after them."""
         lost = attrs.evolve(self._wanted, start=self._position, end=until)
         lose(lost, why, self._counts, fail=self._options["failOnDataLoss"])
         self._position = until

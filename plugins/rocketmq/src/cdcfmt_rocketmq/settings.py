@@ -17,50 +17,46 @@ BROKERS: Final = "rocketmq.brokers"
 
 SETTINGS: Final = (
     Option("rocketmq.namesrv.addr", "Name servers, as host:port, separated by semicolons."),
-    Option(
-        "rocketmq.endpoints", "The gRPC proxy, as host:port, where no name server can be reached."
-    ),
-    Option("rocketmq.accessKey", "The user of brokers with ACL."),
+    Option("rocketmq.endpoints", "The gRPC proxy, as host:port, if no name server can be reached."),
+    Option("rocketmq.accessKey", "The user, for brokers with ACL."),
     Option("rocketmq.secretKey", "The user's secret.", hidden=True),
-    Option("rocketmq.securityToken", "The token that temporary keys come with.", hidden=True),
+    Option("rocketmq.securityToken", "The token of temporary keys.", hidden=True),
     Option(
         "rocketmq.brokers",
         "The names of all brokers, in the order of their partitions.",
         "list",
         (),
     ),
-    Option("rocketmq.consumer.group", "The group by which messages are pulled, or drained."),
-    Option("rocketmq.producer.group", "The group by which messages are sent.", default="cdcfmt"),
-    Option(
-        "rocketmq.tag", "The tag of messages that are written, unless they have a header `TAGS`."
-    ),
+    Option("rocketmq.consumer.group", "The group with which messages are pulled or drained."),
+    Option("rocketmq.producer.group", "The group with which messages are sent.", default="cdcfmt"),
+    Option("rocketmq.tag", "The tag of written messages, unless they have a header `TAGS`."),
     Option("rocketmq.tls.enable", "Whether connections use TLS.", "bool", False),
-    Option("rocketmq.tls.client.trustCertPath", "PEM file of the authorities that are trusted."),
+    Option("rocketmq.tls.client.trustCertPath", "PEM file of the trusted authorities."),
     Option("rocketmq.tls.client.certPath", "PEM file of the client's certificate."),
     Option("rocketmq.tls.client.keyPath", "PEM file of the client's key."),
     Option("rocketmq.tls.client.keyPassword", "The password of the client's key.", hidden=True),
     Option(
         "rocketmq.tls.client.authServer",
-        "Whether certificates of servers are checked.",
+        "Whether server certificates are checked.",
         "bool",
         True,
     ),
     Option(
         "rocketmq.tls.client.checkHost",
-        "Whether they must name the server's address.",
+        "Whether server certificates must contain the server's address.",
         "bool",
         True,
     ),
 )
-"""Names are those of RocketMQ's Java client where it has them."""
+"""Named as in RocketMQ's Java client, if it has the setting."""
 
 _ALIASES: Final = {"namesrvaddr": "namesrv.addr", "name-server": "namesrv.addr"}
-"""Names without prefix of the Java client's setter, and of Spring's starter."""
+"""Other names, without prefix: of the Java client's setter, and of Spring's starter."""
 
 
 @attrs.frozen(kw_only=True)
 class Settings:
-    """How a client connects and who it is; no text shows a secret."""
+    """How a client connects and logs in; secrets are never shown."""
 
     name_servers: tuple[str, ...]
     endpoints: str
@@ -77,12 +73,12 @@ class Settings:
     def of(cls, given: Mapping[str, str]) -> Self:
         """From ``rocketmq.*`` options without their prefix, in lower case.
 
-        :raises OptionError: for a setting that there is not, and for those that do not go together.
+        :raises OptionError: for an unknown setting, and for settings that contradict each other.
         """
         named = {f"rocketmq.{_ALIASES.get(name, name)}": value for name, value in given.items()}
         values = validate(named, SETTINGS, owner="RocketMQ")
         if bool(values[ACCESS_KEY]) != bool(values[SECRET_KEY]):
-            raise OptionError(f"options {ACCESS_KEY} and {SECRET_KEY} are given together")
+            raise OptionError(f"options {ACCESS_KEY} and {SECRET_KEY} must be given together")
         servers = (values[NAME_SERVERS] or "").replace(",", ";").split(";")
         return cls(
             name_servers=tuple(filter(None, (server.strip() for server in servers))),
@@ -99,11 +95,11 @@ class Settings:
 
     @property
     def address(self) -> str:
-        """The name servers, for texts."""
+        """The name servers, for error texts."""
         return ";".join(self.name_servers)
 
     def require_name_servers(self) -> Self:
-        """:raises OptionError: without one."""
+        """:raises OptionError: without a name server."""
         if not self.name_servers:
             raise OptionError(
                 f"option {NAME_SERVERS} is missing: the name servers to ask, as host:port, "
@@ -116,7 +112,7 @@ class Settings:
 
 @attrs.frozen(kw_only=True)
 class Tls:
-    """Files of certificates, and what is checked."""
+    """Certificate files, and which checks are made."""
 
     authorities: str | None
     certificate: str | None
@@ -151,14 +147,14 @@ class Tls:
                 context.load_cert_chain(self.certificate, self.key, self.password or "")
         except (OSError, ValueError) as error:
             raise OptionError(
-                "options rocketmq.tls.client.*: the files of certificates cannot be used: "
+                "options rocketmq.tls.client.*: the certificate files cannot be used: "
                 f"{error}; check trustCertPath, certPath, keyPath and keyPassword"
             ) from None
         return context
 
 
 def split_address(text: str, option: str) -> tuple[str, int]:
-    """``host:port``, or ``[address]:port``.
+    """Split ``host:port`` or ``[address]:port``.
 
     :raises OptionError: for anything else.
     """

@@ -1,7 +1,7 @@
-"""A RocketMQ topic as output: at least once, by the remoting protocol's batches.
+"""A RocketMQ topic as sink: at least once, with batches of the remoting protocol.
 
-A batch has the messages of one queue in their order.  One whose answer is lost is sent again, so
-its messages may come twice; none comes before one that was sent earlier.
+A batch has messages of one queue, in order.  If its answer is lost, it is sent again, so messages
+may be duplicated, but never reordered.
 """
 
 from __future__ import annotations
@@ -44,27 +44,27 @@ from cdcfmt_rocketmq.settings import Settings
 _T = TypeVar("_T")
 
 FIRST_CONTACT_SECONDS: Final = 15.0
-"""How long servers may take until they answer the driver."""
+"""How long the driver waits for the first answer of a server."""
 
 DELIVERY_SECONDS: Final = 120.0
-"""How long a batch is sent again while brokers do not answer."""
+"""How long a batch is resent while brokers do not answer."""
 
 _BATCH_BYTES: Final = 128 << 10
 _FRAME_BYTES: Final = 16_000_000
-"""Brokers close the connection at a frame of 16 MiB."""
+"""Brokers close the connection when a frame exceeds 16 MiB."""
 
 
 @attrs.frozen
 class RocketSink:
-    """A topic that exists.  It can be pickled; no text shows a secret."""
+    """An existing topic.  Can be pickled; secrets are never shown."""
 
     topic: str
     settings: Settings
 
     def partitions(self) -> int:
-        """How many partitions the topic has; all of their brokers answer.
+        """Number of partitions of the topic, after a check that all their brokers answer.
 
-        :raises SinkError: if there is no such topic, or no answer.
+        :raises SinkError: if the topic does not exist, or a server does not answer.
         """
         cluster = Cluster(self.settings)
         try:
@@ -78,25 +78,25 @@ class RocketSink:
         return len(queues)
 
     def queues(self, cluster: Cluster) -> Sequence[Queue]:
-        """The queues that can be written, in the order of their partitions' numbers.
+        """The writable queues, in the order of partitions.
 
-        :raises NoAnswerError: if name servers do not answer, or a broker is away.
+        :raises NoAnswerError: if name servers do not answer, or a broker is down.
         """
         found = queues_of(cluster, self.topic, writing=True)
         if found is None:
-            raise self.error("there is none of this name; create it first")
+            raise self.error("the topic does not exist; create it first")
         queues, complete = list(found[0].values()), found[1]
         if not complete or not all(queue.address for queue in queues):
             raise NoAnswerError("not all brokers are registered")
         if not queues:
-            raise self.error("it has no queue that may be written")
+            raise self.error("the topic has no writable queue")
         return queues
 
     @contextmanager
     def open(self) -> Iterator[RocketProducer]:
-        """A producer; at the end all its messages are acknowledged.
+        """Open a producer; on exit, wait until all its messages are acknowledged.
 
-        :raises SinkError: if one is not.
+        :raises SinkError: if a message is not acknowledged.
         """
         producer = RocketProducer(self)
         try:
@@ -126,15 +126,15 @@ class RocketProducer(Producer):
         self._cluster.close()
 
     def send(self, message: Message) -> None:
-        """Put a message on its way.
+        """Queue a message.
 
-        :raises SinkError: for one that RocketMQ cannot carry, or an earlier one that could not be
+        :raises SinkError: if RocketMQ cannot represent it, or an earlier one could not be
             delivered.
         """
         settings = self._sink.settings
         pairs = {MESSAGE_ID: self._next_id()}
         pairs |= checked_properties(message, settings.tag, self._sink.topic)
-        # One after the other where it may be any: RocketMQ knows no keys.
+        # Round robin if no partition is given: RocketMQ does not partition by key.
         partition = message.partition
         if partition is None:
             partition = self._count % len(self._queues)
@@ -147,9 +147,9 @@ class RocketProducer(Producer):
         self._bytes[partition] += len(data)
 
     def flush(self) -> None:
-        """Wait until all messages are acknowledged, and readers see them.
+        """Wait until all messages are acknowledged and visible to readers.
 
-        :raises SinkError: if one is not.
+        :raises SinkError: if a message is not.
         """
         for partition in sorted(self._waiting):
             self._deliver(partition)
@@ -158,13 +158,13 @@ class RocketProducer(Producer):
             self._ask(functools.partial(self._check_seen, partition, end))
 
     def _check_seen(self, partition: int, end: int) -> None:
-        """:raises NoAnswerError: while a queue's index, which readers go by, lacks messages."""
+        """:raises NoAnswerError: while a queue's index, which readers use, lacks messages."""
         queue = self._queues[partition]
         fields = queue_fields(self._sink.topic, queue.number)
         try:
             answer = self._cluster.ask(queue.address or "", codes.MAX_OFFSET, fields)
         except RefusedError:
-            # Who may only write need not be allowed to ask.
+            # A user may have only the permission to write.
             return
         if answer.number("offset") < end:
             raise NoAnswerError(f"the queue {queue.number} of {queue.broker} does not show them")
@@ -186,14 +186,14 @@ class RocketProducer(Producer):
         fields = {
             "a": sink.settings.producer_group,
             "b": sink.topic,
-            # From which brokers that may would make a topic; the driver saw that it is there.
+            # The template for automatic creation of a topic; the driver saw that ours exists.
             "c": "TBW102",
             "d": "4",
             "e": str(queue.number),
             "f": "0",
             "g": str(time.time_ns() // 1_000_000),
             "h": "0",
-            # By it brokers know a batch that is to be stored as one.
+            # Marks a batch that the broker may store as one message.
             "i": write_properties({MESSAGE_ID: self._next_id()}),
             "j": "0",
             "k": "false",
@@ -203,7 +203,7 @@ class RocketProducer(Producer):
             answer = self._cluster.ask(queue.address or "", codes.SEND_BATCH, fields, body)
             self._ends[partition] = answer.number("queueOffset") + count
         except NoAnswerError:
-            # A broker may be elsewhere now; which queue a partition is stays.
+            # A broker's address may have changed; the queue of a partition stays the same.
             now = {(q.broker, q.number): q for q in sink.queues(self._cluster)}
             self._queues = [now.get((q.broker, q.number), q) for q in self._queues]
             raise
@@ -216,7 +216,7 @@ class RocketProducer(Producer):
 
 
 def _greet(cluster: Cluster, address: str) -> None:
-    """A heartbeat without producers: does the broker answer, and take the login?"""
+    """Send a heartbeat without producers to check that the broker answers and accepts the login."""
     body = json.dumps({"clientID": "cdcfmt", "producerDataSet": [], "consumerDataSet": []})
     cluster.ask(address, codes.HEART_BEAT, {}, body.encode())
 

@@ -1,4 +1,4 @@
-"""RocketMQ's topics as a source with ranges of offsets, by the remoting protocol."""
+"""RocketMQ topics as a source of offset ranges, with the remoting protocol."""
 
 from __future__ import annotations
 
