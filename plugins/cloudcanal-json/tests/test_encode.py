@@ -93,7 +93,7 @@ def test_what_the_format_cannot_say() -> None:
     with pytest.raises(UnsupportedEventError, match="incomplete"):
         encode(attrs.evolve(row, op="delete", before=handle, after=None))
     cut = Image({"id": 1, "name": "a"}, complete=False)
-    with pytest.raises(UnsupportedEventError, match="image before the update is incomplete"):
+    with pytest.raises(UnsupportedEventError, match="before image is incomplete"):
         encode(attrs.evolve(row, op="update", before=cut))
     with pytest.raises(UnsupportedEventError, match="no watermark events"):
         encode(Watermark(1))

@@ -1,4 +1,4 @@
-"""Canal-JSON for cdcfmt: TiCDC's, official Canal's and CloudCanal's."""
+"""Canal-JSON for cdcfmt: of TiCDC, official Canal and CloudCanal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Canal-JSON messages to events: the exact reference decoder.
+"""Reference decoder: Canal-JSON messages to events.
 
 Sources: TiCDC Canal-JSON, "DDL Event", "DML Event", "WATERMARK Event", "TiCDC Canal-JSON
 and Canal compared"; Canal's ``MQMessageUtils`` for batches; CloudCanal for tableChanges.
@@ -30,7 +30,7 @@ _STATEMENTS = DDL_TYPES | {"XACOMMIT", "XAROLLBACK"}
 
 
 def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
-    """A decoder for one reader; it keeps the table schemas that it has seen."""
+    """A decoder for one reader; it caches the table schemas that it has seen."""
     return _Decoder(options, context).decode
 
 
@@ -67,8 +67,8 @@ class _Decoder:
             return [self._watermark(wire)]
         op = None if is_ddl else OP_OF_TYPE.get(wire_type)
         if op is None:
-            # Statements that are no DDL (official Canal: isDdl false, type QUERY or of an XA
-            # transaction) have no rows either.
+            # Other statements (official Canal: isDdl false, type QUERY or of an XA transaction)
+            # have no rows either.
             if is_ddl or (wire_type in _STATEMENTS and wire.get("sql")):
                 return [self._schema_change(wire, wire_type)]
             raise DecodeError("is not an event type of Canal-JSON", field="type", sample=wire_type)

@@ -11,18 +11,19 @@ from typing import Any
 
 import attrs
 
-# 10^11 milliseconds are March 1973 and 10^11 seconds are the year 5138, so one limit
+# 10^11 milliseconds is March 1973 and 10^11 seconds is the year 5138, so one limit
 # distinguishes the units for every real source.
 SECONDS_LIMIT = 100_000_000_000
 
 
 @attrs.frozen
 class Dialect:
-    """The differences between producers; None: decided for each message.
+    """Properties of a producer; None: detected for each message.
 
-    ``seconds``: ``es`` and ``ts`` are seconds.  ``es_is_commit_time``: ``es`` is exactly
-    ``commit_ts >> 18``, so it orders changes where ``_tidb`` is off.  ``deleted_row_in_old``:
-    DELETE puts the row into ``old``.
+    - ``seconds``: ``es`` and ``ts`` are seconds, not milliseconds
+    - ``es_is_commit_time``: ``es`` is exactly ``commit_ts >> 18``, so it orders changes even if
+      ``_tidb`` is off
+    - ``deleted_row_in_old``: DELETE has the row in ``old``
     """
 
     summary: str
@@ -36,21 +37,21 @@ class Dialect:
         return 1_000_000 if seconds else 1_000
 
     def sequence_commit(self, message: Mapping[str, Any], commit_ts: int | None) -> int | None:
-        """The order of an event without commit_ts, as a commit_ts; None where it has none."""
+        """A commit_ts that orders an event without one; None if ``es`` is no commit time."""
         if commit_ts is not None or not self._has_commit_time(message):
             return None
         es: int = message["es"]
         return es << 18
 
     def _has_commit_time(self, message: Mapping[str, Any]) -> bool:
-        """Whether ``es`` is there and is TiDB's commit time."""
-        # Beyond 45 bits it would leave the 63 bits of a commit_ts.
+        """Whether ``es`` exists and is TiDB's commit time."""
+        # More than 45 bits would exceed the 63 bits of a commit_ts.
         if not 0 < (message.get("es") or 0) < 1 << 45:
             return False
         if self.es_is_commit_time is not None:
             return self.es_is_commit_time
-        # TiCDC writes milliseconds, and "id" first and always 0; the Java producers write
-        # their fields in alphabetical order.
+        # TiCDC writes milliseconds, and "id" first and always 0; Java producers sort their
+        # fields by name.
         return (
             message["es"] >= SECONDS_LIMIT
             and next(iter(message), None) == "id"
@@ -58,7 +59,7 @@ class Dialect:
         )
 
     def deleted_rows(self, data: Any, old: Any) -> tuple[str, Any]:
-        """Field and rows of a DELETE."""
+        """Field name and rows of a DELETE."""
         in_old = self.deleted_row_in_old
         if in_old is None:
             in_old = not data and bool(old)

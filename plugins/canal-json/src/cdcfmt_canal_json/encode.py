@@ -1,7 +1,7 @@
-"""Events to Canal-JSON messages: TiCDC's, and those of Alibaba Canal.
+"""Encoder: events to Canal-JSON messages of TiCDC or of Alibaba Canal, one row per message.
 
 Sources: TiCDC Canal-JSON, "DDL Event", "DML Event", "WATERMARK Event"; the order of fields
-and the escapes are those of TiCDC's and Canal's own messages.  One row is one message.
+and the escapes are those of messages of TiCDC and Canal.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ONLY_HANDLE_KEY: Final = b',"onlyHandleKey":true'
 def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
     """An encoder for one writer.
 
-    :raises OptionError: if options do not go together.
+    :raises OptionError: if options contradict each other.
     """
     return _Encoder(options, context)
 
@@ -50,8 +50,8 @@ class _Encoder(Encoder):
             only_updated = full_types = True
         if self._large.handle != "none" and not self._extension:
             raise OptionError(
-                "option largeMessageHandleOption: canal-json says what was left out in the "
-                "extension only; set enableTidbExtension=true"
+                "option largeMessageHandleOption: canal-json marks reduced messages only in the "
+                "extension; set enableTidbExtension=true"
             )
         parts = RowParts(
             context,
@@ -110,19 +110,18 @@ class _Encoder(Encoder):
         if row.complete and (old is None or old.complete):
             if old is not None and row.values.keys() - old.values.keys():
                 raise UnsupportedEventError(
-                    "the image before the update lacks columns, which would mean that they did "
-                    "not change"
+                    "the before image lacks columns, which would mean that they did not change"
                 )
             return None
         if event.op == "delete" and self._handle_key_deletes:
-            # What came with its key only is that already.
+            # A row with only its key is already in this form.
             return None
         if self._extension:
             return _ONLY_HANDLE_KEY
         if event.op == "delete" and row.values.keys() <= set(handle_of(event.table)):
             return None
         raise UnsupportedEventError(
-            "the row is incomplete, which canal-json says in its extension only; set "
+            "the row is incomplete, which canal-json marks only in its extension; set "
             "enableTidbExtension=true"
         )
 
@@ -137,7 +136,7 @@ class _Encoder(Encoder):
         is_ddl: bool = False,
         time: str = "commitTs",
     ) -> bytes:
-        """A message of DDL or a watermark; ``time`` is the name of its commit_ts."""
+        """A DDL or watermark message; ``time`` is the field name of its commit_ts."""
         extension: list[Part] = []
         if self._extension:
             extension = [f',"_tidb":{{"{time}":', Number("commit_ts"), "}"]

@@ -1,4 +1,4 @@
-"""How the rows of one table are written: the parts of their messages."""
+"""Encode plan of a table: the parts of its row messages."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ CANALS_OWN: Final[Mapping[str, Sequence[Part]]] = {
 
 @attrs.frozen
 class RowParts:
-    """How the rows of a table are written.
+    """Creates encode plans.
 
     - ``extension``: whether messages have ``_tidb``
     - ``full_types``: whether ``mysqlType`` has lengths
-    - ``only_updated``: whether ``old`` has changed columns only
-    - ``cuts_deletes``: whether deleted rows have only their handle
+    - ``only_updated``: whether ``old`` has only changed columns
+    - ``cuts_deletes``: whether deleted rows have only their handle key
     """
 
     context: EncoderContext
@@ -109,7 +109,7 @@ class RowParts:
                     **CANALS_OWN,
                 },
             ),
-            # Without a handle nothing can be left out.
+            # Without a handle key no column can be omitted.
             only=(handle or None) if op == "delete" and self.cuts_deletes else None,
         )
 
@@ -120,7 +120,7 @@ def handle_of(table: TableSchema) -> tuple[str, ...]:
 
 
 def primary_key(table: TableSchema) -> list[str]:
-    """``pkNames``: the primary key by the columns' flags, else the key columns."""
+    """``pkNames``: the primary key according to column flags, otherwise the key columns."""
     flags = {column.name: named_flags(column.flags) for column in table.columns}
     if any(flags.values()):
         return [name for name, flag in flags.items() if flag & PRIMARY_KEY_FLAG]

@@ -1,4 +1,4 @@
-"""Reading the envelope's fields, each with its type checked."""
+"""Readers of the envelope's fields, with type checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cdcfmt_core.types import MAX_TIMESTAMP
 
 
 def extension_of(wire: Mapping[str, Any]) -> dict[str, Any]:
-    """TiDB's extension; empty where the producer sends none."""
+    """TiDB's extension; empty if the producer sends none."""
     return object_of(wire, "_tidb") or {}
 
 
@@ -43,7 +43,7 @@ def extra_of(
     claim_check: str | None,
     is_row: bool = True,
 ) -> dict[str, Any] | None:
-    """Fields of the wire without a field of an event; None without any."""
+    """Fields of the message that have no field in an event; None if there are none."""
     extra: dict[str, Any] = {}
     if wire.get("id"):
         extra["id"] = wire["id"]

@@ -27,7 +27,7 @@ _MEMBERS: Members = {
     "es": "source_time",
     "ts": "other_time",
     "sql": "extra",
-    # It depends on the value: that of a bigint unsigned is -5 or 3.
+    # Depends on the value: -5 or 3 for a bigint unsigned.
     "sqlType": "object",
     "mysqlType": "same",
     "old": "before",
@@ -52,7 +52,7 @@ _CANAL = Layout(
     in_lists=True,
     deleted_row="after",
     completes_before=True,
-    # Smaller times are seconds, larger ones leave the 63 bits of a commit_ts.
+    # Smaller times are seconds, larger ones exceed the 63 bits of a commit_ts.
     times=(SECONDS_LIMIT, (1 << 45) - 1, 1000),
     column_types="mysqlType",
 )
@@ -63,7 +63,7 @@ _SORTED_BEGINS = b'{"data":'
 
 
 def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
-    """The layouts of a dialect; none for values that are compressed."""
+    """The layouts of a dialect; none for compressed values."""
     dialect = DIALECTS[options["dialect"]]
     if options["largeMessageHandleCompression"] != "none":
         return ()
@@ -74,7 +74,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
         # Deleted rows lack columns.
         ops = {word: op for word, op in OP_OF_TYPE.items() if op != "delete"}
         canal = attrs.evolve(canal, ops=ops)
-    # Producers of seconds tell no types of columns, or both kinds of them.
+    # Producers that write seconds send either no column types, or both kinds of them.
     seconds = attrs.evolve(canal, members={**_MEMBERS, "sqlType": "same"}, column_types=None)
     if dialect.seconds:
         return (attrs.evolve(seconds, times=(0, MAX_TIMESTAMP // 1_000_000, 1_000_000)),)
@@ -88,7 +88,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
             orders_by_source_time=True,
         ),
         attrs.evolve(canal, begins=_SORTED_BEGINS),
-        # Seconds are no commit time, wherever "id" is.
+        # Seconds are never a commit time, wherever "id" is.
         attrs.evolve(seconds, times=(0, SECONDS_LIMIT - 1, 1_000_000)),
     )
 
@@ -96,7 +96,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
 def _limits(
     dialect: Dialect, envelope: Mapping[str, Any], schemas: SchemaStore
 ) -> Mapping[tuple[str, ...], tuple[int, int]]:
-    """The span between statements in which a row's types hold, by its commit_ts or ``es``."""
+    """The commit_ts or ``es`` range between statements in which a row's types are valid."""
     commit_ts = commit_ts_of(extension_of(envelope), "commitTs", "_tidb.")
     position = dialect.sequence_commit(envelope, None) if commit_ts is None else commit_ts
     names = text_of(envelope, "database"), text_of(envelope, "table")

@@ -1,4 +1,4 @@
-"""Canal-JSON on the wire: field names and words.
+"""Field names and constants of Canal-JSON.
 
 https://docs.pingcap.com/tidb/stable/ticdc-canal-json, sections "DDL Event", "DML Event" and
 "WATERMARK Event"; Canal's ``com.alibaba.otter.canal.protocol.FlatMessage``.
@@ -47,4 +47,4 @@ OP_OF_TYPE: Final[dict[str, Op]] = {
 """``INIT`` (Huawei DRS, Flink's tests) is a snapshot row; ``ROW`` is what Paimon accepts."""
 
 TYPE_OF_OP: Final[dict[Op, str]] = {"insert": "INSERT", "update": "UPDATE", "delete": "DELETE"}
-"""What is written; snapshot rows are inserts."""
+"""Written types; snapshot rows are written as inserts."""

@@ -17,7 +17,7 @@ OPTIONS = (
         type="choice",
         choices=tuple(DIALECTS),
         default="auto",
-        help="Whose Canal-JSON it is; `auto` decides it for each message. "
+        help="Producer of the Canal-JSON; `auto` detects it for each message. "
         + " ".join(f"`{name}`: {dialect.summary}." for name, dialect in DIALECTS.items()),
     ),
     HANDLE_KEY_DELETES_OPTION,
@@ -29,7 +29,7 @@ ENCODE_OPTIONS = (
         type="choice",
         choices=("ticdc", "canal"),
         default="ticdc",
-        help="Whose Canal-JSON to write: TiCDC's, or Alibaba Canal's (full column types, changed "
+        help="Which Canal-JSON to write: TiCDC's, or Alibaba Canal's (full column types, changed "
         "columns in `old`).",
     ),
     Option(

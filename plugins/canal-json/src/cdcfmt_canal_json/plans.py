@@ -1,4 +1,4 @@
-"""How the rows of one table are read: made once per table schema, then looked up."""
+"""Decode plans of tables, created once per table schema and cached."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from cdcfmt_core.types import Binary, LogicalType
 
 _MAX_BINARY_LENGTH = 255
 _COLUMN_BYTES = 250
-"""Of a column of a plan, beside its schema."""
+"""Memory of a column in a plan, in addition to its schema."""
 
 
 @attrs.define
 class TablePlan:
-    """A table schema, the readers of the columns that are wanted, and the columns of its key."""
+    """A table schema, the readers of its wanted columns, and its key columns."""
 
     schema: TableSchema
     readers: dict[str, ReadValue]
@@ -32,7 +32,7 @@ class TablePlan:
 class TablePlans:
     """Plans by table and columns.
 
-    Column order is the row's own: TiCDC writes ``mysqlType`` in random order.
+    Columns have the order of the row, as TiCDC writes ``mysqlType`` in random order.
     """
 
     def __init__(self, context: DecoderContext) -> None:
@@ -94,10 +94,10 @@ def column_encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
 
 
 def _padded_length(column: Column) -> int:
-    """The n of BINARY(n), of which official Canal drops the zeros at its end; else 0."""
+    """The n of BINARY(n), whose trailing zeros official Canal drops; 0 for other types."""
     if not isinstance(column.type, Binary):
         return 0
     parsed = parse_column_type(column.source_type)
     length = parsed.params[0] if parsed.params else 0
-    # A length that MySQL does not have is not one to allocate.
+    # A longer length does not exist in MySQL, and must not be allocated.
     return length if parsed.base == "binary" and length <= _MAX_BINARY_LENGTH else 0

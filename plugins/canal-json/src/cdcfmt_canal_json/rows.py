@@ -1,8 +1,8 @@
-"""The rows of a DML message, with their images before from ``old``.
+"""Decoder of the rows of a DML message, with before images from ``old``.
 
 Sources: TiCDC Canal-JSON, "UPDATE events" and "Changes to the old field in DELETE events";
-Canal's ``MQMessageUtils.messageConverter``, whose ``updateSet`` is never emptied, so that
-``old`` of a row also holds columns that only an earlier row of the batch changed.
+Canal's ``MQMessageUtils.messageConverter``, which never clears its ``updateSet``: a row's
+``old`` also has columns that only an earlier row of the batch changed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cdcfmt_core.toolkit.wire_json import list_of, names_of, object_of
 
 
 class RowDecoder:
-    """Decodes ``data`` and ``old``; a bad row is Corrupt and leaves the others alone."""
+    """Decodes ``data`` and ``old``; an invalid row becomes Corrupt and does not affect others."""
 
     def __init__(
         self,
@@ -80,8 +80,8 @@ class RowDecoder:
                 if type(old_row) not in (dict, NoneType):
                     raise DecodeError("is not a row", field=f"old[{index}]", sample=old_row)
                 names = tuple(row | (old_row or {}))
-                # sqlType depends on the value (a bigint unsigned is -5 or 3), so it only
-                # counts where there is nothing else.
+                # sqlType depends on the value (-5 or 3 for a bigint unsigned), so it is only
+                # used without mysqlType.
                 types = row_types(names, mysql_type, sql_type)
                 plan = self._plans.find(database, table, types, pk_names, position)
                 values = read_image(row, plan.readers, f"{field}[{index}]")
@@ -116,15 +116,15 @@ class RowDecoder:
         return events
 
     def _may_be_cut(self, names: tuple[str, ...], plan: TablePlan, position: int | None) -> bool:
-        # TiCDC's delete-only-output-handle-key-columns leaves no mark but this one: nothing
-        # besides the primary key came.  Others, whose rows have no commit, cut nothing.
+        # The only sign of TiCDC's delete-only-output-handle-key-columns is a row with nothing but
+        # its primary key.  Other producers, whose rows have no commit, send all columns.
         is_key = position is not None and len(names) <= len(plan.schema.key_columns)
         return self._handle_key_deletes or is_key or not names
 
 
 def _before_image(old: dict[str, Any], after: dict[str, Any], only_handle_key: bool) -> Image:
-    # Absent means unchanged, in full and in reduced images alike; but of a message that
-    # was reduced to its handle key the other columns are unknown.
+    # An absent column is unchanged, in full and in reduced images; but in a message that
+    # was reduced to its handle key, the other columns are unknown.
     if only_handle_key or after.keys() <= old.keys():
         return Image(old, not only_handle_key)
     completed = tuple(name for name in after if name not in old)

@@ -1,4 +1,4 @@
-"""The scan for DDL statements, before an input is decoded."""
+"""Scan for DDL statements before an input is decoded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cdcfmt_core.schemas.statements import Statement
 from cdcfmt_core.toolkit.json_messages import JsonMessages
 from cdcfmt_core.toolkit.wire_json import commit_ts_of, text_of
 
-# As producers write it, and as Python does.
+# As producers and as Python's json write it.
 _MARKS: Final = (b'"isDdl":true', b'"isDdl": true')
 _ONE_MILLISECOND: Final = 1 << 18
 
@@ -39,13 +39,13 @@ def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> 
         names = text_of(wire, "database"), text_of(wire, "table")
         commit_ts = commit_ts_of(extension_of(wire), "commitTs", "_tidb.")
         if commit_ts is not None:
-            # TiCDC sends what has the statement's own commit_ts before it.
+            # TiCDC sends rows with the statement's own commit_ts before the statement.
             return (Statement(query, *names, commit_ts + 1, commit_ts + 1),)
         start = dialect.sequence_commit(wire, None)
         if start is None:
-            # Other producers send whole types, and their times do not order a binlog.
+            # Other producers send full types, and their times do not order a binlog.
             return ()
         return (Statement(query, *names, start, start + _ONE_MILLISECOND),)
 
-    # Compression hides it.  TiCDC sends DDL to the first partition.
+    # Compression hides the marks.  TiCDC sends DDL to the first partition.
     return MarkedScan(scan, _MARKS if compression == "none" else (), one_partition=True)

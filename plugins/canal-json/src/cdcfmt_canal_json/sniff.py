@@ -1,4 +1,4 @@
-"""Recognising Canal-JSON from the bytes alone."""
+"""Recognition of Canal-JSON by its bytes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _STRONG = (b'"isDdl"', b'"mysqlType"', b'"pkNames"', b'"sqlType"', b'"old"')
 
 
 def sniff(message: Message) -> float:
-    """1.0 with the whole of Canal's envelope, less with fewer of its names, else 0.0."""
+    """1.0 for Canal's complete envelope, less with fewer of its names, otherwise 0.0."""
     value = message.value
     if value is None or value[:1] != b"{":
         return 0.0
-    # Five names in this order say enough; looking for all costs as much as decoding.
+    # Five names in this order are enough: a search for all costs as much as decoding.
     if _TICDC_BEGINS(value):
         return 1.0
     if not all(name in value for name in _ENVELOPE):

@@ -1,4 +1,4 @@
-"""The order of a message's fields, as templates: TiCDC's, and Alibaba Canal's (alphabetical)."""
+"""Templates for the field order of messages: TiCDC's, and Alibaba Canal's (alphabetical)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ _find_slots = re.compile(r"%(\w+)%").split
 
 @attrs.frozen
 class Template:
-    """``row`` is a DML message of one row, ``other`` one of DDL or a watermark.
+    """Templates of one dialect.
 
-    ``no_key`` is ``pkNames`` of a table without a primary key.
+    - ``row``: a DML message with one row
+    - ``other``: a DDL or watermark message
+    - ``no_key``: ``pkNames`` of a table without a primary key
     """
 
     row: str
@@ -26,9 +28,9 @@ class Template:
 
 
 def parts_of(template: str, slots: Mapping[str, Iterable[Part]]) -> tuple[Part, ...]:
-    """A template with these parts in its places."""
+    """Fill the slots of a template with these parts."""
     parts: list[Part] = []
-    # Every other one is the name of a place.
+    # Every second item is the name of a slot.
     for number, text in enumerate(_find_slots(template)):
         parts += slots[text] if number % 2 else (text,)
     return tuple(parts)

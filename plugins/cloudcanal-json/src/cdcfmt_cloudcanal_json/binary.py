@@ -1,7 +1,7 @@
-"""Bytes in JSON, whose encoding CloudCanal does not document (``binaryEncoding``).
+"""Encodings of bytes in JSON, which CloudCanal does not document (option ``binaryEncoding``).
 
-A text may be a character per byte (Latin-1, as Canal writes), hexadecimal or base64.  Under
-``auto`` its alphabet and the column's declared length decide; what they leave open is refused.
+A text may be one character per byte (Latin-1, as in Canal), hexadecimal or base64.  ``auto``
+detects it by the text's alphabet and the column's length, and rejects ambiguous values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BINARY_ENCODINGS: Final = tuple(BYTE_READERS)
 
 
 def binary_encoding(option: str, source_type: str) -> Encoding:
-    """That of one column; ``source_type`` is its type in the database, as text."""
+    """The value encoding of a binary column; ``source_type`` is its type in the database."""
     if option == "auto":
         exact, longest = binary_lengths(source_type)
         return Encoding("detected-bytes", exact=exact, longest=longest)
@@ -33,7 +33,7 @@ def binary_encoding(option: str, source_type: str) -> Encoding:
 
 
 def binary_parser(option: str, source_type: str) -> Callable[[Any], object]:
-    """The parser of one column."""
+    """The parser of a binary column."""
     encoding = binary_encoding(option, source_type)
     read = value_reader(encoding, Binary(), time_zone=UTC, counts=Counter())
 

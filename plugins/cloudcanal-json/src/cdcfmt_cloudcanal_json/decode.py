@@ -1,4 +1,4 @@
-"""CloudCanal Json messages to events: the exact reference decoder.
+"""Reference decoder: CloudCanal Json messages to events.
 
 Source: CloudCanal "MQ message formats", CloudCanal Json.
 """
@@ -46,7 +46,7 @@ from cdcfmt_core.toolkit.wire_json import (
 
 
 def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
-    """A decoder for one reader; it keeps the table schemas that it has seen."""
+    """A decoder for one reader; it caches the table schemas that it has seen."""
     return _Decoder(options, context).decode
 
 
@@ -112,7 +112,7 @@ class _Decoder:
         data, before = list_of(wire, "data"), list_of(wire, "before")
         field = "data"
         if op == "delete" and not data:
-            # The document does not say which field has a deleted row.
+            # CloudCanal does not document which field has a deleted row.
             field, data = "before", before
         if not data:
             raise DecodeError(f"a row event has no rows ({wire['action']})", field=field)
@@ -184,7 +184,7 @@ def _border(wire: Mapping[str, Any], entry_type: str) -> Event:
 
 def _table_of(wire: Mapping[str, Any]) -> Table:
     database, schema = text_of(wire, "db"), text_of(wire, "schema")
-    # Of MySQL, which has no schemas, CloudCanal writes the database twice.
+    # For MySQL, which has no schemas, CloudCanal repeats the database.
     return Table(database, schema if schema not in ("", database) else None, text_of(wire, "table"))
 
 

@@ -1,6 +1,6 @@
-"""Events to CloudCanal Json messages.
+"""Encoder: events to CloudCanal Json messages, one row per message.
 
-Source: CloudCanal "MQ message formats", CloudCanal Json.  A message holds one row.
+Source: CloudCanal "MQ message formats", CloudCanal Json.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _HEARTBEAT: Final = "HEARTBEAT"
 def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
     """An encoder.
 
-    :raises OptionError: for large messages, of which the format has no words.
+    :raises OptionError: for large message options, which the format does not support.
     """
     context.large_messages.require_plain("CloudCanal Json")
     return _Encoder(options, context)
@@ -78,7 +78,7 @@ class _Encoder(Encoder):
             raise UnsupportedEventError("the row is incomplete, which the format cannot express")
         if old is not None and not old.complete and row.values.keys() <= old.values.keys():
             raise UnsupportedEventError(
-                "the image before the update is incomplete, which the format cannot express"
+                "the before image is incomplete, which the format cannot express"
             )
         _, value = self._rows.find(event.table).write(event)
         return value

@@ -1,4 +1,4 @@
-"""How the rows of one table are written: the parts of their messages."""
+"""Encode plan of a table: the parts of its row messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BINARY: Final = {"latin1": MYSQL_TEXT, "base64": Encoding("base64"), "hex": Enc
 
 @attrs.frozen
 class RowParts:
-    """How the rows of a table are written."""
+    """Creates encode plans."""
 
     context: EncoderContext
     binary_encoding: str
@@ -58,7 +58,7 @@ class RowParts:
 
         of_table = {
             "db": table.database,
-            # Of MySQL, which has no schemas, CloudCanal writes the database twice.
+            # For MySQL, which has no schemas, CloudCanal repeats the database.
             "schema": table.database if table.schema is None else table.schema,
             "table": table.table,
             "pks": list(table.key_columns),
@@ -80,9 +80,9 @@ class RowParts:
 
 
 def message_parts(writer: MessageWriter, fields: Mapping[str, Any]) -> tuple[Part, ...]:
-    """A message with these fields, JSON values or parts, and all others empty.
+    """A message with these fields (JSON values or parts); other fields are empty.
 
-    They are in the order of the document's examples.
+    The order is that of CloudCanal's documented examples.
     """
     parts: list[Part] = []
     for name, field in {
@@ -110,7 +110,7 @@ def message_parts(writer: MessageWriter, fields: Mapping[str, Any]) -> tuple[Par
 
 
 def type_texts(table: TableSchema) -> dict[str, str]:
-    """``dbValType``: the types as MySQL has them."""
+    """``dbValType``: the column types in MySQL's notation."""
     return {valid_name(c.name): type_text(_type_of(c), full=True) for c in table.columns}
 
 
@@ -139,6 +139,6 @@ def table_changes(table: TableSchema, ddl_type: str) -> dict[str, Any]:
 
 def _type_of(column: Column) -> ColumnType:
     if isinstance(column.type, Unknown) and column.source_type:
-        # In a schema it may stand as it came; in a row its values cannot.
+        # An unknown type can be written in a schema; only its values cannot be written.
         return parse_column_type(column.source_type)
     return column_type(column)

@@ -1,7 +1,7 @@
-"""CloudCanal Json on the wire: field names and words.
+"""Field names and constants of CloudCanal Json.
 
-Source: CloudCanal "MQ message formats", CloudCanal Json.  Before version 2.4 ``isDdl`` was
-``ddl``.  Entry types beside ROWDATA and TRANSACTIONEND are those of Canal's ``EntryType``.
+Source: CloudCanal "MQ message formats", CloudCanal Json.  Before version 2.4, ``isDdl`` was
+named ``ddl``.  Entry types other than ROWDATA and TRANSACTIONEND are from Canal's ``EntryType``.
 """
 
 from __future__ import annotations
@@ -42,4 +42,4 @@ STATUS_OF_ENTRY_TYPE: Final[dict[str, Literal["begin", "commit"]]] = {
 
 ROW_DATA: Final = "ROWDATA"
 DDL: Final = "DDL"
-"""Action and entry type of DDL as encoders of other vendors write it."""
+"""Action and entry type of DDL messages from other vendors' encoders."""

@@ -6,7 +6,7 @@ from cdcfmt_cloudcanal_json.binary import BINARY_ENCODINGS
 from cdcfmt_core import Option
 
 _HOW = (
-    "How binary values are written, which CloudCanal does not document: a character per byte, "
+    "Encoding of binary values, which CloudCanal does not document: one character per byte, "
     "base64 or hexadecimal."
 )
 
@@ -16,17 +16,17 @@ OPTIONS = (
         type="choice",
         choices=("auto", "mysql", "other"),
         default="auto",
-        help="Whose type names `dbValType` has. `mysql`: MySQL's. `other`: another database's, of "
-        "which only types that mean the same everywhere are read, and all else stays as it is. "
-        "`auto`: MySQL's where `schema` is empty or equals `db`.",
+        help="Database of the type names in `dbValType`. `mysql`: MySQL. `other`: another "
+        "database; only types with the same meaning everywhere are read, other values stay "
+        "unchanged. `auto`: MySQL if `schema` is empty or equals `db`.",
     ),
     Option(
         name="binaryEncoding",
         type="choice",
         choices=("auto", *BINARY_ENCODINGS),
         default="auto",
-        help=f"{_HOW} `auto`: from each value and its column's length; text that could be more "
-        "than one of them is a bad value.",
+        help=f"{_HOW} `auto`: detected by each value and its column's length; an ambiguous text "
+        "is an error.",
     ),
 )
 

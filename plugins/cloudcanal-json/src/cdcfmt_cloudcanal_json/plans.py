@@ -1,4 +1,4 @@
-"""How the rows of one table are read: made once per table schema, then looked up."""
+"""Decode plans of tables, created once per table schema and cached."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from cdcfmt_core.toolkit.table_changes import RowTypes, type_of
 from cdcfmt_core.types import Binary, Json, LogicalType, Text
 
 _COLUMN_BYTES = 250
-"""Of a column of a plan, beside its schema."""
+"""Memory of a column in a plan, in addition to its schema."""
 
 
 @attrs.define
 class TablePlan:
-    """A table schema, the readers of the columns that are wanted, and the columns of its key."""
+    """A table schema, the readers of its wanted columns, and its key columns."""
 
     schema: TableSchema
     readers: dict[str, ReadValue]
@@ -35,7 +35,7 @@ class TablePlan:
 
 @attrs.frozen
 class Table:
-    """Database, schema and table; ``schema`` is None where it only repeats the database."""
+    """Database, schema and table; ``schema`` is None if the message repeats the database."""
 
     database: str
     schema: str | None
@@ -43,7 +43,7 @@ class Table:
 
 
 class TablePlans:
-    """Plans by table and columns, in a row's order."""
+    """Plans by table and columns, in the order of the row."""
 
     def __init__(self, options: Mapping[str, Any], context: DecoderContext) -> None:
         self._source_database = options["sourceDatabase"]
@@ -84,7 +84,7 @@ class TablePlans:
 
 
 def column_encodings(option: str, value: bytes, table: TableSchema) -> dict[str, Encoding]:
-    """The value encodings of a table's columns; ``option`` is that of binary ones."""
+    """The value encodings of a table's columns; ``option`` is the option for binary columns."""
     return {
         column.name: binary_encoding(option, column.source_type)
         if isinstance(column.type, Binary)
@@ -94,7 +94,7 @@ def column_encodings(option: str, value: bytes, table: TableSchema) -> dict[str,
 
 
 def _text_or_scalar(parse: ReadValue) -> ReadValue:
-    # Encoders that write numbers and objects as JSON do so in text columns, too.
+    # Producers that write numbers and objects as JSON also do so in text columns.
     def parse_any(value: Any) -> Any:
         if type(value) is str:
             return value
@@ -120,11 +120,11 @@ def _dump(value: Any) -> str:
     try:
         return orjson.dumps(value, default=_exact_number).decode()
     except (TypeError, ValueError) as error:
-        raise ValueError("an object that is too deep, or has text that is not UTF-8") from error
+        raise ValueError("an object is nested too deeply, or has text that is not UTF-8") from error
 
 
 def _exact_number(value: Any) -> Any:
     if isinstance(value, Decimal):
         return orjson.Fragment(str(value))
-    # What orjson itself refuses: integers beyond 64 bits.
+    # orjson rejects integers of more than 64 bits.
     raise TypeError(type(value).__name__)

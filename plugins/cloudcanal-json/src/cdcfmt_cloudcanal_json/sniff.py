@@ -1,4 +1,4 @@
-"""Recognising CloudCanal Json from the bytes alone."""
+"""Recognition of CloudCanal Json by its bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ENOUGH = 2
 
 
 def sniff(message: Message) -> float:
-    """1.0 with all of the envelope's own names, less with fewer, 0.0 with hardly any."""
+    """1.0 for all names of the envelope, less with fewer, 0.0 with too few."""
     value = message.value
     if value is None or value[:1] != b"{":
         return 0.0

@@ -1,7 +1,7 @@
-"""Column types: MySQL's from the type map, those of other databases where they are certain.
+"""Column types: MySQL's by the type map, and unambiguous types of other databases.
 
-CloudCanal sends the source's own type text.  A name may mean something else elsewhere:
-Oracle's DATE has a time, PostgreSQL's TIMESTAMP no zone, SQL Server's TINYINT no sign.
+CloudCanal sends the source's own type text, whose meaning depends on the database: Oracle's
+DATE has a time, PostgreSQL's TIMESTAMP has no zone, SQL Server's TINYINT is unsigned.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ ELSEWHERE: Final[dict[str, LogicalType]] = {
     "varchar2": Text(),
     "xml": Text(),
 }
-"""Base names, synonyms resolved, that mean the same in every database."""
+"""Base names (synonyms resolved) with the same meaning in every database."""
 
 
 _CACHED_LENGTH: Final = 200
-"""Longer texts are not kept, so that hostile ones cannot fill the memory."""
+"""Longer texts are not cached, so that hostile ones cannot fill the memory."""
 
 
 def resolve_elsewhere(text: str) -> LogicalType:
-    """The type of a column whose database is not MySQL."""
+    """The type of a column of another database than MySQL."""
     return _resolve_short(text) if len(text) <= _CACHED_LENGTH else _resolve(text)
 
 

@@ -1,4 +1,4 @@
-"""Aliyun DTS's Avro records for cdcfmt."""
+"""Avro records of Aliyun DTS for cdcfmt."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""``DateTime`` values: which type their parts make, and its Python value.
+"""Type and Python value of ``DateTime`` values, by their parts.
 
-Source: the DTS SDK's ``DateTime``; its part ``millis`` holds *microseconds*.  A TIME has
-hours up to 838 and is negative where any part is; a YEAR has only a year.
+Source: the DTS SDK's ``DateTime``; its part ``millis`` holds *microseconds*.  A TIME has up to
+838 hours, and is negative if any part is negative; a YEAR has only a year.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?",
 
 
 def read_parts(data: bytes, at: int) -> tuple[Parts, int]:
-    """The seven parts, each null or an int."""
+    """Read the seven parts, each null or an int."""
     parts: Parts = []
     for _ in range(7):
         branch = data[at]
@@ -42,7 +42,7 @@ def read_parts(data: bytes, at: int) -> tuple[Parts, int]:
 
 
 def kind_of(parts: Parts, expected: LogicalType) -> LogicalType:
-    """The type of a value with these parts: the expected one if they make it."""
+    """The type of a value with these parts: the expected type if they fit it."""
     year, month, day, *clock = parts
     if year is None and month is None and day is None:
         if clock == [None] * 4:
@@ -64,7 +64,7 @@ def _known(clock: Parts) -> list[bool]:
 
 
 def to_instant(parts: Parts, zone: str) -> datetime | InvalidValue:
-    """A wall clock in its zone; a local time that occurs twice is its first instant."""
+    """The instant of a local time in a zone; the first one if the local time occurs twice."""
     value = to_datetime(parts)
     if value is None:
         raise ValueError("a timestamp without a date")
@@ -79,7 +79,7 @@ def to_instant(parts: Parts, zone: str) -> datetime | InvalidValue:
 
 @lru_cache(maxsize=256)
 def zone_of(name: str) -> tzinfo:
-    """``+08:00``, ``GMT+8`` or an IANA name."""
+    """The time zone of ``+08:00``, ``GMT+8`` or an IANA name."""
     if name in ("", "Z"):
         return UTC
     if match := _OFFSET(name):

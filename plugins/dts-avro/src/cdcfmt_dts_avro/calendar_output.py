@@ -1,6 +1,6 @@
-"""Dates and times as the parts of ``DateTime``, or as an instant's two numbers.
+"""Encoding of dates and times as the parts of ``DateTime``, or an instant's two numbers.
 
-The way back of ``calendar``; the part ``millis`` holds microseconds.
+The inverse of ``calendar``; the part ``millis`` holds microseconds.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def render_datetime(value: Any) -> bytes:
 
 
 def _invalid(text: str, read: Callable[[Parts], object]) -> bytes:
-    """Zero dates, and dates that no calendar has; ``read`` is the decoder's."""
+    """Encode zero dates and impossible dates; ``read`` is the decoder's reader."""
     match = _PARTS(text)
     if match is None:
-        raise ValueError("no date and no time")
+        raise ValueError("neither a date nor a time")
     *parts, fraction = match.groups()
     micro = int(fraction.ljust(6, "0")) if fraction else None
     numbers = [*(None if part is None else int(part) for part in parts), micro]
@@ -83,7 +83,7 @@ def render_year(value: Any) -> bytes:
 
 
 def render_zoned(value: Any) -> bytes:
-    """An instant as the parts of its wall clock in UTC."""
+    """An instant as the parts of its local time in UTC."""
     return _parts(*_wall_clock(_instant(value).astimezone(UTC).replace(tzinfo=None)))
 
 

@@ -1,7 +1,7 @@
-"""MySQL's charset names, and those of other sources, as Python codecs.
+"""Python codecs of the charset names of MySQL and other sources.
 
-Source: MySQL 8.4 Reference Manual, 12.10; the DTS SDK's ``JDKEncodingMapper``.  Only what
-stands here is looked up: names come from the wire.
+Source: MySQL 8.4 Reference Manual, 12.10; the DTS SDK's ``JDKEncodingMapper``.  Only names of
+this table are looked up, since names come from messages.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import codecs
 from typing import Final
 
 BINARY: Final = frozenset({"", "binary"})
-"""Not text: the bytes themselves."""
+"""Charset names of bytes that are not text."""
 
 CODECS: Final = {
     "armscii8": None,
@@ -37,7 +37,7 @@ CODECS: Final = {
     "keybcs2": None,
     "koi8r": "koi8_r",
     "koi8u": "koi8_u",
-    # MySQL's latin1 is Windows' code page, not ISO's.
+    # MySQL's latin1 is the Windows code page, not ISO 8859-1.
     "latin1": "cp1252",
     "latin2": "iso8859_2",
     "latin5": "iso8859_9",
@@ -55,7 +55,7 @@ CODECS: Final = {
     "utf8": "utf_8",
     "utf8mb3": "utf_8",
     "utf8mb4": "utf_8",
-    # Java's, PostgreSQL's and Oracle's names.
+    # Names of Java, PostgreSQL and Oracle.
     "utf-8": "utf_8",
     "us-ascii": "ascii",
     "iso-8859-1": "latin_1",
@@ -66,16 +66,16 @@ CODECS: Final = {
     "we8mswin1252": "cp1252",
     "zhs16gbk": "gbk",
 }
-"""Charset name → Python codec; None where Python has none: such text stays bytes."""
+"""Charset name → Python codec; None if Python has none: such text stays bytes."""
 
 
 def codec_of(charset: str) -> str | None:
-    """The codec of a charset; None where its text must stay bytes."""
+    """The codec of a charset; None if its text must stay bytes."""
     return CODECS.get(charset) or CODECS.get(charset.lower())
 
 
 def errors_of(charset: str) -> str:
-    """What ``bytes.decode`` shall do with what the charset's codec cannot decode."""
+    """The error handler of ``bytes.decode`` for bytes that the charset's codec cannot decode."""
     return _C1_CONTROLS if charset.lower() == "latin1" else "surrogateescape"
 
 
@@ -83,7 +83,7 @@ _C1_CONTROLS: Final = "cdcfmt.c1_controls"
 
 
 def _as_c1_controls(error: UnicodeError) -> tuple[str, int]:
-    # MySQL's latin1 has the C1 controls where Windows' page has no character.
+    # Where the Windows code page has no character, MySQL's latin1 has C1 controls.
     if not isinstance(error, UnicodeDecodeError):
         raise error
     return error.object[error.start : error.end].decode("latin_1"), error.end

@@ -1,4 +1,4 @@
-"""DTS records to events: the exact reference decoder.
+"""Reference decoder: DTS records to events.
 
 Sources: ``Record.avsc`` and ``AvroRecordParser`` of the DTS subscription SDK.
 """
@@ -30,7 +30,7 @@ _DDL = "DDL"
 
 
 def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
-    """A decoder for one reader; it keeps the table schemas that it has seen."""
+    """A decoder for one reader; it caches the table schemas that it has seen."""
     return _Decoder(context).decode
 
 
@@ -137,7 +137,7 @@ def _plain_event(
 
 
 def _read_text_image(data: bytes, at: int, field: str) -> tuple[str | None, int]:
-    """An image of a record without fields."""
+    """Read an image of a record without fields: null or text."""
     branch, at = read_choice(data, at, 3, "branch")
     if branch == 0:
         return None, at
@@ -150,7 +150,7 @@ def _read_text_image(data: bytes, at: int, field: str) -> tuple[str | None, int]
 
 
 def _finish(envelope: Envelope, data: bytes, at: int) -> dict[str, Any]:
-    """Everything else in the record; its end must be the message's."""
+    """The rest of the record, which must end with the message, as ``extra``."""
     extra = envelope.extra()
     if at < len(data):
         born, end = read_long(data, at)

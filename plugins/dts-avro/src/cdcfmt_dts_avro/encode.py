@@ -1,6 +1,6 @@
-"""Events to DTS records.
+"""Encoder: events to DTS records.
 
-Sources: ``Record.avsc`` of the DTS subscription SDK, and what its ``AvroRecordParser`` reads.
+Sources: ``Record.avsc`` and ``AvroRecordParser`` of the DTS subscription SDK.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NO_HEARTBEATS: Final = frozenset(
 def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
     """An encoder.
 
-    :raises OptionError: for large messages, of which the format has no words.
+    :raises OptionError: for large message options, which the format does not support.
     """
     context.large_messages.require_plain("DTS Avro")
     return _Encoder(context)
@@ -79,8 +79,8 @@ class _Encoder(Encoder):
         for image in (row, old):
             if image and not image.complete and len(image.values) == len(event.table.columns):
                 raise UnsupportedEventError(
-                    "the image is incomplete and lacks no column of the schema, which the format "
-                    "cannot say"
+                    "the image is incomplete but lacks no column of the schema, which the format "
+                    "cannot express"
                 )
         _, value = self._rows.find(event.table).write(event)
         return value

@@ -1,4 +1,4 @@
-"""How the rows of one table are written: the parts of their records."""
+"""Encode plan of a table: the parts of its records."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ _MYSQL: Final = {
     name: number
     for number, names in reversed(CODE_NAMES.items())
     for name in (names, *names.split("/"))
-    # VECTOR is TiDB's, and 6 the type of NULL.
+    # 225 is VECTOR of TiDB, and 6 is the type of NULL.
     if number not in (6, 225)
 } | {"varchar": 253, "varbinary": 253, "varchar/varbinary": 253, "decimal": 246}
-"""Names as the decoder gives them, and those of MySQL's types."""
+"""Type numbers by the names that the decoder returns, and by MySQL's type names."""
 
 _GEOMETRIES: Final = frozenset(
     {"point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon"}
@@ -81,7 +81,7 @@ def record_parts(
 ) -> tuple[Part, ...]:
     """A record: its envelope, and ``rest``: fields and both images.
 
-    ``name`` is ``objectName``; ``tags`` are those that an event's own ones may lack.
+    ``name`` is ``objectName``; ``tags`` are defaults for tags that an event lacks.
     """
     zero, empty = write_long(0), write_text("")
     sources = [((source,), (write_long(number),)) for number, source in enumerate(SOURCE_TYPES)]
@@ -105,13 +105,13 @@ def record_parts(
 
 @attrs.frozen
 class RowParts:
-    """How the rows of a table are written; ``numbers`` are those of records."""
+    """Creates encode plans; ``numbers`` assigns the ids of records."""
 
     context: EncoderContext
     numbers: RowNumbers
 
     def open(self, table: TableSchema) -> RowWriter:
-        """:raises EncodeError: for a column whose type is unknown, or that the format lacks."""
+        """:raises EncodeError: for a column whose type is unknown or not in the format."""
         name = object_name(table.database, table.schema, table.table)
         tags = {}
         if table.key_columns:
@@ -120,7 +120,7 @@ class RowParts:
         rows = {sources_of(family): self._rows(table, family) for family in _FAMILIES}
 
         def images(op: Op) -> Choice:
-            """``fields`` and both images, by the numbers that types have in the source."""
+            """``fields`` and both images, by source type, which determines type numbers."""
             among = {
                 sources: parts if isinstance(parts, EncodeError) else parts[op]
                 for sources, parts in rows.items()
@@ -138,7 +138,7 @@ class RowParts:
     def _rows(
         self, table: TableSchema, family: Family
     ) -> Mapping[Op, tuple[Part, ...]] | EncodeError:
-        """The fields and images of rows of such a source."""
+        """The fields and images of rows for sources of this family."""
         fields, members = [], {}
         for column in table.columns:
             try:
@@ -173,7 +173,7 @@ def object_name(database: str, schema: str | None, table: str) -> str:
 
 
 def _number_of(column: Column, family: Family) -> int:
-    """``dataTypeNumber``: the one that came, else that of the column's type."""
+    """``dataTypeNumber``: the original number if known, otherwise that of the column's type."""
     text = column.source_type
     for flag in column.flags:
         number = flag.removeprefix(NUMBER_FLAG)
@@ -185,7 +185,7 @@ def _number_of(column: Column, family: Family) -> int:
         return _POSTGRESQL[text]
     if family != "mysql":
         raise EncodeError(f"{text or 'its type'} has no known type number for this source_type")
-    # As the decoder names it: such a type has no lengths.
+    # A name from the decoder: such a type has no length.
     if text in _MYSQL and (isinstance(column.type, Unknown) or _holds(text, column.type)):
         return _MYSQL[text]
     base = parse_column_type(text).base
@@ -197,7 +197,10 @@ def _number_of(column: Column, family: Family) -> int:
 
 
 def _holds(text: str, logical: LogicalType) -> bool:
-    """Whether this is what is read of such a column: of integers a type for either sign."""
+    """Whether the decoder reads a column of type ``text`` as ``logical``.
+
+    Integers may be read as a wider type, which holds either sign.
+    """
     resolved = resolve_type(text)
     if isinstance(resolved, Int):
         if isinstance(logical, Int):

@@ -1,4 +1,4 @@
-"""A record's envelope, for people who look at one."""
+"""Explanation of a record: its envelope's fields."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cdcfmt_dts_avro.record import read_envelope
 
 
 def explain(message: Message, options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The envelope's fields by their names on the wire, and where the images begin.
+    """The envelope's fields by their wire names, and the position of the images.
 
     :raises DecodeError: if the envelope cannot be read.
     """

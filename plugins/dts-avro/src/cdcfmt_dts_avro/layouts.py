@@ -1,7 +1,7 @@
-"""How rows lie in records, for the compiled kernel.
+"""Layouts of rows in records, for the compiled kernel.
 
-A column's type is that of its values, so an encoding is for the branch that makes its type.  What
-has another one is the reference's, which then knows the type.
+A column's type is that of its values, so its encoding is for the branch of that type.  The
+reference decodes rows with another branch, and learns the new type.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _RECORD: Final = record_schema(
     tags={"type": "map", "values": "string"},
     fields=["null", "string", {"type": "array", "items": _FIELD}],
     beforeImages=["null", "string", {"type": "array", "items": _VALUE}],
-    # Types have their names once.
+    # A named type is defined only once.
     afterImages=["null", "string", {"type": "array", "items": list(BRANCHES)}],
     bornTimestamp="long",
 )
@@ -105,7 +105,7 @@ _EXTRA: Final[dict[tuple[str, ...], Extra]] = {
 
 
 def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
-    """Times are seconds, of some sources milliseconds."""
+    """Two layouts: times are seconds, or milliseconds for some sources."""
     return [
         _layout((0, SECONDS_LIMIT - 1, 1_000_000)),
         _layout((SECONDS_LIMIT, _LAST_MILLISECOND, 1_000)),
@@ -170,7 +170,7 @@ def _encoding(column: Column) -> Encoding:
     elif isinstance(logical, Year):
         found = Encoding("calendar-parts", branches={"DateTime": {}, "Integer": {}})
     elif isinstance(logical, DateTime) and _is_date(column):
-        # A midnight would be a date again.
+        # The kernel would read midnight as a date.
         found = Encoding("other")
     elif isinstance(logical, (Date, DateTime, Time)):
         found = Encoding("calendar-parts", branches={"DateTime": {}})
@@ -180,7 +180,7 @@ def _encoding(column: Column) -> Encoding:
 
 
 def _is_date(column: Column) -> bool:
-    """Whether the number of a column with clocks is that of dates."""
+    """Whether a column with times of day has the type number of dates."""
     return column.source_type == "date" or column.flags in _DATE_FLAGS
 
 

@@ -1,8 +1,8 @@
-"""The DTS record on the wire: its fields, enumerations and union branches.
+"""Fields, enumerations and union branches of a DTS record.
 
 Source: ``Record.avsc`` of the DTS subscription SDK, namespace
-``com.alibaba.dts.formats.avro``.  A message is one record in bare Avro binary: no
-container, no registry, no schema; its fields stand in this order:
+``com.alibaba.dts.formats.avro``.  A message is one record in plain Avro binary, without
+container, registry or schema; its fields have this order:
 
     version int · id long · sourceTimestamp long · sourcePosition string ·
     safeSourcePosition string · sourceTxid string · source {sourceType enum, version string} ·
@@ -10,7 +10,7 @@ container, no registry, no schema; its fields stand in this order:
     tags map<string> · fields null|string|array<{name string, dataTypeNumber int}> ·
     beforeImages, afterImages null|string|array<value> · bornTimestamp long
 
-Newer producers only write ``bornTimestamp``.  An image's values stand in the order of
+Only newer producers write ``bornTimestamp``.  An image's values are in the order of
 ``fields``; their branches are those of :data:`BRANCHES`.
 """
 
@@ -37,7 +37,7 @@ SOURCE_TYPES: Final = (
 )
 
 DEFAULT_SOURCE: Final = "MySQL"
-"""The source of events that name none, as type numbers are MySQL's own."""
+"""Source type of events without one; DTS uses MySQL's type numbers."""
 
 OPERATIONS: Final = (
     "INSERT",
@@ -65,7 +65,7 @@ OP_OF_OPERATION: Final[dict[str, Op]] = {
     "DELETE": "delete",
     "INIT": "read",
 }
-"""Any other operation that has images upserts."""
+"""Any other operation with images is an upsert or delete."""
 
 STATUS_OF_OPERATION: Final[dict[str, Literal["begin", "commit", "rollback"]]] = {
     "BEGIN": "begin",
@@ -89,7 +89,7 @@ STATUS_OF_OPERATION: Final[dict[str, Literal["begin", "commit", "rollback"]]] = 
     TEXT_OBJECT,
     EMPTY_OBJECT,
 ) = range(13)
-"""The branches of a value, by their number in the union."""
+"""Branches of a value: their numbers in the union."""
 
 BRANCHES: Final = (
     "null",
@@ -108,11 +108,11 @@ BRANCHES: Final = (
 )
 
 SQL_NULL, ABSENT = range(2)
-"""The symbols of EmptyObject: ``NULL`` is SQL's, ``NONE`` a column that is not in the image."""
+"""The symbols of EmptyObject: ``NULL`` is SQL NULL, ``NONE`` an absent column."""
 
 SECONDS_LIMIT: Final = 100_000_000_000
-"""10^11 milliseconds are March 1973 and 10^11 seconds the year 5138: one limit splits the units of
-``sourceTimestamp`` apart for every real source."""
+"""10^11 milliseconds is March 1973 and 10^11 seconds is the year 5138: one limit distinguishes the
+units of ``sourceTimestamp`` for every real source."""
 
 EARLIEST_BORN: Final = 100_000_000
-"""Seconds, of March 1973: a ``bornTimestamp`` below it is some other trailing byte."""
+"""March 1973 in seconds: a smaller ``bornTimestamp`` is taken for unrelated trailing bytes."""

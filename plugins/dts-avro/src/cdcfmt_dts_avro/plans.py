@@ -1,7 +1,7 @@
-"""How the rows of one table are read: made once per list of fields, then looked up.
+"""Decode plans of tables, created once per list of fields and cached.
 
-The list of fields is in every record.  It ends by itself, so a record that has the same
-bytes there has the same list, and nothing of it is parsed again.
+Every record has the list of fields.  The list is self-delimiting, so a record with the same
+bytes there has the same list, which is not parsed again.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from cdcfmt_dts_avro.values import (
 PK_TAG = "pk_uk_info"
 _MAX_SCHEMAS_OF_A_TABLE = 4
 _COLUMN_BYTES = 1_000
-"""Of a column of a plan, beside its schemas."""
+"""Memory of a column in a plan, in addition to its schemas."""
 _MAX_FIELDS = 20_000
-"""Beyond every database's columns; so many short names would fill the memory."""
+"""More than any database allows; a longer list of short names could fill the memory."""
 
 _Field: TypeAlias = tuple[str, int]
 
 
 class TablePlan:
-    """Fields, the types that their values have had, and a reader per column and branch."""
+    """Fields, the types of their values so far, and a reader per column and branch."""
 
     def __init__(self, envelope: Envelope, fields: list[_Field], encoded: bytes) -> None:
         self.encoded = encoded
@@ -58,7 +58,7 @@ class TablePlan:
 
     @property
     def table_schema(self) -> TableSchema:
-        """The schema by the types that values have had so far."""
+        """The schema with the types of the values so far."""
         if self._schema is None:
             types = tuple(self._types)
             if types not in self._schemas:
@@ -83,7 +83,7 @@ class TablePlan:
         return TableSchema(self._database, self._table, columns, self._keys, self._schema_name)
 
     def read_images(self, data: bytes, at: int) -> tuple[Image | None, Image | None, int]:
-        """The images before and after; what the union holds as text is no image."""
+        """The before and after image; a text instead of an image is ignored."""
         before, at = self._read_image(data, at, "beforeImages")
         self._changed.clear()
         after, at = self._read_image(data, at, "afterImages")
@@ -114,7 +114,7 @@ class TablePlan:
             while count:
                 if done + count > len(columns):
                     raise DecodeError(f"has {done + count} values and fields {len(columns)}")
-                # Mostly one block of all columns.
+                # Usually one block with all columns.
                 block = columns if count == len(columns) else columns[done : done + count]
                 for index, name, readers in block:
                     try:
@@ -131,24 +131,24 @@ class TablePlan:
         except ValueError as error:
             raise _named(error, f"{field}.{name}" if name else field) from error
         if done == 0:
-            # The official reader, too, takes an array without values for no image.
+            # Like the official reader: an empty array is no image.
             return None, at
         if done != len(columns):
             raise DecodeError(f"has {done} values and fields {len(columns)}", field=field)
         return Image(values, complete), at
 
     def _learn(self, index: int, data: bytes, at: int) -> tuple[Any, int]:
-        """A value whose branch or type is new for its column."""
+        """Read a value whose branch or type is new for its column."""
         branch, at = read_choice(data, at, len(BRANCHES), "branch")
         readers = self._readers[index]
         if branch in (NULL, EMPTY_OBJECT):
-            # Written with more bytes than it needs.
+            # A branch number encoded with more bytes than necessary.
             return readers[branch << 1](data, at)
         number = self._fields[index][1]
         logical, reader = open_reader(self._family, number, branch, data, at)
         known = self._types[index]
         if logical != known:
-            # A charset that changes leaves a text a text.
+            # A change of the charset does not change the type.
             if self._seen[index] and not (isinstance(logical, Text) and isinstance(known, Text)):
                 self._changed.append(index)
             readers.clear()
@@ -161,13 +161,13 @@ class TablePlan:
 
 
 class TablePlans:
-    """Plans by table and fields, so that a million rows share one schema object."""
+    """Plans by table and fields; rows with the same fields share one schema object."""
 
     def __init__(self) -> None:
         self._plans: Variants[tuple[str, str | None, str | None], TablePlan] = Variants()
 
     def read(self, envelope: Envelope, data: bytes) -> tuple[TablePlan | None, int]:
-        """The plan for a record's fields, None where it has none, and where they end."""
+        """The plan for a record's fields (None without fields), and the end of the fields."""
         at = envelope.end
         branch = data[at]
         if branch == 0:

@@ -1,4 +1,4 @@
-"""The record's envelope: everything but its row images."""
+"""The record's envelope: everything except fields and row images."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Envelope:
     def names(self) -> tuple[str, str | None, str]:
         """Database, schema and table."""
         database, schema, table = split_object_name(self.object_name)
-        # MySQL has no schemas: where a producer writes one, it is the database again.
+        # MySQL has no schemas: some producers repeat the database.
         if schema == database and family_of(self.source_type) == "mysql":
             schema = None
         return database, schema, table
 
     @property
     def source_time(self) -> int:
-        """``sourceTimestamp`` in microseconds: the wire's are seconds."""
+        """``sourceTimestamp`` in microseconds; the wire has seconds or milliseconds."""
         time = self.source_timestamp
         time *= 1_000_000 if time < SECONDS_LIMIT else 1_000
         if not 0 <= time <= MAX_TIMESTAMP:
@@ -57,7 +57,7 @@ class Envelope:
         return time
 
     def extra(self) -> dict[str, Any]:
-        """What the wire has and no field of an event takes."""
+        """Fields that have no field in an event."""
         extra: dict[str, Any] = {"id": self.id}
         if self.version:
             extra["version"] = self.version
@@ -78,9 +78,9 @@ class Envelope:
 
 
 def read_envelope(data: bytes) -> Envelope:
-    """The envelope at the beginning of a record.
+    """Read the envelope at the beginning of a record.
 
-    :raises IndexError: if the record ends before it.
+    :raises IndexError: if the record is too short.
     """
     version, at = read_long(data, 0)
     id_, at = read_long(data, at)

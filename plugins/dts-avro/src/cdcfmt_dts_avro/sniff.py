@@ -1,4 +1,4 @@
-"""Recognising a DTS record from its envelope."""
+"""Recognition of a DTS record by its envelope."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _MAX_TEXT = 1_000
 
 
 def sniff(message: Message) -> float:
-    """0.9 for a plausible envelope: bare Avro has no mark that would make it certain."""
+    """0.9 for a plausible envelope: plain Avro has no magic number that would make it certain."""
     value = message.value
-    # The version is a small number; no JSON begins with one.
+    # The version is a small number; JSON never begins with such a byte.
     if not value or value[0] > _MAX_VERSION * 2 or value[0] & 1:
         return 0.0
     try:

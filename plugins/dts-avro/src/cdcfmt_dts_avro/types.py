@@ -1,20 +1,20 @@
 """``dataTypeNumber`` and the branch of a value → source type and logical type.
 
 Sources: Alibaba Cloud's "data type number" table of DTS (MySQL's own codes, and 17 to 19),
-PostgreSQL's ``pg_type.dat`` (OIDs).  The number alone does not separate text from binary, a
-sign, or how precise a decimal is; the branch of a value shows some of it.  So a column's
-type is that of its values, and the number's only while all of them were NULL.  Where both
-disagree the branch wins, as the official reader has it.
+PostgreSQL's ``pg_type.dat`` (OIDs).  The number alone does not determine text or binary, the
+sign, or the precision of a decimal; the branch of a value shows some of these.  So a column's
+type is that of its values, or the number's while all values were NULL.  If they disagree, the
+branch wins, as in the official reader.
 
 - ``Integer`` → Int by the number, with room for either sign in MySQL (there is no unsigned
   flag): TINYINT ``Int(16)`` … INT ``Int(64)``, BIGINT ``Decimal(20, 0)``; Year, Bit and
   Bool by the number; else ``Decimal(scale=0)``
-- ``Character`` → Text, or Binary where its charset is ``binary``, empty or unknown to
+- ``Character`` → Text, or Binary if its charset is ``binary``, empty or unknown to
   Python
 - ``Decimal`` → Decimal of its precision and scale
 - ``Float`` → Float(32) for MySQL's FLOAT and PostgreSQL's float4, else Float(64)
 - ``Timestamp``, ``TimestampWithTimeZone`` → Timestamp
-- ``DateTime`` → Date, Time, DateTime or Year by the number, else by the parts that it has
+- ``DateTime`` → Date, Time, DateTime or Year by the number, else by its parts
 - ``BinaryGeometry``, ``TextGeometry`` → Geometry
 - ``BinaryObject`` → Binary; Bit for MySQL's BIT
 - ``TextObject`` → Json for ``json``, else Text: ENUM and SET are the names as text, since
@@ -70,13 +70,13 @@ _OF_BRANCH: Final[dict[type[LogicalType], str]] = {
     Timestamp: "timestamp",
     Year: "year",
 }
-"""MySQL's name of the type that values of a branch have."""
+"""MySQL type name for the logical type of a branch's values."""
 
 NUMBER_FLAG: Final = "number "
-"""What begins the flag of a column whose name is not its number's."""
+"""Prefix of the flag that keeps a column's type number when its values overrule it."""
 
 _MYSQL_NAMED: Final = frozenset({247, 248})
-"""ENUM and SET: names without their definition are text."""
+"""ENUM and SET, read as text, since their definition is not sent."""
 
 POSTGRESQL: Final[dict[int, tuple[str, LogicalType]]] = {
     16: ("boolean", Bool()),
@@ -108,17 +108,17 @@ POSTGRESQL: Final[dict[int, tuple[str, LogicalType]]] = {
 
 
 def family_of(source_type: str) -> Family:
-    """Whose numbers a source has; only MySQL's and PostgreSQL's are known."""
+    """The family of a source's type numbers; only MySQL's and PostgreSQL's are known."""
     return _FAMILIES.get(source_type, "other")
 
 
 def sources_of(family: Family) -> tuple[str, ...]:
-    """The sources that have these numbers."""
+    """The source types of a family."""
     return tuple(source for source in SOURCE_TYPES if family_of(source) == family)
 
 
 def type_of_number(family: Family, number: int) -> LogicalType:
-    """What the number alone says."""
+    """The type by the number alone."""
     if family == "mysql":
         return Text() if number in _MYSQL_NAMED else logical_from_code(number, None)
     if family == "postgresql" and number in POSTGRESQL:
@@ -127,15 +127,15 @@ def type_of_number(family: Family, number: int) -> LogicalType:
 
 
 def type_of_nulls(family: Family, number: int) -> LogicalType:
-    """The type of a column that has had no value: unknown where its values decide."""
+    """The type of a column with only NULLs so far; Unknown if only values determine it."""
     logical = type_of_number(family, number)
     return Unknown(source_type_of(family, number, Unknown())) if logical == Decimal() else logical
 
 
 def source_type_of(family: Family, number: int, logical: LogicalType) -> str:
-    """The source's name of a column's type, as far as number and values show it.
+    """The source's type name of a column, as far as number and values determine it.
 
-    In MySQL it is the branch's where values are not of the number's type.
+    For MySQL, the branch's name if the values are not of the number's type.
     """
     if is_overruled(family, number, logical):
         return _OF_BRANCH[type(logical)]
@@ -151,7 +151,7 @@ def source_type_of(family: Family, number: int, logical: LogicalType) -> str:
 
 
 def overruled_number(family: Family, number: int, logical: LogicalType) -> tuple[str, ...]:
-    """The column's flags: its number where values overrule it, for it to be written again."""
+    """The column's flags: its number if values overrule it, so that it can be encoded again."""
     return (f"{NUMBER_FLAG}{number}",) if is_overruled(family, number, logical) else ()
 
 
@@ -180,7 +180,7 @@ def float_type(family: Family, number: int) -> LogicalType:
 
 
 def text_type(family: Family, number: int, kind: str = "") -> LogicalType:
-    """The type of a column with text, of an object of this kind."""
+    """The type of a column with text; ``kind`` is the type of a ``TextObject``."""
     if kind.lower() == "json" or isinstance(type_of_number(family, number), Json):
         return Json()
     return Text()
@@ -192,9 +192,9 @@ def binary_type(family: Family, number: int) -> LogicalType:
 
 
 def type_of_text(source_type: str) -> LogicalType:
-    """The type of a column by its source type, with room for either sign in MySQL.
+    """The type of a column by its source type; MySQL integers get room for either sign.
 
-    A name that MySQL and PostgreSQL share is MySQL's, whose types hold PostgreSQL's values.
+    Names of both MySQL and PostgreSQL mean MySQL's type, which holds PostgreSQL's values.
     """
     return _BY_TEXT.get(source_type) or Unknown(source_type)
 
@@ -204,7 +204,7 @@ def _types_by_text() -> Iterator[tuple[str, LogicalType]]:
     for number, name in CODE_NAMES.items():
         if number in TEXT_OR_BINARY_CODES:
             text, _, binary = name.partition("/")
-            # The whole name is that of a column whose values were all NULL.
+            # The full name belongs to columns with only NULLs.
             yield from ((text, Text()), (binary, Binary()), (name, Text()))
         else:
             yield name, type_of_number("mysql", number)

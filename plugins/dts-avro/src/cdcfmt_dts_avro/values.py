@@ -1,9 +1,9 @@
 """Readers of values: one per branch of the image union.
 
-A reader takes ``(data, at)``, where ``at`` is behind the branch's number, and returns the
-value and where the next one begins.  It is made for the type that a column's values have
-had so far, and raises :class:`OtherType` for a value of another one.  Decoding a column
-then costs one call per value; what decides about types happens once.
+A reader takes ``(data, at)``, with ``at`` after the branch number, and returns the value and
+the position of the next one.  It is made for the type of a column's values so far, and raises
+:class:`OtherType` for a value of another type.  So types are determined once, and decoding
+costs one call per value.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Reader: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
 Opened: TypeAlias = tuple[LogicalType, Reader]
 
 ABSENT: Final = object()
-"""The value of a column that is not in the image."""
+"""The value of an absent column."""
 
 _DOUBLE: Final = struct.Struct("<d").unpack_from
 _MAX_PRECISION: Final = 65
@@ -59,7 +59,7 @@ _SMALLEST_WKB: Final = 5
 
 
 class OtherType(Exception):
-    """The value is of the branch that the reader is for, but not of its type."""
+    """The value has the reader's branch, but another type."""
 
 
 def open_reader(family: Family, number: int, branch: int, data: bytes, at: int) -> Opened:
@@ -84,7 +84,7 @@ def _integer(family: Family, number: int, data: bytes, at: int) -> Opened:
     parse = _integer_parser(logical)
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
-        # The precision is in bytes here, digits there: the type does not need it.
+        # Skips the precision: its unit (bytes or digits) varies, and the type does not need it.
         at = at + 1 if data[at] < 0x80 else read_long(data, at)[1]
         text, at = read_text(data, at)
         return parse(text), at
@@ -150,7 +150,7 @@ def _datetime(family: Family, number: int, data: bytes, at: int) -> Opened:
     expected = type_of_number(family, number)
     logical = kind_of(read_parts(data, at)[0], expected)
     convert = PART_READERS[type(logical)]
-    # Then its parts alone decide that a value is of this type.
+    # If so, a value of this type is recognised by its parts alone.
     is_expected = logical == expected
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
@@ -172,7 +172,7 @@ def _zoned_timestamp(family: Family, number: int, data: bytes, at: int) -> Opene
     return Timestamp(), read
 
 
-# Text and bytes: a charset or an object's kind stands before them.
+# Text and bytes, each preceded by a charset or an object's kind.
 
 
 def _character(family: Family, number: int, data: bytes, at: int) -> Opened:

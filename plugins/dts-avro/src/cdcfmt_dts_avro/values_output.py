@@ -1,7 +1,7 @@
-"""Values as DTS has them: a branch of the image union and a record behind it.
+"""Encoding of values: a branch of the image union, followed by its record.
 
-The way back of ``values`` and ``calendar``.  Where the record class and the SDK know several
-ways (YEAR as Integer, BINARY as Character), one is chosen for each type.
+The inverse of ``values`` and ``calendar``.  If the SDK accepts several forms of a type (YEAR as
+Integer, BINARY as Character), one of them is written.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from cdcfmt_dts_avro.charsets import BINARY, codec_of
 from cdcfmt_dts_avro.types import Family
 
 _BYTES_OF_INTEGER: Final = {1: 1, 2: 2, 9: 4, 3: 4, 8: 8, 16: 8}
-"""MySQL's number → the ``precision`` of an Integer, which is in bytes."""
+"""MySQL's type number → the ``precision`` of an Integer, in bytes."""
 _BLOBS: Final = frozenset({249, 250, 251, 252})
 _KINDS: Final[dict[Family, dict[int, str]]] = {
     "mysql": {247: "enum", 248: "set"},
     "postgresql": {2950: "uuid"},
     "other": {},
 }
-"""What is TextObject and not Character, by number."""
+"""Types that are written as TextObject instead of Character, by type number."""
 _UTF8: Final = "utf8mb4"
 _TEXT: Final = Encoding("text")
 _PARTS: Final = Encoding("calendar-parts")
@@ -52,7 +52,7 @@ _SQL_NULL: Final = write_long(wire.NULL)
 
 
 def member_of(column: Column, number: int, family: Family, context: EncoderContext) -> Member:
-    """A column of an image, whose values have the number of their branch before them.
+    """A column of an image; its values are preceded by their branch number.
 
     :raises EncodeError: for a type that the format lacks.
     """
@@ -61,14 +61,14 @@ def member_of(column: Column, number: int, family: Family, context: EncoderConte
         return _integer(logical, number, family)
     if isinstance(logical, types.Text):
         kind = _KINDS[family].get(number)
-        # The definition of such a column is in another DTS record, or in none.
+        # DTS does not send the definition of such a column with its rows.
         return _character(logical) if kind is None else _valid_object(kind, context)
     if isinstance(logical, types.Json):
         return _valid_object("json", context)
     if isinstance(logical, types.Geometry):
         return _geometry(column, context)
     if isinstance(logical, types.Unknown):
-        # A column that has only had NULLs.
+        # A column with only NULLs so far.
         def refuse(value: Any) -> bytes:
             raise unknown_type(logical)
 
@@ -84,7 +84,7 @@ def _member(head: bytes, encoding: Encoding, tail: bytes = b"", **more: Any) -> 
 
 
 def _is_integer(logical: LogicalType, number: int, family: Family) -> bool:
-    """Whether it is a decimal only for want of a sign."""
+    """Whether a decimal stands for an integer whose sign is unknown."""
     if not isinstance(logical, types.Decimal):
         return False
     return (logical.precision is None and logical.scale == 0) or (family == "mysql" and number == 8)
@@ -112,7 +112,7 @@ def _integral(value: Any) -> bytes:
 
 def _decimal(logical: Any, number: int, family: Family) -> Member:
     tail = write_long(logical.precision or 0) + write_long(logical.scale or 0)
-    # NaN of PostgreSQL is a value beyond its type.
+    # PostgreSQL's NaN is not a value of this type.
     return _member(write_long(wire.DECIMAL), MYSQL_TEXT, tail, invalid=_not_finite)
 
 
@@ -166,7 +166,7 @@ def _text_encoding(codec: str) -> Encoding:
 
 
 def _latin1(character: str) -> bytes:
-    """MySQL's latin1 has the C1 controls where Windows' page has no character."""
+    """Where the Windows code page has no character, MySQL's latin1 has C1 controls."""
     try:
         return character.encode("cp1252", "surrogateescape")
     except UnicodeEncodeError:
@@ -185,7 +185,7 @@ def _text_object(kind: str, printer: Print | None = None) -> Member:
 
 
 def _valid_object(kind: str, context: EncoderContext) -> Member:
-    """Text that the format has in UTF-8 alone."""
+    """A text that the format allows only in UTF-8."""
     return _text_object(kind, lambda value: write_text(valid_text(_text(value), context)))
 
 
