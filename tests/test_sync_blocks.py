@@ -32,8 +32,8 @@ from pyspark_cdcfmt import (
     events_of,
 )
 from pyspark_cdcfmt.sync.expressions import is_of, sequence_commit
-from pyspark_cdcfmt.sync.looking import Report, Version, look
 from pyspark_cdcfmt.sync.names import TableName, table_text
+from pyspark_cdcfmt.sync.summary import Report, Version, summarize
 
 ADDED = [
     StructField("_change_type", StringType()),
@@ -98,7 +98,7 @@ class Read:
         return [
             table
             for table, versions in self.tables.items()
-            if all(version.is_whole for version in versions)
+            if all(version.has_messages for version in versions)
         ]
 
 
@@ -109,15 +109,15 @@ def read(spark: SparkSession, path: str, options: dict[str, Any], stores: Path) 
     events = streamed(spark, path, **options, schemaStore=str(stores / "events"))
     assert shown(events_of(blocks, {**kept, "includeColumns": "true"})) == shown(events)
     report = Report(0)
-    tables = look(blocks, report)
+    tables = summarize(blocks, report)
     assert report.events == events.count()
     assert tables == {
         table: [
             # Events are packed, and not their messages.
-            attrs.evolve(version, is_whole=other.is_whole)
+            attrs.evolve(version, has_messages=other.has_messages)
             for version, other in zip(versions, tables[table], strict=True)
         ]
-        for table, versions in look(blocks_of(events), Report(0)).items()
+        for table, versions in summarize(blocks_of(events), Report(0)).items()
     }
     for table, versions in tables.items():
         rows = events.where(is_of(table)).where("kind = 'row' AND op <> 'truncate'")

@@ -14,12 +14,12 @@ from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
 from pyspark_cdcfmt.sync.expressions import LogPlace
 from pyspark_cdcfmt.sync.job import added_columns, open_store, sync
-from pyspark_cdcfmt.sync.looking import Statement, Version
 from pyspark_cdcfmt.sync.names import TableName, check_pattern, target_of
 from pyspark_cdcfmt.sync.options import OPTIONS, SyncOptions
 from pyspark_cdcfmt.sync.planning import Planner, Spread, spread_statements
 from pyspark_cdcfmt.sync.snapshots import check_names
-from pyspark_cdcfmt.sync.states import SNAPSHOT_RANK, Buried, TableState
+from pyspark_cdcfmt.sync.states import SNAPSHOT_RANK, RecentDeletes, TableState
+from pyspark_cdcfmt.sync.summary import Statement, Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
 
@@ -537,7 +537,7 @@ def test_the_options_are_those_of_the_table() -> None:
 
 
 def test_the_last_deletes_of_a_table() -> None:
-    buried = Buried()
+    buried = RecentDeletes()
     buried.add(((commit,), f"k{commit}") for commit in (30, 10, 20))
     assert buried.behind((30,)) == []
     assert buried.behind((10,)) == [((20,), "k20"), ((30,), "k30")]
@@ -545,5 +545,5 @@ def test_the_last_deletes_of_a_table() -> None:
     assert buried.behind((0,)) is None, "one is forgotten"
     assert len(buried.behind((10,)) or ()) == 1000
     # What a table of tombstones had before this run is known by its last position alone.
-    assert Buried((30,)).behind((29,)) is None
-    assert Buried((30,)).behind((30,)) == []
+    assert RecentDeletes((30,)).behind((29,)) is None
+    assert RecentDeletes((30,)).behind((30,)) == []

@@ -21,8 +21,8 @@ from cdcfmt_core.errors import CdcfmtError, OptionError
 from cdcfmt_core.filters import parse_table_name, split_name
 from cdcfmt_core.texts import one_line
 from pyspark_cdcfmt.sync.job import status, sync
-from pyspark_cdcfmt.sync.looking import Counts, Report
 from pyspark_cdcfmt.sync.options import SyncOptions
+from pyspark_cdcfmt.sync.summary import Counts, Report
 
 _SESSION = {"spark.sql.codegen.cache.maxEntries": "2000"}
 """Default settings of the session: Spark caches 100 compiled classes, and the MERGE of one table

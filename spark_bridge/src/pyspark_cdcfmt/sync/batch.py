@@ -12,23 +12,23 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from pyspark_cdcfmt import blocks_of, events_of
-from pyspark_cdcfmt.sync.again import LETTERS, Again
 from pyspark_cdcfmt.sync.control import Batch, Control, LogRow
 from pyspark_cdcfmt.sync.expressions import first_place, is_of
-from pyspark_cdcfmt.sync.looking import (
+from pyspark_cdcfmt.sync.names import TableName
+from pyspark_cdcfmt.sync.options import SyncOptions
+from pyspark_cdcfmt.sync.planning import Planner, Spread, spread_statements
+from pyspark_cdcfmt.sync.replays import LETTERS, Replays
+from pyspark_cdcfmt.sync.resolved import Resolved
+from pyspark_cdcfmt.sync.snapshots import Snapshots
+from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.summary import (
     Counts,
     Report,
     Shapes,
     Statement,
-    look,
     read_statements,
+    summarize,
 )
-from pyspark_cdcfmt.sync.names import TableName
-from pyspark_cdcfmt.sync.options import SyncOptions
-from pyspark_cdcfmt.sync.planning import Planner, Spread, spread_statements
-from pyspark_cdcfmt.sync.resolved import Resolved
-from pyspark_cdcfmt.sync.snapshots import Snapshots
-from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 from pyspark_cdcfmt.sync.writing import Writer
 
@@ -50,7 +50,7 @@ class Sync:
     control: Control
     writer: Writer
     planner: Planner
-    again: Again
+    replays: Replays
     snapshots: Snapshots
     resolved: Resolved | None = None
     states: dict[TableName, TableState] | None = None
@@ -62,8 +62,8 @@ class Sync:
             self.states = self.control.load(batch)
             self.snapshots.begin(blocks.sparkSession, self.states)
             self.planner.know(self.states.values())
-            self.again.ask(self.states)
-        for kept in self.again.events(self.states):
+            self.replays.request(self.states)
+        for kept in self.replays.events(self.states):
             blocks = blocks.unionByName(blocks_of(kept))
         cached = [blocks.persist(StorageLevel.MEMORY_AND_DISK)]
         try:
@@ -77,12 +77,12 @@ class Sync:
                 each.unpersist()
 
     def _events(self, blocks: DataFrame) -> DataFrame:
-        return events_of(blocks, self.again.source)
+        return events_of(blocks, self.replays.source)
 
     def _run(self, blocks: DataFrame, batch: Batch, states: dict[TableName, TableState]) -> Report:
         report = Report(batch.number)
         log: list[LogRow] = []
-        versions = look(blocks, report, self.shapes)
+        versions = summarize(blocks, report, self.shapes)
         statements: dict[TableName, list[Statement]] = {}
         if report.statements:
             found = blocks.where("kind = 'ddl' OR truncates > 0")
@@ -177,7 +177,7 @@ class Sync:
         changed = [
             plan.state
             for plan in plans
-            if states.get(plan.state.name) != plan.state and plan.state.says_anything
+            if states.get(plan.state.name) != plan.state and plan.state.is_significant
         ]
         letters = states.get(LETTERS)
         if letters is not None and letters.catching_up:

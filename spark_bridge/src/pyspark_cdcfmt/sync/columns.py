@@ -14,10 +14,10 @@ from cdcfmt_core.column_names import clashes
 from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.types import Decimal, Unknown
 from pyspark_cdcfmt import columns_schema, spark_schema
-from pyspark_cdcfmt.sync.looking import Version
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retiring import check_retired
+from pyspark_cdcfmt.sync.summary import Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 from pyspark_cdcfmt.sync.targets.protocol import Target
 

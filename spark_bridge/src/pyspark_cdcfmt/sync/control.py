@@ -17,7 +17,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.sync.expressions import key_text_now, literal
 from pyspark_cdcfmt.sync.names import TableName, quote
-from pyspark_cdcfmt.sync.states import Buried, Sequence, TableState
+from pyspark_cdcfmt.sync.states import RecentDeletes, Sequence, TableState
 from pyspark_cdcfmt.sync.targets.protocol import Once, Target
 
 
@@ -96,11 +96,11 @@ class Control:
         self._folder = folder
         self._there: set[str] = set()
         self._lock = Lock()
-        self._buried: dict[str, Buried] | None = None
+        self._recent_deletes: dict[str, RecentDeletes] | None = None
         self._first = Batch("", 0)
         """The first batch of this run; an earlier run may have crashed in it."""
-        self._anew: Batch | None = None
-        """The batch that :meth:`keep_anew` was called for."""
+        self._discarded: Batch | None = None
+        """The batch that :meth:`discard_kept` was called for."""
 
     def table(self, name: str) -> str:
         return f"delta.{quote(f'{self._folder}/{name}')}"
@@ -168,10 +168,7 @@ class Control:
     def keep_events(
         self, name: str, batch: Batch, part: str, events: DataFrame, letter: Column
     ) -> None:
-        """Append events to the table ``name``, with the reason ``letter``.
-
-        :param part: distinguishes several appends within one batch.
-        """
+        """Append events with the reason ``letter``; ``part`` distinguishes appends of a batch."""
         at, query_id, number = _stamp(batch)
         stamped = events.select(
             f.lit(at).alias("at"),
@@ -180,7 +177,7 @@ class Control:
             letter.cast("string").alias("letter"),
             *(f.col(name) for name in events.columns if name != "letter"),
         )
-        once = None if batch == self._anew else batch.once(f"{name}:{part}")
+        once = None if batch == self._discarded else batch.once(f"{name}:{part}")
         self._append(name, stamped, once)
 
     def has(self, name: str) -> bool:
@@ -190,11 +187,11 @@ class Control:
         """The rows of ``held``, ``dead_letters`` or ``staged``."""
         return self._spark.table(self.table(name))
 
-    def keep_anew(self) -> None:
+    def discard_kept(self) -> None:
         """Remove what a crashed run of this batch has kept: this run has more events."""
         for table in map(self.table, filter(self.has, ("held", "dead_letters", "staged"))):
             self._target.run(f"DELETE FROM {table} WHERE NOT ({self._first.is_earlier})")
-        self._anew = self._first
+        self._discarded = self._first
 
     def watermarks(self, batch: Batch) -> dict[str, int]:
         """The last watermark of each place, before a batch."""
@@ -221,7 +218,7 @@ class Control:
         """Remove staged events with a commit_ts below ``before``; the targets have them."""
         self._target.run(f"DELETE FROM {self.table('staged')} WHERE commit_ts < {before}")
 
-    def bury(self, keys: DataFrame, most: int) -> pa.Table | None:
+    def add_tombstones(self, keys: DataFrame, most: int) -> pa.Table | None:
         """Append the ``source``, ``key`` and ``sequence`` of deleted rows to ``tombstones``.
 
         :param most: an upper bound of the number of rows.
@@ -242,41 +239,42 @@ class Control:
         finally:
             keys.unpersist()
 
-    def note_buried(self, newest: Mapping[str, Sequence], few: pa.Table | None) -> set[str]:
-        """Remember what :meth:`bury` appended.
+    def remember_deletes(self, newest: Mapping[str, Sequence], few: pa.Table | None) -> set[str]:
+        """Remember what :meth:`add_tombstones` appended; returns tables that may have tombstones.
 
         :param newest: an upper bound of the deletes' ``sequence``, by table.
-        :returns: the tables that may have tombstones.
         """
         rows = () if few is None else few.to_pylist()
         texts = {*newest} if few is None else {row["source"] for row in rows}
         with self._lock:
-            if self._buried is None:
+            if self._recent_deletes is None:
                 return texts
             for text in texts:
-                buried = self._buried.setdefault(text, Buried())
+                recent = self._recent_deletes.setdefault(text, RecentDeletes())
                 if few is None:
-                    buried.since = max(buried.since, newest[text])
+                    recent.since = max(recent.since, newest[text])
                 else:
                     its = (row for row in rows if row["source"] == text)
-                    buried.add((tuple(row["sequence"].values()), row["key"]) for row in its)
+                    recent.add((tuple(row["sequence"].values()), row["key"]) for row in its)
         return texts
 
-    def is_buried_since(self, state: TableState, sequence: Sequence) -> bool:
+    def has_deletes_since(self, state: TableState, sequence: Sequence) -> bool:
         """Whether any row of a table may have been deleted after a position."""
         with self._lock:
-            if self._buried is None:
+            if self._recent_deletes is None:
                 found = self._spark.table(self.table("tombstones")).groupBy("source")
                 rows = found.agg(f.max("sequence").alias("sequence")).collect()
-                self._buried = {row.source: Buried(tuple(row.sequence)) for row in rows}
-            behind = self._buried.get(state.text, Buried()).behind(sequence)
+                self._recent_deletes = {
+                    row.source: RecentDeletes(tuple(row.sequence)) for row in rows
+                }
+            behind = self._recent_deletes.get(state.text, RecentDeletes()).behind(sequence)
             return behind is None or bool(behind)
 
     def tombstones(self, state: TableState, sequence: Sequence) -> DataFrame:
         """Columns ``key`` and ``sequence`` of the deletes of a table after a position."""
         assert state.columns is not None
         with self._lock:
-            known = (self._buried or {}).get(state.text)
+            known = (self._recent_deletes or {}).get(state.text)
             behind = None if known is None else known.behind(sequence)
         if behind is not None:
             rows = [(key, at) for at, key in behind]

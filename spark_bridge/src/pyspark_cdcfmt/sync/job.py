@@ -13,19 +13,19 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt import BLOCKS_OPTION, CdcDataSource
-from pyspark_cdcfmt.sync.again import Again
 from pyspark_cdcfmt.sync.batch import Sync
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
 from pyspark_cdcfmt.sync.control import Batch, Control
-from pyspark_cdcfmt.sync.looking import Report
 from pyspark_cdcfmt.sync.options import SyncOptions, absolute
 from pyspark_cdcfmt.sync.planning import Planner
+from pyspark_cdcfmt.sync.replays import Replays
 from pyspark_cdcfmt.sync.resolved import Resolved
 from pyspark_cdcfmt.sync.snapshots import Snapshots, check_names
 from pyspark_cdcfmt.sync.stores.changelog import Changelog
 from pyspark_cdcfmt.sync.stores.protocol import Store
 from pyspark_cdcfmt.sync.stores.scd1 import CurrentRows
 from pyspark_cdcfmt.sync.stores.scd2 import History
+from pyspark_cdcfmt.sync.summary import Report
 from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
 from pyspark_cdcfmt.sync.targets.protocol import Target
 from pyspark_cdcfmt.sync.typed import RESERVED, TypedChanges
@@ -33,7 +33,7 @@ from pyspark_cdcfmt.sync.writing import Writer
 
 logger = open_logger("pyspark_cdcfmt.sync")
 
-_OURS = {
+_REPLACEMENTS = {
     "table": "tables",
     "includeTables": "tables",
     "excludeTables": "exclude",
@@ -55,7 +55,7 @@ TASKS = {
 """Numbers of tasks: the default of Spark or Delta, which is the maximum; the minimum; the number
 per core.  With more tasks, starting them takes most of a batch."""
 
-_NAMES_AS_THEY_ARE = {
+_LITERAL_NAMES = {
     "spark.sql.variable.substitute": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
 }
@@ -146,7 +146,7 @@ class _Worker:
         spark = blocks.sparkSession
         query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
         limit_tasks(spark, self._tasks)
-        for name, value in _NAMES_AS_THEY_ARE.items():
+        for name, value in _LITERAL_NAMES.items():
             spark.conf.set(name, value)
         if self._sync is None:
             self._sync = open_sync(
@@ -190,13 +190,13 @@ def open_sync(
     taken = added_columns(options, store)
     columns = ColumnPlanner(options, source, target, store.needs_key, taken)
     planner = Planner(options, columns)
-    again = Again(options, source, control)
+    replays = Replays(options, source, control)
     snapshots = Snapshots(options, target, control, store, taken, query_id, snapshot)
     resolved = None
     if options.consistency == "resolved":
         resolved = Resolved(control, target, options.checkpoint)
     writer = Writer(options, target, control, store, typed)
-    return Sync(options, control, writer, planner, again, snapshots, resolved)
+    return Sync(options, control, writer, planner, replays, snapshots, resolved)
 
 
 def added_columns(options: SyncOptions, store: Store) -> frozenset[str]:
@@ -217,7 +217,7 @@ def open_store(options: SyncOptions, target: Target, control: Control) -> Store:
 def _source_options(source: dict[str, str], options: SyncOptions) -> dict[str, str]:
     """All options of the source: the user's, and what sync needs."""
     given = {name.lower() for name in source}
-    for name, ours in _OURS.items():
+    for name, ours in _REPLACEMENTS.items():
         if name.lower() in given:
             instead = f"set {ours}, an option of sync" if ours else "leave it out"
             raise OptionError(f"source has the option {name}, which sync does not use: {instead}")

@@ -10,11 +10,11 @@ from cdcfmt_core.mysql.column_changes import column_changes
 from cdcfmt_core.mysql.lexemes import NotUnderstood
 from cdcfmt_core.mysql.moved_tables import emptied_tables, is_emptied, renamed_tables
 from pyspark_cdcfmt.sync.columns import ColumnPlanner, Events
-from pyspark_cdcfmt.sync.looking import FILE, Statement, Version
 from pyspark_cdcfmt.sync.names import TableName, quote, safe_name, table_text, target_of
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retiring import follow_columns
 from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.summary import FILE, Statement, Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 
 _MOST_TRUNCATES = 100
@@ -108,7 +108,7 @@ class Planner:
     def _follow_truncated(self, plan: TablePlan) -> None:
         """Halt if rows of a lagging partition may be from before a TRUNCATE."""
         log = plan.state.truncated_log
-        unordered = [version for version in plan.versions if not version.is_behind(log)]
+        unordered = [version for version in plan.versions if not version.is_after(log)]
         places = frozenset().union(*(version.places for version in unordered))
         for place in sorted(plan.state.truncated):
             if others := places - {place}:
@@ -123,7 +123,7 @@ class Planner:
         for statement in statements:
             choice = choices.get(statement.type)
             is_there = plan.state.columns is not None or any(
-                version.may_begin_before(statement) for version in plan.versions
+                version.may_precede(statement) for version in plan.versions
             )
             if choice == "halt" and not is_there:
                 # Rows from before it may still arrive, and must go.

@@ -9,8 +9,8 @@ from pyspark.sql.types import StructField, StructType
 
 from cdcfmt_core.mysql.column_changes import column_changes
 from cdcfmt_core.mysql.lexemes import NotUnderstood
-from pyspark_cdcfmt.sync.looking import Statement, Version
 from pyspark_cdcfmt.sync.states import Retired
+from pyspark_cdcfmt.sync.summary import Statement, Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 
 
@@ -138,7 +138,7 @@ def _has_again(version: Version, retired: Retired, *, is_sure: bool) -> bool:
         return False
     if version.log is not None and version.log.is_before(retired.log):
         return False
-    return is_ordered or not is_sure or version.is_behind(retired.log)
+    return is_ordered or not is_sure or version.is_after(retired.log)
 
 
 def _has(plan: TablePlan, name: str) -> bool:

@@ -22,7 +22,7 @@ _MOST_DELETES = 1000
 
 
 @attrs.define
-class Buried:
+class RecentDeletes:
     """The most recent deletes of a table: all after ``since``, by ``_sequence`` and key."""
 
     since: Sequence = ()
@@ -130,7 +130,7 @@ class TableState:
         return next((each for each in self.truncates if each[1] == SNAPSHOT_RANK), None)
 
     @property
-    def says_anything(self) -> bool:
+    def is_significant(self) -> bool:
         """Whether it has more than the table's name."""
         return bool(self.columns or self.halted or self.truncates or self.truncated)
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from pyspark_cdcfmt.sync.control import LogRow
-from pyspark_cdcfmt.sync.looking import Counts, Version
 from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.summary import Counts, Version
 
 _HIGHEST = (1 << 31) - 1
 

@@ -21,10 +21,10 @@ from pyspark.sql.types import (
 
 from pyspark_cdcfmt import CORRUPT_RECORD, SEQUENCE, SOURCE, changes, changes_of_blocks
 from pyspark_cdcfmt.sync.expressions import key_text, literal
-from pyspark_cdcfmt.sync.looking import Counts
 from pyspark_cdcfmt.sync.names import quote, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 
 METADATA: dict[str, Any] = {
@@ -72,14 +72,14 @@ class TypedChanges:
             rows = "kind = 'row' OR ddl.type IN ('TRUNCATE', 'ERASE')"
         return events.where(rows)
 
-    def are_whole(self, plan: TablePlan) -> bool:
+    def are_direct(self, plan: TablePlan) -> bool:
         """Whether the blocks of a batch can be decoded into changes directly."""
         state = plan.state
         assert state.columns is not None
         given = self._keys(state)
         return bool(
             plan.versions
-            and all(version.is_whole for version in plan.versions)
+            and all(version.has_messages for version in plan.versions)
             and not (state.retired or plan.truncates)
             and {*state.keys} <= {*state.columns.names}
             and all(given or _is_key(version.key_columns, state) for version in plan.versions)
@@ -88,7 +88,7 @@ class TypedChanges:
     def of_blocks(
         self, plan: TablePlan, blocks: DataFrame, *, with_reads: bool, only: str | None = None
     ) -> DataFrame:
-        """Like :meth:`changes`, directly from blocks (see :meth:`are_whole`).
+        """Like :meth:`changes`, directly from blocks (see :meth:`are_direct`).
 
         :param only: the change type to keep.
         """

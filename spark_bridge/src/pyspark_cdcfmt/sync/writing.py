@@ -17,10 +17,10 @@ from pyspark.sql.types import StructType
 from pyspark_cdcfmt import ODD_VALUE, events_of
 from pyspark_cdcfmt.sync.control import Batch, Control
 from pyspark_cdcfmt.sync.expressions import first_place, is_of
-from pyspark_cdcfmt.sync.looking import Counts
 from pyspark_cdcfmt.sync.names import TableName, quote, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.stores.protocol import Store
+from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 from pyspark_cdcfmt.sync.targets.protocol import Target
 from pyspark_cdcfmt.sync.typed import TypedChanges
@@ -29,16 +29,16 @@ _SMALL = 10_000
 """Up to this many rows of a table are one task, as tasks cost more than rows."""
 
 _AT_ONCE = 50
-"""Maximum number of tables that are counted and buried together."""
+"""Maximum number of tables whose rows are counted, and tombstones appended, together."""
 
 
 @attrs.define
 class Write:
     """The events and changes of a batch for one target.
 
-    :ivar is_whole: all changes are valid; ``rows`` is None then.
+    :ivar is_direct: all changes are valid; ``rows`` is None then.
     :ivar deleted: changes that include all deletes.
-    :ivar most_deletes: an upper bound of the deletes to bury.
+    :ivar most_deletes: an upper bound of the deletes to add_tombstones.
     """
 
     plan: TablePlan
@@ -46,7 +46,7 @@ class Write:
     typed: DataFrame
     deleted: DataFrame
     most_deletes: int
-    is_whole: bool
+    is_direct: bool
     is_new: bool
     counts: Counts = attrs.field(factory=Counts)
 
@@ -97,7 +97,7 @@ class Writer:
     def _write(
         self, plans: Sequence[TablePlan], blocks: DataFrame, batch: Batch, run: Callable[..., Any]
     ) -> dict[str, Counts]:
-        """Write tables whose rows are counted and buried together.
+        """Write tables whose rows are counted, and tombstones appended, together.
 
         :param run: applies a function to each table, like ``map``.
         """
@@ -107,7 +107,7 @@ class Writer:
             writes = [write for write in opened if write is not None]
             try:
                 self._count(writes)
-                with self._burying(writes):
+                with self._adding_tombstones(writes):
                     are_done = [*run(lambda write: self._apply_unless_odd(write, batch), writes)]
             except Exception as error:
                 if not self._note_odd(writes, error):
@@ -138,7 +138,8 @@ class Writer:
         odd = [
             write.plan.state.name
             for write in writes
-            if write.is_whole and f"{ODD_VALUE}: {table_text(write.plan.state.name)}:" in str(error)
+            if write.is_direct
+            and f"{ODD_VALUE}: {table_text(write.plan.state.name)}:" in str(error)
         ]
         self._odd.update(odd)
         return bool(odd)
@@ -146,7 +147,7 @@ class Writer:
     def _count(self, writes: Iterable[Write]) -> None:
         uncounted = []
         for write in writes:
-            if write.is_whole and (self.store.reads_once or not write.plan.updates):
+            if write.is_direct and (self.store.reads_once or not write.plan.updates):
                 write.counts = write.plan.counts
             else:
                 uncounted.append(write)
@@ -158,7 +159,7 @@ class Writer:
             state, first = write.plan.state, write.counts.first
             # If all rows are bad, there is no first one.
             may_be_late = bool(first) and state.has_tombstones
-            late = may_be_late and self.control.is_buried_since(state, first)
+            late = may_be_late and self.control.has_deletes_since(state, first)
             write.counts = attrs.evolve(write.counts, late=late)
 
     def _open(self, plan: TablePlan, blocks: DataFrame) -> Write | None:
@@ -170,29 +171,29 @@ class Writer:
         is_new = self._shape(plan)
         for sequence in () if is_new else plan.truncates:
             self.store.truncate(state, sequence)
-        if not plan.versions and not (plan.truncates and self.store.wants_truncates):
+        if not plan.versions and not (plan.truncates and self.store.keeps_truncates):
             return None
-        with_reads = self.store.minds_reads and plan.has_reads
-        is_whole = state.name not in self._odd and self.typed.are_whole(plan)
+        with_reads = self.store.needs_reads and plan.has_reads
+        is_direct = state.name not in self._odd and self.typed.are_direct(plan)
         rows = None
-        if is_whole:
+        if is_direct:
             typed = self.typed.of_blocks(plan, of_table, with_reads=with_reads)
         else:
             events = events_of(of_table, self.typed.source)
-            rows = self.typed.rows_of(events, self.store.wants_truncates)
+            rows = self.typed.rows_of(events, self.store.keeps_truncates)
             typed = self.typed.changes(state, rows, with_reads=with_reads)
-        most = plan.most_deletes if self.store.buries else 0
-        if is_whole and self.store.reads_once and (plan.rows > _SMALL or not most):
+        most = plan.most_deletes if self.store.keeps_tombstones else 0
+        if is_direct and self.store.reads_once and (plan.rows > _SMALL or not most):
             deleted = typed
             if most:
                 # Reading them again costs less than caching all changes.
                 deleted = self.typed.of_blocks(plan, of_table, with_reads=False, only="delete")
         else:
             deleted = typed = typed.persist(StorageLevel.MEMORY_AND_DISK)
-        return Write(plan, rows, typed, deleted, most, is_whole, is_new)
+        return Write(plan, rows, typed, deleted, most, is_direct, is_new)
 
     @contextmanager
-    def _burying(self, writes: Iterable[Write]) -> Iterator[None]:
+    def _adding_tombstones(self, writes: Iterable[Write]) -> Iterator[None]:
         """Append the keys of deleted rows to the tombstones, while the MERGE deletes the rows.
 
         After a crash only one of the two may be complete; the batch runs again.
@@ -207,10 +208,12 @@ class Writer:
         ]
         most = sum(write.most_deletes for write in deleting)
         with ThreadPoolExecutor(1) as thread:
-            buried = thread.submit(self.control.bury, reduce(DataFrame.unionAll, keys), most)
+            added = thread.submit(
+                self.control.add_tombstones, reduce(DataFrame.unionAll, keys), most
+            )
             yield
             newest = {write.plan.state.text: write.plan.last_delete for write in deleting}
-            texts = self.control.note_buried(newest, buried.result())
+            texts = self.control.remember_deletes(newest, added.result())
         for write in deleting:
             if write.plan.state.text in texts:
                 write.plan.state = attrs.evolve(write.plan.state, has_tombstones=True)

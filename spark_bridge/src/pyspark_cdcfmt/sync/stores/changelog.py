@@ -14,9 +14,9 @@ from pyspark.sql.types import DateType, StructField, StructType
 
 from pyspark_cdcfmt.sync.control import Batch
 from pyspark_cdcfmt.sync.expressions import literal
-from pyspark_cdcfmt.sync.looking import Counts
 from pyspark_cdcfmt.sync.names import quote
 from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.targets.protocol import Target
 from pyspark_cdcfmt.sync.typed import metadata_field
 
@@ -31,10 +31,10 @@ class Changelog:
 
     metadata = ("change_type", "commit_version", "commit_timestamp", "sequence", "absent")
     needs_key = False
-    minds_reads = False
+    needs_reads = False
     reads_once = True
-    wants_truncates = True
-    buries = False
+    keeps_truncates = True
+    keeps_tombstones = False
 
     @property
     def partition_by(self) -> str | None:

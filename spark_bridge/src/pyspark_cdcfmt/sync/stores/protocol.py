@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from pyspark_cdcfmt.sync.control import Batch
-from pyspark_cdcfmt.sync.looking import Counts
 from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.summary import Counts
 
 
 class Store(Protocol):
@@ -25,11 +25,11 @@ class Store(Protocol):
         """Whether tables must have a key."""
 
     @property
-    def buries(self) -> bool:
+    def keeps_tombstones(self) -> bool:
         """Whether it keeps tombstones of deleted rows."""
 
     @property
-    def minds_reads(self) -> bool:
+    def needs_reads(self) -> bool:
         """Whether changes need ``READ``: rows of a producer's snapshot may exist already."""
 
     @property
@@ -37,7 +37,7 @@ class Store(Protocol):
         """Whether a write reads the changes at most once."""
 
     @property
-    def wants_truncates(self) -> bool:
+    def keeps_truncates(self) -> bool:
         """Whether it stores TRUNCATE as a change."""
 
     @property

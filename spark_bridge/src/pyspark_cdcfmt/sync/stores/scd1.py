@@ -15,9 +15,9 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from pyspark_cdcfmt.sync.control import Batch, Control
 from pyspark_cdcfmt.sync.expressions import key_text, literal
-from pyspark_cdcfmt.sync.looking import Counts
 from pyspark_cdcfmt.sync.names import quote, text_literal
 from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.targets.protocol import Target
 from pyspark_cdcfmt.sync.typed import metadata_field
 
@@ -33,13 +33,13 @@ class CurrentRows:
 
     metadata = ("change_type", "sequence", "absent")
     needs_key = True
-    minds_reads = False
+    needs_reads = False
     reads_once = True
-    wants_truncates = False
+    keeps_truncates = False
     partition_by = None
 
     @property
-    def buries(self) -> bool:
+    def keeps_tombstones(self) -> bool:
         return not self.soft
 
     def first_rows(self, rows: DataFrame, sequence: Sequence[int]) -> DataFrame:
@@ -139,16 +139,16 @@ class CurrentRows:
     ) -> DataFrame:
         tombstones = (
             self.control.tombstones(state, counts.first)
-            .groupBy(f.col("key").alias("__sync_buried_key"))
-            .agg(f.max("sequence").alias("__sync_buried"))
+            .groupBy(f.col("key").alias("__sync_deleted_key"))
+            .agg(f.max("sequence").alias("__sync_deleted_at"))
         )
         joined = last.withColumn("__sync_key", key_text(state.keys)).join(
-            tombstones, f.col("__sync_key") == f.col("__sync_buried_key"), "left"
+            tombstones, f.col("__sync_key") == f.col("__sync_deleted_key"), "left"
         )
-        is_newer = f.col("__sync_buried").isNull() | (
-            f.col(quote(self.prefix + "sequence")) >= f.col("__sync_buried")
+        is_newer = f.col("__sync_deleted_at").isNull() | (
+            f.col(quote(self.prefix + "sequence")) >= f.col("__sync_deleted_at")
         )
-        return joined.where(is_newer).drop("__sync_key", "__sync_buried_key", "__sync_buried")
+        return joined.where(is_newer).drop("__sync_key", "__sync_deleted_key", "__sync_deleted_at")
 
     def _merge(self, state: TableState, last: DataFrame, *, partial: bool) -> None:
         assert state.columns is not None

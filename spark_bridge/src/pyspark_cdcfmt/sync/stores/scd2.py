@@ -18,9 +18,9 @@ from pyspark.sql.window import WindowSpec
 from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.sync.control import Batch, Control
 from pyspark_cdcfmt.sync.expressions import key_text, literal
-from pyspark_cdcfmt.sync.looking import Counts
 from pyspark_cdcfmt.sync.names import quote
 from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.targets.protocol import Target
 from pyspark_cdcfmt.sync.typed import READ
 
@@ -41,10 +41,10 @@ class History:
 
     metadata = ("change_type", "sequence", "absent")
     needs_key = True
-    minds_reads = True
+    needs_reads = True
     reads_once = False
-    wants_truncates = False
-    buries = True
+    keeps_truncates = False
+    keeps_tombstones = True
     partition_by = None
 
     def first_rows(self, rows: DataFrame, sequence: Sequence[int]) -> DataFrame:

@@ -97,7 +97,7 @@ class Version:
     :ivar log, first_log: the last and the first binlog position; None if any row has none.
     :ivar count: number of rows; of these ``reads`` are rows of the producer's snapshot,
         ``updates`` may have changed a key, and ``deletes`` are deletes.
-    :ivar is_whole: whether the blocks hold undecoded messages.
+    :ivar has_messages: whether the blocks hold undecoded messages.
     """
 
     protocol: str
@@ -111,14 +111,14 @@ class Version:
     reads: int = 0
     updates: int = 0
     deletes: int = 0
-    is_whole: bool = False
+    has_messages: bool = False
     first_log: LogPlace | None = None
 
-    def is_behind(self, log: LogPlace | None) -> bool:
+    def is_after(self, log: LogPlace | None) -> bool:
         """Whether all rows are after the binlog position ``log``."""
         return log is not None and log.is_before_all(self.first_log)
 
-    def may_begin_before(self, statement: Statement) -> bool:
+    def may_precede(self, statement: Statement) -> bool:
         """Whether any row may be from before a statement.
 
         Offsets of two partitions have no order, and neither has the source's clock: a
@@ -126,7 +126,7 @@ class Version:
         """
         if statement.place is None or self.places == {statement.place}:
             return self.first < statement.at
-        return not self.is_behind(statement.log)
+        return not self.is_after(statement.log)
 
 
 @attrs.frozen
@@ -160,7 +160,7 @@ _MOST_SHAPES = 10_000
 _SUMS = ("count", "truncates", "updates", "deletes", "logged")
 
 
-def look(
+def summarize(
     blocks: DataFrame, report: Report, known: Shapes | None = None
 ) -> dict[TableName, list[Version]]:
     """Find the versions of each table with rows, in one pass over the blocks.

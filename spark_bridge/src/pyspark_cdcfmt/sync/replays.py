@@ -22,7 +22,7 @@ LETTERS: TableName = ("", None, "dead letters")
 
 
 @attrs.frozen
-class Again:
+class Replays:
     """The options ``resume`` and ``replay`` of a query, and the events for them.
 
     :ivar source: all options of the stream's source.
@@ -32,7 +32,7 @@ class Again:
     source: Mapping[str, str]
     control: Control
 
-    def ask(self, states: dict[TableName, TableState]) -> None:
+    def request(self, states: dict[TableName, TableState]) -> None:
         """Record ``resume`` and ``replay`` in the states, so that a restart knows them, too."""
         by_text = {state.text: state for state in states.values() if state.name != LETTERS}
         for text in self.options.resume:
@@ -46,7 +46,7 @@ class Again:
             letters = states.get(LETTERS, TableState(LETTERS, ""))
             states[LETTERS] = self._resume(letters, "replay")
         if any(state.catching_up for state in states.values()):
-            self.control.keep_anew()
+            self.control.discard_kept()
 
     def _resume(self, state: TableState, action: str) -> TableState:
         """The state of a resumed table, saved before its events are applied."""
