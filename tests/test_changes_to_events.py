@@ -6,7 +6,9 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from cdcfmt_core import default_registry
@@ -120,9 +122,10 @@ def test_a_postimage_alone_is_an_upsert() -> None:
     assert (upsert.op, upsert.before) == ("upsert", None)
 
 
-def test_absent_columns_are_absent_and_not_null() -> None:
+@pytest.mark.parametrize("name", ["name", "NAME"])
+def test_absent_columns_are_absent_and_not_null(name: str) -> None:
     of = schema(BASE + ", _absent ARRAY<STRING>")
-    (delete,) = events(of, [(1, None, "delete", TSO, ["name"])])
+    (delete,) = events(of, [(1, None, "delete", TSO, [name])])
     assert isinstance(delete, RowChange)
     assert delete.before is not None
     assert delete.before.values == {"id": 1}
@@ -200,6 +203,32 @@ def test_column_types_say_more_than_the_dataframe() -> None:
     assert caught.value.column == "id"
 
 
+@pytest.mark.parametrize("type_", ["float", "double"])
+def test_floating_point_numbers_are_held_or_refused(type_: str) -> None:
+    of = schema("id BIGINT, x DECIMAL(38, 18), _change_type STRING")
+    given = {"columnTypes": f'{{"x": "{type_}"}}'}
+    (insert,) = events(of, [(1, Decimal("1.5"), "insert")], **given)
+    assert isinstance(insert, RowChange)
+    assert insert.after is not None
+    assert insert.after.values == {"id": 1, "x": 1.5}
+    with pytest.raises(EncodeError, match=r"does not fit in a (double|float of 32 bits)") as caught:
+        events(of, [(1, Decimal("12345678.123456789012345678"), "insert")], **given)
+    assert caught.value.column == "x"
+
+
+@pytest.mark.parametrize("type_", ["DATE", "TIMESTAMP", "TIMESTAMP_NTZ"])
+def test_dates_that_only_spark_has(type_: str) -> None:
+    of = schema(f"id BIGINT, x {type_}, _change_type STRING")
+    arrow = to_arrow_schema(of, timezone="UTC")
+    far = pa.array([1 << (30 if type_ == "DATE" else 60)]).cast(
+        pa.int32() if type_ == "DATE" else pa.int64()
+    )
+    columns = [pa.array([1]), far.cast(arrow.field("x").type), pa.array(["insert"])]
+    rows = ChangeInput(of, options(), MYSQL)
+    with pytest.raises(EncodeError, match=r"shop\.orders, column x: a date is beyond the years"):
+        list(rows.events([pa.RecordBatch.from_arrays(columns, schema=arrow)]))
+
+
 @pytest.mark.parametrize(
     ("ddl", "given", "said"),
     [
@@ -209,6 +238,7 @@ def test_column_types_say_more_than_the_dataframe() -> None:
         ("id INT, _change_type STRING", {"keyColumns": "key"}, "option keyColumns: .* column key"),
         ("id INT, _change_type STRING", {"columnTypes": '{"x": "int"}'}, "no column x"),
         ("id INT, _change_type STRING", {"columnTypes": "int"}, "not a JSON object"),
+        ("id INT, _change_type STRING, _Source INT", {}, "_Source differs from _source only in"),
     ],
 )
 def test_wrong_columns(ddl: str, given: dict[str, str], said: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any, Final, TypeAlias
 
-from cdcfmt_core.mysql.temporal import format_time, parse_date, parse_datetime
+from cdcfmt_core.mysql.temporal import MAX_TIME, format_time, parse_date, parse_datetime
 from cdcfmt_core.types import Date, DateTime, InvalidValue, Time, Timestamp
 
 Printer: TypeAlias = Callable[[Any], str]
@@ -39,8 +39,7 @@ def temporal_printer(
     if isinstance(logical, Date):
         return _print_date
     if isinstance(logical, Time):
-        time_fsp = logical.fsp
-        return lambda value: _invalid_free(value) or format_time(value, time_fsp)
+        return _time_printer(logical.fsp)
     if isinstance(logical, DateTime):
         return _clock_printer(logical.fsp, None)
     return _instant_printer(_clock_printer(logical.fsp, UTC), time_zone, counts)
@@ -143,7 +142,12 @@ def _print_date(value: Any) -> str:
     return value.text
 
 
-def _invalid_free(value: Any) -> str:
-    if type(value) is InvalidValue:
-        raise ValueError("not a time")
-    return ""
+def _time_printer(fsp: int | None) -> Printer:
+    def print_time(value: Any) -> str:
+        if type(value) is InvalidValue:
+            raise ValueError("not a time")
+        if not -MAX_TIME <= value <= MAX_TIME:
+            raise ValueError("beyond 838:59:59")
+        return format_time(value, fsp)
+
+    return print_time

@@ -114,6 +114,10 @@ def test_incomplete_rows() -> None:
     wire = encode(event, enableTidbExtension=True)
     assert wire["_tidb"] == {"commitTs": 5 << 18, "onlyHandleKey": True}
     assert wire["data"] == [{"id": "1"}]
+    event.op, event.before, event.after = "delete", event.after, None
+    assert encode(event)["data"] == [{"id": "1"}]
+    with pytest.raises(UnsupportedEventError, match="Alibaba Canal are whole"):
+        encode(event, dialect="canal")
 
 
 @pytest.mark.parametrize(

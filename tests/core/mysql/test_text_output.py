@@ -113,6 +113,7 @@ def test_timestamps_are_wall_clocks_of_the_zone() -> None:
         (types.DateTime(), InvalidValue("12")),
         (types.Time(), InvalidValue("12")),
         (types.Time(), "12:00:00"),
+        (types.Time(), timedelta(hours=-839)),
         (types.Year(), 1900),
         (types.Enum(("a",)), "b"),
         (types.Enum(), "b"),

@@ -118,6 +118,10 @@ class _Encoder(Encoder):
             return None
         if self._extension:
             return _ONLY_HANDLE_KEY
+        if self._template is CANAL:
+            raise UnsupportedEventError(
+                "the row is incomplete, and those of Alibaba Canal are whole"
+            )
         if event.op == "delete" and row.values.keys() <= set(handle_of(event.table)):
             return None
         raise UnsupportedEventError(

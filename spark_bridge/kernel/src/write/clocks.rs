@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::clocks::MAX_TIME;
 use crate::refusal::Step;
 use crate::temporal;
 use crate::write::cell::MISFIT;
@@ -73,8 +74,12 @@ pub fn clock(micros: i64, fsp: Option<u32>, out: &mut Vec<u8>) -> Step<()> {
     Ok(())
 }
 
-pub fn time(micros: i64, fsp: Option<u32>, out: &mut Vec<u8>) {
+pub fn time(micros: i64, fsp: Option<u32>, out: &mut Vec<u8>) -> Step<()> {
+    if !(-MAX_TIME..=MAX_TIME).contains(&micros) {
+        return Err(MISFIT);
+    }
     let mut text = String::new();
     temporal::print_time(micros, fsp, &mut text);
     out.extend_from_slice(text.as_bytes());
+    Ok(())
 }

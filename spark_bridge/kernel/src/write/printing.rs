@@ -218,10 +218,10 @@ impl Printer {
             (Printer::Timestamp { fsp }, Cell::Instant(micros)) => {
                 clock(zone.wall(micros).ok_or(MISFIT)?, *fsp, out)?;
             }
-            (Printer::Time { fsp }, Cell::Duration(micros)) => time(micros, *fsp, out),
+            (Printer::Time { fsp }, Cell::Duration(micros)) => time(micros, *fsp, out)?,
             (Printer::Time { fsp }, Cell::Text(text)) => {
                 let text = std::str::from_utf8(text).map_err(|_| MISFIT)?;
-                time(temporal::time(text).ok_or(MISFIT)?, *fsp, out);
+                time(temporal::time(text).ok_or(MISFIT)?, *fsp, out)?;
             }
             _ => {
                 let value = self.integer(cell)?;
@@ -284,5 +284,9 @@ mod tests {
         assert_eq!(printed(&int, Cell::Int(301)), None);
         assert_eq!(printed(&timestamp, Cell::Instant(1_000_000)), None);
         assert_eq!(printed(&Printer::Year, Cell::Int(1900)), None);
+        let time = Printer::Time { fsp: None };
+        let hour = 3_600_000_000;
+        assert!(printed(&time, Cell::Duration(838 * hour)).is_some());
+        assert_eq!(printed(&time, Cell::Duration(-839 * hour)), None);
     }
 }

@@ -15,13 +15,19 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 
 from cdcfmt_core import types as logical
-from cdcfmt_core.column_names import option_names
+from cdcfmt_core.column_names import option_names, spelled
 from cdcfmt_core.errors import DecodeError, EncodeError, OptionError, join_names
 from cdcfmt_core.events import Column, Corrupt, Image, Op, RowChange, TableSchema
 from cdcfmt_core.filters import split_name
 from cdcfmt_core.types import LogicalType
-from pyspark_cdcfmt.rows.columns import array_cells, check_columns, own_cells, variant_cell
-from pyspark_cdcfmt.rows.event_values import Convert, Misfit, event_value, json_document
+from pyspark_cdcfmt.rows.columns import (
+    array_cells,
+    check_columns,
+    check_spelling,
+    own_cells,
+    variant_cell,
+)
+from pyspark_cdcfmt.rows.event_values import Convert, Misfit, cell_converter, json_document
 from pyspark_cdcfmt.rows.row_schemas import METADATA, RESCUED, metadata_fields
 from pyspark_cdcfmt.rows.rows_to_events import InputEvent
 from pyspark_cdcfmt.rows.types import logical_type
@@ -32,9 +38,6 @@ MAX_WAITING = 10_000
 
 FIRST_TSO = 1_000_000_000_000 << 18
 """The TSO of September 2001; a smaller number is no commit_ts."""
-_CONVERTED = (logical.Json, logical.Vector, logical.Geometry)
-"""Types whose values in Spark differ from those in events."""
-
 _OPS: dict[str, Op] = {"insert": "insert", "delete": "delete", "truncate": "truncate"}
 
 
@@ -48,6 +51,7 @@ def check_changes(schema: spark.StructType, options: WriteOptions) -> None:
         "with the option table rows are changes (metadataPrefix renames the added columns)",
     )
     own = [field for field in schema.fields if field.name not in added]
+    check_spelling([field.name for field in own], added)
     declared = options.column_types
     for field in own:
         if logical_type(field.dataType) is None:
@@ -116,7 +120,10 @@ class ChangeInput:
         """The values of each row's own columns, and the columns with a value that does not fit."""
         columns, unconverted = [], []
         for name, convert in self._columns.items():
-            column = own_cells(batch.column(name), self._types[name])
+            try:
+                column = own_cells(batch.column(name), self._types[name])
+            except EncodeError as error:
+                raise self._located(error.at(column=name), {}) from error
             if convert is not None:
                 try:
                     column = [None if value is None else convert(value) for value in column]
@@ -200,9 +207,10 @@ class ChangeInput:
 
     def _image(self, said: dict[str, Any], row: tuple[Any, ...], unconverted: list[str]) -> Image:
         values = dict(zip(self._columns, row, strict=True))
-        absent = frozenset(said.get("absent") or ())
-        for name in absent & values.keys():
-            del values[name]
+        absent = said.get("absent")
+        if absent:
+            absent = spelled(absent, tuple(self._columns), case_sensitive=False)
+            values = {name: values[name] for name in values if name not in absent}
         for name in unconverted:
             value, convert = values.get(name), self._columns[name]
             if value is None or convert is None:
@@ -280,16 +288,7 @@ def _table(
     return (
         TableSchema(database, table, tuple(columns), keys, schema),
         {
-            column.name: _converter(column, field.dataType)
+            column.name: cell_converter(column, field.dataType)
             for column, field in zip(columns, fields, strict=True)
         },
     )
-
-
-def _converter(column: Column, type_: spark.DataType) -> Convert | None:
-    """A converter from a column's cells to values of events; None if they are equal."""
-    if isinstance(column.type, logical.Json) and isinstance(type_, spark.StringType):
-        return json_document
-    if column.source_type or isinstance(column.type, _CONVERTED):
-        return event_value(column.type)
-    return None

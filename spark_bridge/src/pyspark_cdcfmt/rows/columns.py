@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 )
 
 from cdcfmt_core.column_names import fold, spelled
-from cdcfmt_core.errors import OptionError, PolicyError, show
+from cdcfmt_core.errors import EncodeError, OptionError, PolicyError, show
 from pyspark_cdcfmt.options import SPARKS_SWITCH
 from pyspark_cdcfmt.rows.policy import shortest_text
 from pyspark_cdcfmt.rows.row_schemas import EVENT_COLUMNS
@@ -108,6 +108,17 @@ def check_columns(
             raise OptionError(
                 f"column {field.name} is {field.dataType.simpleString()}, and must be "
                 f"{expected.simpleString()}"
+            )
+
+
+def check_spelling(names: Iterable[str], added: Iterable[str]) -> None:
+    """:raises OptionError: for a column of the table that an added one may be meant by."""
+    spellings = {name.lower(): name for name in added}
+    for name in names:
+        if (near := spellings.get(name.lower())) is not None:
+            raise OptionError(
+                f"column {name} differs from {near} only in case: rename it, or set "
+                "metadataPrefix if it is the table's"
             )
 
 
@@ -255,13 +266,18 @@ ColumnCells: TypeAlias = tuple[
 
 
 def own_cells(array: pa.Array, type_: DataType) -> list[Any]:
-    """The cells of a column of the table, as the values that images have."""
+    """The cells of a column of the table, as the values that images have.
+
+    :raises EncodeError: for a date that Spark has and Python has not.
+    """
     if isinstance(type_, VariantType):
         return [variant_cell(pair) for pair in array_cells(array, type_)]
     if isinstance(type_, TimestampType):
-        instants: list[Any] = array.cast(pa.timestamp("us", tz="UTC")).to_pylist()
-        return instants
-    values: list[Any] = array.to_pylist()
+        array = array.cast(pa.timestamp("us", tz="UTC"))
+    try:
+        values: list[Any] = array.to_pylist()
+    except (OverflowError, ValueError) as error:
+        raise EncodeError(f"a date is beyond the years 1 to 9999 ({error})") from error
     if isinstance(type_, FloatType):
         return [None if value is None else float(shortest_text(value, 6)) for value in values]
     return values

@@ -13,12 +13,15 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 import orjson
+from pyspark.sql.types import DataType, StringType
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.errors import EncodeError, show
+from cdcfmt_core.events import Column
 from cdcfmt_core.mysql.temporal import parse_time
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
 from pyspark_cdcfmt.rows.json_values import KeepText, parse_json_column
+from pyspark_cdcfmt.rows.policy import BadValue, to_binary32, to_double
 
 Convert: TypeAlias = Callable[[Any], Any]
 
@@ -27,6 +30,10 @@ _ZERO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?: \d{2}:\d{2}:\d{2}(?:\.\d{1,6})?)?
 
 _DIGITS = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?[eE][+-]?\d+|-?nan|-?inf(?:inity)?", re.ASCII | re.I)
+
+
+_CONVERTED = (logical.Json, logical.Vector, logical.Geometry)
+"""Types whose values in Spark differ from those in events."""
 
 
 class Misfit(ValueError):
@@ -39,7 +46,18 @@ def event_value(type_: LogicalType) -> Convert:
     """A converter from a cell (never None) to the event's value of this type."""
     if isinstance(type_, logical.Int | logical.Bit | logical.Year):
         return _to_int(type_.bounds if isinstance(type_, logical.Int) else None)
+    if isinstance(type_, logical.Float):
+        return _to_float(to_binary32 if type_.bits == 32 else to_double)
     return _CONVERTERS[type(type_)]
+
+
+def cell_converter(column: Column, type_: DataType) -> Convert | None:
+    """From the cells of a column of this Spark type to events' values; None: they are the same."""
+    if isinstance(column.type, logical.Json) and isinstance(type_, StringType):
+        return json_document
+    if column.source_type or isinstance(column.type, _CONVERTED):
+        return event_value(column.type)
+    return None
 
 
 def own_type(value: Any) -> LogicalType:
@@ -85,7 +103,19 @@ def _bool(value: Any) -> bool:
     raise Misfit(f"{show(value)} is neither true nor false")
 
 
-def _float(value: Any) -> float:
+def _to_float(holding: Convert) -> Convert:
+    def number(value: Any) -> Any:
+        if type(value) is float:
+            return value
+        try:
+            return holding(value)
+        except BadValue as error:
+            raise Misfit(str(error)) from None
+
+    return number
+
+
+def _number(value: Any) -> float:
     if type(value) in (float, int, Decimal):
         return float(value)
     raise Misfit(f"{show(value)} is not a number")
@@ -199,7 +229,7 @@ def _with_large_integers(value: Any) -> Any:
 
 def _vector(value: Any) -> list[float]:
     if isinstance(value, list):
-        return [_float(item) for item in value]
+        return [_number(item) for item in value]
     raise Misfit(f"{show(value)} is not a list of numbers")
 
 
@@ -211,7 +241,6 @@ def _geometry(value: Any) -> GeometryValue:
 
 _CONVERTERS: dict[type, Convert] = {
     logical.Bool: _bool,
-    logical.Float: _float,
     logical.Decimal: _decimal,
     logical.Text: _of(str),
     logical.Binary: _of(bytes),
