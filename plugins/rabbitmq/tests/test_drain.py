@@ -173,6 +173,8 @@ def test_what_cannot_be_drained(rabbitmq: RabbitBroker, tmp_path: Path) -> None:
     assert "rabbitmq.password" in text
     assert "wr0ng-word" not in text
     assert "there is no queue missing on RabbitMQ" in problem(3, url(rabbitmq, "missing"))
+    rabbitmq.create_stream("kept")
+    assert "this is a stream, which keeps" in problem(3, url(rabbitmq, "kept"))
     assert "rabbitmq.hosts" in problem(3, f"rabbitmq://{NOWHERE}/q")
     assert "name the queue" in problem(2, f"rabbitmq://{rabbitmq.amqp_host}")
     assert "Kafka has no queues" in problem(2, "kafka://a:1/t")

@@ -11,7 +11,7 @@ from brokers import NOWHERE
 from rabbitmq_broker import RabbitBroker
 
 from cdcfmt_core.choosing import open_sink, open_source, split_options
-from cdcfmt_core.errors import SinkError
+from cdcfmt_core.errors import SinkError, SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.transport import Sink, Source
@@ -78,12 +78,39 @@ def test_keys_choose_the_partition_as_clients_of_rabbitmq_do(rabbitmq: RabbitBro
     assert found == expected
 
 
-def test_a_broker_that_advertises_another_address(rabbitmq: RabbitBroker) -> None:
+def test_a_super_stream_that_lacks_a_stream(rabbitmq: RabbitBroker) -> None:
+    for partition in (0, 2, 3):
+        rabbitmq.create_stream(f"holed-{partition}")
+    text = "the super stream holed has the stream holed-2 and lacks holed-1$"
+    with pytest.raises(SourceError, match=text):
+        values(rabbitmq, "holed")
+    with pytest.raises(SinkError, match=text):
+        sink(rabbitmq, "holed").partitions()
+
+
+def test_a_source_that_is_dropped_leaves_no_connection(rabbitmq: RabbitBroker) -> None:
+    def connected() -> int:
+        return sum(each.name == "cdcfmt-rabbitmq" for each in threading.enumerate())
+
+    rabbitmq.create_stream("dropped")
+    before = connected()
+    for _ in range(5):
+        assert values(rabbitmq, "dropped") == []
+    deadline = time.monotonic() + 10
+    while connected() > before:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_broker_that_advertises_another_address_and_takes_large_frames(
+    rabbitmq: RabbitBroker,
+) -> None:
     rabbitmq.create_stream("astray")
     text = (rabbitmq.folder / "rabbitmq.conf").read_text()
     port = rabbitmq.stream_host.partition(":")[2]
     astray = text.replace(f"stream.advertised_port = {port}", "stream.advertised_port = 1")
     assert astray != text
+    astray += "stream.frame_max = 4194304\n"
     try:
         rabbitmq.stop()
         (rabbitmq.folder / "rabbitmq.conf").write_text(astray)
@@ -93,7 +120,10 @@ def test_a_broker_that_advertises_another_address(rabbitmq: RabbitBroker) -> Non
         with pytest.raises(SinkError, match=f"advertises {NOWHERE}, .* rabbitmq.advertised=false"):
             wanted.partitions()
         assert time.monotonic() - started < 15
-        assert sink(rabbitmq, "astray", **{"rabbitmq.advertised": "false"}).partitions() == 1
+        reached = sink(rabbitmq, "astray", **{"rabbitmq.advertised": "false"})
+        assert reached.partitions() == 1
+        with reached.open() as producer:
+            producer.send(Message(None, bytes(3 << 20)))
     finally:
         rabbitmq.stop()
         (rabbitmq.folder / "rabbitmq.conf").write_text(text)

@@ -15,7 +15,7 @@ import attrs
 
 from cdcfmt_core.events import Message
 
-_PROPERTIES, _APPLICATION, _DATA, _VALUE = 0x73, 0x74, 0x75, 0x77
+_APPLICATION, _DATA, _SEQUENCE, _VALUE = 0x74, 0x75, 0x76, 0x77
 _NULL, _TEXTS, _BINARIES = 0x40, (0xA1, 0xB1, 0xA3, 0xB3), (0xA0, 0xB0)
 _FIXED = {4: 0, 5: 1, 6: 2, 7: 4, 8: 8, 9: 16}
 """Length of a value in bytes, by the upper half of its constructor byte."""
@@ -72,8 +72,8 @@ def decode(data: bytes) -> Content:
                     raise NotAmqpError("the value is neither text nor binary")
             elif section == _APPLICATION:
                 headers = tuple(_entries(data, kind, start, end))
-            elif not 0x70 <= section <= 0x78:
-                raise NotAmqpError(f"unknown section {section:#x}")
+            elif section == _SEQUENCE or not 0x70 <= section <= 0x78:
+                raise NotAmqpError(f"the section {section:#x} holds no bytes")
             at = end
     except (IndexError, KeyError, struct.error, UnicodeDecodeError) as error:
         raise NotAmqpError(str(error)) from None

@@ -19,7 +19,8 @@ from cdcfmt_rabbitmq.loop import ANSWER_SECONDS, Loop
 from cdcfmt_rabbitmq.settings import Settings
 from cdcfmt_rabbitmq.trouble import TroubleError, of_certificate
 
-_FRAME_BYTES: Final = 1 << 20
+_FRAME_BYTES: Final = 128 << 20
+"""The most that a frame may have, where the broker (``stream.frame_max``) allows it."""
 _HEARTBEAT_SECONDS: Final = 60
 _MOST_SUBSCRIPTIONS: Final = 250
 
@@ -165,7 +166,8 @@ class Link:
     def frame_bytes(self) -> int:
         """Size of the largest frame that the broker accepts."""
         size: int = self.client.frame_max
-        return size
+        # 0: the broker has no limit.
+        return size or _FRAME_BYTES
 
     def call(self, work: Coroutine[Any, Any, _T], seconds: float = ANSWER_SECONDS) -> _T:
         if self._lost is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import weakref
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -18,7 +19,8 @@ _T = TypeVar("_T")
 class Links:
     """Connections to the brokers that lead streams, opened when needed.
 
-    Reads only from leaders, since only they know all confirmed messages.
+    Reads only from leaders, since only they know all confirmed messages.  Connections end with
+    :meth:`close`, or when the object is garbage, as sources have no close.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -26,6 +28,9 @@ class Links:
         self._loop = Loop()
         self._links: dict[tuple[str, int], Link] = {}
         self._leaders: dict[str, Link] = {}
+        self._end = weakref.finalize(self, _close, self._loop, self._links)
+        # Threads of a process that ends are left alone.
+        self._end.atexit = False
 
     def any(self) -> Link:
         """A connection to one of the configured brokers."""
@@ -76,12 +81,15 @@ class Links:
 
     def close(self) -> None:
         """Close all connections, without waiting."""
-        links, self._links = list(self._links.values()), {}
+        self._end()
 
-        async def close_all() -> None:
-            await asyncio.gather(*(link.client.close() for link in links), return_exceptions=True)
 
-        self._loop.stop(close_all())
+def _close(loop: Loop, links: dict[tuple[str, int], Link]) -> None:
+    async def close_all() -> None:
+        clients = [link.client for link in links.values()]
+        await asyncio.gather(*(client.close() for client in clients), return_exceptions=True)
+
+    loop.stop(close_all())
 
 
 def retry(question: Callable[[], _T], seconds: float, again: float = 0.25) -> _T:

@@ -21,6 +21,8 @@ def streams_of(link: Link, topics: Iterable[str]) -> dict[str, list[str]]:
     """The streams of each topic, in order of partitions; empty for a missing topic.
 
     A stream with the topic's name takes precedence over a super stream.
+
+    :raises TroubleError: also for a super stream that lacks a stream before its last one.
     """
     found = {topic: [topic] for topic, there in _exist(link, [*topics]).items() if there}
     for topic in topics:
@@ -34,10 +36,17 @@ def _partitions(link: Link, topic: str) -> list[str]:
     while True:
         wanted = [f"{topic}-{len(streams) + n}" for n in range(_AT_ONCE)]
         there = _exist(link, wanted)
-        for name in wanted:
-            if not there[name]:
-                return streams
-            streams.append(name)
+        for at, name in enumerate(wanted):
+            if there[name]:
+                streams.append(name)
+                continue
+            if behind := [other for other in wanted[at:] if there[other]]:
+                raise TroubleError(
+                    f"the super stream {topic} has the stream {behind[0]} and lacks {name}",
+                    passing=False,
+                    told=True,
+                )
+            return streams
 
 
 def _exist(link: Link, names: list[str]) -> dict[str, bool]:
@@ -57,5 +66,5 @@ def stream_name(link: Link, topic: str, partition: int) -> str:
     """
     streams = streams_of(link, [topic])[topic]
     if partition >= len(streams):
-        raise TroubleError("there is no such stream", passing=False, missing=True)
+        raise TroubleError("there is no such stream", passing=False, missing=True, told=True)
     return streams[partition]
