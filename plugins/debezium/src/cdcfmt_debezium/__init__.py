@@ -1,4 +1,4 @@
-"""Debezium's JSON for cdcfmt: TiCDC's, the Debezium connectors' and CloudCanal's."""
+"""Debezium JSON for cdcfmt: of TiCDC, the Debezium connectors and CloudCanal."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def _resolve(source_type: str) -> LogicalType:
     from cdcfmt_core import default_registry
     from cdcfmt_debezium.connect import type_of_text
 
-    # By way of the registry, as other packages may override MySQL's map.
+    # Uses the registry, since other packages may override MySQL's map.
     return type_of_text(source_type) or default_registry().get_type_map("mysql")(source_type)
 
 
 @hookimpl
 def cdcfmt_register_type_maps() -> Iterable[TypeMap]:
-    summary = "Names of Kafka Connect and Debezium, else MySQL's column types"
+    summary = "Type names of Kafka Connect and Debezium, else MySQL's column types"
     return [TypeMap("debezium", _resolve, summary)]
 
 

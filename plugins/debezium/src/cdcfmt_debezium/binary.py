@@ -1,11 +1,11 @@
-"""Bytes in JSON, by the connectors' ``binary.handling.mode``.
+"""Parsing of bytes in JSON, by the connectors' ``binary.handling.mode``.
 
 Sources: Debezium MySQL connector, ``binary.handling.mode``: ``bytes`` is Kafka Connect's type
 ``bytes`` (base64 in JSON), all other modes are text: Java's ``Base64.getEncoder()``,
 ``getUrlEncoder()``, and hexadecimal.  BINARY(n) is padded to n bytes.
 
-Text of hexadecimal digits alone is base64, too, if its length is a multiple of four.  The
-column's declared length rules out one of the two, or the value is refused.
+Text that consists of hexadecimal digits may also be base64 if its length is a multiple of four.
+If the column's declared length excludes neither, the value is rejected.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _HEX: Final = re.compile(r"[0-9a-f]*|[0-9A-F]*").fullmatch
 
 
 def bytes_of(value: Any) -> bytes:
-    """Base64, padded and without anything else, as Go and Java write it."""
+    """Parse padded base64 without other characters, as written by Go and Java."""
     if type(value) is not str:
         raise ValueError("not base64 text")
     return parse_base64(value)
 
 
 def binary_parser(mode: str, source_type: str) -> Callable[[Any], bytes]:
-    """The parser of one column.
+    """The parser of a binary column.
 
-    ``mode`` is one of :data:`BINARY_MODES`, or ``certain``: base64, for all that is known.
-    ``source_type`` is the column's type in the database, as text.
+    ``mode`` is one of :data:`BINARY_MODES`, ``certain`` (base64 according to the message's schema)
+    or ``contradicted``.  ``source_type`` is the column's type in the database, as text.
     """
     if mode == "certain":
         return bytes_of
@@ -73,11 +73,11 @@ def _hex(text: str) -> bytes:
 
 
 def _not_bytes(text: str) -> bytes:
-    raise ValueError(f"text by the message's schema, which {OPTION}=bytes is not")
+    raise ValueError(f"text according to the message's schema, which contradicts {OPTION}=bytes")
 
 
 def _base64_length(text: str) -> int | None:
-    """How many bytes hexadecimal text holds if it is base64; None where it cannot be."""
+    """The number of bytes if hexadecimal digits are read as base64; None if they cannot be."""
     return len(text) // 4 * 3 if text and len(text) % 4 == 0 else None
 
 

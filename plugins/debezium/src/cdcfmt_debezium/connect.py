@@ -15,11 +15,11 @@ types"; TiCDC Debezium, "Data type mapping" (``tidb_type`` with enable-tidb-exte
   ``EnumSet`` → ``Set``; ``Json`` → ``Json()``; ``VariableScaleDecimal`` → ``Decimal()``;
   ``FloatVector``, ``DoubleVector``, ``TiDBVectorFloat32`` → ``Vector()``
 - ``io.debezium.data.geometry.Point``, ``Geometry``, ``Geography`` → ``Geometry()``
-- texts of other names (``ZonedTime``, ``Uuid``, ``Xml``, ``Interval``, …) → ``Text()``
-- arrays, maps and other structs → ``Unknown``: their JSON as it stands
+- strings with other names (``ZonedTime``, ``Uuid``, ``Xml``, ``Interval``, …) → ``Text()``
+- arrays, maps and other structs → ``Unknown``: their JSON unchanged
 
-Source types are these names, of Decimal with ``(scale)`` or ``(precision,scale)``, of Bits with
-``(length)``, of Enum and EnumSet with the names as MySQL has them, and of other names that type.
+Source types are these names: Decimal with ``(scale)`` or ``(precision,scale)``, Bits with
+``(length)``, Enum and EnumSet with their names in MySQL's syntax, other names with their type.
 """
 
 from __future__ import annotations
@@ -64,16 +64,16 @@ _KAFKA: Final = "org.apache.kafka.connect.data."
 _SMALL = re.compile(r"-?[0-9]{1,4}").fullmatch
 _LENGTH = re.compile(r"[0-9]{1,10}").fullmatch
 _MAX_BITS: Final = 64
-"""Of MySQL's BIT; PostgreSQL's ``bit`` and ``bit varying`` are longer."""
+"""Maximum of MySQL's BIT; PostgreSQL's ``bit`` and ``bit varying`` may be longer."""
 _ESCAPED_COMMAS = re.compile(r"(?:\\,|[^,])*")
 
 
 @attrs.frozen
 class FieldType:
-    """The type of a column by its field's schema.
+    """The type of a column according to its field's schema.
 
-    ``fits`` are the logical types that the database's own type may have here: one that is
-    not among them is another column's, from a schema that no longer holds.
+    ``fits`` are the logical types that the database's own type may have; another type comes
+    from an outdated schema.
     """
 
     logical: LogicalType
@@ -82,7 +82,7 @@ class FieldType:
     encoding: Encoding
 
     def refined(self, logical: LogicalType) -> LogicalType | None:
-        """The database's own type, with the parameters that it lacks; None if it does not fit."""
+        """The database's own type with missing parameters added; None if it does not fit."""
         own = self.logical
         if not isinstance(logical, self.fits):
             return None
@@ -147,9 +147,9 @@ _MEMBERS: Final[dict[str, type[Enum] | type[Set]]] = {_DATA + "Enum": Enum, _DAT
 
 
 def field_type(field: Mapping[str, Any], encoding: Encoding) -> FieldType:
-    """The type of one field; ``encoding`` says what its schema does not.
+    """The type of one field; ``encoding`` is the default for facts that its schema lacks.
 
-    :raises DecodeError: if it is no schema of a field.
+    :raises DecodeError: if it is not a schema of a field.
     """
     kind, name = field.get("type"), field.get("name")
     if type(kind) is not str or not (name is None or type(name) is str):
@@ -171,11 +171,11 @@ def field_type(field: Mapping[str, Any], encoding: Encoding) -> FieldType:
         return FieldType(members, _text_of_members(name, members), (type(members),), encoding)
     if kind not in _PLAIN:
         return FieldType(Unknown(name or kind), name or kind, (), encoding)
-    # A name that is not known here says nothing of the type to those who have the text alone.
+    # An unknown name alone does not determine the type in type_of_text.
     source_type = kind if name is None else f"{name} {kind}"
     logical, fits = _PLAIN[kind]
     if name is not None and kind != "boolean":
-        # A name that says more than its type does: no other type may stand in.
+        # A name restricts the type further, so only the same type fits.
         fits = (type(logical),)
     if kind == "bytes":
         # binary.handling.mode=bytes; the other modes write strings.
@@ -190,7 +190,7 @@ def field_type(field: Mapping[str, Any], encoding: Encoding) -> FieldType:
 
 
 def type_of_text(text: str) -> LogicalType | None:
-    """The logical type of a source type that :func:`field_type` gave."""
+    """The logical type of a source type from :func:`field_type`."""
     name, parenthesis, rest = text.partition("(")
     if name in _MEMBERS:
         members = resolve_type(f"enum({rest}") if parenthesis else None
@@ -249,7 +249,7 @@ def _number(text: Any) -> int | None:
 
 
 def _allowed(parameters: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The names in ``allowed``: joined by commas, those inside a name escaped."""
+    """The names in ``allowed``: separated by commas; commas inside names are escaped."""
     text = parameters.get("allowed")
     if type(text) is not str:
         return None
@@ -257,7 +257,7 @@ def _allowed(parameters: Mapping[str, Any]) -> tuple[str, ...] | None:
     position = 0
     while True:
         match = _ESCAPED_COMMAS.match(text, position)
-        assert match is not None  # it matches everywhere, if only an empty text
+        assert match is not None  # may match an empty text
         names.append(match.group().replace("\\,", ","))
         position = match.end() + 1
         if position > len(text):

@@ -1,4 +1,4 @@
-"""Kafka Connect schemas of payloads (``schema``), as TiCDC writes them.
+"""Kafka Connect schemas of payloads (``schema``), in TiCDC's form.
 
 Sources: TiCDC Debezium, "Data type mapping" and its messages; Debezium MySQL connector,
 "Data type mappings" for geometries, which TiDB does not have.
@@ -20,7 +20,7 @@ _DATA: Final = "io.debezium.data."
 _TIME: Final = "io.debezium.time."
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_.]")
 _NOT_IN_TOPICS: Final = re.compile(r"[^A-Za-z0-9_.\-]")
-# Their tidb_type says nothing of signs.
+# Their tidb_type never has "unsigned".
 _SIGNLESS: Final = frozenset({"year", "bit", "varchar", "char", "decimal"})
 
 _PLAIN: Final[dict[type, dict[str, Any]]] = {
@@ -47,7 +47,7 @@ _PLAIN: Final[dict[type, dict[str, Any]]] = {
 def field_of(
     column: Column, parsed: ColumnType, *, nullable: bool, milliseconds: bool, tidb_type: bool
 ) -> dict[str, Any]:
-    """The schema of one column; ``milliseconds`` are the unit of its DATETIME."""
+    """The schema of one column; ``milliseconds``: a DATETIME is written in milliseconds."""
     said = _type_of(column.type, parsed, milliseconds)
     field: dict[str, Any] = {}
     if tidb_type:
@@ -64,11 +64,11 @@ def field_of(
 
 def _type_of(logical: LogicalType, parsed: ColumnType, milliseconds: bool) -> dict[str, Any]:
     if isinstance(logical, types.Int):
-        # Connect has no integers without a sign: these need a bit more.
+        # Connect has no unsigned integers: these need one more bit.
         bits = logical.bits if logical.signed else logical.bits + 1
         return {"type": "int16" if bits <= 16 else "int32" if bits <= 32 else "int64"}
     if isinstance(logical, types.Float):
-        # float(M,D) is a double to TiCDC.
+        # TiCDC writes float(M,D) as a double.
         return {"type": "float" if logical.bits == 32 and len(parsed.params) != 2 else "double"}
     if isinstance(logical, types.Bit):
         if logical.bits == 1:
@@ -89,7 +89,7 @@ def _type_of(logical: LogicalType, parsed: ColumnType, milliseconds: bool) -> di
 
 
 def schema_name(cluster: str, database: str, table: str) -> str:
-    """The prefix of the names of a table's schemas, as TiCDC sanitizes it."""
+    """Prefix of the names of a table's schemas, sanitized as in TiCDC."""
     return f"{sanitized(cluster)}.{sanitized(database)}.{_NOT_IN_TOPICS.sub('_', table)}"
 
 
@@ -149,7 +149,7 @@ _TRANSACTION: Final[dict[str, Any]] = {
 
 
 def envelope_schema(name: str, fields: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """``schema`` of a row's message, or of a watermark's, which has no ``fields``."""
+    """``schema`` of a row message, or of a watermark, which has no ``fields``."""
     images = [
         {
             "type": "struct",
@@ -176,7 +176,7 @@ def envelope_schema(name: str, fields: Iterable[dict[str, Any]]) -> dict[str, An
 
 
 def key_schema_of(name: str, fields: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """``schema`` of a row's key, or of a watermark's."""
+    """``schema`` of the key of a row or watermark."""
     return {"type": "struct", "name": f"{name}.Key", "optional": False, "fields": list(fields)}
 
 

@@ -1,7 +1,7 @@
-"""DDL messages: the statement, and the schemas that it leaves behind.
+"""DDL messages: the statement, and the resulting schemas.
 
-Sources: Debezium MySQL connector, "Schema change topic"; TiCDC Debezium (DDL messages are not
-in its document: seen from its encoder); CloudCanal's Debezium Envelope, DDL example.
+Sources: Debezium MySQL connector, "Schema change topic"; TiCDC's Debezium encoder (its document
+does not describe DDL messages); CloudCanal's Debezium Envelope, DDL example.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SchemaChanges:
 
 
 def is_schema_change(payload: Mapping[str, Any]) -> bool:
-    """Whether a payload is that of a DDL message: of all rows only these have a statement."""
+    """Whether a payload is that of a DDL message, which has a statement but no images."""
     return (
         "ddl" in payload
         and type(payload.get("source")) is dict
@@ -51,7 +51,7 @@ def is_schema_change(payload: Mapping[str, Any]) -> bool:
 def read_schema_changes(
     payload: Mapping[str, Any], resolve_type: Callable[[str], LogicalType]
 ) -> SchemaChanges:
-    """The events, one for each table that the statement changes, and the schemas.
+    """Read the events, one per table that the statement changes, and the schemas.
 
     :raises DecodeError: for fields of the wrong type.
     """
@@ -121,10 +121,10 @@ def _with_schema(change: TableChange | None, schema: str | None) -> Any:
 
 
 def _ddl_type(query: str, change: TableChange | None, *, of_snapshot: bool) -> DdlType:
-    """Canal's word: from the statement, and where that is not MySQL's from the change.
+    """The DDL type of the statement, or of the change if there is no statement.
 
-    A snapshot lists the existing tables with DROP TABLE IF EXISTS before each CREATE
-    TABLE: no table was dropped.
+    A snapshot lists existing tables with DROP TABLE IF EXISTS before each CREATE TABLE, which
+    drops no table.
     """
     word = ddl_type_of(query)
     if of_snapshot and (word == "ERASE" or (change is not None and change.word == "DROP")):

@@ -1,7 +1,7 @@
-"""``tableChanges``: a table's schema in a DDL message, as TiCDC writes it.
+"""``tableChanges``: a table's schema in a DDL message, in TiCDC's form.
 
-The way back of :mod:`cdcfmt_debezium.table_changes`.  What no type says (charsets, comments,
-defaults, AUTO_INCREMENT) is in ``flags`` of columns that came so; else it is null or false.
+The inverse of :mod:`cdcfmt_debezium.table_changes`.  Properties beyond types (charsets, comments,
+defaults, AUTO_INCREMENT) come from the ``flags`` of columns; otherwise they are null or false.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _VARCHAR: Final = 12
 
 
 def table_changes(event: SchemaChange) -> list[dict[str, Any]]:
-    """The entries; none where the event carries no schema of its table."""
+    """The entries; none if the event has no schema of its table."""
     table = event.table_schema
     extra = event.extra or {}
     word = extra.get("ddl_type")
@@ -95,7 +95,7 @@ def _column(column: Column, position: int) -> dict[str, Any]:
         "nativeType": None,
         "comment": said.get("comment"),
         "defaultValueExpression": said.get("defaultValueExpression"),
-        # TiCDC does not double the quotes inside.
+        # TiCDC does not double quotes inside a name.
         "enumValues": None if parsed.elements is None else [f"'{e}'" for e in parsed.elements],
         "typeName": name,
         "typeExpression": expression,

@@ -1,12 +1,12 @@
-"""DECIMAL in JSON, by the connectors' ``decimal.handling.mode``.
+"""Parsing of DECIMAL in JSON, by the connectors' ``decimal.handling.mode``.
 
 Sources: Debezium MySQL connector, ``decimal.handling.mode``: ``precise`` is Kafka Connect's
 Decimal, base64 of the big-endian unscaled integer; ``string`` is plain text; ``double`` is a
 number.  Kafka Connect's ``decimal.format=NUMERIC`` is a number of exact digits.
 
-Text of digits alone is base64, too, if its length is a multiple of four.  Then the column's
-precision and scale decide, as MySQL prints exactly ``scale`` digits behind the point, or the
-value is refused.
+Text that consists of digits may also be base64 if its length is a multiple of four.  Then the
+column's precision and scale decide, as MySQL prints exactly ``scale`` digits after the point; an
+ambiguous value is rejected.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ DECIMAL_MODES: Final = ("auto", "precise", "double", "string")
 _HINT: Final = f"set {OPTION} to the connector's decimal.handling.mode"
 _MAX_DIGITS: Final = 65
 _PLAIN_DIGITS: Final = 10**16
-"""Numbers from here on have an exponent in Python's text of a double."""
+"""From this value on, ``repr`` of a double has an exponent."""
 _KEEPING_DIGITS: Final = decimal.Context(prec=400, traps=[decimal.Inexact])
 
 
 def decimal_parser(logical: Decimal, encoding: Encoding) -> ParseValue:
-    """The parser of one column."""
-    # What a double cannot hold leaves the type's bounds by rounding up.
+    """The parser of a decimal column."""
+    # A double that was rounded up may exceed the bounds of the type.
     limit = _limit(logical)
     unit = decimal.Decimal(1).scaleb(-(logical.scale or 0))
     any_scale = logical.scale is None
@@ -47,7 +47,7 @@ def decimal_parser(logical: Decimal, encoding: Encoding) -> ParseValue:
         if any_scale and -_PLAIN_DIGITS < number < _PLAIN_DIGITS:
             return check_decimal(number)
         try:
-            # With the zeros that a number does not show, and without an exponent.
+            # Adds the trailing zeros of the scale, and removes an exponent.
             return number.quantize(unit, None, _KEEPING_DIGITS)
         except decimal.Inexact:
             return check_decimal(number)
@@ -116,7 +116,7 @@ def _detector(logical: Decimal) -> Callable[[str], Any]:
             if not -limit < other < limit:
                 return plain
             if scale or not -limit < plain < limit:
-                # Plain text has as many digits behind the point as the scale says.
+                # Plain text would have ``scale`` digits after the point.
                 return other
         raise ValueError(f"text of {plain}, or base64 of {other} without its point")
 

@@ -1,4 +1,4 @@
-"""Debezium's JSON messages to events: the exact reference decoder.
+"""Reference decoder: Debezium JSON messages to events.
 
 Sources: Debezium MySQL connector, "Data change events", "Schema change topic", "Transaction
 metadata"; TiCDC Debezium, "Message format", where op ``m`` is a watermark.
@@ -51,7 +51,7 @@ from cdcfmt_debezium.unavailable import Unavailable
 
 
 def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
-    """A decoder for one reader; it keeps the table schemas that it has seen."""
+    """A decoder for one reader; it caches the table schemas that it has seen."""
     return _Decoder(options, context).decode
 
 
@@ -124,7 +124,7 @@ class _Decoder:
         message: Message,
     ) -> list[Event]:
         if is_schema_change(payload):
-            # CloudCanal gives its DDL an op, too.
+            # CloudCanal's DDL messages also have an op.
             return self._schema_changes(payload)
         commit_ts = commit_ts_of(source, "commit_ts", "source.")
         if word == MESSAGE:
@@ -177,7 +177,7 @@ class _Decoder:
             record.op,
             record.row if record.op == "delete" else None,
             record.row,
-            # A tombstone's row is its key.
+            # The row of a tombstone is its key.
             wire=document.schema if document else self._documents.schema_of(key_schema),
             place=record.place,
             stream=record.stream,
@@ -205,12 +205,12 @@ class _Decoder:
         return events
 
     def _key(self, message: Message, exact: bool) -> tuple[dict[str, Any] | None, Any]:
-        """The key's columns and their schema; None where there is no key, or not as JSON."""
+        """The key's columns and their schema; None without a key, or if it is not JSON."""
         data = message.key
         if data is None:
             return None, None
         if self._decompress is not None:
-            # A key that another step wrote may not be compressed.
+            # A key may be uncompressed, for example after a transform.
             with contextlib.suppress(DecodeError):
                 data = self._decompress(data)
         try:
@@ -228,7 +228,7 @@ class _Decoder:
 
 
 def _message(payload: dict[str, Any], source: dict[str, Any], commit_ts: int | None) -> Event:
-    """TiCDC's watermark, or an application's message in the source's log."""
+    """TiCDC's watermark, or a logical message from the source's log."""
     source_time, emit_time = time_of(source, "source."), time_of(payload)
     if source.get("connector") == TICDC:
         if commit_ts is None:

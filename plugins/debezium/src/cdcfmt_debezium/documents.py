@@ -1,10 +1,9 @@
-"""A message's JSON: ``schema`` and ``payload``, where the schema is read once.
+"""Parsing of a message's ``schema`` and ``payload``; each distinct schema is parsed once.
 
-A stream with schemas repeats several kilobytes of schema in each message, byte by byte the
-same.  JsonConverter writes ``{"schema":…,"payload":…}``, TiCDC ``{"payload":…,"schema":…}``.
-Where the value splits at those words into two parts that each are whole JSON values, it was
-exactly that object; a schema that is known by its bytes need not be parsed again.  Whatever
-does not split so is parsed as a whole.
+A stream with schemas repeats several kilobytes of identical schema bytes in each message.
+JsonConverter writes ``{"schema":…,"payload":…}``, TiCDC ``{"payload":…,"schema":…}``.  If the
+value splits at these names into two complete JSON values, it is exactly such an object, and a
+schema whose bytes are known is not parsed again.  Other values are parsed as a whole.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ _PAYLOAD_FIRST: Final = b'{"payload":'
 _THEN_PAYLOAD: Final = b',"payload":'
 _THEN_SCHEMA: Final = b',"schema":'
 _BYTES_OF_A_BYTE: Final = 10
-"""Of a schema's JSON, once it is parsed."""
+"""Memory of a parsed schema, per byte of its JSON."""
 
 
 @attrs.frozen(eq=False)
 class WireSchema:
-    """A parsed ``schema``, the same object for each message that repeats it."""
+    """A parsed ``schema``; messages with the same schema share one object."""
 
     name: str
     fields: tuple[dict[str, Any], ...]
     wire: dict[str, Any]
 
     def row_fields(self) -> dict[str, dict[str, Any]] | None:
-        """The fields of a row, by name: of an envelope's images, a flattened record, or a key."""
+        """The fields of a row by name: of an envelope's images, a flattened record, or a key."""
         by_name = {field["field"]: field for field in self.fields}
         structs = {name for name, field in by_name.items() if field.get("type") == "struct"}
-        # A flattened record may have a column of any of these names.
+        # A flattened record may have columns with these names.
         for image in ("after", "before"):
             if {"source", image} <= structs:
                 return {field["field"]: field for field in fields_of(by_name[image])}
@@ -47,7 +46,7 @@ class WireSchema:
 
 @attrs.frozen
 class Document:
-    """A payload, its schema if any, and the bytes that the payload was read from."""
+    """A payload, its schema if any, and the message value from which it was parsed."""
 
     payload: Any
     schema: WireSchema | None
@@ -56,15 +55,15 @@ class Document:
 
 
 class DocumentReader:
-    """Reads values; keeps the schemas that it has seen."""
+    """Parses values, and caches the schemas that it has seen."""
 
     def __init__(self) -> None:
         self._schemas: Variants[int, tuple[bytes, WireSchema | None]] = Variants(1_000)
 
     def read(self, value: bytes) -> Document:
-        """:raises DecodeError: for what is not JSON, or has a ``schema`` that is none."""
+        """:raises DecodeError: for a value that is not JSON, or has an invalid ``schema``."""
         start, end = payload_span(value)
-        # A copy of a large one would stand beside its text.
+        # Avoids a copy, as payloads may be large.
         payload = memoryview(value)[start:end]
         if value.startswith(_SCHEMA_FIRST) and start:
             schema = value[len(_SCHEMA_FIRST) : start - len(_THEN_PAYLOAD)]
@@ -75,7 +74,7 @@ class DocumentReader:
         return self._whole(value)
 
     def read_exact(self, document: Document) -> Document:
-        """The same with numbers beyond doubles as decimals."""
+        """Parse again, with numbers that a double cannot hold as decimals."""
         wire = loads_exact(document.value)
         payload = wire["payload"] if is_wrapped(wire) else wire
         return Document(payload, document.schema, document.value, exact=True)
@@ -101,7 +100,7 @@ class DocumentReader:
         return Document(wire["payload"], self.schema_of(wire.get("schema")), value, exact)
 
     def schema_of(self, wire: Any) -> WireSchema | None:
-        """A parsed ``schema``, the same object for equal ones; None without any.
+        """A parsed ``schema``, the same object for equal schemas; None without a schema.
 
         :raises DecodeError: if it is not a schema.
         """
@@ -114,17 +113,14 @@ class DocumentReader:
         for raw, schema in self._schemas.of(len(data)):
             if raw == data:
                 return schema
-        # Raises for bytes that are no JSON: only whole values are kept.
+        # Raises for bytes that are not JSON: only complete values are cached.
         schema = _parse_schema(orjson.loads(data))
         self._schemas.add(len(data), (data, schema), _BYTES_OF_A_BYTE * len(data))
         return schema
 
 
 def payload_span(value: bytes) -> tuple[int, int]:
-    """The span of the payload, where the value begins with a schema or payload.
-
-    The whole value where it does not begin with a schema or payload.
-    """
+    """The span of the payload, or of the whole value if it does not begin with either name."""
     if value[-1:] == b"}":
         if value.startswith(_SCHEMA_FIRST):
             at = value.find(_THEN_PAYLOAD)
@@ -137,9 +133,9 @@ def payload_span(value: bytes) -> tuple[int, int]:
 
 
 def fields_of(struct: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-    """A struct's fields, in order; of two with one name the first.
+    """A struct's fields, in order; only the first of fields with the same name.
 
-    TiCDC lists hidden columns once more.
+    TiCDC lists hidden columns twice.
     """
     fields = struct.get("fields")
     if type(fields) is not list:
@@ -158,7 +154,7 @@ def _parse_schema(wire: Any) -> WireSchema | None:
     if type(wire) is not dict:
         raise DecodeError("is not a schema", field="schema", sample=wire)
     if wire.get("type") != "struct":
-        # A primitive's: of a key or header that is no struct.
+        # A schema of a primitive key or header.
         return WireSchema("", (), wire)
     name = wire.get("name")
     return WireSchema(name if type(name) is str else "", fields_of(wire), wire)
@@ -170,20 +166,20 @@ def is_wrapped(wire: Any) -> bool:
         type(wire) is dict
         and "payload" in wire
         and wire.keys() <= {"schema", "payload"}
-        # A row of a table that has such columns.
+        # Otherwise, a row of a table with such columns.
         and type(wire["payload"]) in (dict, type(None))
         and type(wire.get("schema")) in (dict, type(None))
     )
 
 
 def _loads(data: memoryview) -> tuple[Any, bool] | None:
-    """A value and whether it is exact; None for what is no JSON."""
+    """A parsed value and whether it is exact; None for bytes that are not JSON."""
     try:
         return orjson.loads(data), False
     except orjson.JSONDecodeError:
         pass
     try:
-        # TiCDC writes bytes that are not UTF-8 as they are.
+        # TiCDC writes bytes that are not UTF-8 unchanged.
         return loads_exact(bytes(data)), True
     except DecodeError:
         return None

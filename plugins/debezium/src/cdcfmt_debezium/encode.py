@@ -1,7 +1,7 @@
-"""Events to Debezium messages, as TiCDC writes them.
+"""Encoder: events to Debezium messages in TiCDC's form.
 
-Sources: TiCDC Debezium, "Message format"; DDL messages and watermarks are not in its
-document: they are as its encoder writes them (``debezium/codec.go``).
+Sources: TiCDC Debezium, "Message format"; for DDL messages and watermarks, which this document
+does not describe, TiCDC's encoder (``debezium/codec.go``).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from cdcfmt_debezium.payload_output import OP_WORDS, dumps, source
 def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
     """An encoder for one writer.
 
-    :raises OptionError: for large-message handling, which Debezium does not have.
+    :raises OptionError: for large message options, which Debezium does not support.
     """
     return _Encoder(options, context)
 
@@ -139,10 +139,10 @@ class _Encoder(Encoder):
 
 
 def _is_key(image: Image, table: TableSchema) -> bool:
-    """Whether an image is the key alone."""
+    """Whether an image has only the key."""
     return not image.complete and image.values.keys() == set(own_key(table))
 
 
 def _check_whole(image: Image, table: TableSchema) -> None:
     if not image.complete or len(image.values) < len(table.columns):
-        raise UnsupportedEventError("the row is incomplete, which Debezium's JSON has no mark for")
+        raise UnsupportedEventError("the row is incomplete, which Debezium JSON cannot express")

@@ -1,4 +1,4 @@
-"""How the rows of one table are written: the parts of their messages."""
+"""Encode plan of a table: the parts of its row messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from cdcfmt_debezium.values_output import member_of
 
 @attrs.frozen
 class RowParts:
-    """How the rows of a table are written."""
+    """Creates encode plans."""
 
     context: EncoderContext
     cluster: str
@@ -44,7 +44,7 @@ class RowParts:
     old_values: bool
 
     def end(self, schema: dict[str, Any]) -> bytes:
-        """The end of a message, behind its payload."""
+        """The end of a message, after its payload."""
         return b',"schema":%b}' % orjson.dumps(schema) if self.with_schema else b"}"
 
     def open(self, table: TableSchema) -> RowWriter:
@@ -60,7 +60,7 @@ class RowParts:
             units = Encoding(datetimes="ms" if in_millis else "us")
             encoding = value_encoding(column, field["type"], units)
             if logical == DateTime(None) and self.with_schema:
-                # The schema has the unit of each message; without one it is milliseconds.
+                # Each message's schema has its unit; without a schema it is milliseconds.
                 encoding = ValueEncoding("epoch-guessed")
                 fine = self._field(column, table, in_millis=False)
                 texts = (orjson.dumps(each).decode() for each in (field, fine))
@@ -70,7 +70,7 @@ class RowParts:
                 column, label, encoding, nullable=field["optional"], counts=self.context.counts
             )
         name = schema_name(self.cluster, valid_name(table.database), valid_name(table.table))
-        # In the key they have the order of the table.
+        # Columns of the key are in the order of the table.
         key = own_key(table, self.context.counts)
         keys = {name: each for name, each in columns.items() if name in key}
         envelope = envelope_schema(name, list(fields.values()))
@@ -105,7 +105,7 @@ class RowParts:
         """A column's Connect schema; ``in_millis`` is the unit of a DATETIME."""
         nullable = column.nullable
         if nullable is None:
-            # Where it is unknown, NULL is allowed in all columns but the key's.
+            # If unknown, all columns except key columns are nullable.
             nullable = column.name not in table.key_columns
         return field_of(
             column,
@@ -134,6 +134,6 @@ def _slot(slots: Slots, part: Part) -> orjson.Fragment:
 
 
 def without_image(message: RowMessage) -> RowMessage:
-    """The message of a deleted row of which only the key is known."""
+    """The message of a deleted row with only its key."""
     value = tuple("null" if isinstance(part, Members) else part for part in message.value)
     return attrs.evolve(message, value=value)

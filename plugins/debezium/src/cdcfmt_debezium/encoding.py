@@ -1,4 +1,4 @@
-"""How a producer writes the values that JSON has no type for."""
+"""A producer's encoding of values for which JSON has no type."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ ParseValue: TypeAlias = Callable[[Any], Any]
 
 @attrs.frozen(cache_hash=True)
 class Encoding:
-    """How a producer writes what JSON has no type for.
+    """A producer's encoding of values for which JSON has no type.
 
-    ``guessed``: units of times are those of an option, which nothing in the message confirms.
-    ``datetimes`` and ``times`` are units (``ms``, ``us``, ``ns``), ``auto`` for what each value
-    shows, or None for milliseconds up to three digits of fraction and microseconds beyond.
-    ``decimals`` says what a text is: ``precise`` or ``string`` by the user's option, ``connect``
-    (base64) or ``text`` by the message's schema, or ``auto``.  ``scale`` is that of a Connect
-    Decimal where its schema has it.  ``doubles``: numbers of decimals went through a double
-    anyway, so their shortest digits are all that there is.  ``binary`` is the user's option,
-    ``certain`` (base64) or ``contradicted`` by the message's schema.  ``texts``: scalars are
-    MySQL's own texts (CloudCanal).  ``null_years``: a YEAR that is text is the column's default,
-    written for NULL (TiCDC).
+    - ``guessed``: time units come from an option, and the message does not confirm them
+    - ``datetimes``, ``times``: ``ms``, ``us``, ``ns``, ``auto`` (detected by value), or None:
+      milliseconds up to three fractional digits, otherwise microseconds
+    - ``decimals``: meaning of a text: ``precise`` or ``string`` by option, ``connect`` (base64) or
+      ``text`` by the message's schema, or ``auto``
+    - ``scale``: of a Connect Decimal, if its schema has it
+    - ``doubles``: the producer wrote decimals as doubles, so their shortest digits are exact
+    - ``binary``: the user's option; ``certain`` (base64) or ``contradicted`` by the schema
+    - ``texts``: scalars are MySQL's own texts (CloudCanal)
+    - ``null_years``: a YEAR that is text is the column's default, written for NULL (TiCDC)
     """
 
     guessed: bool = False
@@ -40,10 +40,10 @@ class Encoding:
 
 
 def encoding_of(encodings: Mapping[str, Encoding], connector: Any) -> Encoding:
-    """The encoding of the producer with this name."""
+    """The encoding of the producer with this connector name."""
     if connector == TICDC:
         return encodings[TICDC]
-    # The connectors' names are lower-case; CloudCanal's are the databases'.
+    # Debezium's connector names are lower-case; CloudCanal writes database names.
     if type(connector) is str and connector != connector.lower():
         return encodings["cloudcanal"]
     return encodings["connector"]

@@ -1,4 +1,4 @@
-"""Reading the envelope's fields, each with its type checked.
+"""Readers of the envelope's fields, with type checks.
 
 Sources: Debezium MySQL connector, "Data change events"; TiCDC Debezium, "Message format"
 (``commit_ts``, ``cluster_id``; ``start_ts`` with debezium-include-start-ts).
@@ -38,10 +38,7 @@ def _checked(value: Any, microseconds: int, field: str) -> int:
 
 
 def position_of(source: Mapping[str, Any]) -> Position | None:
-    """The position of an event in its stream: the TSO, or the binlog's position.
-
-    None where the wire has neither.
-    """
+    """The position of an event in its stream: TSO or binlog position; None without either."""
     commit_ts = source.get("commit_ts")
     if type(commit_ts) is int:
         return (commit_ts,)
@@ -53,16 +50,16 @@ def position_of(source: Mapping[str, Any]) -> Position | None:
 
 
 def extra_of(payload: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Fields of the wire without a field of an event; None without any."""
+    """Fields of the message that have no field in an event; None if there are none."""
     extra: dict[str, Any] = {}
-    # TiCDC fills the fields of a binlog, which it does not have, with zeros.
+    # TiCDC has no binlog, and writes zeros into its fields.
     no_binlog = source.get("connector") == TICDC
     for name, value in source.items():
         if value is None or value == "" or name in SOURCE_TAKEN:
             continue
         if no_binlog and value == 0:
             continue
-        # 0 is equal to False.
+        # `in` would also match 0, which equals False.
         if name == "snapshot" and (value == "false" or value is False):
             continue
         extra[name] = value

@@ -1,4 +1,4 @@
-"""Records that the transform ExtractNewRecordState took out of their envelopes.
+"""Records without envelope, from the transform ExtractNewRecordState.
 
 Source: Debezium, "New Record State Extraction": ``add.fields`` and ``add.headers`` (with
 their default prefix ``__``), ``delete.tombstone.handling.mode``.
@@ -47,7 +47,7 @@ class FlatRecord:
 def read_flat_record(
     payload: Mapping[str, Any] | None, message: Message, database: str | None
 ) -> FlatRecord:
-    """Take a payload apart; None is a delete.
+    """Split a payload into row and added fields; the payload None is a delete.
 
     :raises DecodeError: if the table is unknown.
     """
@@ -61,7 +61,7 @@ def read_flat_record(
     source: dict[str, Any] = {}
     for name, value in added.items():
         source.setdefault(name.removeprefix(_SOURCE), value)
-    # Without the prefix they are the envelope's own: when the producer wrote it.
+    # Without the prefix source_, times are the envelope's: when the producer wrote it.
     emitted: dict[str, Any] = {
         name: added[name] for name in ("ts_ms", "ts_us", "ts_ns") if name in added
     }
@@ -103,12 +103,12 @@ def _op(payload: Mapping[str, Any] | None, added: Mapping[str, Any]) -> Op:
     op = OP_OF_WORD.get(word) if type(word) is str else None
     if op is None or op == "delete":
         raise DecodeError("is not an operation of an existing row", field="__op", sample=word)
-    # The before image is gone: what was updated is known, but not from what.
+    # An update without its before image.
     return op
 
 
 def _headers(message: Message) -> list[tuple[str, Any]]:
-    """The added headers without their prefix; JsonConverter's, or plain text."""
+    """The added headers without their prefix; values are JsonConverter's JSON, or plain text."""
     result = []
     for name, data in message.headers:
         if data is None or not (name in FLATTENED_FIELDS or name.startswith(FLATTENED_PREFIXES)):

@@ -46,7 +46,7 @@ _PAYLOAD: Members = {
     "op": "op",
     "ts_ms": "other_time",
 }
-# Newer connectors write three times, the finest of which counts.
+# Newer connectors write each time in three units; the finest is used.
 _FINER: Mapping[str, Any] = {"ts_ms": "passed", "ts_ns": "passed"}
 
 _TIMES = (0, MAX_TIMESTAMP // 1000, 1000)
@@ -54,7 +54,7 @@ _FINER_TIMES = (0, MAX_TIMESTAMP, 1)
 
 
 def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
-    """The layouts of enveloped messages; none for values that are compressed."""
+    """The layouts of messages with envelope; none for compressed values."""
     if options["largeMessageHandleCompression"] != "none" or options["flattened"]:
         return ()
     layout = Layout(
@@ -93,7 +93,7 @@ def _extra(envelope: Mapping[str, Any]) -> dict[tuple[str, ...], Extra]:
 def _limits(
     envelope: Mapping[str, Any], schemas: SchemaStore
 ) -> Mapping[tuple[str, ...], tuple[int, int]] | None:
-    """The span of a DDL's schema: up to the next DDL in the stream."""
+    """The position range in which a DDL's schema is valid: up to the stream's next DDL."""
     source = envelope["source"]
     position = position_of(source)
     schema, stream = text_of(source, "schema") or None, text_of(source, "name")
@@ -104,7 +104,7 @@ def _limits(
     low, high = schemas.span(database, table, position, schema=schema, stream=stream)
     if low is None and high is None:
         return {}
-    # The binlog's file is the same in all such messages.
+    # Rows of one plan have the same binlog file.
     last = "commit_ts" if len(position) == 1 else "pos"
     first_one, last_one = 0, (1 << 63) - 1
     for end in (low, high):

@@ -1,4 +1,4 @@
-"""Debezium's JSON on the wire: field names and words.
+"""Field names and constants of Debezium JSON.
 
 https://docs.pingcap.com/tidb/stable/ticdc-debezium, "Message format";
 https://debezium.io/documentation/reference/stable/connectors/mysql.html, "Data change
@@ -23,19 +23,20 @@ OP_OF_WORD: Final[dict[str, Op]] = {
 """``i`` is CloudCanal's insert."""
 
 MESSAGE: Final = "m"
-"""TiCDC's watermark; with the connectors a message of the source's log."""
+"""TiCDC's watermark; from connectors, a logical message of the source's log."""
 
 TICDC: Final = "TiCDC"
 
 MYSQL_CONNECTORS: Final = frozenset({"mysql", "mariadb", "vitess", TICDC, "MySQL"})
-"""Connectors whose ``tableChanges`` speak MySQL's types; ``MySQL`` is CloudCanal's."""
+"""Connectors whose ``tableChanges`` have MySQL's types; ``MySQL`` is CloudCanal's name."""
 
 SOURCE_TAKEN: Final = frozenset(
     {"db", "schema", "table", "ts_ms", "ts_us", "ts_ns", "commit_ts"}
-    # The producer's own constants.
+    # Constants of the producer.
     | {"version", "connector", "name"}
 )
-"""Fields of ``source`` that other fields of the event hold, or that say nothing of the event."""
+"""Fields of ``source`` that are not in ``extra``: the event has its own fields for them, or they
+do not describe the event."""
 
 PAYLOAD_KNOWN: Final = frozenset(
     {"op", "before", "after", "source", "transaction", "ts_ms", "ts_us", "ts_ns"}
@@ -55,7 +56,7 @@ FLATTENED_FIELDS: Final = frozenset(
     | {f"__{name}" for name in ("snapshot", "sequence", "lsn", "txId", "xmin", "server_id")}
     | {f"__{name}" for name in ("gtid", "file", "pos", "row", "thread", "query")}
 )
-"""What ``add.fields`` of ExtractNewRecordState adds, with the prefix that it has by default."""
+"""Fields that ExtractNewRecordState adds by ``add.fields``, with its default prefix."""
 
 FLATTENED_PREFIXES: Final = ("__source_", "__transaction_")
 

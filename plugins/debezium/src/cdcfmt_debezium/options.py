@@ -30,59 +30,59 @@ OPTIONS = (
         type="choice",
         choices=("raw", "fail"),
         default="raw",
-        help="A row whose column types are neither in the message nor in a DDL before it. `raw`: "
-        "types are unknown and values stay as the JSON has them. `fail`: a bad row. Spark's own "
-        "option of this name decides for it: there `corrupt` is a bad row.",
+        help="A row whose column types are neither in the message nor in a previous DDL. `raw`: "
+        "types are unknown, and values are the unchanged JSON. `fail`: the row is corrupt. Spark "
+        "uses its own option of this name, whose `corrupt` has this effect.",
     ),
     Option(
         name="decimalHandlingMode",
         type="choice",
         choices=DECIMAL_MODES,
         default="auto",
-        help="The connector's `decimal.handling.mode`, where messages have no schema. `auto`: "
-        "from each value and its column's type; text that could be a number and the base64 of "
-        "another one is a bad value.",
+        help="The connector's `decimal.handling.mode`, for messages without schema. `auto`: "
+        "detected by each value and its column's type; text that could be a number or the base64 "
+        "of another number is an error.",
     ),
     Option(
         name="timePrecisionMode",
         type="choice",
         choices=tuple(_UNITS),
         default="auto",
-        help="The connector's `time.precision.mode`, where messages have no schema. `auto`: the "
-        "connectors' own default (`adaptive_time_microseconds`), or another unit where the value "
-        "shows it; a number that may be two times is a bad value.",
+        help="The connector's `time.precision.mode`, for messages without schema. `auto`: the "
+        "connectors' default (`adaptive_time_microseconds`), or another unit if the value shows "
+        "it; an ambiguous number is an error.",
     ),
     Option(
         name="binaryHandlingMode",
         type="choice",
         choices=BINARY_MODES,
         default="auto",
-        help="The connector's `binary.handling.mode`. `auto`: from the message's schema, which "
-        "has a type for `bytes`, else from each value and its column's length; text that could "
-        "be hexadecimal and base64 is a bad value.",
+        help="The connector's `binary.handling.mode`. `auto`: by the message's schema, which "
+        "has a type for `bytes`, else by each value and its column's length; text that could be "
+        "hexadecimal or base64 is an error.",
     ),
     Option(
         name="unavailableValuePlaceholder",
         default=DEFAULT_PLACEHOLDER,
-        help="The connector's `unavailable.value.placeholder`: a column that holds it is absent.",
+        help="The connector's `unavailable.value.placeholder`: a column with this value is absent.",
     ),
     Option(
         name="flattened",
         type="bool",
         default=False,
-        help="The messages went through the transform ExtractNewRecordState: rows without "
-        "envelope. A message without value is then a delete.",
+        help="The messages passed the transform ExtractNewRecordState: rows without envelope. A "
+        "message without value is then a delete.",
     ),
     Option(
         name="flattenedDatabase",
-        help="The database of flattened rows, where neither a header nor a field `__db` has "
-        "it; else the topic's second part.",
+        help="The database of flattened rows, if neither a header nor a field `__db` has it. "
+        "Default: the second part of the topic name.",
     ),
 )
 
 
 def encodings(options: Mapping[str, Any]) -> dict[str, Encoding]:
-    """How each producer encodes values: TiCDC, CloudCanal, and the connectors by options."""
+    """The value encodings of TiCDC, CloudCanal, and (by options) the connectors."""
     datetimes, times = _UNITS[options["timePrecisionMode"]]
     decimals, binary = options["decimalHandlingMode"], options["binaryHandlingMode"]
     connector = Encoding(
@@ -111,13 +111,13 @@ ENCODE_OPTIONS = (
         name="enableTidbExtension",
         type="bool",
         default=False,
-        help="Write the columns' own types (`tidb_type`) into the schema, and watermarks.",
+        help="Write the columns' TiDB types (`tidb_type`) into the schema, and write watermarks.",
     ),
     Option(
         name="debeziumOutputOldValue",
         type="bool",
         default=True,
-        help="Write the image before an update, as TiCDC's `debezium-output-old-value` does.",
+        help="Write the before image of an update, as TiCDC's `debezium-output-old-value` does.",
     ),
     Option(
         name="clusterId",

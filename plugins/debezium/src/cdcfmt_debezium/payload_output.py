@@ -1,4 +1,4 @@
-"""The common fields of payloads, as TiCDC writes them."""
+"""Common fields of payloads, in TiCDC's form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OP_WORDS: Final[dict[Op, str]] = {
     "truncate": "t",
 }
 _VERSION: Final = "2.4.0.Final"
-"""The version of Debezium that TiCDC says it writes."""
+"""The Debezium version that TiCDC writes into its messages."""
 
 
 def row_head(
@@ -53,7 +53,7 @@ def source(
     millis: Any,
     snapshot: str = "false",
 ) -> dict[str, Any]:
-    """Where an event comes from, and when it was committed."""
+    """``source``: origin and commit time of an event."""
     described = {
         "version": _VERSION,
         "connector": TICDC,
@@ -76,7 +76,7 @@ def source(
 
 
 def dumps(payload: Any) -> bytes:
-    """JSON as TiCDC writes it."""
+    """JSON in TiCDC's form."""
     try:
         return escape_for_go(orjson.dumps(payload), html=False)
     except TypeError:
@@ -84,7 +84,7 @@ def dumps(payload: Any) -> bytes:
 
 
 def _with_bytes(value: Any) -> Any:
-    """Texts that are not UTF-8 as JSON with their bytes as they are, as TiCDC writes them."""
+    """Replace texts that are not UTF-8 by JSON with their raw bytes, as in TiCDC."""
     if isinstance(value, dict):
         return {name: _with_bytes(inner) for name, inner in value.items()}
     if isinstance(value, list):

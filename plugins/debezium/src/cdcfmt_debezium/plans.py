@@ -1,8 +1,11 @@
-"""How the rows of one table are read: made once per table schema, then looked up.
+"""Decode plans of tables, created once per table schema and cached.
 
-A column's type is what the message itself says (``tidb_type``), with the parameters of the
-newest DDL before it (``tableChanges``); else what that DDL says, else what the message's
-``schema`` shows of it; else it is unknown, and its values stay as they are.
+A column's type is the first of these that is known:
+
+- the message's ``tidb_type``, with the parameters of the newest previous DDL
+- the type in that DDL (``tableChanges``)
+- the type of the message's ``schema``
+- Unknown: values stay unchanged
 """
 
 from __future__ import annotations
@@ -26,16 +29,16 @@ from cdcfmt_debezium.encoding import Encoding
 from cdcfmt_debezium.values import value_parser
 
 _COLUMN_BYTES = 500
-"""Of a column of a plan, beside its schema."""
+"""Memory of a column in a plan, in addition to its schema."""
 DEFAULTS = "values equal to the default of a nullable column: NULL arrives as the default, too"
 
 
 @attrs.frozen(eq=False)
 class TablePlan:
-    """How the rows of a table are read.
+    """Decode plan of a table.
 
-    - ``readers``: of the columns that are wanted
-    - ``signless``: integers that may be 64-bit integers without a sign
+    - ``readers``: readers of the wanted columns
+    - ``signless``: integers that may be unsigned 64-bit integers
     - ``key_columns``: the columns that identify a row
     """
 
@@ -47,12 +50,12 @@ class TablePlan:
 
 @attrs.frozen
 class RowSource:
-    """Where a row's types come from: what a plan is made of.
+    """The sources of a row's types: the key of a plan.
 
     - ``wire``: the message's own schema
     - ``stored``: the table's newest schema from DDL
     - ``names``: the row's columns
-    - ``keys``: the columns of the message's key; None without one
+    - ``keys``: columns of the message's key; None without a key
     - ``position``, ``stream``: of the row, for errors
     """
 
@@ -69,7 +72,7 @@ class RowSource:
 
 
 class TablePlans:
-    """Plans by where types come from and a row's columns."""
+    """Plans by :class:`RowSource`."""
 
     def __init__(self, context: DecoderContext, *, fail_without_schema: bool) -> None:
         self._context = context
@@ -79,7 +82,7 @@ class TablePlans:
     def _make(self, source: RowSource) -> TablePlan:
         """:raises DecodeError: for a column that the message's schema does not list.
 
-        :raises MissingSchemaError: where types are unknown and must not be.
+        :raises MissingSchemaError: for unknown types, with ``fail_without_schema``.
         """
         stored = {column.name: column for column in source.stored.columns} if source.stored else {}
         fields = source.wire.row_fields() if source.wire else None
@@ -130,7 +133,7 @@ class TablePlans:
         encoding: Encoding,
         key: bool,
     ) -> tuple[Column, ReadValue, bool]:
-        """The column, the reader of its values, and whether it may be without a sign."""
+        """The column, the reader of its values, and whether it may be unsigned."""
         default = None
         unsure = False
         if field is None:
@@ -157,7 +160,7 @@ class TablePlans:
     def _database_type(
         self, field: Mapping[str, Any], type_: FieldType, stored: Column | None
     ) -> tuple[LogicalType, str, bool]:
-        """Type, its text, and whether it comes from the database itself."""
+        """Logical type, source type, and whether they come from the database itself."""
         text = field.get("tidb_type")
         known = None
         if stored is not None and not _is_narrower_float(stored, type_):
@@ -183,20 +186,20 @@ class TablePlans:
 
 
 def _adds_to(ddl: str, tidb_type: str) -> bool:
-    """Whether DDL has the parameters of this ``tidb_type``, which never has any."""
+    """Whether the DDL has the same type, to add the parameters that ``tidb_type`` never has."""
     one, other = parse_column_type(ddl), parse_column_type(tidb_type)
     return one.base == other.base and one.unsigned == other.unsigned
 
 
 def _is_narrower_float(ddl: Column, field: FieldType) -> bool:
-    """Whether DDL has a FLOAT where the message has doubles, as FLOAT(M,D) alone has."""
+    """Whether the DDL has FLOAT but the message has doubles, which only FLOAT(M,D) may have."""
     if field.logical != Float(64) or ddl.type != Float(32):
         return False
     return len(parse_column_type(ddl.source_type).params) < 2
 
 
 def _ordered(names: tuple[str, ...], known: Iterable[str]) -> list[str]:
-    """The row's columns in the schema's order; those that it lacks at the end."""
+    """The row's columns in the schema's order, then columns that the schema lacks."""
     present = set(names)
     ordered = [name for name in known if name in present]
     return ordered + [name for name in names if name not in known]

@@ -1,4 +1,4 @@
-"""Row images: the values of ``before`` and ``after``, and unavailable values.
+"""Decoder of row images: values of ``before`` and ``after``, and unavailable values.
 
 Sources: Debezium MySQL connector, "Data change events"; Debezium PostgreSQL connector,
 "Toasted values"; TiCDC Debezium, "DML event".
@@ -23,7 +23,7 @@ _AMBIGUOUS = "ambiguous_unsigned"
 
 
 class RowDecoder:
-    """Decodes the images of one row; the rest of the event is the caller's."""
+    """Decodes the images of one row; the caller fills in the rest of the event."""
 
     def __init__(
         self, context: DecoderContext, plans: TablePlans, unavailable: Unavailable
@@ -47,9 +47,9 @@ class RowDecoder:
         key: dict[str, Any] | None,
         may_lack: bool,
     ) -> RowChange:
-        """The change of one row; its times, commit_ts and extra are still to be filled in.
+        """The change of one row, without times and commit_ts; ``extra`` is incomplete.
 
-        ``may_lack``: the message holds a placeholder of an unavailable value.
+        ``may_lack``: the message contains a placeholder of an unavailable value.
         """
         database, table, schema = place
         stored = None
@@ -59,7 +59,7 @@ class RowDecoder:
         if op == "delete":
             after = None
             if not before:
-                # No image, but the key identifies the row.
+                # Without an image, the key identifies the row.
                 before, only_key = key, True
                 if not key:
                     raise DecodeError("a delete has neither an image nor a key", field="before")
@@ -106,7 +106,7 @@ class RowDecoder:
 
 
 def image_of(payload: Mapping[str, Any], field: str) -> dict[str, Any] | None:
-    """An image; None where it is null or missing, and CloudCanal's ``{}``."""
+    """An image; None if it is null, missing, or empty (CloudCanal's ``{}``)."""
     return object_of(payload, field) or None
 
 
@@ -117,7 +117,7 @@ def _names(
     stored: Any,
     lacking: tuple[str, ...],
 ) -> tuple[str, ...]:
-    """The columns that the message knows of, in the order of its images."""
+    """The columns of the message, in the order of its images."""
     if after is None and before is None:
         fields = wire.row_fields() if wire else None
         return tuple(fields or (stored.column_names if stored else ()))

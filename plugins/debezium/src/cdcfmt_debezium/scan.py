@@ -1,4 +1,4 @@
-"""The scan for table schemas, before an input is decoded."""
+"""Scan for table schemas before an input is decoded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MARK: Final = b'"tableChanges"'
 
 
 def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> ScanSchemas:
-    """A function that returns a message's schemas; rows are recognised by their bytes alone."""
+    """A function that returns a message's schemas; rows are skipped without parsing."""
     decompress = open_decompressor(
         options["largeMessageHandleCompression"], context.max_message_bytes
     )
@@ -35,5 +35,5 @@ def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> Sca
             return ()
         return read_schema_changes(payload, context.resolve_type).records
 
-    # Compression hides it.
+    # Compression hides the mark.
     return MarkedScan(scan, (_MARK,) if decompress is None else ())

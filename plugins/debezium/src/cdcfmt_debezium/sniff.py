@@ -1,4 +1,4 @@
-"""Recognising Debezium's JSON from the bytes alone."""
+"""Recognition of Debezium JSON by its bytes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _HEARTBEAT: Final = b'"io.debezium.connector.common.Heartbeat"'
 
 
 def sniff(message: Message) -> float:
-    """Near 1.0 with an envelope's names and ``source.connector``, less without it, else 0.0."""
+    """0.9 for an envelope with ``source.connector``, less without it, otherwise 0.0."""
     value = message.value
     if value is None or value[:1] != b"{":
         return 0.0
-    # Written out, as most messages pass here.
+    # Unrolled for speed, as most messages are checked here.
     if (
         b'"op"' in value
         and b'"source"' in value
@@ -26,7 +26,7 @@ def sniff(message: Message) -> float:
     if all(name in value for name in _DDL):
         if b'"connector"' in value:
             return 0.9
-        # CloudCanal's DDL has tableChanges for some databases only.
+        # CloudCanal's DDL has tableChanges only for some databases.
         return 0.6 if b'"tableChanges"' in value else 0.0
     if all(name in value for name in _TRANSACTION) or _HEARTBEAT in value:
         return 0.8

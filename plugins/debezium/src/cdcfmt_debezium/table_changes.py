@@ -1,7 +1,7 @@
-"""Table schemas from ``tableChanges``, which DDL messages carry.
+"""Table schemas from ``tableChanges`` of DDL messages.
 
 Sources: Debezium MySQL connector, "Schema change topic"; CloudCanal's "MQ message formats",
-Debezium Envelope, where it is one object and no list.
+Debezium Envelope, where it is an object instead of a list.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from cdcfmt_core.types import LogicalType, Unknown
 
 _FIELD: Final = "tableChanges"
 TABLE_EXTRA: Final = {"defaultCharsetName": "table_charset", "comment": "table_comment"}
-"""Members of a table → their names in ``extra`` of the event."""
+"""Fields of a table → their names in ``extra`` of the event."""
 COLUMN_FLAGS: Final = ("autoIncremented", "generated")
 COLUMN_TEXTS: Final = ("charsetName", "defaultValueExpression", "comment")
-"""Members of a column that become its ``flags``."""
+"""Fields of a column that become its ``flags``."""
 _WITH_LENGTH: Final = frozenset(
     {"tinyint", "smallint", "mediumint", "int", "bigint", "bit", "decimal", "float"}
     | {"char", "varchar", "binary", "varbinary", "vector"}
@@ -30,14 +30,17 @@ _WITH_LENGTH: Final = frozenset(
 _WITH_FRACTION: Final = frozenset({"time", "datetime", "timestamp"})
 _WITH_SCALE: Final = frozenset({"decimal", "float", "double"})
 _MOST_WORDS: Final = 3
-"""Of a type's name."""
+"""Maximum number of words in a type name."""
 
 
 @attrs.frozen
 class TableChange:
-    """One entry: its word, the table's id as it stands and as its names, and the schema.
+    """One entry of ``tableChanges``.
 
-    ``place`` is the table that it is about; ``extra`` is what the entry says of it besides.
+    - ``word``: its ``type``
+    - ``id``, ``names``: the table's id, and the names in it
+    - ``place``: database and name of the changed table
+    - ``extra``: other properties of the table
     """
 
     word: str
@@ -56,14 +59,14 @@ def read_table_changes(
     *,
     escaped_values: bool,
 ) -> list[TableChange]:
-    """The entries; ``database`` and ``table`` name the table where there is only one.
+    """Read the entries.
 
-    ``table`` of a connector's message has all tables of the statement (``a,b``), and each of them
-    an entry in a message of its own.
-    ``resolve_type`` is None for a database whose type texts are not known.
-    ``escaped_values``: whether a quote in a name of ``enumValues`` is doubled (TiCDC: not).
-
-    :raises DecodeError: if it has another shape.
+    :param database: Database of the table, if there is one entry.
+    :param table: Name of the table, if there is one entry.  Connectors list all tables of the
+        statement (``a,b``), and send a message per table.
+    :param resolve_type: None for a database whose type names are unknown.
+    :param escaped_values: Whether quotes in ``enumValues`` are doubled (not by TiCDC).
+    :raises DecodeError: if ``changes`` has another structure.
     """
     if changes is None:
         return []
@@ -104,7 +107,7 @@ def _texts(body: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
 
 
 def _names(id_: str) -> tuple[tuple[str, str], ...]:
-    """``"db"."table"``, or two of them for TiCDC's RENAME; quotes inside are not escaped."""
+    """Parse ``"db"."table"``, or two of them for TiCDC's RENAME, with unescaped quotes."""
     names = []
     for part in id_.split('","'):
         parts = part.strip('"').split('"."')
@@ -151,7 +154,7 @@ def _table(
 
 
 def _flags(column: Mapping[str, Any], text: str) -> tuple[str, ...]:
-    """What else the column says, in the wire's words (``autoIncremented``, ``length 0``)."""
+    """Other properties of a column, with wire names (``autoIncremented``, ``length 0``)."""
     flags = [name for name in COLUMN_FLAGS if column.get(name) is True]
     flags += [f"{name} {said}" for name, said in _texts(column, COLUMN_TEXTS).items()]
     length = column.get("length")
@@ -164,7 +167,7 @@ def _flags(column: Mapping[str, Any], text: str) -> tuple[str, ...]:
 def type_text(column: Mapping[str, Any], escaped_values: bool) -> str:
     """A column's type as SHOW CREATE TABLE prints it.
 
-    The text lacks what stands beside it: ``DECIMAL`` with length 10 and scale 4.
+    Adds separate fields to the type expression: ``DECIMAL`` with length 10 and scale 4.
     """
     text = column.get("typeExpression") or column.get("typeName")
     if type(text) is not str:
@@ -175,7 +178,7 @@ def type_text(column: Mapping[str, Any], escaped_values: bool) -> str:
         return text if values else text.lower()
     name, base, attributes = _name(text.lower().split())
     if name == "int8":
-        # Kafka Connect's type of that name has 8 bits, MySQL's 8 bytes.
+        # Kafka Connect's int8 has 8 bits, MySQL's has 8 bytes.
         name = base
     if base in ("enum", "set") and type(values) is list and _all_text(values):
         return f"{base}({','.join(_quoted(value, escaped_values) for value in values)})"
@@ -186,13 +189,13 @@ def type_text(column: Mapping[str, Any], escaped_values: bool) -> str:
     elif base == "bit" and length is None:
         parameters = "(1)"
     elif type(length) is int and (base in _WITH_LENGTH or (base in _WITH_FRACTION and length)):
-        # Of FLOAT it is the precision: 53 makes a double.
+        # The length of FLOAT is its precision: FLOAT(53) is a double.
         parameters = f"({length})"
     return " ".join([name + parameters, *attributes])
 
 
 def _name(words: list[str]) -> tuple[str, str, list[str]]:
-    """A type's name as it stands, the type that it is another name of, and its attributes."""
+    """A type's original name, its canonical name, and its attributes."""
     for count in range(_MOST_WORDS, 0, -1):
         name = " ".join(words[:count])
         if name in ALIASES:

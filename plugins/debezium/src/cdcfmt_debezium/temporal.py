@@ -1,4 +1,4 @@
-"""Dates and times: numbers since 1970 or midnight, or ISO 8601 text.
+"""Parsing of dates and times: numbers since 1970 or midnight, or ISO 8601 text.
 
 Source: Debezium MySQL connector, "Temporal types" and ``time.precision.mode``.
 """
@@ -31,10 +31,9 @@ _NO_YEAR_OF_PYTHON: Final = re.compile(
 
 
 def _text_reader(logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Callable[[str], Any]:
-    """Reader of a date's or time's text: as MySQL prints it, and what Java prints beyond that.
+    """Reader of date and time texts in MySQL's form, and in further forms of Java.
 
-    Nanoseconds are cut and counted, and years before 1 and beyond 9999 are invalid values, as
-    with numbers.
+    Nanoseconds are cut and counted; years outside 1 to 9999 are invalid values, as for numbers.
     """
     read = text_parser(logical, time_zone=zone, counts=counts)
 
@@ -142,7 +141,7 @@ def year_parser(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[
 
     def parse(value: Any) -> Any:
         if type(value) is int and 1900 <= value <= 2155:
-            # YEAR begins with 1901: the connectors write 1900 for 0000.
+            # YEAR starts at 1901; connectors write 1900 for 0000.
             return value if value > 1900 else 0
         if encoding.null_years and type(value) is str:
             return None

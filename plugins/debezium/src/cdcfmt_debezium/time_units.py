@@ -1,9 +1,8 @@
-"""The unit of a DATETIME's or TIME's number without a schema (``timePrecisionMode=auto``).
+"""Detection of the unit of DATETIME and TIME numbers without schema (``timePrecisionMode=auto``).
 
-Readings in milli-, micro- and nanoseconds are a thousand times apart.  A DATETIME within 230
-years of 1970, but not within one, is not that in another unit; a TIME has no more digits of
-fraction than its column, and in milliseconds (``connect``) is one of a day.  What is left open is
-refused.
+Milli-, micro- and nanoseconds differ by factors of a thousand, so at most one unit gives a
+DATETIME that is between one and 230 years from 1970.  A TIME has no more fractional digits than
+its column, and in milliseconds (``connect``) is less than a day.  Ambiguous values are rejected.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _MAX_TIME: Final = MAX_TIME // _MICROSECOND
 
 
 def datetime_reader(fsp: int | None) -> Callable[[int], int]:
-    """Number → microseconds since 1970, by default in the unit of the adaptive modes."""
+    """Number → microseconds since 1970; the default unit is that of the adaptive modes."""
     factor = 1 if (fsp or 0) > 3 else 1000
     step = _step(fsp)
 
@@ -42,7 +41,7 @@ def datetime_reader(fsp: int | None) -> Callable[[int], int]:
         (other,) = others
         if not _FIRST <= usual <= _LAST or usual % step:
             return other
-        # The largest date stands for "for ever" in many tables.
+        # Many tables use the largest date for "forever".
         if usual // _DAY == _LAST // _DAY:
             return usual
         either, or_ = (EPOCH + timedelta(microseconds=us) for us in (usual, other))
@@ -52,7 +51,7 @@ def datetime_reader(fsp: int | None) -> Callable[[int], int]:
 
 
 def time_reader(fsp: int | None) -> Callable[[int], int]:
-    """Number → microseconds since midnight, by default in microseconds."""
+    """Number → microseconds since midnight; the default unit is microseconds."""
     step = _step(fsp)
 
     def read(value: int) -> int:
@@ -70,5 +69,5 @@ def time_reader(fsp: int | None) -> Callable[[int], int]:
 
 
 def _step(fsp: int | None) -> int:
-    """The microseconds of a column's last digit."""
+    """The value of a column's last fractional digit in microseconds."""
     return int(10 ** (6 - (fsp or 0)))

@@ -1,14 +1,14 @@
-"""Unavailable values: absent from their images, which is not NULL.
+"""Unavailable values, which are absent from their images (not NULL).
 
-A column that the change did not touch holds ``unavailable.value.placeholder``:
+A column that the change did not touch has the value ``unavailable.value.placeholder``:
 
-- text: as it is, also as the only item of an array and as a key of a map
-- ``hstore``: a map of it to itself, or that map as JSON text
-- bytes: in base64, or as ``binary.handling.mode`` says in URL-safe base64 or hexadecimal
-- ``int4[]``, ``int8[]``, ``date[]``: one number for each of its bytes, with a sign as Java's have
-- ``uuid[]``: the UUID by name (version 3) of its bytes
+- text: unchanged, also as the only item of an array and as a key of a map
+- ``hstore``: a map from it to itself, or that map as JSON text
+- bytes: in base64, or (by ``binary.handling.mode``) in URL-safe base64 or hexadecimal
+- ``int4[]``, ``int8[]``, ``date[]``: a number per byte, signed as in Java
+- ``uuid[]``: the name-based UUID (version 3) of its bytes
 
-With PostgreSQL a placeholder that begins with ``hex:`` is the bytes behind it.
+For PostgreSQL, a placeholder ``hex:…`` means these bytes.
 
 Sources: Debezium PostgreSQL connector, "Toasted values", and its ``UnchangedToastedPlaceholder``;
 Oracle's LOBs.
@@ -30,9 +30,9 @@ _ESCAPED_CONTROL: Final = re.compile(r"\\u00[01][a-f]")
 
 
 class Unavailable:
-    """Finds the placeholder in messages and takes it out of images.
+    """Finds the placeholder in messages and removes it from images.
 
-    ``marks``: a message that holds it has some of these bytes.
+    ``marks``: a message with the placeholder contains at least one of these byte strings.
     """
 
     def __init__(self, placeholder: str) -> None:
@@ -44,7 +44,7 @@ class Unavailable:
             encoded = (base64.b64encode(data), base64.urlsafe_b64encode(data), data.hex().encode())
             texts |= {text, _json({text: text}), *(each.decode() for each in encoded)}
             uuids.add(_name_uuid(data))
-            # Without its quotes, as the JSON text of a map has it.
+            # Without quotes, as in the JSON text of a map.
             marks.add(_json(text)[1:-1])
             self._numbers.append([byte - 256 if byte > 127 else byte for byte in data])
         self._texts: Final = frozenset(texts)
@@ -53,11 +53,11 @@ class Unavailable:
         self.marks: Final = _shortest(marks)
 
     def in_message(self, value: bytes) -> bool:
-        """Whether the placeholder stands anywhere in the message."""
+        """Whether the placeholder occurs anywhere in the message."""
         return any(mark in value for mark in self.marks)
 
     def take_from(self, row: dict[str, Any]) -> tuple[str, ...]:
-        """Remove columns that are unavailable from the row; their names."""
+        """Remove unavailable columns from the row, and return their names."""
         names = tuple(name for name, value in row.items() if self._is(value))
         for name in names:
             del row[name]
@@ -76,7 +76,7 @@ class Unavailable:
 
 
 def _forms(placeholder: str) -> Iterator[tuple[str, bytes]]:
-    """The option's value as text and bytes: as it is, and as PostgreSQL's connector reads it."""
+    """The option's value as text and bytes: unchanged, and as read by PostgreSQL's connector."""
     if placeholder:
         yield placeholder, _encoded(placeholder)
     if placeholder.startswith(_HEX):
@@ -103,8 +103,8 @@ def _encoded(text: str) -> bytes:
 
 
 def _shortest(marks: set[str]) -> tuple[bytes, ...]:
-    """The marks as a message's bytes, without those that hold another one."""
-    # Java's JSON has capitals in escapes, Python's has not.
+    """The marks as bytes, without marks that contain another one."""
+    # Java's JSON escapes have capital letters, Python's have small ones.
     marks = marks | {_ESCAPED_CONTROL.sub(_with_capital, mark) for mark in marks}
     alone = (mark for mark in marks if not any(o in mark for o in marks if o != mark))
     return tuple(sorted(map(_encoded, alone)))

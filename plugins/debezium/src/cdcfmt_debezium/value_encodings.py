@@ -1,7 +1,7 @@
-"""How the values of a table's columns stand in its messages, for the compiled kernel.
+"""Value encodings of a table's columns, for the compiled kernel.
 
-A part of what :mod:`cdcfmt_debezium.values` reads: for each column the one form that its
-producer writes.  Whatever else a value may be is the decoder's to read.
+A subset of what :mod:`cdcfmt_debezium.values` reads: for each column the form that its producer
+writes.  The reference decoder reads other forms.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from cdcfmt_debezium.plans import DEFAULTS
 from cdcfmt_debezium.values import escaped_names
 
 _EXPONENT_DIGITS: Final = 2
-"""TiCDC writes 1e-07 here, where Go's own JSON has 1e-7."""
+"""TiCDC writes 1e-07, unlike Go's own JSON (1e-7)."""
 _OTHER: Final = ValueEncoding("other")
 _FORMS: Final = {
     "auto": ValueEncoding("bytes-text", form="auto"),
@@ -94,9 +94,9 @@ def _of_column(
 
 
 def value_encoding(column: Column, kind: str | None, encoding: Encoding) -> ValueEncoding:
-    """How values of a column stand in messages of a producer with this ``encoding``.
+    """The value encoding of a column in messages of a producer with this ``encoding``.
 
-    ``kind`` is Kafka Connect's type, where the message has a schema.
+    ``kind`` is Kafka Connect's type, or None if the message has no schema.
     """
     logical = column.type
     if isinstance(logical, Unknown):

@@ -1,14 +1,14 @@
-"""A column's JSON value → the Python value of its logical type.
+"""Parsers: a column's JSON value → the Python value of its logical type.
 
-JSON has no bytes, decimals or times; how a producer writes them is an ``Encoding``:
+JSON has no bytes, decimals or times; an ``Encoding`` describes how a producer writes them:
 
-- BINARY, VARBINARY, BLOB: base64, or as ``binary.handling.mode`` says
+- BINARY, VARBINARY, BLOB: base64, or another form by ``binary.handling.mode``
 - BIT(1): a boolean; BIT(n): base64 of the little-endian bytes
 - DECIMAL: base64 of the big-endian unscaled integer (Kafka Connect's Decimal), text, a
   number, or ``{"scale", "value"}`` (VariableScaleDecimal)
-- BIGINT UNSIGNED: a number that wraps to negative beyond 2^63 - 1, or a Connect Decimal
+- BIGINT UNSIGNED: a number, negative if it is above 2^63 - 1, or a Connect Decimal
 - DATE: days; TIME, DATETIME: units since midnight or 1970; TIMESTAMP: text with a zone
-- ENUM, SET: names, in which the connectors write a comma as ``\\,``
+- ENUM, SET: names, in which connectors write a comma as ``\\,``
 - geometries: ``{"wkb", "srid"}``
 
 Sources: Debezium MySQL connector, "Data type mappings"; TiCDC Debezium, "Data type mapping".
@@ -63,7 +63,7 @@ def value_parser(
     zone: tzinfo,
     counts: Counter[str],
 ) -> ParseValue:
-    """The parser of one column; ``source_type`` is the type's text."""
+    """The parser of a column; ``source_type`` is its type in the database, as text."""
     if isinstance(logical, Binary):
         return binary_parser(encoding.binary, source_type)
     make = _PARSERS.get(type(logical))
@@ -81,7 +81,7 @@ def _int(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -
             if type(value) is int:
                 if 0 <= value <= high:
                     return value
-                # A Java or Go long took it, which wraps.
+                # It overflowed a signed 64-bit integer of Java or Go.
                 if -(1 << 63) <= value < 0:
                     return value + (1 << 64)
             elif type(value) is str and not encoding.texts:
@@ -118,14 +118,14 @@ def _members(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str
     known = escaped_names(logical.names)
 
     def parse(value: Any) -> Any:
-        # Names, even those that are made of digits.
+        # Text is always a name, even if it consists of digits.
         return known.get(value, value) if type(value) is str else other(value)
 
     return parse
 
 
 def escaped_names(names: tuple[str, ...] | None) -> dict[str, str]:
-    """Names of an ENUM or SET that have a comma, by how the connectors write them."""
+    """Names of an ENUM or SET that contain a comma, by their form in messages of connectors."""
     known = {name.replace(",", "\\,"): name for name in names or () if "," in name}
     return {escaped: name for escaped, name in known.items() if escaped not in (names or ())}
 

@@ -1,6 +1,6 @@
-"""The columns of Debezium's messages, as TiCDC writes them.
+"""Encoding of column values in TiCDC's form.
 
-The way back of :mod:`cdcfmt_debezium.values`, which names the sources.
+The inverse of :mod:`cdcfmt_debezium.values`, which lists the sources.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _EPOCH_TEXT: Final = "1970-01-01T00:00:00Z"
 def member_of(
     column: Column, label: str, encoding: Encoding, *, nullable: bool, counts: Counter[str]
 ) -> Member:
-    """A column whose values have this encoding, and the forms of values without one."""
+    """A column with this value encoding, and printers for values without one."""
     printers = {Vector: print_vector, Geometry: _geometry}
     parsers: dict[type, Callable[[str], object]]
     parsers = {Date: parse_date, DateTime: parse_datetime, Timestamp: parse_datetime}
@@ -33,7 +33,7 @@ def member_of(
     zero = _EPOCH_TEXT if logical is Timestamp else None if nullable else 0
 
     def print_zero(text: str) -> int | str | None:
-        """``0000-00-00`` and its like as TiCDC writes them, and counted."""
+        """Count ``0000-00-00`` and similar dates, and return TiCDC's replacement."""
         assert parse is not None
         parse(text)
         counts[_ZERO_DATES] += 1
