@@ -102,7 +102,7 @@ def test_a_uuid_as_hexadecimal(field: dict[str, Any] | None) -> None:
 
 def test_a_schema_of_text_is_not_the_mode_bytes() -> None:
     text = error_of(decode(BINARY_16, BINARY["base64"](UUID), TEXT, binaryHandlingMode="bytes"))
-    assert "text according to the message's schema, which contradicts binaryHandlingMode=bytes" in text
+    assert "which contradicts binaryHandlingMode=bytes" in text
 
 
 def test_ticdcs_bytes_are_base64_alone() -> None:
