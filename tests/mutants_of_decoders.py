@@ -217,14 +217,14 @@ MUTANTS = [
         "a summary of two lines",
         "test_the_codec_says_what_it_is",
         "__init__",
-        'summary="Open Protocol: ',
-        'summary="Open Protocol\\n',
+        "summary=\"TiCDC's Open Protocol, ",
+        "summary=\"TiCDC's Open Protocol\\n",
     ),
     Mutant(
         "option undocumented",
         "test_options_are_documented",
         "options",
-        'help="Most events in one message; a message with more is corrupt."',
+        'help="Maximum number of events in one message; a message with more is corrupt."',
         'help=""',
     ),
     Mutant(
@@ -288,7 +288,7 @@ MUTANTS = [
         "an error that cannot be pickled",
         "test_cut_off_at_every_byte",
         "frames",
-        '            raise DecodeError(\n                f"cut off:',
-        '            raise type("Local", (DecodeError,), {})(\n                f"cut off:',
+        '            raise DecodeError(\n                f"truncated:',
+        '            raise type("Local", (DecodeError,), {})(\n                f"truncated:',
     ),
 ]

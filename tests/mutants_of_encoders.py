@@ -184,7 +184,7 @@ MUTANTS = [
         "encode option undocumented",
         "test_options_are_documented",
         "options",
-        'help="Write only changed columns among the old values."',
+        'help="Write only the old values of changed columns."',
         'help="Only changes"',
     ),
     Mutant(

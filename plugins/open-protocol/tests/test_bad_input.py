@@ -149,9 +149,9 @@ def test_any_row(value: dict[str, Any]) -> None:
         (struct.pack(">q", -1), "key", "version -1 of"),
         (struct.pack("<q", 1), "key", "version 72057594037927936 of"),
         (b'{"ts":1}', "key", "only 1 is known"),
-        (VERSION + b"\0" * 7, "key[0]", "cut off: 7 bytes are left where a length of 8 should be"),
-        (VERSION + struct.pack(">q", 1), "key[0]", "a length of 1 where 0 bytes are left"),
-        (VERSION + struct.pack(">q", -1), "key[0]", "a length of -1 where 0 bytes are left"),
+        (VERSION + b"\0" * 7, "key[0]", "truncated: 7 bytes remain"),
+        (VERSION + struct.pack(">q", 1), "key[0]", "a length of 1, but 0 bytes remain"),
+        (VERSION + struct.pack(">q", -1), "key[0]", "a length of -1, but 0 bytes remain"),
         (
             VERSION + struct.pack(">Q", 1 << 63) + b"x",
             "key[0]",
@@ -160,9 +160,9 @@ def test_any_row(value: dict[str, Any]) -> None:
         (
             VERSION + struct.pack(">q", (1 << 63) - 1),
             "key[0]",
-            f"a length of {(1 << 63) - 1} where 0",
+            f"a length of {(1 << 63) - 1}, but 0",
         ),
-        (VERSION + frames([ROW_KEY, b"x"])[:-1], "key[1]", "a length of 1 where 0 bytes are left"),
+        (VERSION + frames([ROW_KEY, b"x"])[:-1], "key[1]", "a length of 1, but 0 bytes remain"),
     ],
 )
 def test_bad_frames(key: bytes | None, field: str, reason: str) -> None:

@@ -181,7 +181,7 @@ def test_blocks_with_their_size() -> None:
     [
         ((1, long(4)), "message type 4 does not exist"),
         ((1, long(-1)), "message type -1 does not exist"),
-        ((2, long(2)), "the message is a DML and holds a DDL"),
+        ((2, long(2)), "the message type is DML, but it has a DDL"),
         ((2, long(9)), "payload 9 does not exist"),
     ],
 )

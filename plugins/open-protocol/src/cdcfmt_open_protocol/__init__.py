@@ -14,7 +14,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
     return [
         CodecSpec(
             name="open-protocol",
-            summary="Open Protocol: TiCDC, with one or many events a message",
+            summary="TiCDC's Open Protocol, with one or more events per message",
             spec_url="https://docs.pingcap.com/tidb/stable/ticdc-open-protocol",
             open_decoder="cdcfmt_open_protocol.decode:open_decoder",
             sniff=sniff,

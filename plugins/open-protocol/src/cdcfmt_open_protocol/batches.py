@@ -1,4 +1,4 @@
-"""Batches of rows in one message, limited by number and bytes, as TiCDC does."""
+"""Batches of rows in one message, limited by number and bytes, as in TiCDC."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cdcfmt_open_protocol.frames import FRAMING, HEAD, framed
 
 
 class Batch:
-    """A message in the making; ``limits`` are those of each."""
+    """An unfinished message; ``limits`` apply to each message."""
 
     def __init__(self, max_rows: int, max_bytes: int) -> None:
         self.limits = RowBatches(max_rows, max_bytes - RECORD_OVERHEAD, HEAD, FRAMING)
@@ -18,7 +18,7 @@ class Batch:
         self._value = bytearray()
 
     def add(self, key: bytes, value: bytes) -> list[Message]:
-        """Add an event; returns the messages that are complete now."""
+        """Add an event, and return the messages that are now complete."""
         key, value = framed(key), framed(value)
         complete: list[Message] = []
         size = len(self._key) + len(self._value) + len(key) + len(value)
@@ -34,12 +34,12 @@ class Batch:
         return complete
 
     def take(self) -> list[Message]:
-        """The message so far, or none; the next event begins another one."""
+        """Finish the message, if there is one; the next event begins a new one."""
         held = self.take_held()
         return [] if held is None else [Message(held.key, held.value)]
 
     def take_held(self) -> Held | None:
-        """The begun message, which the kernel continues."""
+        """Hand over the unfinished message, which the kernel continues."""
         if not self._rows:
             return None
         held = Held(self._rows, bytes(self._key), bytes(self._value))
@@ -47,6 +47,6 @@ class Batch:
         return held
 
     def hold(self, held: Held) -> None:
-        """Continue the message that the kernel has begun."""
+        """Continue the unfinished message of the kernel."""
         self._rows = held.rows
         self._key, self._value = bytearray(held.key), bytearray(held.value)

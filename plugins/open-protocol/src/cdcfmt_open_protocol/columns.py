@@ -1,13 +1,13 @@
-"""A column's type and the reader of its values, from type code and flags.
+"""Column types and value readers, by type code and flags.
 
-Source: TiCDC Open Protocol, "Column type code" and "Column flags".  What differs from the
-JSON values of other formats:
+Source: TiCDC Open Protocol, "Column type code" and "Column flags".  Differences from the JSON
+values of other formats:
 
 - TEXT and BLOB (249 to 252) are base64.
-- CHAR and VARCHAR (15, 253, 254) are text; BINARY and VARBINARY, which the BinaryFlag sets
-  apart, are Go-quoted.
-- Messages without flags (of old versions) leave open what is text and what bytes, and
-  whether integers are signed: the former stay as they are, the latter get a wider type.
+- CHAR and VARCHAR (15, 253, 254) are text; BINARY and VARBINARY, which have the BinaryFlag,
+  are Go-quoted.
+- Messages of old versions have no flags, so text and bytes cannot be distinguished, nor signed
+  and unsigned integers: the former stay unchanged, the latter get a wider type.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _GEOMETRY: Final = 255
 
 
 class ColumnTypes:
-    """Types and readers by type code and flags: the same for all tables."""
+    """Types and readers by type code and flags, for all tables."""
 
     def __init__(self, context: DecoderContext) -> None:
         self._context = context
@@ -52,9 +52,9 @@ class ColumnTypes:
         handle: bool | None,
         exact: Column | None = None,
     ) -> Column:
-        """The column; it is part of the key where ``h`` or the HandleKeyFlag says so.
+        """The column; ``h`` or the HandleKeyFlag makes it part of the key.
 
-        ``exact`` is what DDL says of it.
+        ``exact`` is the column according to DDL.
         """
         if flags is None:
             return Column(name, *self._type(code, flags), key=bool(handle))
@@ -80,7 +80,7 @@ class ColumnTypes:
         encoding = encoding_of(logical, code, flags)
         if encoding is not None:
             return value_reader(encoding, logical, time_zone=zone, counts=counts)
-        # A type map gives another type than text or bytes: it reads the text of what is there.
+        # If a type map gives a type other than text or bytes, its parser reads the text.
         binary = bool((flags or 0) & BINARY_FLAG)
         encoding = _ENCODINGS[code in _BASE64_CODES, binary]
         of_wire = value_reader(
@@ -93,19 +93,19 @@ class ColumnTypes:
 
     def _type(self, code: int, flags: int | None) -> tuple[str, LogicalType]:
         source_type = source_type_from_code(code, flags)
-        # TiDB has no geometries, so their form on this wire is unknown.
+        # TiDB has no geometries, so their form in this format is unknown.
         if code == _GEOMETRY:
             return source_type, Unknown(source_type)
         logical = logical_from_code(code, flags)
-        # A type map knows texts, not codes, and has nothing to say where the text is not
-        # the whole type.
+        # A type map takes type texts, not codes, so it is not used if the text is not the
+        # complete type.
         if flags is not None and not isinstance(logical, Unknown):
             logical = self._context.resolve_type(source_type)
         return source_type, logical
 
 
 def encoding_of(logical: LogicalType, code: int, flags: int | None) -> Encoding | None:
-    """The value encoding of a column; None where a type map gives another type."""
+    """The value encoding of a column; None if a type map gives another type."""
     if not is_encoded(code, flags):
         return Encoding("mysql-json")
     binary = bool((flags or 0) & BINARY_FLAG)
@@ -130,4 +130,4 @@ _ENCODINGS: Final = {
     (True, False): Encoding("base64-text"),
     (True, True): Encoding("base64"),
 }
-"""By whether it is base64, and whether it is binary."""
+"""Value encodings by (is base64, is binary)."""

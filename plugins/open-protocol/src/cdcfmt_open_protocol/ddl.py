@@ -1,7 +1,7 @@
-"""DDL events, read and written.
+"""Decoding and encoding of DDL events.
 
-Source: TiCDC Open Protocol, "DDL Event" and "DDL type code".  The document calls the type
-code a string; TiCDC writes an integer.
+Source: TiCDC Open Protocol, "DDL Event" and "DDL type code".  According to the document the
+type code is a string; TiCDC writes an integer.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def schema_change(
 ) -> SchemaChange:
     """The schema change of one event; fields in errors are relative to its value.
 
-    ``extra.ddl_type`` is the document's name of the code, or what the wire has where the
-    document has no name.
+    ``extra.ddl_type`` is the code's name in the document, or the code itself if the document
+    has no name.
 
-    :raises DecodeError: if it has no statement, or a type that is no code.
+    :raises DecodeError: if it has no statement, or an invalid type code.
     """
     if type(wire) is not dict:
         raise DecodeError("not a JSON object", sample=wire)
@@ -55,8 +55,7 @@ def schema_change(
     )
 
 
-# First words of a statement → type code, for statements of sources that have no code; the
-# words of TiDB's own actions.
+# First words of a statement → type code of TiDB's action, for events of sources without codes.
 _CODE_OF: Final = (
     (r"create (?:database|schema)", 1),
     (r"drop (?:database|schema)", 2),
@@ -101,9 +100,9 @@ _ALTER_TABLE: Final = re.compile(
 
 
 def ddl_code(event: SchemaChange) -> int:
-    """The type code: the one that came, or that of the statement's words.
+    """The type code: the original one if known, otherwise by the statement's first words.
 
-    :raises UnsupportedEventError: for a statement that TiDB has no code for.
+    :raises UnsupportedEventError: for a statement for which TiDB has no code.
     """
     known = (event.extra or {}).get("ddl_type")
     if type(known) is int:

@@ -1,8 +1,8 @@
-"""Open Protocol messages to events: the exact reference decoder.
+"""Reference decoder: Open Protocol messages to events.
 
-Sources: TiCDC Open Protocol, "Message format" and "Event format".  Not in it: each event
-value is compressed by itself, keys never are; the value of a resolved event is of length 0,
-or missing; the file of a claim check holds a message of one event.
+Sources: TiCDC Open Protocol, "Message format" and "Event format".  Not documented there: each
+event value is compressed separately, and keys never are; the value of a resolved event is
+empty or missing; the file of a claim check has a message with one event.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _INSERT_OPS: Final[dict[str, Op | None]] = {"true": "insert", "false": "upsert",
 
 
 def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
-    """A decoder for one reader; it keeps the table schemas that it has seen."""
+    """A decoder for one reader; it caches the table schemas that it has seen."""
     return _Decoder(options, context).decode
 
 
@@ -44,7 +44,7 @@ class _Decoder:
         self._wants_all = context.event_filter == EventFilter()
         self._wants = context.event_filter.wants
         self._limit = options["maxBatchEvents"]
-        # None: decided for each message.
+        # None: detected for each message.
         self._insert_op: Op | None = _INSERT_OPS[options["oldValue"]]
         self._max_bytes = self._bytes_left = context.max_message_bytes
         self._decompress = open_decompressor(
@@ -88,10 +88,10 @@ class _Decoder:
     def _values_of(
         self, keys: list[EventKey | DecodeError], value: bytes | None
     ) -> list[memoryview | None]:
-        """The value of each key; None where it has none."""
+        """The value of each key; None if it has none."""
         if value is None:
-            # A tombstone: it deletes the key from a compacted topic and says nothing, but
-            # a resolved event needs no value.
+            # A tombstone only deletes its key from a compacted topic; but a resolved event
+            # needs no value.
             if not all(isinstance(key, dict) and key["t"] == RESOLVED for key in keys):
                 self._context.counts["tombstones"] += 1
             return [None] * len(keys)
@@ -113,10 +113,10 @@ class _Decoder:
     def _judge_inserts(
         self, keys: list[EventKey | DecodeError], values: list[memoryview | None]
     ) -> Op:
-        """The operation of rows with new values only, by the other rows of their message."""
+        """The operation of rows with only new values, by the other rows of their message."""
         self._bytes_left = self._max_bytes
         for key, value in zip(keys, values, strict=True):
-            # All rows, wanted or not: what an event is must not hang on a filter.
+            # Checks all rows, wanted or not: an operation must not depend on a filter.
             if isinstance(key, dict) and key["t"] == ROW and value and len(keys) > 1:
                 try:
                     data = self._decompressed(value)
@@ -150,7 +150,7 @@ class _Decoder:
                 self._bytes_left = left
                 return self._text(key, value)
 
-            # The text and the parsed value are not held at the same time.
+            # Does not keep text and parsed value in memory at the same time.
             wire = _loads(text())
             if kind != ROW:
                 return schema_change(key, wire, extra_of(key), index)
@@ -177,7 +177,7 @@ class _Decoder:
         data = bytes(value)
         if self._decompress is None:
             return data
-        # Each value may be as large as the limit, but not all of a batch together.
+        # The limit applies to all values of a batch together.
         if self._bytes_left > 0:
             data = self._decompress(data)
         self._bytes_left -= len(data)
@@ -189,7 +189,7 @@ class _Decoder:
         return data
 
     def _claimed(self, key: EventKey) -> bytes:
-        """The whole value of a row whose message holds its handle key only."""
+        """The complete value of a row whose message has only its handle key."""
         file_key, file_value = resolve_claim_check(
             self._context.claim_checks, key["ccl"], self._max_bytes
         )
@@ -213,5 +213,5 @@ def _loads(data: bytes) -> Any:
 
 
 def _below(field: str, error: DecodeError) -> DecodeError:
-    """The error of a part, its field under ``field``."""
+    """The error of a part, with its field below ``field``."""
     return error.at(field=f"{field}.{error.field}" if error.field else field)

@@ -1,7 +1,7 @@
-"""Events to Open Protocol messages.
+"""Encoder: events to Open Protocol messages.
 
-Sources: TiCDC Open Protocol, "Message format" and "Event format"; how many rows go into one
-message, large ones and the fields of keys are TiCDC's own (``open_protocol_encoder.go``).
+Sources: TiCDC Open Protocol, "Message format" and "Event format"; for batch sizes, large
+messages and the fields of keys, TiCDC's encoder (``open_protocol_encoder.go``).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ONLY_HANDLE_KEY: Final = b',"ohk":true'
 
 
 def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
-    """An encoder of one partition."""
+    """An encoder for one partition."""
     return _Encoder(options, context)
 
 
@@ -99,7 +99,7 @@ class _Encoder(Encoder):
         return self._batch.take()
 
     def _row(self, event: RowChange) -> tuple[bytes, bytes]:
-        """Key and value of the event."""
+        """Key and value of an event."""
         row, _ = images_of(event)
         is_marked = not row.complete and not self._is_plainly_incomplete(event, row)
         is_cut = event.op == "delete" and self._handle_key_deletes and row.complete
@@ -135,12 +135,12 @@ class _Encoder(Encoder):
         if not key:
             raise EncodeError(
                 "the table has no key columns to cut the row down to; raise maxMessageBytes, or "
-                "leave deleteOnlyOutputHandleKeyColumns off"
+                "do not set deleteOnlyOutputHandleKeyColumns"
             )
         return key
 
     def _is_plainly_incomplete(self, event: RowChange, row: Image) -> bool:
-        """A delete of the key alone needs no mark, unless it had one."""
+        """Whether it is a delete with only the key, which needs no mark unless it had one."""
         if event.op != "delete":
             return False
         is_key = row.values.keys() <= set(event.table.key_columns)
@@ -148,7 +148,7 @@ class _Encoder(Encoder):
         return self._handle_key_deletes or (is_key and not had_mark)
 
     def _check_before(self, event: RowChange, row: Image, is_marked: bool) -> None:
-        """Refuse an update whose image before it would be misread."""
+        """Reject an update whose before image would be misread."""
         if event.op != "update" or not self._old_values:
             return
         if event.before is None:
@@ -158,6 +158,5 @@ class _Encoder(Encoder):
             )
         if not is_marked and row.values.keys() - event.before.values.keys():
             raise UnsupportedEventError(
-                "the image before the update lacks columns, which would mean that they did not "
-                "change"
+                "the before image lacks columns, which would mean that they did not change"
             )

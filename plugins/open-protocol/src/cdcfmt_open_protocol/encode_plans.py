@@ -1,7 +1,7 @@
-"""How the rows of one table are written: the parts of their messages.
+"""Encode plan of a table: the parts of its row messages.
 
-Sources: TiCDC Open Protocol, "Column type code" and "Column flags"; TiCDC's messages, where
-the columns of a row are in the order of their names.
+Sources: TiCDC Open Protocol, "Column type code" and "Column flags"; TiCDC's messages, in which
+the columns of a row are sorted by name.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ _BASE64_CODES: Final = frozenset({249, 250, 251, 252})
 
 @attrs.frozen
 class RowParts:
-    """How the rows of a table are written.
+    """Creates encode plans.
 
-    - ``old_values``: whether updates have the image before them
-    - ``only_updated``: whether that has changed columns only
-    - ``cuts_deletes``: whether deleted rows have only their handle
+    - ``old_values``: whether updates have a before image
+    - ``only_updated``: whether the before image has only changed columns
+    - ``cuts_deletes``: whether deleted rows have only their handle key
     """
 
     context: EncoderContext
@@ -95,7 +95,7 @@ class RowParts:
     cuts_deletes: bool
 
     def open(self, table: TableSchema) -> RowWriter:
-        """:raises EncodeError: for a column whose type is unknown, or that the format lacks."""
+        """:raises EncodeError: for a column whose type is unknown or not in the format."""
         self.context.note_zoneless_timestamps(table)
         key = own_key(table, self.context.counts)
         writer = MessageWriter("json", self.context, dumps=orjson.dumps, table=table)
@@ -111,7 +111,7 @@ class RowParts:
             missing=None,
             changed=self.only_updated,
             by_value=self.only_updated,
-            # Without any old value it would be an insert.
+            # An update without old values would be read as an insert.
             unchanged=key,
         )
         values: dict[Op, tuple[Part, ...]] = {
@@ -145,14 +145,14 @@ def _member(column: Column, is_handle: bool, writer: MessageWriter) -> Member:
 
 def _key(table: TableSchema, row: Which, writer: MessageWriter) -> tuple[Part, ...]:
     keys = [column for column in table.columns if column.name in table.key_columns]
-    # TiDB takes such a column for the row's handle.
+    # TiDB uses such a column as row id.
     is_row_id = len(keys) == 1 and isinstance(keys[0].type, types.Int)
     column = (row, keys[0].name) if is_row_id else None
     return (
         '{"ts":',
         Number("commit_ts"),
         "," + writer.names(scm=table.database, tbl=table.table),
-        # As Go leaves out what is zero.
+        # Go omits zero.
         OfExtra("row_id", "integer", "", '"rid":', ",", zero="", column=column),
         OfExtra("partition_id", "integer", "", '"ptn":', ","),
         '"t":1',
@@ -175,7 +175,7 @@ def _encoding(logical: LogicalType, code: int) -> ValueEncoding:
 
 
 def _flags(column: Column, parsed: ColumnType, is_handle: bool) -> int:
-    """The flags from the wire, or those that the schema implies; TiCDC's usual ones for a key."""
+    """The original flags, or those that the schema implies (for a key, TiCDC's usual flags)."""
     flags = named_flags(column.flags)
     if flags:
         return flags
@@ -183,7 +183,7 @@ def _flags(column: Column, parsed: ColumnType, is_handle: bool) -> int:
     if is_handle:
         flags |= HANDLE_KEY_FLAG | PRIMARY_KEY_FLAG
     elif column.nullable is not False:
-        # Where it is unknown, NULL is allowed.
+        # If unknown, the column is nullable.
         flags |= NULLABLE_FLAG
     if parsed.unsigned or isinstance(column.type, (types.Bit, types.Year)):
         flags |= UNSIGNED_FLAG

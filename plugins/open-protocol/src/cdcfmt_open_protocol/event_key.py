@@ -1,4 +1,4 @@
-"""Reading the key of an event, each of its fields with its type checked.
+"""Reader of event keys, with type checks of the fields.
 
 Source: TiCDC Open Protocol, "Event format"; ``rid``, ``ptn``, ``ohk`` and ``ccl`` from
 TiCDC's ``open/message.go``.
@@ -32,7 +32,7 @@ _OPTIONAL: Final[dict[str, tuple[type, str]]] = {
 def read_key(data: bytes) -> EventKey:
     """The key of one event.
 
-    :raises DecodeError: if it is none; the field is relative to the key.
+    :raises DecodeError: if it is not a key; the field is relative to the key.
     """
     try:
         key = orjson.loads(data)
@@ -55,7 +55,7 @@ def read_key(data: bytes) -> EventKey:
 
 
 def extra_of(key: EventKey) -> dict[str, Any] | None:
-    """Fields of the key without a field of an event; None without any."""
+    """Fields of the key that have no field in an event; None if there are none."""
     extra = {
         NAME_IN_EXTRA.get(name, name): value
         for name, value in key.items()

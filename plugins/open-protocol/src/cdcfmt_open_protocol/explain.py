@@ -1,4 +1,4 @@
-"""A message's frames, for people who look at one."""
+"""Explanation of a message: its frames."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cdcfmt_open_protocol.message import VERSION
 
 
 def explain(message: Message, options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The version, then each event's key and its value, decompressed.
+    """The version, then each event's key and decompressed value.
 
-    :raises DecodeError: for frames that do not fit, and values that are not compressed so.
+    :raises DecodeError: for invalid frames, and for values that cannot be decompressed.
     """
     limit = options["maxBatchEvents"]
     keys = split_key(message.key or b"", limit)

@@ -1,9 +1,10 @@
-"""The frames around events, read and written.
+"""Parsing and encoding of the frames around events.
 
-A version, then length-prefixed keys; length-prefixed values.
+The message key is a version and length-prefixed event keys; the value is length-prefixed event
+values.
 
-Source: TiCDC Open Protocol, "Message format".  Lengths are big-endian int64 and are held
-against the bytes that are there; nothing is allocated by what a length claims.
+Source: TiCDC Open Protocol, "Message format".  Lengths are big-endian int64 and are checked
+against the available bytes; memory is never allocated by a claimed length.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ _read_int64 = Struct(">q").unpack_from
 _int64 = Struct(">q").pack
 
 HEAD: Final = _int64(VERSION)
-"""What a message key begins with."""
+"""The beginning of a message key."""
 
 FRAMING: Final = 8 + 8 + 8
-"""Bytes that a message of one event has beside the event's key and value."""
+"""Bytes of a message with one event, in addition to the event's key and value."""
 
 
 def split_key(key: bytes, limit: int) -> list[bytes]:
@@ -44,7 +45,7 @@ def split_key(key: bytes, limit: int) -> list[bytes]:
 
 
 def split_value(value: _Bytes, limit: int) -> list[_Bytes]:
-    """The event values of a message value, at most ``limit``; views of a view.
+    """The event values of a message value, at most ``limit``; memoryviews of a memoryview.
 
     :raises DecodeError: for lengths that do not fit.
     """
@@ -61,14 +62,14 @@ def _split(data: _Bytes, position: int, name: str, limit: int) -> list[_Bytes]:
             )
         if end - position < 8:
             raise DecodeError(
-                f"cut off: {end - position} bytes are left where a length of 8 should be",
+                f"truncated: {end - position} bytes remain where a length of 8 bytes is expected",
                 field=f"{name}[{len(frames)}]",
             )
         (length,) = _read_int64(data, position)
         position += 8
         if not 0 <= length <= end - position:
             raise DecodeError(
-                f"a length of {length} where {end - position} bytes are left",
+                f"a length of {length}, but {end - position} bytes remain",
                 field=f"{name}[{len(frames)}]",
             )
         frames.append(data[position : position + length])
@@ -77,5 +78,5 @@ def _split(data: _Bytes, position: int, name: str, limit: int) -> list[_Bytes]:
 
 
 def framed(data: bytes) -> bytes:
-    """An event's key or value with its length before it."""
+    """An event's key or value, prefixed with its length."""
     return _int64(len(data)) + data

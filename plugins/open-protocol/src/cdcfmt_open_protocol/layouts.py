@@ -28,17 +28,17 @@ _INSERT_OPS: Mapping[str, Op] = {"true": "insert", "false": "upsert"}
 
 
 def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
-    """The layout of rows; none for values that are compressed.
+    """The layout of rows.
 
-    Nor is there one where a row's operation depends on the message's other rows.
+    None for compressed values, or if a row's operation depends on other rows of its message.
     """
     if options["largeMessageHandleCompression"] != "none" or options["oldValue"] == "auto":
         return ()
     ops: dict[str, Op] = {"after": _INSERT_OPS[options["oldValue"]], "before": "update"}
     if not options["deleteOnlyOutputHandleKeyColumns"]:
-        # Deleted rows that are their key only lack columns.
+        # With this option, deleted rows lack columns.
         ops["deleted"] = "delete"
-    # With a row id nulls are NULL; of the classic architecture, which alone has it, in any case.
+    # Only the classic architecture has a row id; its nulls are always NULL.
     architecture = options["ticdcArchitecture"]
     row_id: dict[str, dict[str, Role]] = {
         "auto": {"rid": "row_id"},
@@ -68,7 +68,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
 def _limits(
     key: Mapping[str, Any], schemas: SchemaStore
 ) -> Mapping[tuple[str, ...], tuple[int, int]]:
-    """The span between statements in which the types of an event's columns hold."""
+    """The commit_ts range between statements in which the types of an event are valid."""
     start, end = schemas.statements.span(key.get("scm") or "", key["tbl"], key["ts"])
     if start is None and end is None:
         return {}
@@ -80,12 +80,12 @@ def _encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
     found = {
         column.name: encoding_of(column.type, cells[column.name]["t"], cells[column.name].get("f"))
         for column in table.columns
-        if column.name in cells  # another one only the old row has
+        if column.name in cells  # other columns are only in the old row
     }
     return {name: encoding for name, encoding in found.items() if encoding is not None}
 
 
 def _cells(images: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """Those of a row event; all others of its plan have the same types."""
+    """The cells of a row event; all events of its plan have the same types."""
     cells: Mapping[str, Mapping[str, Any]] = images.get("u") or images["d"]
     return cells

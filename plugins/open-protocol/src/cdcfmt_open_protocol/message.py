@@ -1,8 +1,8 @@
-"""The Open Protocol on the wire: numbers and names.
+"""Numbers and names of the Open Protocol.
 
 https://docs.pingcap.com/tidb/stable/ticdc-open-protocol, sections "Message format", "Event
-format" and "DDL type code".  Not in it, but written by TiCDC: ``rid``, ``ptn``, ``ohk`` and
-``ccl`` in keys, and DDL codes beyond 36, which are TiDB's ``ActionType``.
+format" and "DDL type code".  Written by TiCDC but not documented: ``rid``, ``ptn``, ``ohk``
+and ``ccl`` in keys, and DDL codes above 36, which are TiDB's ``ActionType``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DDL: Final = 2
 RESOLVED: Final = 3
 
 KEY_FIELDS: Final = frozenset({"ts", "scm", "tbl", "t", "ohk", "ccl"})
-"""Members of an event key that an event's fields take."""
+"""Fields of an event key that have a field in an event."""
 
 NAME_IN_EXTRA: Final = {"rid": "row_id", "ptn": "partition_id"}
 
@@ -62,13 +62,13 @@ DDL_NAMES: Final = {
     35: "Alter Sequence",
     36: "Drop Sequence",
 }
-"""The document's names."""
+"""Names of DDL codes in the document."""
 
 DDL_CODES: Final = {name.lower(): code for code, name in DDL_NAMES.items()}
 
 DDL_WORDS: Final[dict[int, DdlType]] = {
     **dict.fromkeys((1, 2, 21, 24, 25, 26), "QUERY"),
-    # Exchange partition, cache and nocache begin with ALTER TABLE and are QUERY to TiCDC.
+    # Exchange partition, cache and nocache begin with ALTER TABLE, but TiCDC calls them QUERY.
     **dict.fromkeys((42, 57, 59), "QUERY"),
     **dict.fromkeys((7, 9, 32), "CINDEX"),
     **dict.fromkeys((8, 10, 33), "DINDEX"),
@@ -78,4 +78,4 @@ DDL_WORDS: Final[dict[int, DdlType]] = {
     11: "TRUNCATE",
     14: "RENAME",
 }
-"""Canal's word for a code; of any other the statement's first words decide."""
+"""DDL type for a code; for other codes, the statement's first words decide."""

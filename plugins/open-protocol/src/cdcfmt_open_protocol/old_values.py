@@ -1,16 +1,16 @@
-"""The certain old values: what TiCDC's new architecture does to ``p``.
+"""Repair of old values that TiCDC's new architecture writes incorrectly into ``p``.
 
-With ``only-output-updated-columns`` it (pingcap/ticdc, ``pkg/sink/codec/open/codec.go``,
-``writeColumnFieldValueIfUpdated``)
+With ``only-output-updated-columns``, the new architecture (pingcap/ticdc,
+``pkg/sink/codec/open/codec.go``, ``writeColumnFieldValueIfUpdated``)
 
-- forgets the name of a column whose new value is NULL, and writes the members of its cell
-  into ``p`` itself: ``"p":{"t":15,"f":64,"v":"b"}``, again and again if there are several;
+- omits the name of a column whose new value is NULL, and writes the fields of its cell
+  directly into ``p``: ``"p":{"t":15,"f":64,"v":"b"}``, repeatedly for several columns;
 - writes null for an old value that is empty or zero.
 
-Neither is done by the classic architecture (pingcap/tiflow), whose messages look the same.
-So a cell without name is given back its name only where one column can bear it, and a null is
-taken for one only where it must be, or where the option ``ticdcArchitecture`` says that the
-classic one wrote it.
+The classic architecture (pingcap/tiflow) does neither, but its messages look the same.
+So a cell without name gets a name only if exactly one column fits, and a null counts as NULL
+only if nothing else is possible, or if the option ``ticdcArchitecture`` says that the classic
+architecture wrote it.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ _EMPTY: Final[dict[int, Any]] = {
     247: 0,
     248: 0,
 }
-"""Type code → the value that was written as null, where its form leaves no doubt."""
+"""Type code → the value that was written as null, for types with only one such value."""
 
 _EMPTY_IS_NULL: Final = _EMPTY.keys() | {7, 12, 246}
 
 
 class _Members(list[tuple[str, Any]]):
-    """The members of a JSON object, in their order and with equal names."""
+    """The members of a JSON object in order, including repeated names."""
 
 
 def certain_cells(
     before: Cells, after: Cells, text: Callable[[], bytes], *, architecture: str, has_row_id: bool
 ) -> tuple[Cells, tuple[str, ...]]:
-    """The cells of ``p`` that are certain, and the names of the columns that are not.
+    """The certain cells of ``p``, and the names of columns whose old value is uncertain.
 
-    ``text`` gives the event's JSON.  ``architecture`` is ``auto``, ``classic`` or ``new``.
-    ``has_row_id``: only the classic one sends ``rid``.
-
-    :raises DecodeError: if there are members without a name in an unknown form, or what
-        the other architecture alone writes.
+    :param text: Returns the event's JSON.
+    :param architecture: ``auto``, ``classic`` or ``new``.
+    :param has_row_id: Whether there is a ``rid``, which only the classic architecture sends.
+    :raises DecodeError: for cells without a name in an unknown form, or for a form that only
+        the other architecture writes.
     """
     unknown: list[str] = []
     if has_row_id and architecture == "new":
@@ -59,8 +59,8 @@ def certain_cells(
             "or classic",
             field="rid",
         )
-    # A column may be named "t" as well; then it is an object, and hides members that
-    # came before it only if "f" and "v" are columns, too.
+    # A column may also be named "t": then it is an object, and hides earlier cells without
+    # a name only if "f" and "v" are columns, too.
     if "t" in before and (type(before["t"]) is not dict or {"f", "v"} <= before.keys()):
         nameless = type(before["t"]) is not dict
         if nameless and architecture == "classic":
@@ -110,7 +110,7 @@ def _name_cells(before: Cells, after: Cells, data: bytes) -> tuple[dict[str, Any
         names = bearers[type_]
         if len(names) < len(cells):
             raise DecodeError("members without a column's name, and none can be theirs", field="p")
-        # Both in the table's order: if they are equally many, each has its own.
+        # Both are in the table's order, so equal numbers match one to one.
         if len(names) == len(cells):
             named.update(zip(names, cells, strict=True))
         else:
@@ -123,7 +123,7 @@ def _type_of(cell: Mapping[str, Any]) -> tuple[int, int | None, bool]:
 
 
 def _judge_nulls(before: Cells, after: Cells) -> tuple[dict[str, Any], list[str]]:
-    # One column that did not change, and the option is off that confuses the two.
+    # An unchanged column proves that only-output-updated-columns is off.
     if any(
         type(cell) is dict and _is_unchanged(cell, after.get(name)) for name, cell in before.items()
     ):

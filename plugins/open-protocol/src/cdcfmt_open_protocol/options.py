@@ -16,10 +16,10 @@ OPTIONS = (
         type="choice",
         choices=("true", "false", "auto"),
         default="true",
-        help="Whether TiCDC's `sink.open.output-old-value` was on; the wire does not say. "
-        "`true`, TiCDC's default: a row with new values only is an insert. `false`: it is an "
-        "upsert, as updates look the same. `auto`: an insert where another row of the same "
-        "message has old values, else an upsert.",
+        help="Whether TiCDC's `sink.open.output-old-value` was on, which messages do not show. "
+        "`true`, TiCDC's default: a row with only new values is an insert. `false`: it is an "
+        "upsert, as updates look the same. `auto`: an insert if another row of the same message "
+        "has old values, else an upsert.",
     ),
     HANDLE_KEY_DELETES_OPTION,
     Option(
@@ -28,16 +28,16 @@ OPTIONS = (
         choices=("auto", "classic", "new"),
         default="auto",
         help="Which TiCDC wrote the messages, for old values of `only-output-updated-columns`. "
-        "`classic`: null is NULL. `new`: null may be NULL, or empty or zero. `auto`: by each "
-        "message; without a row id (`rid`), which tables lack that are clustered by another key "
-        "than one integer, null is uncertain and absent from the image.",
+        "`classic`: null is NULL. `new`: null may be NULL, empty or zero. `auto`: detected for "
+        "each message; without a row id (`rid`), as for tables not clustered by a single integer "
+        "key, null is uncertain and absent from the image.",
     ),
     Option(
         name="maxBatchEvents",
         type="int",
         default=100_000,
         minimum=1,
-        help="Most events in one message; a message with more is corrupt.",
+        help="Maximum number of events in one message; a message with more is corrupt.",
     ),
 )
 
@@ -47,7 +47,7 @@ ENCODE_OPTIONS = (
         type="int",
         default=16,
         minimum=1,
-        help="Most rows in one message; `maxMessageBytes` bounds it, too.",
+        help="Maximum number of rows in one message, which `maxMessageBytes` also limits.",
     ),
     Option(
         name="outputOldValue",
@@ -59,7 +59,7 @@ ENCODE_OPTIONS = (
         name="onlyOutputUpdatedColumns",
         type="bool",
         default=False,
-        help="Write only changed columns among the old values.",
+        help="Write only the old values of changed columns.",
     ),
     HANDLE_KEY_DELETES_ENCODE_OPTION,
 )

@@ -1,4 +1,4 @@
-"""How the rows of one table are read: made once per table schema, then looked up."""
+"""Decode plans of tables, created once per table schema and cached."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_open_protocol.columns import ColumnTypes
 
 Cells: TypeAlias = Mapping[str, Any]
-"""An image on the wire: name → ``{"t", "h", "f", "v"}``."""
+"""An image in a message: column name → ``{"t", "h", "f", "v"}``."""
 
 _CellType: TypeAlias = tuple[str, int, int | None, bool | None]
 """A column's name, ``t``, ``f`` and ``h``."""
 
 _MAX_CODE = 2**31 - 1
 _COLUMN_BYTES = 300
-"""Of a column of a plan, beside its schema."""
+"""Memory of a column in a plan, in addition to its schema."""
 
 
 @attrs.define
 class TablePlan:
-    """A table schema and how its rows are read.
+    """A table schema with readers of its rows.
 
     - ``types``: type code and flags of each column
-    - ``readers``: of the columns that are wanted
+    - ``readers``: readers of the wanted columns
     - ``key_columns``: the columns that identify a row
     """
 
@@ -45,9 +45,9 @@ class TablePlan:
         return len(self.schema.key_columns) == len(self.schema.columns)
 
     def read(self, cells: Cells, field: str) -> dict[str, Any]:
-        """The values of these cells, whose columns are some of the plan's.
+        """The values of these cells, whose columns must be in the plan.
 
-        :raises DecodeError: for a bad cell or value; ``field`` is the path of ``cells``.
+        :raises DecodeError: for an invalid cell or value; ``field`` is the path of ``cells``.
         """
         values: dict[str, Any] = {}
         for name, cell in cells.items():
@@ -64,7 +64,7 @@ class TablePlan:
 
 
 class TablePlans:
-    """Plans by table and columns, in a row's order."""
+    """Plans by table and columns, in the order of the row."""
 
     def __init__(self, context: DecoderContext) -> None:
         self._context = context
@@ -73,7 +73,7 @@ class TablePlans:
         self._plans = Plans(self._make, _COLUMN_BYTES)
 
     def find(self, database: str, table: str, cells: Cells, commit_ts: int) -> TablePlan:
-        """The plan for rows with these columns, which are checked, at this time."""
+        """The plan for rows with these (already checked) columns at this commit_ts."""
         types = tuple((name, cell["t"], *map(cell.get, "fh")) for name, cell in cells.items())
         statements = self._statements
         stored = statements.find(database, table, commit_ts) if statements else None
@@ -101,13 +101,13 @@ class TablePlans:
 
 
 def check_cells(cells: Cells, field: str) -> None:
-    """:raises DecodeError: if one of them is no column; ``field`` is the path of ``cells``."""
+    """:raises DecodeError: if a cell is not a column; ``field`` is the path of ``cells``."""
     for name, cell in cells.items():
         check_cell(cell, f"{field}.{name}")
 
 
 def check_cell(cell: Any, field: str) -> None:
-    """:raises DecodeError: if this is no column with its type and value."""
+    """:raises DecodeError: if this is not a column with type and value."""
     if type(cell) is not dict:
         raise DecodeError("is not a column", field=field, sample=cell)
     code, flags, handle = cell.get("t"), cell.get("f"), cell.get("h")

@@ -1,8 +1,8 @@
-"""The images of a row event.
+"""Decoder of the images of a row event.
 
-Source: TiCDC Open Protocol, "Row Changed Event".  ``u`` are the new values, ``p`` the old
-ones of an update, ``d`` those of a deleted row.  ``p`` may hold the changed columns only
-(``only-output-updated-columns``): then absent means unchanged.
+Source: TiCDC Open Protocol, "Row Changed Event".  ``u`` has the new values, ``p`` the old
+values of an update, ``d`` the values of a deleted row.  ``p`` may have only the changed columns
+(``only-output-updated-columns``): then absent columns are unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cdcfmt_open_protocol.plans import Cells, TablePlan, TablePlans, check_cells
 
 
 class RowDecoder:
-    """Makes the row change of one event; fields in errors are relative to its value."""
+    """Decodes the row change of one event; fields in errors are relative to its value."""
 
     def __init__(
         self, context: DecoderContext, *, handle_key_deletes: bool, architecture: str
@@ -38,10 +38,12 @@ class RowDecoder:
         extra: dict[str, Any] | None,
         index: int,
     ) -> RowChange:
-        """``wire`` is what ``text`` gives, parsed; ``insert_op`` is what ``u`` alone means.
+        """Decode a row.
 
-        :raises DecodeError: for a bad column or value, naming it.
-        :raises InexactNumber: if it must be parsed exactly.
+        :param wire: The parsed result of ``text``.
+        :param insert_op: The operation of a row that has only ``u``.
+        :raises DecodeError: for an invalid column or value, with its name.
+        :raises InexactNumber: if the text must be parsed exactly.
         """
         if type(wire) is not dict:
             raise DecodeError("not a JSON object", sample=text())
@@ -56,13 +58,13 @@ class RowDecoder:
         op: Op
         if deleted:
             if new or _cells_of(wire, "p"):
-                raise DecodeError("a row is deleted and has new or updated values, too", field="d")
+                raise DecodeError("a deleted row also has new or old values", field="d")
             op = "delete"
             check_cells(deleted, "d")
             plan = self._plans.find(database, table, deleted, key["ts"])
             values = plan.read(deleted, "d")
-            # delete-only-output-handle-key-columns leaves no mark but this one: nothing
-            # besides the handle key came.
+            # The only sign of delete-only-output-handle-key-columns is a row with nothing but
+            # its handle key.
             whole = not (only_handle_key or self._handle_key_deletes or plan.is_handle)
             before = Image(values, whole)
         elif new:
@@ -77,7 +79,7 @@ class RowDecoder:
                     has_row_id=key.get("rid") is not None,
                 )
             op = insert_op if old is None else "update"
-            # Columns that only the old row has: TiCDC sends none, and nothing forbids them.
+            # Columns only in the old row: TiCDC sends none, but the protocol allows them.
             only_old = {name: cell for name, cell in (old or {}).items() if name not in new}
             check_cells(new, "u")
             check_cells(only_old, "p")
@@ -104,7 +106,7 @@ def _cells_of(wire: Mapping[str, Any], field: str) -> Cells | None:
 
 
 def _key_changed(old: Cells, new: Cells, plan: TablePlan) -> bool:
-    """Whether the key changed, or ``p`` must be read for its error."""
+    """Whether the key changed, or ``p`` must be read since it is invalid."""
     return any(
         name in old
         and name in new
@@ -119,7 +121,7 @@ def _before_image(
     unknown: tuple[str, ...],
     only_handle_key: bool,
 ) -> Image:
-    # Of a message that was reduced to its handle key the other columns are unknown.
+    # In a message that was reduced to its handle key, the other columns are unknown.
     if only_handle_key or (not unknown and after.keys() <= old.keys()):
         return Image(old, not only_handle_key)
     known = old.keys() | set(unknown)

@@ -1,4 +1,4 @@
-"""The scan for DDL statements, before an input is decoded."""
+"""Scan for DDL statements before an input is decoded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEY_MARKS: Final = (b'"t":2', b'"t": 2')
 
 
 def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> ScanStatements:
-    """A function that returns a message's statements; rows are recognised by their key's bytes."""
+    """A function that returns a message's statements; rows are skipped by their key's bytes."""
     decompress = open_decompressor(
         options["largeMessageHandleCompression"], context.max_message_bytes
     )
@@ -41,9 +41,9 @@ def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> 
             wire = orjson.loads(data)
             if query := text_of(wire, "q"):
                 names = event.get("scm") or "", event.get("tbl") or ""
-                # What has the statement's own commit_ts was sent before it.
+                # Rows with the statement's own commit_ts are sent before it.
                 start = event["ts"] + 1
                 yield Statement(query, *names, start, start)
 
-    # Compression hides it.  TiCDC sends DDL to every partition.
+    # Compression hides the mark.  TiCDC sends DDL to every partition.
     return MarkedScan(scan, (_MARK,) if decompress is None else (), one_partition=True)

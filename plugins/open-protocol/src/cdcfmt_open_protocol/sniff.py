@@ -1,4 +1,4 @@
-"""Recognising the Open Protocol from the bytes alone."""
+"""Recognition of the Open Protocol by its bytes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _VERSION_1 = b"\0\0\0\0\0\0\0\1"
 
 
 def sniff(message: Message) -> float:
-    """1.0 for a key that begins with version 1 of the frames, else 0.0."""
+    """1.0 for a key that begins with version 1 of the protocol, otherwise 0.0."""
     key = message.key
     if key is None or key[:8] != _VERSION_1:
         return 0.0
-    # The version alone is a message without events, or some other format's number 1.
+    # A key with only the version: a message without events, or the number 1 of another format.
     return 1.0 if len(key) > 8 or not message.value else 0.0

@@ -14,7 +14,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
     return [
         CodecSpec(
             name="simple",
-            summary="TiCDC's Simple Protocol, JSON and Avro",
+            summary="TiCDC's Simple Protocol, in JSON and Avro",
             spec_url="https://docs.pingcap.com/tidb/stable/ticdc-simple-protocol",
             open_decoder="cdcfmt_simple.decode:open_decoder",
             sniff=sniff,

@@ -1,4 +1,4 @@
-"""When a table's schema must be sent, before its first row and again from time to time.
+"""Schedule of bootstraps: a table's schema is sent before its first row, then periodically.
 
 Source: TiCDC Simple Protocol, "Bootstrap event"; ``send-bootstrap-interval-in-sec`` and
 ``send-bootstrap-in-msg-count``.
@@ -21,7 +21,7 @@ _NEVER: Final = (1 << 63) - 1
 
 @attrs.define
 class SentBootstrap:
-    """A version of a table that readers know."""
+    """A table version whose schema was sent."""
 
     table: BootstrapTable
     rows: int
@@ -29,7 +29,7 @@ class SentBootstrap:
     _fitting: TableSchema | None = None
 
     def fits(self, schema: TableSchema) -> bool:
-        """Whether the columns of a row are among those that were sent."""
+        """Whether the sent schema has all columns of ``schema``."""
         known = self.table.schema
         if schema is not known and schema is not self._fitting:
             if not set(schema.columns) <= set(known.columns):
@@ -41,14 +41,14 @@ class SentBootstrap:
         self.table, self.rows, self.at, self._fitting = table, 0, now, None
 
     def spend(self, rows: int) -> None:
-        """Count rows that were written since."""
+        """Count rows written since the schema was sent."""
         self.rows += rows
 
 
 class Bootstraps:
-    """The bootstraps that one partition has got.
+    """The bootstraps that were sent to one partition.
 
-    ``interval`` is in microseconds; 0 for either bound: it does not count.
+    ``interval`` is in microseconds, ``count`` in rows; 0 means no limit.
     """
 
     def __init__(self, interval: int, count: int, now: Callable[[], int]) -> None:
@@ -58,7 +58,7 @@ class Bootstraps:
         self._sent: Cache[tuple[str, str, int], SentBootstrap] = Cache()
 
     def note(self, table: BootstrapTable) -> SentBootstrap:
-        """The table's schema is sent now."""
+        """Note that the table's schema is sent now."""
         schema = table.schema
         key = (schema.database, schema.table, table.version)
         sent = self._sent.get(key)
@@ -74,14 +74,14 @@ class Bootstraps:
         return sent if sent is not None and sent.fits(schema) else None
 
     def is_due(self, sent: SentBootstrap) -> bool:
-        """Whether the schema must be sent again before this row; to be asked once a row."""
+        """Whether the schema must be sent again before this row; call once per row."""
         sent.rows += 1
         if self._count and sent.rows > self._count:
             return True
         return bool(self._interval) and self._now() - sent.at >= self._interval
 
     def allowance(self, sent: SentBootstrap) -> Allowance | None:
-        """How many rows may follow before the schema must be sent again, and until when."""
+        """How many rows may be written, and until when, before the schema must be sent again."""
         rows = self._count - sent.rows if self._count else _NEVER
         until = sent.at + self._interval if self._interval else _NEVER
         return Allowance(rows, until, sent.spend) if rows > 0 and self._now() < until else None

@@ -1,11 +1,13 @@
-"""The checksum of a row: CRC-32 over its columns, in the order of their ids.
+"""Checksum of a row: CRC-32 over its columns, in the order of their ids.
 
-Source: TiCDC's ``common/verify_checksum.go``, which follows TiDB's ``rowcodec``.  NULL adds
-nothing; all numbers are eight bytes, little-endian (FLOAT widened to a double, what is not
-finite is 0); everything else is the length in four bytes and then the text or bytes, TIMESTAMP
-as text in UTC; a VECTOR is the number of its elements in four bytes and each as a float.
+Source: TiCDC's ``common/verify_checksum.go``, which follows TiDB's ``rowcodec``:
 
-The columns of ``tableSchema`` stand in the order of their ids.
+- NULL adds nothing
+- numbers: eight bytes, little-endian; FLOAT as a double, values that are not finite as 0
+- VECTOR: the number of elements in four bytes, then each element as a float
+- others: the length in four bytes, then the text or bytes; TIMESTAMP as text in UTC
+
+The columns of ``tableSchema`` are in the order of their ids.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ COUNTED: Final = "rows with another checksum"
 class Verifier:
     """Recomputes checksums.
 
-    ``fails``: a row whose checksum differs is a bad one.
+    ``fails``: a row with a different checksum is corrupt.
     """
 
     def __init__(self, zones: Zones, counts: Counter[str], *, fails: bool) -> None:
@@ -58,11 +60,11 @@ class Verifier:
         data: Mapping[str, Any] | None,
         old: Mapping[str, Any] | None,
     ) -> dict[str, int] | None:
-        """The checksums that differ, None if there are none; images as the wire has them.
+        """The computed checksums that differ (None if there are none) for undecoded images.
 
-        A checksum of 0 says that there is none.
+        A checksum of 0 in the message means that there is none.
 
-        :raises DecodeError: if one differs and that makes the row bad.
+        :raises DecodeError: if a checksum differs, with ``fails``.
         """
         checksum = object_of(wire, "checksum") or {}
         mismatch = {}
@@ -79,15 +81,18 @@ class Verifier:
             if self._fails:
                 field, computed = next(iter(mismatch.items()))
                 raise DecodeError(
-                    f"the row's columns give {computed}; the row was changed on its way, or it "
-                    "is a false alarm of TiCDC (verifyChecksum=true lets it pass)",
+                    f"the row's columns give {computed}; the row was modified in transit, or it "
+                    "is a false alarm of TiCDC (verifyChecksum=true accepts it)",
                     field=f"checksum.{field}",
                     sample=checksum[field],
                 )
         return mismatch or None
 
     def compute(self, schema: TableSchema, image: Mapping[str, Any]) -> int:
-        """The checksum of an image; ValueError's reasons are those of bad values."""
+        """The checksum of an undecoded image.
+
+        :raises DecodeError: for an invalid value.
+        """
         return checksum_of(schema, image, self._in_utc)
 
     def _in_utc(self, value: Any, schema: TableSchema) -> str:
@@ -104,11 +109,11 @@ class Verifier:
 def checksum_of(
     schema: TableSchema, image: Mapping[str, Any], in_utc: Callable[[Any, TableSchema], str]
 ) -> int:
-    """The checksum of an image as JSON has it, or with bytes as bytes.
+    """The checksum of an image in JSON form; binary values may also be bytes.
 
-    ``in_utc`` gives the text that counts of a TIMESTAMP.
+    ``in_utc`` returns the text of a TIMESTAMP in UTC.
 
-    :raises DecodeError: for a value that is none of its column.
+    :raises DecodeError: for a value that its column cannot have.
     """
     crc = 0
     for column in schema.columns:

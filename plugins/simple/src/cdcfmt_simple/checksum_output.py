@@ -1,4 +1,4 @@
-"""The checksum of a written row: the one that came with it, else a computed one."""
+"""Checksum of a written row: the original one if known, otherwise a computed one."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from cdcfmt_simple.message import Wire
 _Printers: TypeAlias = Mapping[str, Callable[[Any], Any]]
 
 _VERSION: Final = 2
-"""What TiCDC says of checksums over columns since TiDB has others over whole rows."""
+"""TiCDC's version number of checksums over columns; TiDB also has checksums over whole rows."""
 
 _COLUMN_BYTES: Final = 800
-"""Of a column, beside its schema."""
+"""Memory of a column in the cache, in addition to its schema."""
 
 
 class Checksums:
-    """Checksums of rows, with what is looked up per table."""
+    """Checksums of rows, with a cache per table."""
 
     def __init__(self) -> None:
         self._tables: Cache[TableSchema, tuple[TableSchema, _Printers]] = Cache()
@@ -46,7 +46,7 @@ class Checksums:
         }
 
     def part(self, table: TableSchema, write: Callable[[Wire], bytes]) -> Checksum:
-        """The checksums of a table's rows, as ``write`` writes them."""
+        """The message part with the checksums of a table's rows, encoded by ``write``."""
         kinds = {column.name: _kind(column) for column in table.columns}
         known = {name: kind for name, kind in kinds.items() if kind is not None}
         return Checksum(
@@ -61,7 +61,7 @@ class Checksums:
             known = _as_written(schema)
             self._tables.add(schema, known, table_size(schema, _COLUMN_BYTES))
         written, printers = known
-        # TIMESTAMP counts as its text in UTC.
+        # A TIMESTAMP is already printed in UTC.
         return checksum_of(written, _printed(image, printers), lambda value, _: str(value))
 
 
@@ -81,7 +81,7 @@ def _kind(column: Column) -> Literal["number", "float", "double", "text"] | None
 
 
 def _as_written(schema: TableSchema) -> tuple[TableSchema, _Printers]:
-    """The table with MySQL's types, and how its values are printed."""
+    """The table with MySQL's base types, and printers of its values."""
     columns = tuple(
         attrs.evolve(column, source_type=column_type(column).base) for column in schema.columns
     )

@@ -1,7 +1,7 @@
-"""Simple Protocol messages to events: the exact reference decoder.
+"""Reference decoder: Simple Protocol messages to events, one event per message.
 
-Source: TiCDC Simple Protocol, "Message format"; a message holds one event.  Its encoding is
-given by its first byte: JSON begins with a brace, Avro with the number of a union's branch.
+Source: TiCDC Simple Protocol, "Message format".  The first byte determines the message encoding:
+JSON begins with a brace, Avro with the number of a union branch.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ logger = open_logger("cdcfmt_simple")
 
 
 def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
-    """A decoder for one reader; it adds the table schemas that it meets to the context's."""
+    """A decoder for one reader; it adds the table schemas that it reads to the context's."""
     return _Decoder(options, context).decode
 
 
@@ -73,7 +73,7 @@ class _Decoder:
         return [] if event is None else [event]
 
     def _event(self, value: bytes, claimant: Wire | None = None) -> Event | None:
-        """``claimant`` is the message that led to this one, as a claim check."""
+        """``claimant`` is the message that refers to this one by a claim check."""
         value = self._json.decompressed(value)
         if value[:1] not in LAYOUTS:
             read = partial(self._event_of, avro=None, claimant=claimant)
@@ -117,7 +117,7 @@ class _Decoder:
             return None
         location = claim_check_of(wire, is_claimed=claimant is not None)
         if location is not None:
-            # Such a message says handleKeyOnly, too.
+            # Such a message also has handleKeyOnly.
             return read_claimed(self._context, location, partial(self._event, claimant=wire))
         if claimant is not None:
             _check_claim(claimant, wire)
@@ -185,7 +185,7 @@ class _Decoder:
         )
 
     def _keep(self, table: WireTable) -> TableSchema:
-        """The schema as the store has it, where rows find it."""
+        """Add the schema to the store, and return the stored one."""
         schemas, schema = self._context.schemas, table.schema
         schemas.add(table.record)
         known = schemas.at(schema.database, schema.table, (table.version,), stream=STREAM)
@@ -198,15 +198,15 @@ class _Decoder:
 @functools.lru_cache(maxsize=10_000)
 def _warn_of_another(table: str, version: int) -> None:
     logger.warning(
-        "%s has different schemas of version %d; a row is read with the one that has its "
-        "columns, and is corrupt if that is not certain",
+        "%s has different schemas with version %d; a row is read with the schema that has its "
+        "columns, and is corrupt if the schema is ambiguous",
         table,
         version,
     )
 
 
 def _names_of(wire: Wire) -> tuple[str, str]:
-    """Database and table of a row; TiCDC 7.6 called the first as ``tableSchema`` does."""
+    """Database and table of a row; TiCDC 7.6 calls the database ``schema``."""
     table = text_of(wire, "table")
     if not table:
         raise DecodeError("a required field of a row event is missing", field="table")
@@ -214,7 +214,7 @@ def _names_of(wire: Wire) -> tuple[str, str]:
 
 
 def _check_claim(claimant: Wire, wire: Wire) -> None:
-    """Check that the file holds the message's row: another row would be read in silence."""
+    """Check that the claim-check file has the row of the message that refers to it."""
     for field in ("type", "commitTs", "database", "schema", "table", "schemaVersion"):
         if claimant.get(field) != wire.get(field):
             raise DecodeError("it holds another row", field=field, sample=wire.get(field))

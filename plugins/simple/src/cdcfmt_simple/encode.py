@@ -1,7 +1,7 @@
-"""Events to Simple Protocol messages, in JSON or in Avro.
+"""Encoder: events to Simple Protocol messages (without key), in JSON or in Avro.
 
-Source: TiCDC Simple Protocol, "Message format"; large messages are TiCDC's own
-(``simple/encoder.go``).  Messages have no key.
+Source: TiCDC Simple Protocol, "Message format"; for large messages, TiCDC's
+``simple/encoder.go``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from cdcfmt_simple.schema_output import (
 
 
 class Form(Protocol):
-    """One of the encodings."""
+    """One of the two message encodings; ``build_ts`` is always in milliseconds."""
 
     def writer(self, table: TableSchema) -> MessageWriter:
         """The writer of a table's rows."""
@@ -52,32 +52,32 @@ class Form(Protocol):
     def rows(
         self, table: TableSchema, version: int, checksum: Checksum | None
     ) -> dict[Op, RowMessage]:
-        """The messages of rows; ``version`` is that of rows that say none.
+        """The messages of rows; ``version`` is the default schema version of rows.
 
         :raises EncodeError: for a column whose type the format lacks.
         """
 
     def mark(self, claim_check: str) -> bytes:
-        """The mark of a row that is its handle key only; ``claim_check`` may be empty."""
+        """The mark of a row that has only its handle key; ``claim_check`` may be empty."""
 
     def checksum(self, wire: Wire) -> bytes:
-        """``checksum``, as JSON has it."""
+        """The encoded ``checksum``, from its JSON form."""
 
     def bootstrap(self, table: Wire, build_ts: int) -> bytes:
-        """``table`` is ``tableSchema``, as JSON has it."""
+        """A bootstrap; ``table`` is the JSON form of ``tableSchema``."""
 
     def watermark(self, commit_ts: int, build_ts: int) -> bytes:
-        """``build_ts`` is in milliseconds, here and everywhere."""
+        """A watermark."""
 
     def ddl(
         self, event: SchemaChange, build_ts: int, table: Wire | None, previous: Wire | None
     ) -> bytes:
-        """``table`` and ``previous`` are the schemas after and before it."""
+        """A DDL message; ``table`` and ``previous`` are the schemas after and before it."""
 
 
 @attrs.define
 class _Table:
-    """How a table's rows are written, whole ones and incomplete ones, and its made-up version."""
+    """Writers of a table's complete and incomplete rows, and its generated version."""
 
     schema: TableSchema
     rows: RowWriter
@@ -86,7 +86,7 @@ class _Table:
 
 
 def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
-    """An encoder of one partition."""
+    """An encoder for one partition."""
     form: Form
     if options["encodingFormat"] == "avro":
         from cdcfmt_simple.avro.encode import AvroForm
@@ -175,7 +175,7 @@ class _Encoder(Encoder):
         version = version_of(table.made_version, event.extra)
         build_ts = self._context.emit_millis(event)
         value = self._value(event, table)
-        # A row that cannot be written must not count as one whose schema was sent.
+        # Encoded first: for a row that cannot be written, no schema counts as sent.
         messages: list[Message] = []
         sent = self._bootstraps.find(event.table, version)
         if sent is None:

@@ -1,4 +1,4 @@
-"""Reading the fields of a message, each with its type checked."""
+"""Readers of a message's fields, with type checks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _USUAL_FIELDS: Final = KNOWN_FIELDS - {"handleKeyOnly", "checksum"}
 
 
 def commit_ts_of(wire: Wire) -> int:
-    """``commitTs``, which every event but a bootstrap has."""
+    """``commitTs``, which every event except a bootstrap has."""
     value = wire_json.commit_ts_of(wire, "commitTs")
     if value is None:
         raise DecodeError("is not a TSO", field="commitTs", sample=value)
@@ -27,7 +27,7 @@ def flag_of(wire: Wire, field: str) -> bool:
 
 
 def row_extra(wire: Wire, version: int, claim_check: str | None) -> dict[str, Any]:
-    """Fields of a row's message without a field of its event."""
+    """Fields of a row message that have no field in an event."""
     extra: dict[str, Any] = {"table_id": wire.get("tableID", 0), "schema_version": version}
     if claim_check is None and _USUAL_FIELDS.issuperset(wire):
         return extra
@@ -43,5 +43,5 @@ def row_extra(wire: Wire, version: int, claim_check: str | None) -> dict[str, An
 
 
 def unknown_of(wire: Wire) -> dict[str, Any]:
-    """Fields that this version of the protocol does not have."""
+    """Fields that are not in this version of the protocol."""
     return {name: value for name, value in wire.items() if name not in KNOWN_FIELDS}

@@ -1,4 +1,4 @@
-"""A message's fields, for people who look at one."""
+"""Explanation of a message: its fields."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cdcfmt_simple.avro.message import LAYOUTS, read_message
 
 
 def explain(message: Message, options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The fields by their names on the wire; of Avro, where the images begin.
+    """The fields by their wire names; for Avro, also the position of the images.
 
-    :raises DecodeError: if it is no such message.
+    :raises DecodeError: if it is not such a message.
     """
     value = message.value or b""
     compression = options["largeMessageHandleCompression"]

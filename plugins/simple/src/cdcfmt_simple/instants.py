@@ -1,8 +1,8 @@
-"""TIMESTAMP values: a wall clock, and the name of its zone (``location``) beside it.
+"""TIMESTAMP values: a local time, and the name of its time zone (``location``).
 
 Source: TiCDC's ``simple/message.go``.  ``Local``, ``System`` and the empty name are the zone
-of the server that TiCDC ran on, which only ``sourceTimeZone`` can say; so it is for the plain
-texts of TiCDC 7.6.
+of TiCDC's server, which only ``sourceTimeZone`` can tell; the same applies to the plain texts of
+TiCDC 7.6.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Zones:
         self._parsers: dict[str, Callable[[str], Any]] = {}
 
     def opener(self, table: TableSchema) -> Callable[[str], Callable[[str], Any]]:
-        """A function that finds the parser for texts of a location in this table.
+        """A function that returns the parser for a location in this table.
 
-        It raises ValueError if there is no such zone.
+        It raises ValueError for an unknown zone.
         """
 
         def open_parser(location: str) -> Callable[[str], Any]:
@@ -71,6 +71,6 @@ def _zone(location: str) -> ZoneInfo:
 
 
 def zone_with_location(context: EncoderContext) -> tuple[tzinfo, str]:
-    """The zone that TIMESTAMP is written in, and its name; UTC for a zone without one."""
+    """The zone in which TIMESTAMP is written, and its name; UTC for a zone without a name."""
     zone = context.time_zone
     return (zone, zone.key) if isinstance(zone, ZoneInfo) and zone.key else (UTC, "UTC")

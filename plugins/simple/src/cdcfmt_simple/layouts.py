@@ -1,4 +1,4 @@
-"""The layouts of both encodings, for the compiled kernel."""
+"""Layouts of both message encodings, for the compiled kernel."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The Simple Protocol on the wire: field names and words.
+"""Field names and constants of the Simple Protocol.
 
-https://docs.pingcap.com/tidb/stable/ticdc-simple-protocol, section "Message format"; not in
-it, but written by TiCDC (``simple/message.go``): ``claimCheckLocation``, ``handleKeyOnly``,
-``checksum``, and of a column's type ``decimal``, ``elements``, ``unsigned``, ``zerofill``.
+https://docs.pingcap.com/tidb/stable/ticdc-simple-protocol, section "Message format"; written by
+TiCDC (``simple/message.go``) but not documented: ``claimCheckLocation``, ``handleKeyOnly``,
+``checksum``, and in a column's type ``decimal``, ``elements``, ``unsigned``, ``zerofill``.
 
-Avro's fields bear the same names; its messages are read into the same dictionaries.
+Avro's fields have the same names; its messages are parsed into the same dictionaries.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from cdcfmt_core.events import DdlType, Op
 
 Wire: TypeAlias = dict[str, Any]
-"""A message as JSON has it; of an Avro row without its images."""
+"""A message in JSON form; an Avro row without its images."""
 
 WATERMARK: Final = "WATERMARK"
 BOOTSTRAP: Final = "BOOTSTRAP"
@@ -56,7 +56,7 @@ KNOWN_FIELDS: Final = frozenset(
 )
 
 HIDDEN_PREFIX: Final = "_V$_"
-"""Of columns that TiDB itself adds for an index over an expression; no row has them."""
+"""Prefix of columns that TiDB adds for an index over an expression; rows do not have them."""
 
 STREAM: Final = "simple"
-"""In the schema store."""
+"""Name of the stream in the schema store."""

@@ -12,9 +12,9 @@ OPTIONS = (
         type="choice",
         choices=("false", "true", "fail"),
         default="false",
-        help="Recompute the checksum of rows that carry one. `true`: where it differs, "
-        "`extra.checksum_mismatch` holds what was computed, and the row is counted. `fail`: "
-        "a bad row.",
+        help="Recompute the checksum of rows that have one. `true`: if it differs, "
+        "`extra.checksum_mismatch` has the computed value, and the row is counted. `fail`: "
+        "the row is corrupt.",
     ),
 )
 
@@ -24,26 +24,26 @@ ENCODE_OPTIONS = (
         type="choice",
         choices=("json", "avro"),
         default="json",
-        help="The encoding of messages, as TiCDC's `encoding-format`.",
+        help="Message encoding, as TiCDC's `encoding-format`.",
     ),
     Option(
         name="sendBootstrapIntervalInSec",
         type="int",
         default=120,
         minimum=0,
-        help="Tell a table's schema again before its next row after so many seconds; 0: never.",
+        help="Seconds after which a table's schema is sent again before its next row; 0: never.",
     ),
     Option(
         name="sendBootstrapInMsgCount",
         type="int",
         default=10_000,
         minimum=0,
-        help="Tell a table's schema again before its next row after so many rows; 0: never.",
+        help="Rows after which a table's schema is sent again before its next row; 0: never.",
     ),
     Option(
         name="enableRowChecksum",
         type="bool",
         default=False,
-        help="Write the checksum of each row: the one that came with it, else a computed one.",
+        help="Write the checksum of each row: the original one if known, else a computed one.",
     ),
 )

@@ -1,8 +1,8 @@
-"""The table schema of a row, and how its rows are read: looked up for every row.
+"""Decode plans of tables, looked up for every row.
 
-A row names its schema's version, and its plan is made from exactly that version.  Rows lack
-virtual columns, those of column selectors, and most columns where only the handle key is
-sent, so a plan belongs to the set of columns that a row has.
+A row has the version of its schema, and its plan is made from exactly that version.  Rows lack
+virtual columns, columns excluded by column selectors, and most columns if only the handle key is
+sent, so a plan belongs to the set of columns of a row.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ P = TypeVar("P", bound=Plan)
 class TablePlans(Generic[P]):
     """Plans by table, version and columns.
 
-    - ``make``: makes a plan of a table schema
-    - ``column_bytes``: bytes of a plan for each column, beside the table schema
+    - ``make``: creates a plan from a table schema
+    - ``column_bytes``: memory of a plan per column, in addition to the table schema
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class TablePlans(Generic[P]):
         """The plan of rows with these columns.
 
         :raises MissingSchemaError: if no schema of this version is known.
-        :raises DecodeError: if no schema of this version is theirs, or several are.
+        :raises DecodeError: if no schema of this version has these columns, or several do.
         """
         tables = self._schemas.at(database, table, (version,), stream=STREAM)
         if not tables:
@@ -51,7 +51,7 @@ class TablePlans(Generic[P]):
 
 
 def _choose(tables: tuple[TableSchema, ...], names: frozenset[str], place: str) -> TableSchema:
-    """The schema, with these of its columns only."""
+    """The schema that has these columns, reduced to them."""
     if not names:
         raise DecodeError(f"a row of {place} has no columns")
     having = [table for table in tables if names <= _names_of(table)]

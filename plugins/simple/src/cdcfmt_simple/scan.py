@@ -1,4 +1,4 @@
-"""The scan for table schemas, before an input is decoded."""
+"""Scan for table schemas before an input is decoded."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from cdcfmt_simple.table_schemas import read_table
 
 _MARK: Final = b'"tableSchema"'
 _WITH_SCHEMA: Final = tuple(layout + type_ for layout in LAYOUTS for type_ in (b"\x02", b"\x04"))
-"""How an Avro bootstrap and DDL begin."""
+"""The first bytes of an Avro bootstrap or DDL."""
 
 
 def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> ScanSchemas:
-    """A function that returns a message's schemas; rows are recognised by their bytes alone."""
+    """A function that returns a message's schemas; rows are skipped without parsing."""
     compression = options["largeMessageHandleCompression"]
     messages = JsonMessages(orjson.loads, context, compression=compression)
 
@@ -45,5 +45,5 @@ def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> Sca
         ]
         return [table.record for table in tables if table is not None]
 
-    # Compression hides them.
+    # Compression hides the marks.
     return MarkedScan(scan, (_MARK, *_WITH_SCHEMA) if compression == "none" else ())

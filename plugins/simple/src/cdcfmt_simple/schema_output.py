@@ -1,7 +1,7 @@
-"""A table schema to ``tableSchema``, as JSON has it: the way back of ``table_schemas``.
+"""A table schema to the JSON form of ``tableSchema``: the inverse of ``table_schemas``.
 
-Details that the source does not have get TiDB's defaults: display widths, and utf8mb4 for
-text, which all text on this wire is.
+Missing details get TiDB's defaults: display widths, and utf8mb4 for text, since all text in this
+format is UTF-8.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ _TEXTS: Final = frozenset(
     {"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"}
 )
 _DEFAULT_DECIMAL: Final = (10, 0)
-# Where the source did not say how large its values get: these hold all of them.
+# For a source without precision and scale: holds all values.
 _WIDEST_DECIMAL: Final = (65, 30)
 _MOST_BITS: Final = 64
 
 
 @attrs.define
 class BootstrapTable:
-    """A table's schema with what its messages say besides."""
+    """A table's schema with further properties of ``tableSchema``."""
 
     schema: TableSchema
     version: int
@@ -64,9 +64,9 @@ class BootstrapTable:
     hidden: Sequence[Wire] = ()
 
     def wire(self) -> Wire:
-        """``tableSchema``.
+        """The JSON form of ``tableSchema``.
 
-        :raises EncodeError: for a column whose type this format has no word for.
+        :raises EncodeError: for a column whose type the format lacks.
         """
         schema = self.schema
         columns = [column_wire(column) for column in schema.columns]
@@ -84,10 +84,10 @@ class BootstrapTable:
 
 
 def bootstrap_table(schema: TableSchema, extra: Mapping[str, Any] | None) -> BootstrapTable:
-    """The table with its version, id and indexes, where an event's ``extra`` has them."""
+    """The table with the version, id and indexes in an event's ``extra``, if it has them."""
     extra = extra or {}
     indexes = extra.get("indexes")
-    # A schema of this format without indexes has none: its decoder says nothing of them.
+    # The decoder omits empty indexes, so a schema of this format without them has none.
     if indexes is None and "schema_version" in extra and not schema.key_columns:
         indexes = []
     hidden = extra.get("hidden_columns") or ()
@@ -97,7 +97,7 @@ def bootstrap_table(schema: TableSchema, extra: Mapping[str, Any] | None) -> Boo
 
 
 def version_of(made: int, extra: Mapping[str, Any] | None) -> int:
-    """The version in an event's ``extra``, or the one ``made`` for its schema."""
+    """The version in an event's ``extra``, otherwise the generated version ``made``."""
     version = (extra or {}).get("schema_version")
     return version if type(version) is int else made
 
@@ -108,9 +108,9 @@ def id_of(extra: Mapping[str, Any] | None) -> int:
 
 
 def made_version(schema: TableSchema) -> int:
-    """A version for a schema that came without one: a hash of its content.
+    """A version for a schema without one: a hash of its content.
 
-    Readers look a row's schema up by exactly this number, and never order by it.
+    Readers find a row's schema by exactly this number, and never order by it.
     """
     said = [
         (column.name, column.source_type, repr(column.type), column.nullable, column.flags)
@@ -142,7 +142,7 @@ def column_wire(column: Column) -> Wire:
     if isinstance(column.type, Unknown):
         if not column.source_type:
             raise unknown_type(column.type).at(column=column.name)
-        # A view's columns have such types.
+        # Columns of views have unknown types.
         parsed = parse_column_type(column.source_type)
         data_type = {"mysqlType": parsed.base, "charset": "", "collate": ""}
     else:
@@ -174,7 +174,7 @@ def _data_type(column: Column, parsed: ColumnType, said: Mapping[str, str]) -> W
         wire["decimal"] = decimals
     if parsed.elements is not None:
         wire["elements"] = list(parsed.elements)
-    # YEAR and BIT are flagged so, too.
+    # TiCDC also sets these flags for YEAR and BIT.
     if parsed.unsigned or base in ("bit", "year"):
         wire["unsigned"] = True
     if parsed.zerofill or base == "year":
@@ -194,7 +194,7 @@ def _length(parsed: ColumnType, column: Column) -> tuple[int, int]:
         digits = params[0] if params else 0
         return _TIMES[base] + (digits + 1 if digits else 0), digits
     if base == "bit" and isinstance(column.type, Bit):
-        # Of an unknown number of bits the most that there are, which hold every value.
+        # For an unknown number of bits, the maximum holds every value.
         return column.type.bits or _MOST_BITS, 0
     if base in ("enum", "set"):
         members = parsed.elements or ()

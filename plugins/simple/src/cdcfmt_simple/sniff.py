@@ -1,4 +1,4 @@
-"""Recognising the Simple Protocol from the bytes alone."""
+"""Recognition of the Simple Protocol by its bytes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _FIRST = b'{"version":'
 _NAMES = (b'"version"', b'"type"', b'"commitTs"', b'"buildTs"')
 _VERSION = 1
 EARLIEST, LATEST = 1_000_000_000_000, 100_000_000_000_000
-"""2001 and 5138, in milliseconds: between the two Avro messages are built."""
+"""2001 and 5138, in milliseconds: the plausible range of an Avro message's build time."""
 
 
 def sniff(message: Message) -> float:
-    """1.0 for TiCDC's own bytes; JSON that was written again is less certain."""
+    """1.0 for TiCDC's own bytes; less for JSON that was rewritten."""
     value = message.value
     if not value:
         return 0.0
@@ -31,7 +31,7 @@ def sniff(message: Message) -> float:
 
 
 def _is_plausible(data: bytes) -> bool:
-    """Whether an Avro message begins so, up to the time when it was built."""
+    """Whether the fields of an Avro message are plausible, up to its build time."""
     typed = data[0] == 0x16
     payload, at = read_choice(data, 1, 4, "payload")
     if typed:

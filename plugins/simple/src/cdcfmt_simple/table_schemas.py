@@ -1,15 +1,15 @@
 """``tableSchema`` to a table schema: types, key, and the record for the schema store.
 
 Source: "TableSchema definition" of the protocol, and TiCDC's ``simple/message.go``.  The
-source type is written as SHOW CREATE TABLE prints it, from these parts:
+source type has the form of SHOW CREATE TABLE, and is built from these parts:
 
-- ``mysqlType`` has neither ``unsigned`` nor ``zerofill``; YEAR and BIT are flagged so, too,
-  and mean nothing by it
-- ``length`` is that of the column; of FLOAT and DOUBLE without its decimals, so it is no part of
-  the type, and stands in ``flags`` where the source declared one
-- the fraction's digits of times are ``decimal``, which Avro has for DECIMAL only: there, the
-  length implies (19 characters without a fraction, 10 for TIME)
-- ``elements`` are the members of ENUM and SET
+- ``mysqlType`` without ``unsigned`` and ``zerofill``, which are separate flags (meaningless for
+  YEAR and BIT)
+- ``length`` of the column; for FLOAT and DOUBLE it lacks the decimals, so it is not part of the
+  type, but in ``flags`` if the source declared it
+- ``decimal``, the fractional digits of times; Avro has it only for DECIMAL, so there the length
+  determines them (without a fraction: 19 characters, 10 for TIME)
+- ``elements``, the names of ENUM and SET
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ _SYNONYMS: Final = {"var_string": "varchar"}
 _VECTOR: Final = "vector"
 _BIT_BYTES: Final = 8
 FLOAT_LENGTHS: Final = {"float": 12, "double": 22}
-"""Of types without a declared length."""
+"""Lengths of types without a declared length."""
 
 
 @attrs.frozen
 class WireTable:
-    """A table schema and what else ``tableSchema`` says.
+    """A table schema with the other properties of ``tableSchema``.
 
-    ``hidden`` are the columns of expression indexes, which no row has, as they stand on the
-    wire, each with its position.
+    ``hidden`` are the undecoded columns of expression indexes, each with its position; rows do
+    not have them.
     """
 
     schema: TableSchema
@@ -70,9 +70,9 @@ class WireTable:
 
 
 def read_table(wire: Wire, field: str, resolve_type: ResolveType) -> WireTable | None:
-    """The table of ``tableSchema`` or ``preTableSchema``; None where there is none.
+    """The table of ``tableSchema`` or ``preTableSchema``; None if the field is missing.
 
-    :raises DecodeError: if it has another shape.
+    :raises DecodeError: if it has another structure.
     """
     body = wire.get(field)
     if body is None:
@@ -120,7 +120,7 @@ def _read_table(body: Any, resolve_type: ResolveType) -> WireTable:
 
 
 def _without_defaults(column: Wire) -> Wire:
-    """A column as JSON has it, which leaves out what Avro writes as null or false."""
+    """A column in JSON form, which omits values that Avro writes as null or false."""
     said = column["dataType"].items()
     return column | {
         "dataType": {name: value for name, value in said if value not in (None, False)}
@@ -128,7 +128,7 @@ def _without_defaults(column: Wire) -> Wire:
 
 
 def unsigned_of(wire: Mapping[str, Any], field: str) -> int:
-    """A number of 64 bits; Go leaves zero out."""
+    """An unsigned 64-bit number; Go omits zero."""
     value = wire.get(field)
     if type(value) is int and 0 <= value <= _MAX_UINT64:
         return value
@@ -140,7 +140,7 @@ def unsigned_of(wire: Mapping[str, Any], field: str) -> int:
 def _primary(indexes: list[Any]) -> tuple[str, ...]:
     """The columns of the primary key.
 
-    Of a table without one TiCDC calls the unique key so that identifies its rows.
+    Without a primary key, TiCDC marks the unique key that identifies rows as primary.
     """
     key_columns: tuple[str, ...] | None = None
     for position, index in enumerate(indexes):
@@ -214,7 +214,7 @@ def _flags(wire: Mapping[str, Any], data_type: Mapping[str, Any], base: str) -> 
         if type(default) not in (str, int, float, bool):
             raise DecodeError("is neither text nor a number", field="default", sample=default)
         if base == "bit" and type(default) is str:
-            # JSON has the number; Avro the bytes that it is stored as.
+            # JSON has the number; Avro has its bytes.
             try:
                 data = default.encode("utf-8", "surrogateescape")
             except UnicodeEncodeError:

@@ -1,1 +1,1 @@
-"""The Avro encoding: messages and rows read and written, and their layout."""
+"""The Avro message encoding: decoder, encoder and layout."""

@@ -1,7 +1,7 @@
-"""The Avro encoding, written: the way back of ``message``, which has the schema.
+"""Encoder of Avro messages: the inverse of ``message``, which has the schema.
 
-What JSON leaves out Avro writes as null or false.  The members of maps, whose order is
-random with TiCDC, are in the order of the columns.
+Values that JSON omits are null or false in Avro.  Map entries, which TiCDC writes in random
+order, are in the order of the columns.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ _HEAD: Final = b"\x16"
 _WATERMARK, _BOOTSTRAP, _DDL, _DML = (
     _HEAD + write_long(number) * 2 + write_long(1) for number in range(4)
 )
-"""Up to ``version``: the message's number in the union, its type, and that of its payload."""
+"""Bytes up to ``version``: branch of the message, type, and branch of the payload."""
 
 _OPS: Final[tuple[Op, ...]] = ("insert", "update", "delete")
-"""In the order of the type's symbols."""
+"""In the order of the enum's symbols."""
 
 _NULL, _LONG, _FLOAT, _DOUBLE, _STRING, _BYTES, _TIMESTAMP, _UNSIGNED = map(write_long, range(8))
 _NUMBER: Final = Encoding("json-number")
@@ -98,7 +98,7 @@ class AvroForm:
         return {op: message(number) for number, op in enumerate(_OPS)}
 
     def _member(self, column: Column) -> Member:
-        """A column's name, and the branch of the union that its values have."""
+        """A column's name, and the union branch of its values."""
         if isinstance(column.type, Geometry):
             raise EncodeError("the Simple Protocol has no geometry", column=column.name)
         branch, encoding = _branch(column.type)

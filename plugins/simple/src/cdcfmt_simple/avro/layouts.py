@@ -36,7 +36,7 @@ _ROW: Final = b"\x06"
 
 
 def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
-    """The layouts of Avro; none where values are compressed or checksums verified."""
+    """The layouts of Avro; none if values are compressed or checksums are verified."""
     if options["largeMessageHandleCompression"] != "none" or options["verifyChecksum"] != "false":
         return ()
     return [_layout(first, layout) for first, layout in LAYOUTS.items()]
@@ -55,7 +55,7 @@ def _row(layout: WireLayout) -> dict[str, Any]:
     """The schema of rows, ``DML``."""
     values = [_RECORDS.get(branch, branch) for branch in layout.branches]
     image = ["null", {"type": "map", "values": values}]
-    # Types have their names once.
+    # A named type is defined only once.
     again = ["null", {"type": "map", "values": list(layout.branches)}]
     return record_schema(
         "DML",
@@ -76,7 +76,7 @@ def _row(layout: WireLayout) -> dict[str, Any]:
 
 
 def _layout(first: bytes, layout: WireLayout) -> Layout:
-    # The number of the payload, behind that of the message's type.
+    # The branch number of the payload, after the message type.
     times = 2 if layout.has_message_type else 1
     return Layout(
         begins=first + _ROW * times,
@@ -117,7 +117,7 @@ def _encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
 
 
 def _encoding(logical: LogicalType) -> tuple[Any, tuple[str, ...]]:
-    """The encoding of a type, and the branches that have it."""
+    """The value encoding of a type, and its union branches."""
     if isinstance(logical, Int):
         return "json-number", _INTEGERS
     if isinstance(logical, Float):

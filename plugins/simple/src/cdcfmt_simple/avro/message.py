@@ -1,4 +1,4 @@
-"""The Avro encoding: a bare datum of a union of named types, of which ``Message`` is one.
+"""Parser of Avro messages: one plain datum of a union that contains ``Message``.
 
 Source: ``simple/message.json`` of TiCDC 8.0 and later, namespace ``com.pingcap.simple.avro``:
 
@@ -19,12 +19,12 @@ Source: ``simple/message.json`` of TiCDC 8.0 and later, namespace ``com.pingcap.
                  elements null|array<string> · unsigned, zerofill null|boolean
     IndexSchema  name string · unique, primary, nullable boolean · columns array<string>
 
-``Message`` is branch 11 there, so that every message begins with 0x16.  In the older schema
-(tiflow's ``examples/java``) it has no ``type``, Watermark and Bootstrap have one after
-``version``, text, and a value's union has other branches.
+``Message`` is branch 11, so every message begins with 0x16.  In the older schema (tiflow's
+``examples/java``), it has no ``type``, Watermark and Bootstrap have a text ``type`` after
+``version``, and a value's union has other branches.
 
-Numbers of 64 bits without sign are written as longs.  Strings may hold bytes that are not
-UTF-8: they become lone surrogates.
+Unsigned 64-bit numbers are written as longs.  Strings may contain bytes that are not UTF-8,
+which become lone surrogates.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ UINT64: Final = (1 << 64) - 1
 
 @attrs.frozen
 class Layout:
-    """The differences between the schemas: ``Message.type``, and the branches of a value."""
+    """Differences between the schemas: ``Message.type``, and the branches of a value."""
 
     has_message_type: bool
     branches: tuple[str, ...]
@@ -60,12 +60,12 @@ _OLDER: Final = Layout(
 )
 
 LAYOUTS: Final[dict[bytes, Layout]] = {b"\x16": _NEWER, b"\x12": _OLDER, b"\x10": _OLDER}
-"""The first byte of a message → its schema: the number of ``Message`` in the union."""
+"""First byte of a message (the branch number of ``Message``) → its schema."""
 
 
 @attrs.define
 class AvroMessage:
-    """A message as a dictionary; the images of a row begin at ``at`` of ``data``."""
+    """A message as a dictionary; the images of a row begin at index ``at`` of ``data``."""
 
     wire: Wire
     layout: Layout
@@ -74,10 +74,10 @@ class AvroMessage:
 
 
 def read_message(data: bytes) -> AvroMessage:
-    """A message, of a row all but its images.
+    """Parse a message; of a row everything except its images.
 
-    :raises IndexError: if it ends before its end.
-    :raises DecodeError: if it is no such message.
+    :raises IndexError: if it is truncated.
+    :raises DecodeError: if it is not such a message.
     """
     layout = LAYOUTS[data[:1]]
     at = 1
@@ -86,7 +86,7 @@ def read_message(data: bytes) -> AvroMessage:
         payload, at = read_choice(data, at, len(_PAYLOADS), "payload")
         if payload != type_:
             raise DecodeError(
-                f"the message is a {_PAYLOADS[type_]} and holds a {_PAYLOADS[payload]}"
+                f"the message type is {_PAYLOADS[type_]}, but it has a {_PAYLOADS[payload]}"
             )
     else:
         payload, at = read_choice(data, at, len(_PAYLOADS), "payload")
@@ -116,7 +116,7 @@ def read_message(data: bytes) -> AvroMessage:
 
 
 def check_end(data: bytes, at: int) -> None:
-    """A message must end where its last field does."""
+    """Check that the message ends with its last field."""
     if at > len(data):
         raise IndexError
     if at < len(data):
@@ -127,7 +127,7 @@ def read_string(data: bytes, at: int) -> tuple[str, int]:
     length = data[at]
     if length & 0x81:
         at, end = read_span(data, at)
-        # Long text is not copied before.
+        # Avoids a copy of long text.
         return str(memoryview(data)[at:end], "utf-8", "surrogateescape"), end
     at += 1
     end = at + (length >> 1)
@@ -207,7 +207,7 @@ def _read_array(
 
 def _read_table_schema(data: bytes, at: int) -> tuple[Wire, int]:
     wire: Wire = {}
-    # JSON calls the database so.
+    # The database's name in JSON.
     wire["schema"], at = read_string(data, at)
     wire["table"], at = read_string(data, at)
     wire["tableID"], at = read_long(data, at)

@@ -1,7 +1,7 @@
-"""``data`` and ``old`` of an Avro message: maps from column names to a union's values.
+"""Decoder of ``data`` and ``old`` of Avro messages: maps from column names to union values.
 
-They are first read as the wire has them: the columns of a row decide its table schema, and
-this the types of its values.
+Values are first parsed without types: the columns of a row determine its table schema, which
+determines the types.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from cdcfmt_simple.instants import Zones
 from cdcfmt_simple.plans import TablePlans
 
 Cells: TypeAlias = dict[str, tuple[str, Any]]
-"""An image: the branch of each column's value, and the value as the wire has it."""
+"""An undecoded image: branch and value of each column."""
 
 _LONGEST_NAME = 64
-"""Of columns in errors, in characters."""
+"""Maximum length of column names in errors, in characters."""
 
 
 class AvroPlan:
-    """How rows with these columns are read; values come in the table's order."""
+    """Converters for rows with these columns; values are in the table's order."""
 
     def __init__(self, schema: TableSchema, context: DecoderContext, zones: Zones) -> None:
         self.schema = schema
@@ -42,7 +42,7 @@ class AvroPlan:
     def read(self, cells: Cells, field: str) -> dict[str, Any]:
         """The values of an image, which may lack columns.
 
-        :raises DecodeError: for a bad value, naming it; ``field`` is the path of the image.
+        :raises DecodeError: for an invalid value; ``field`` is the path of the image.
         """
         values: dict[str, Any] = {}
         for name, converters in self._converters.items():
@@ -53,7 +53,7 @@ class AvroPlan:
 
 
 class AvroRows:
-    """Reads the rows of Avro messages."""
+    """Decodes the rows of Avro messages."""
 
     def __init__(self, context: DecoderContext, zones: Zones, verifier: Verifier | None) -> None:
         self._before_updates = context.projection.before_updates
@@ -104,15 +104,15 @@ class AvroRows:
 
 
 def read_images(message: AvroMessage) -> tuple[WireImage, WireImage]:
-    """``data`` and ``old`` as the wire has them; TIMESTAMP is an object of location and value."""
+    """The undecoded ``data`` and ``old``; a TIMESTAMP is a dict of location and value."""
     new, old = read_cells(message)
     return _values(new), _values(old)
 
 
 def read_cells(message: AvroMessage) -> tuple[Cells | None, Cells | None]:
-    """``data`` and ``old``, which are the last of the message.
+    """Parse ``data`` and ``old``, the last fields of a message.
 
-    :raises IndexError: if the message ends in them.
+    :raises IndexError: if the message is truncated.
     """
     layout, data, at = message.layout, message.data, message.at
     images: list[Cells | None] = []

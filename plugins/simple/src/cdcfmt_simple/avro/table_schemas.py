@@ -1,6 +1,6 @@
-"""``tableSchema`` in Avro, written from the JSON form.
+"""Encoder of ``tableSchema`` in Avro, from the JSON form.
 
-What JSON leaves out Avro writes as null or false.
+Values that JSON omits are null or false in Avro.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def write_table_schema(wire: Wire) -> bytes:
 def _column(wire: Wire) -> bytes:
     data_type, default = wire["dataType"], wire["default"]
     if type(default) is int:
-        # Of BIT Avro has the bytes that the number is stored as.
+        # Avro has the default of BIT as bytes.
         size = max((default.bit_length() + 7) // 8, 1)
         default = default.to_bytes(size, "big").decode("utf-8", "surrogateescape")
     return b"".join(

@@ -1,7 +1,7 @@
-"""The values of an Avro row: as each branch of the union has them, and by the column's type.
+"""Values of an Avro row: readers by union branch, and converters by column type.
 
-ENUM and SET are numbers, BIT a number as text (of older TiCDC a long), unsigned BIGINT a long
-with its bits, YEAR a long, all else that is no number text.
+ENUM and SET are numbers, BIT is a number as text (a long in older TiCDC), unsigned BIGINT is a
+long with the same bits, YEAR is a long, and other types that are not numbers are text.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from cdcfmt_simple.avro.message import UINT64, read_boolean, read_string
 from cdcfmt_simple.instants import Zones
 
 Reader: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
-"""``(data, at)`` behind the branch's number → value, and where the next one begins."""
+"""``(data, at)`` after the branch number → value, and position of the next one."""
 
 Convert: TypeAlias = Callable[[Any], Any]
-"""A value of a branch → the Python value of a logical type; ValueError for a bad one."""
+"""Value of a branch → Python value of a logical type; ValueError for an invalid one."""
 
 _FLOAT: Final = struct.Struct("<f")
 _DOUBLE: Final = struct.Struct("<d")
@@ -42,7 +42,7 @@ _DOUBLE: Final = struct.Struct("<d")
 def open_converters(
     logical: LogicalType, schema: TableSchema, context: DecoderContext, zones: Zones
 ) -> dict[str, Convert]:
-    """The converters of a column by the names of the branches."""
+    """The converters of a column, by branch name."""
     zone, counts = context.time_zone, context.counts
     of_text: Convert = text_parser(logical, time_zone=zone, counts=counts)
     of_number: Convert = json_value_parser(logical, time_zone=zone, counts=counts)
@@ -79,7 +79,7 @@ def open_converters(
 
 
 def _without_floats(convert: Convert) -> Convert:
-    """Of a type that a float is no value of: there is no text that could be read exactly."""
+    """A converter for a type without float values: an exact parse of its text is impossible."""
 
     def convert_float(value: float) -> Any:
         try:
@@ -139,4 +139,4 @@ BRANCH_READERS: Final[dict[str, Reader]] = {
     "Timestamp": _read_timestamp,
     "UnsignedBigint": read_long,
 }
-"""By the names of the branches."""
+"""Readers by branch name."""

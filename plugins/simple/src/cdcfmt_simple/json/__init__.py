@@ -1,1 +1,1 @@
-"""The JSON encoding: rows read and written, and their layout."""
+"""The JSON message encoding: decoder, encoder and layout of rows."""

@@ -1,4 +1,4 @@
-"""The JSON encoding, written as TiCDC does: ``encoding/json`` of Go, names in order of bytes."""
+"""Encoder of JSON messages in TiCDC's form: Go's ``encoding/json``, names in order of bytes."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class JsonForm:
 
 
 def _valid(value: Any, context: EncoderContext) -> Any:
-    """Texts below lists and objects, too."""
+    """A value in which all texts, also in lists and objects, are valid UTF-8."""
     if isinstance(value, str):
         return valid_text(value, context)
     if isinstance(value, list):

@@ -15,7 +15,7 @@ from cdcfmt_simple.message import OP_OF_TYPE, STREAM
 
 
 def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
-    """The layouts of rows; none where checksums are verified or values are compressed."""
+    """The layout of rows; none if checksums are verified or values are compressed."""
     if options["largeMessageHandleCompression"] != "none" or options["verifyChecksum"] != "false":
         return ()
     return (_JSON,)
@@ -36,7 +36,7 @@ def _encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
 def limits(
     envelope: Mapping[str, Any], schemas: SchemaStore
 ) -> Mapping[tuple[str, ...], tuple[int, int]] | None:
-    """Nothing but the version, which is the same, if there is one schema of it."""
+    """No limits if the version has exactly one schema; otherwise None, for the reference."""
     place = envelope.get("database"), envelope.get("table")
     version = (envelope.get("schemaVersion") or 0,)
     known = schemas.at(*place, version, stream=STREAM)  # type: ignore[arg-type]
@@ -49,8 +49,7 @@ EXTRA: Final[dict[tuple[str, ...], Extra]] = {
     ("checksum",): Extra("checksum"),
 }
 
-# Not among the members, so that such messages are the decoder's: handleKeyOnly and
-# claimCheckLocation.
+# handleKeyOnly and claimCheckLocation are not members, so the reference decodes such messages.
 _JSON = Layout(
     members={
         "version": "passed",

@@ -1,4 +1,4 @@
-"""The values of a JSON message's images: every one is text, but for TIMESTAMP's object.
+"""Decode plan of JSON images, whose values are text, except for TIMESTAMP objects.
 
 Source: TiCDC's ``simple/message.go``, ``encodeValue``.  Binary values are base64; ENUM, SET
 and BIT are numbers (names of ENUM and SET in TiCDC 7.6).
@@ -19,7 +19,7 @@ from cdcfmt_simple.instants import Zones
 
 
 class JsonPlan:
-    """How rows with these columns are read; values come in the table's order."""
+    """Readers for rows with these columns; values are in the table's order."""
 
     def __init__(self, schema: TableSchema, context: DecoderContext, zones: Zones) -> None:
         self.schema = schema
@@ -33,7 +33,7 @@ class JsonPlan:
     def read(self, row: Mapping[str, Any], field: str) -> dict[str, Any]:
         """The values of an image, which may lack columns.
 
-        :raises DecodeError: for a bad value, naming it; ``field`` is the path of the image.
+        :raises DecodeError: for an invalid value; ``field`` is the path of the image.
         """
         ordered = {name: row[name] for name in self._readers if name in row}
         return read_image(ordered, self._readers, field)
@@ -51,14 +51,14 @@ def _reader(
     if isinstance(logical, Timestamp):
         open_parser = zones.opener(schema)
         return _located(read, open_parser(""), open_parser)
-    # A type map may want something else of a TIMESTAMP than an instant.
+    # A type map may read a TIMESTAMP as another type than an instant.
     return _located(read, read, lambda _: read)
 
 
 def _located(
     read: ReadValue, read_text: ReadValue, open_parser: Callable[[str], ReadValue]
 ) -> ReadValue:
-    """The reader of text, of ``{"location", "value"}``, and of other JSON values."""
+    """A reader of text, ``{"location", "value"}``, and other JSON values."""
     known: str | None = None
     of_location: ReadValue = str
 
@@ -72,7 +72,7 @@ def _located(
         if type(location) is not str or type(text) is not str:
             raise ValueError("not an object of location and value")
         if location != known:
-            # It is the same one in every row.
+            # Usually, every row has the same location.
             of_location, known = open_parser(location), location
         return of_location(text)
 

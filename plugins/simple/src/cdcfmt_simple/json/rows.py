@@ -1,4 +1,4 @@
-"""``data`` and ``old`` of a JSON message, and the plan that reads them."""
+"""Decoder of ``data`` and ``old`` of JSON messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cdcfmt_simple.plans import TablePlans
 
 
 class JsonRows:
-    """Reads the rows of JSON messages."""
+    """Decodes the rows of JSON messages."""
 
     def __init__(self, context: DecoderContext, zones: Zones, verifier: Verifier | None) -> None:
         self._before_updates = context.projection.before_updates
