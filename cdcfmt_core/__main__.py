@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 from cdcfmt_core.listing import NOTHING, list_installed
 from cdcfmt_core.registry import Registry, default_registry
@@ -30,7 +31,12 @@ def report(registry: Registry) -> tuple[str, bool]:
     return "\n".join(lines), not listing.problems
 
 
-def main() -> int:
+def main(arguments: Sequence[str] = ()) -> int:
+    if arguments:
+        print(
+            "python -m cdcfmt_core takes no arguments; it lists what is installed", file=sys.stderr
+        )
+        return 2
     text, healthy = report(default_registry())
     try:
         print(text, flush=True)
@@ -42,4 +48,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -265,7 +265,7 @@ def open_message_decoder(
     schemas = SchemaStore(options["maxCachedSchemaBytes"]) if schemas is None else schemas
     registry = registry or default_registry()
     resolvers: dict[str, Callable[[str], LogicalType]] = {}
-    if options["typeMap"]:
+    if options["typeMap"] is not None:
         # One that is not there is an error of the options, not of each message.
         resolvers[options["typeMap"]] = registry.get_type_map(options["typeMap"])
 

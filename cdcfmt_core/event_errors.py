@@ -14,7 +14,7 @@ def locate(error: EncodeError, protocol: str, event: Any) -> EncodeError:
     named = _named_by(event)
     table = named and qualified(named.database, named.schema, named.table)
     if isinstance(event, Corrupt):
-        error = error.at(reason=f"{error.reason} ({event.error})")
+        error = error.at(reason=f"a message that cannot be decoded is not written ({event.error})")
     commit_ts = getattr(event, "commit_ts", None)
     return error.at(protocol=protocol, table=table or None, commit_ts=commit_ts)
 

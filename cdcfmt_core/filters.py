@@ -111,6 +111,22 @@ class EventFilter:
         self._include = tuple(_compile(text, "includeTables") for text in self.include_tables)
         self._exclude = tuple(_compile(text, "excludeTables") for text in self.exclude_tables)
 
+    def check(self) -> None:
+        """:raises OptionError: if no row can pass: options that contradict each other."""
+        parts = self.table
+        if parts is not None and (
+            _matches(self._exclude, parts) or (self._include and not _matches(self._include, parts))
+        ):
+            raise OptionError(
+                f"includeTables and excludeTables leave out table {table_names([parts])}"
+            )
+        low, high = self.starting_commit_ts, self.ending_commit_ts
+        if low is not None and high is not None and low > high:
+            raise OptionError(
+                f"option endingCommitTs: {high} is before startingCommitTs, {low}: no event is "
+                "between them"
+            )
+
     def wants_table(self, database: str, table: str, schema: str | None = None) -> bool:
         """Whether events of this table pass the table filters."""
         name = (database, schema, table)

@@ -9,8 +9,9 @@ from typing import Any
 from cdcfmt_core.codec import Projection, format_options
 from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
 from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder, open_message_encoder
+from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.options import Option, unknown_option, validate
+from cdcfmt_core.options import Option, check_once, unknown_option, validate
 from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.toolkit.large_message_output import ClaimCheckWriter
@@ -41,7 +42,7 @@ def open_decoder(
     :raises OptionError: for an unknown option, or a value that it cannot have.
     """
     registry = registry or default_registry()
-    common, own = decoding_options(protocol, {**(options or {}), **more}, registry)
+    common, own = decoding_options(protocol, _together(options, more), registry)
     if event_filter is None:
         event_filter = EventFilter(
             include_tables=common["includeTables"] or (),
@@ -49,6 +50,7 @@ def open_decoder(
             starting_commit_ts=common["startingCommitTs"],
             ending_commit_ts=common["endingCommitTs"],
         )
+        event_filter.check()
     return open_message_decoder(
         common,
         own,
@@ -83,8 +85,8 @@ def open_encoder(
     """
     registry = registry or default_registry()
     codec = registry.get_codec(protocol)
-    common, own = _apart({**(options or {}), **more}, codec.encode_options, ENCODING_OPTIONS)
-    common = validate({"protocol": protocol, **common}, ENCODING_OPTIONS, owner=OWNER)
+    common, own = _apart(_together(options, more), codec.encode_options, ENCODING_OPTIONS)
+    common = validate({**common, "protocol": protocol}, ENCODING_OPTIONS, owner=OWNER)
     return open_message_encoder(
         common,
         validate(own, codec.encode_options, owner=f"format {codec.name}"),
@@ -105,7 +107,19 @@ def decoding_options(
     of_formats = [option for codec in codecs for option in codec.options]
     common, own = _apart(options, of_formats, DECODING_OPTIONS)
     given = format_options(codecs, own)
-    return validate({"protocol": protocol, **common}, DECODING_OPTIONS, owner=OWNER), given
+    return validate({**common, "protocol": protocol}, DECODING_OPTIONS, owner=OWNER), given
+
+
+def _together(options: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of both.
+
+    :raises OptionError: for one that is given twice, and for the format.
+    """
+    given = {**(options or {}), **more}
+    check_once(given)
+    if "protocol" in map(str.lower, given):
+        raise OptionError("option protocol: the first argument names the format; leave it out")
+    return given
 
 
 def claim_check_reader(

@@ -75,12 +75,15 @@ class Option:
             )
 
     def parse(self, value: Any) -> Any:
-        """``value`` in this option's type; the OptionError names the valid values."""
+        """``value`` in this option's type, the default for None.
+
+        :raises OptionError: naming the valid values.
+        """
         if value is None:
-            return None
+            return self.default
         try:
             parsed = _PARSERS[self.type](self, value)
-        except (ValueError, KeyError, TypeError, OSError) as error:
+        except (ValueError, KeyError, TypeError, OSError, OverflowError, RecursionError) as error:
             shown = "the given value" if self.hidden else repr(value)
             raise OptionError(
                 f"option {self.name}: {shown} is not {self.describe_type()}"
@@ -125,6 +128,15 @@ def validate(given: Mapping[str, Any], declared: Iterable[Option], *, owner: str
             raise unknown_option(name, (o.name for o in options.values()), owner=owner)
         values[option.name] = option.parse(value)
     return values
+
+
+def check_once(names: Iterable[str]) -> None:
+    """:raises OptionError: for an option that is given twice, in another case."""
+    met: dict[str, str] = {}
+    for name in names:
+        if name.lower() in met:
+            raise OptionError(f"options {met[name.lower()]} and {name} are one: give it once")
+        met[name.lower()] = name
 
 
 def unknown_option(name: str, known: Iterable[str], *, owner: str) -> OptionError:
@@ -196,9 +208,10 @@ def _parse_list(_: Option, value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         text = value.strip()
         value = json.loads(text) if text.startswith("[") else text.split(",")
-    if not all(isinstance(item, str) for item in value):
+    items = list(value)
+    if not all(isinstance(item, str) for item in items):
         raise ValueError(value)
-    return tuple(item.strip() for item in value if item.strip())
+    return tuple(item.strip() for item in items if item.strip())
 
 
 def _parse_timezone(_: Option, value: Any) -> tzinfo:

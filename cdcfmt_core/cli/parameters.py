@@ -12,7 +12,7 @@ import click
 
 from cdcfmt_core.cli.console import Quiet
 from cdcfmt_core.cli.inputs import transport_of_url
-from cdcfmt_core.cli.settings import OWNER, SECTIONS, parse_settings
+from cdcfmt_core.cli.settings import OWNER, SECTIONS, parse_pairs, parse_settings
 from cdcfmt_core.cli.writers import NUMBERS
 from cdcfmt_core.options import Option, validate
 
@@ -162,14 +162,22 @@ def quiet_option(function: F) -> F:
 
 
 def table_options(table: tuple[Option, ...]) -> Callable[[F], F]:
-    """Add the options of a table to a command, validated, as ``values``."""
+    """Add the options of a table to a command, validated, as ``values``; ``-o`` sets them, too."""
     names = {_key(option): option.name for option in table}
+    of_pairs = {option.name.lower(): option.name for option in table}
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
         def call(**given: Any) -> Any:
             texts = {name: given.pop(key) for key, name in names.items()}
             named = {name: text for name, text in texts.items() if text is not None}
+            others = []
+            for name, text in parse_pairs(given["pairs"]):
+                if name.lower() in of_pairs:
+                    named[of_pairs[name.lower()]] = text
+                else:
+                    others.append(f"{name}={text}")
+            given["pairs"] = tuple(others)
             return function(values=validate(named, table, owner=OWNER), **given)
 
         wrapped: Any = call

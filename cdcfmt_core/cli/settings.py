@@ -11,7 +11,7 @@ from cdcfmt_core.codec import format_options
 from cdcfmt_core.decoding import DECODING_OPTIONS
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Kind, Op
-from cdcfmt_core.filters import EventFilter, parse_table_name, split_name, table_names
+from cdcfmt_core.filters import EventFilter, parse_table_name
 from cdcfmt_core.io.sources.options import FILE_OPTIONS, parse_storage_options
 from cdcfmt_core.options import Option, unknown_option, validate
 from cdcfmt_core.registry import default_registry
@@ -82,32 +82,29 @@ class Settings:
 
     @property
     def table(self) -> tuple[str, ...] | None:
-        return parse_table_name(self.values["table"]) if self.get("table") else None
+        table = self.get("table")
+        return None if table is None else parse_table_name(table)
 
     def event_filter(self) -> EventFilter:
         """A filter for the events that the options select.
 
-        :raises OptionError: if the patterns exclude ``table``.
+        :raises OptionError: if no row can pass the filter.
         """
         kinds = _chosen(self["kind"], get_args(Kind), "kind")
         ops = _chosen(self["op"], get_args(Op), "op")
         if ops and not kinds:
             kinds = frozenset({"row", "corrupt"})
-        patterns = self["includeTables"], self["excludeTables"]
-        if self.table is not None:
-            database, schema, table = split_name(self.table)
-            if not EventFilter(None, *patterns).wants_table(database, table, schema):
-                raise OptionError(
-                    f"includeTables and excludeTables exclude table {table_names([self.table])}"
-                )
-        return EventFilter(
+        wanted = EventFilter(
             self.table,
-            *patterns,
+            self["includeTables"],
+            self["excludeTables"],
             starting_commit_ts=self["startingCommitTs"],
             ending_commit_ts=self["endingCommitTs"],
             kinds=kinds,
             ops=ops,
         )
+        wanted.check()
+        return wanted
 
 
 def parse_settings(

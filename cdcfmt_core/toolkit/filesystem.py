@@ -47,9 +47,11 @@ def open_filesystem(
     long as there are no options, which only the library would understand.
 
     :raises MissingDependencyError: if a library is missing; the text names it.
-    :raises OptionError: if the filesystem does not take the options.
+    :raises OptionError: if the path is empty, or the filesystem does not take the options.
     :raises SourceError: if the scheme is unknown or the filesystem cannot be opened.
     """
+    if not path:
+        raise OptionError("an empty text is no path; . is the current folder")
     fsspec = _import_fsspec()
     options = dict(storage_options or {})
     match = _SCHEME.match(path)

@@ -54,6 +54,8 @@ _HINT = "set largeMessageHandleCompression to what the producer has"
 _NO_FILE_NAME = re.compile("[\0:\ud800-\udfff]")
 _LZ4_STEP = 1 << 16
 _LZ4_USUAL_RATIO = 10
+_TEXT = re.compile(rb"[\t\n\r -~]*")
+_BEGINNING = 64
 # A copy element of snappy takes at least 3 bytes and yields at most 64.
 _SNAPPY_BEST_RATIO = 64 / 3
 
@@ -126,8 +128,8 @@ def _may_be_snappy(data: bytes) -> bool:
     first = max((size.bit_length() + 6) // 7, 1)
     # The format never adds more than this.
     fits = size <= len(data) * _SNAPPY_BEST_RATIO and len(data) <= 32 + size + size // 6
-    # Blanks are both, and lines of indented JSON begin with them.
-    fits = fits and not data[:2].isspace()
+    # Printable characters are both, and lines of text begin with them.
+    fits = fits and _TEXT.fullmatch(data[:_BEGINNING]) is None
     return fits and size > 0 and len(data) > first and data[first] & 3 == 0
 
 

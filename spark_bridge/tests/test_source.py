@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import pyspark_cdcfmt
-from cdcfmt_core.errors import OptionError
+from cdcfmt_core.errors import CdcfmtError, OptionError
 from pyspark_cdcfmt.options import parse_options
 
 
@@ -215,3 +215,28 @@ def test_what_options_print_has_no_secret() -> None:
     options = parse_options(given)
     assert options["storageOptions"]
     assert "s3cr3t" not in f"{options!r} {options}"
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"table": "a.b", "excludeTables": "a.*"}, "leave out table a.b"),
+        ({"startingCommitTs": "5", "endingCommitTs": "4"}, "4 is before startingCommitTs, 5"),
+        ({"typeMap": "mysqll"}, "unknown type map 'mysqll'"),
+        ({"maxFileAge": "99999999999d"}, "option maxFileAge: '99999999999d' is not a duration"),
+        ({"table": "a.b", "includeHeaders": "true"}, "includeHeaders is for events"),
+        ({"table": "a.b", "imageFormat": "json"}, "imageFormat is for events"),
+        ({"includeSource": "true"}, "includeSource is for the changes of a table"),
+        ({"mode": "FAILFAST", "MODE": "PERMISSIVE"}, "options mode and MODE are one"),
+    ],
+)
+def test_options_that_contradict_each_other_or_do_nothing(
+    given: dict[str, str], error: str
+) -> None:
+    with pytest.raises(CdcfmtError, match=error):
+        parse_options({"path": "x", **given})
+
+
+def test_defaults_may_be_given_in_either_shape() -> None:
+    parse_options({"path": "x", "table": "a.b", "includeHeaders": "false"})
+    parse_options({"path": "x", "metadataPrefix": "_", "onTruncate": "row"})

@@ -94,6 +94,18 @@ def test_names_of_options_match_without_case(tmp_path: Path) -> None:
     assert table.columns[0].source_type == "int unsigned"
 
 
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"metadataPrefix": "x_"}, "metadataPrefix goes with the option table"),
+        ({"table": "a.b", "typesFrom": "values"}, "typesFrom is for events"),
+    ],
+)
+def test_options_of_the_other_shape(tmp_path: Path, given: dict[str, str], error: str) -> None:
+    with pytest.raises(OptionError, match=error):
+        parse_write_options({"protocol": "canal-json", "path": str(tmp_path), **given})
+
+
 def test_what_does_not_go_together(tmp_path: Path) -> None:
     kafka = {"path": None, "topic": "x", "kafka.bootstrap.servers": "127.0.0.1:1"}
     batch: list[tuple[dict[str, Any], bool, str]] = [

@@ -31,6 +31,7 @@ def test_what_is_no_queue(tmp_path: Path, url: str, error: str) -> None:
         ("--roll-interval", "1x", "rollInterval"),
         ("--compression", "rar", "compression"),
         ("--storage-options", "[]", "storageOptions"),
+        ("-o", "rollsize=0", "rollSize"),
     ],
 )
 def test_values_that_an_option_cannot_have(

@@ -227,3 +227,10 @@ def test_all_tables_are_read_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for table in ("golden.all_types", "ddl_db.t1", "golden.gen_cols", "golden.zero_dates"):
         alone = run("schema", path, "--table", table, *few).stdout
         assert f"-- {table}\n{alone.rstrip()}\n\n--" in text
+
+
+def test_what_cannot_be_decoded_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text("no message\n" * 3)
+    result = run("schema", path)
+    assert "3 corrupt: cdcfmt validate lists them" in result.stderr

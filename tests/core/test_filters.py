@@ -184,3 +184,21 @@ def test_rows_that_nobody_wants_are_counted() -> None:
     assert not wanted.wants("row", "d", "other")
     assert wanted.rows_refused == 1
     assert wanted == EventFilter(table=("d", "t"), kinds=frozenset({"row"}))
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        EventFilter(table=("shop", "orders"), exclude_tables=("shop.*",)),
+        EventFilter(table=("shop", "orders"), include_tables=("shop.o", "a.*")),
+        EventFilter(starting_commit_ts=5, ending_commit_ts=4),
+    ],
+)
+def test_filters_that_no_row_can_pass(wanted: EventFilter) -> None:
+    with pytest.raises(OptionError, match=r"leave out table shop\.orders|is before"):
+        wanted.check()
+
+
+def test_filters_that_rows_can_pass() -> None:
+    EventFilter(table=("a", "b"), include_tables=("x.y", "a.*"), exclude_tables=("a.c",)).check()
+    EventFilter(starting_commit_ts=5, ending_commit_ts=5).check()

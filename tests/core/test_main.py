@@ -103,3 +103,8 @@ def test_the_exit_code(
     monkeypatch.setattr(__main__, "default_registry", lambda: registry(**plugins))
     assert __main__.main() == (1 if plugins else 0)
     assert capsys.readouterr().out.startswith("FORMAT")
+
+
+def test_arguments_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert __main__.main(["--json"]) == 2
+    assert "takes no arguments" in capsys.readouterr().err

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cdcfmt_core import (
+    CdcfmtError,
     CodecSpec,
     Column,
     Decode,
@@ -119,3 +120,25 @@ def test_a_plugin_with_an_option_of_another_format_does_not_harm_it() -> None:
     finally:
         default_registry.cache_clear()
     assert isinstance(event, RowChange)
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"endingCommitTs": 4, "startingCommitTs": 5}, "4 is before startingCommitTs, 5"),
+        ({"DIALECT": "canal", "dialect": "drs"}, "options DIALECT and dialect are one"),
+        ({"protocol": "debezium"}, "the first argument names the format"),
+        ({"typeMap": ""}, "unknown type map ''"),
+        ({"claimCheckStorageUri": ""}, "an empty text is no path"),
+    ],
+)
+def test_options_that_contradict_each_other_or_say_nothing(
+    given: dict[str, Any], error: str
+) -> None:
+    with pytest.raises(CdcfmtError, match=error):
+        open_decoder("canal-json", given)
+
+
+def test_an_option_that_is_none_has_its_default() -> None:
+    given = {"maxMessageBytes": None, "dialect": None, "includeTables": None}
+    assert len(open_decoder("canal-json", given).decode(message())) == 1

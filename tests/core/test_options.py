@@ -76,11 +76,13 @@ def test_values(kind: OptionType, value: object, parsed: object) -> None:
         ("duration", "-1d"),
         ("duration", "d"),
         ("duration", "3 weeks"),
+        ("duration", "99999999999d"),
         ("bytes", "kb"),
         ("bytes", "1kk"),
         ("bytes", 1.5),
         ("bytes", True),
         ("list", "[1]"),
+        ("list", "[" * 100_000),
         ("list", "[a"),
         ("list", 5),
         ("list", [1]),
@@ -111,6 +113,14 @@ def test_any_text_is_parsed_or_refused(kind: OptionType, text: str) -> None:
         parsed = Option("some", "", type=kind).parse(text)
         # What was parsed is a value of the type, and is taken as one again.
         assert Option("some", "", type=kind).parse(parsed) == parsed
+
+
+def test_a_list_of_an_iterator() -> None:
+    assert Option("some", "", type="list").parse(iter(["x", "y"])) == ("x", "y")
+
+
+def test_none_is_the_default() -> None:
+    assert Option("some", "", type="int", default=7).parse(None) == 7
 
 
 def test_choices() -> None:

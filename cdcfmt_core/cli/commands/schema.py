@@ -20,6 +20,7 @@ from cdcfmt_core.cli.type_names import type_name
 from cdcfmt_core.cli.wire_schema import WireSchema, WireSchemas
 from cdcfmt_core.cli.writers import print_json, print_lines
 from cdcfmt_core.errors import CdcfmtError, MissingDependencyError, OptionError
+from cdcfmt_core.events import Corrupt
 from cdcfmt_core.filters import nearest_tables, table_names
 from cdcfmt_core.options import Option
 from cdcfmt_core.texts import one_line
@@ -92,13 +93,17 @@ def _collect(source: Input, settings: Settings, every: EngineTables | None = Non
     schemas = WireSchemas()
     event_filter = attrs.evolve(settings.event_filter(), table=None)
     reader = Reader(source, settings, event_filter)
+    corrupt = 0
     for decoded in reader:
         for event in decoded.events:
             schemas.add(event)
+            corrupt += isinstance(event, Corrupt)
         if every is not None:
             every.see(decoded.events)
     if every is not None:
         every.finish(source, reader)
+    if corrupt:
+        note(f"{number(corrupt)} corrupt: cdcfmt validate lists them with position and reason")
     return schemas
 
 

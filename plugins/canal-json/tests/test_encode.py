@@ -191,6 +191,8 @@ def test_what_needs_the_extension() -> None:
         encode(Watermark(5), largeMessageHandleOption="handle-key-only")
     with pytest.raises(OptionError, match="only TiCDC's dialect"):
         encode(Watermark(5), dialect="canal", enableTidbExtension=True)
+    with pytest.raises(OptionError, match="deleteOnlyOutputHandleKeyColumns: only TiCDC's"):
+        encode(Watermark(5), dialect="canal", deleteOnlyOutputHandleKeyColumns=True)
 
 
 def test_messages_that_are_too_large() -> None:

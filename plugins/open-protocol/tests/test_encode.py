@@ -178,3 +178,10 @@ def test_a_batch_is_of_one_partition() -> None:
             partition_of[event["u"]["id"]] = message.partition
     assert len(partition_of) == 40
     assert set(partition_of.values()) == {0, 1, 2, 3}
+
+
+def test_a_limit_below_the_overhead_of_a_message() -> None:
+    batches = open_encoder("open-protocol", maxMessageBytes=10).row_rules().batches
+    assert batches is not None
+    # The kernel takes no negative number.
+    assert batches.max_bytes == 0

@@ -15,7 +15,7 @@ from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter, parse_table_name
 from cdcfmt_core.io.sources.options import parse_storage_options
 from cdcfmt_core.io.topics.options import TOPIC_OPTIONS
-from cdcfmt_core.options import unknown_option, validate
+from cdcfmt_core.options import check_once, unknown_option, validate
 from cdcfmt_core.toolkit.recognition import AUTO
 from cdcfmt_core.transport import Source
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS, TYPE_OPTIONS, bridge_options
@@ -26,6 +26,10 @@ _OF_DATAFRAMES = tuple(
     for option in OPTION_GROUPS[group]
     if option.name not in ("includeSource", "inferSampleMessages", "requireTables")
 )
+
+# They say which columns there are.
+_OF_EVENTS = ("imageFormat", "includeColumns", "includeHeaders")
+_OF_CHANGES = ("includeSource", "metadataPrefix")
 
 _OF_DATAFRAMES_TOO = ("storageOptions", "includeHeaders", "schemaStore", "onMissingSchema")
 
@@ -192,6 +196,7 @@ def parse_options(
         installed one under ``protocol=auto``) declares, and for invalid values.
     """
     registry = registry or default_registry()
+    check_once(given)
     given = {name.lower(): value for name, value in given.items()}
     owner = "decode" if of_dataframe else "the cdc source"
     declared = dataframe_options() if of_dataframe else bridge_options()
@@ -230,6 +235,9 @@ def parse_options(
             known = [option.name for option in [*own.values(), *of_codecs.values()]]
             raise unknown_option(name, known, owner=owner)
     values = validate(bridge, own.values(), owner=owner)
+    if values["typeMap"] is not None:
+        # Only tasks look it up, where it is wrong for each of them.
+        registry.get_type_map(values["typeMap"])
     for option in TOPIC_OPTIONS:
         if transport is None and option.name.lower() in bridge and option.name != "includeHeaders":
             raise OptionError(f"option {option.name} is for topics, and none is given")
@@ -243,9 +251,23 @@ def parse_options(
         check_type_options(given, "events hold values as they are")
     elif of_dataframe:
         check_type_options(given, "the types are those of schema")
+    options.event_filter().check()
+    _check_shape(options, own)
+    return options
+
+
+def _check_shape(options: ReadOptions, declared: Mapping[str, Option]) -> None:
+    """OptionError for columns that the other shape has: events, or changes."""
+    useless = _OF_CHANGES if options.table is None else _OF_EVENTS
+    for option in declared.values():
+        if option.name in useless and options[option.name] != option.default:
+            raise OptionError(
+                f"option {option.name} is for the changes of a table; set the option table"
+                if options.table is None
+                else f"option {option.name} is for events; leave the option table out"
+            )
     if options.table is not None and options["images"] == "none":
         raise OptionError("option images: none is for events; leave the option table out")
-    return options
 
 
 SPARKS_SWITCH = "spark.sql.caseSensitive"

@@ -252,5 +252,11 @@ def _check_together(
         raise OptionError("option singleTask is for topics; files need no such promise")
     if ("txnappid" in names) != ("txnversion" in names):
         raise OptionError("options txnAppId and txnVersion go together")
-    if options.table is None and options["columnTypes"] is not None:
-        raise OptionError("option columnTypes goes with the option table")
+    useless = ("columnTypes", "metadataPrefix") if options.table is None else ("typesFrom",)
+    for option in ROW_OPTIONS:
+        if option.name in useless and options[option.name] != option.default:
+            raise OptionError(
+                f"option {option.name} goes with the option table"
+                if options.table is None
+                else f"option {option.name} is for events; leave the option table out"
+            )

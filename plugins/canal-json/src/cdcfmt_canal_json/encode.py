@@ -45,8 +45,9 @@ class _Encoder(Encoder):
         self._handle_key_deletes = options["deleteOnlyOutputHandleKeyColumns"]
         full_types = options["contentCompatible"]
         if self._template is CANAL:
-            if self._extension:
-                raise OptionError("option enableTidbExtension: only TiCDC's dialect has it")
+            for name in ("enableTidbExtension", "deleteOnlyOutputHandleKeyColumns"):
+                if options[name]:
+                    raise OptionError(f"option {name}: only TiCDC's dialect has it")
             only_updated = full_types = True
         if self._large.handle != "none" and not self._extension:
             raise OptionError(

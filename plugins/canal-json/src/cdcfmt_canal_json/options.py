@@ -17,7 +17,7 @@ OPTIONS = (
         type="choice",
         choices=tuple(DIALECTS),
         default="auto",
-        help="Producer of the Canal-JSON; `auto` detects it for each message. "
+        help="Producer of the Canal-JSON. "
         + " ".join(f"`{name}`: {dialect.summary}." for name, dialect in DIALECTS.items()),
     ),
     HANDLE_KEY_DELETES_OPTION,

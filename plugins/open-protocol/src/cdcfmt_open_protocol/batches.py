@@ -12,7 +12,7 @@ class Batch:
     """An unfinished message; ``limits`` apply to each message."""
 
     def __init__(self, max_rows: int, max_bytes: int) -> None:
-        self.limits = RowBatches(max_rows, max_bytes - RECORD_OVERHEAD, HEAD, FRAMING)
+        self.limits = RowBatches(max_rows, max(max_bytes - RECORD_OVERHEAD, 0), HEAD, FRAMING)
         self._rows = 0
         self._key = bytearray()
         self._value = bytearray()

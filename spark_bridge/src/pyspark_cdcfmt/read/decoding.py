@@ -212,7 +212,7 @@ def _names(event: Any) -> list[str]:
     """The database, schema and table of an event, as far as it has them."""
     named = event.table if isinstance(event, RowChange) else event
     names = (getattr(named, part, None) for part in ("database", "schema", "table"))
-    return [name for name in names if isinstance(name, str)]
+    return [name for name in names if isinstance(name, str) and name]
 
 
 def _column(name: str | None, names: list[str]) -> str | None:
