@@ -1,8 +1,8 @@
 """cdcfmt: every change-data-capture message format, as plugins.
 
-This package holds what they share: events, logical types, the hooks, the registry.  It
-knows neither Spark nor any wire format.  :func:`open_decoder` and :func:`open_encoder` are all
-that a user of Python needs; a plugin returns a :class:`CodecSpec` from a hook.
+This package holds the common parts: events, logical types, the hooks, the registry.  It depends
+on neither Spark nor any wire format.  Python users need only :func:`open_decoder` and
+:func:`open_encoder`; a plugin returns a :class:`CodecSpec` from a hook.
 """
 
 from cdcfmt_core.codec import API_VERSION, CodecSpec, Decode, DecoderContext

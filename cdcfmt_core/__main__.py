@@ -1,4 +1,4 @@
-"""``python -m cdcfmt_core``: what is installed, without the libraries of the command line."""
+"""``python -m cdcfmt_core``: list what is installed, without the command line's libraries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cdcfmt_core.registry import Registry, default_registry
 
 
 def report(registry: Registry) -> tuple[str, bool]:
-    """The listing as text, and whether all is well."""
+    """The listing as text, and whether it has no problems."""
     listing = list_installed(registry)
     lines: list[str] = []
     rows = [("FORMAT", "PACKAGE", "READS", "WRITES", "SUMMARY")]
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        # What is still buffered would fail once more while Python ends.
+        # Else Python would fail again when it flushes the buffer at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     return 0 if healthy else 1

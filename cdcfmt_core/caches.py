@@ -1,7 +1,7 @@
 """Caches bounded by bytes.
 
-Counting entries bounds nothing: ten thousand plans of tables with two thousand columns take
-gigabytes.  Sizes are estimates, which a test compares with the memory that is really taken.
+A limit on entries does not bound memory: ten thousand plans of tables with two thousand columns
+take gigabytes.  Sizes are estimates, which a test compares with the memory really used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ENTRY: Final = 300
 _LONGEST_NAME: Final = 200
 _COLUMN: Final = 150
 _TYPE_CHARACTER: Final = 12
-"""ENUM and SET keep a string for each name, which is some four characters of the type."""
+"""Bytes per character of a type: ENUM and SET keep a string per name, of about four characters."""
 
 TableKey: TypeAlias = tuple[str, str, str | None, str]
 """Stream, database, schema and table."""
@@ -31,7 +31,7 @@ V = TypeVar("V")
 class Cache(Generic[K, V]):
     """Values by key. Beyond ``max_bytes`` the least recently used values are dropped.
 
-    The newest value always stays.  Values must be such as can be made again.
+    The newest value always stays.  A dropped value must be reproducible.
     """
 
     __slots__ = ("_bytes", "_entries", "_half", "_max_bytes")
@@ -47,21 +47,21 @@ class Cache(Generic[K, V]):
 
     @property
     def bytes(self) -> int:
-        """The sizes of all values together."""
+        """The total size of all values."""
         return self._bytes
 
     def get(self, key: K) -> V | None:
-        """The value; it becomes the most recently used one."""
+        """The value, marked as most recently used; None if unknown."""
         entry = self._entries.get(key)
         if entry is None:
             return None
-        # What was used while the cache is half empty goes no later than what was not.
+        # In a half-empty cache uses are not recorded, to save time.
         if self._bytes > self._half:
             self._entries.move_to_end(key)
         return entry[0]
 
     def add(self, key: K, value: V, size: int) -> V:
-        """Keep a value of about ``size`` bytes, in place of the one of this key if any."""
+        """Store a value of about ``size`` bytes; replaces the key's previous value."""
         known = self._entries.pop(key, None)
         self._bytes += size - (known[1] if known else 0)
         self._entries[key] = value, size
@@ -74,23 +74,23 @@ class Cache(Generic[K, V]):
         return iter(self._entries)
 
     def discard(self, key: K) -> None:
-        """Forget the value of this key, if there is one."""
+        """Remove the value of this key, if any."""
         known = self._entries.pop(key, None)
         self._bytes -= known[1] if known else 0
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all values."""
         self._entries.clear()
         self._bytes = 0
 
 
 def text_size(*texts: str | bytes | None) -> int:
-    """About the bytes that an entry of these texts takes."""
+    """Approximate size in bytes of an entry with these texts."""
     return _ENTRY + sum(len(text) for text in texts if text)
 
 
 def short_key(key: TableKey) -> TableKey:
-    """The key with digests in place of long names, for entries that outlive a table's schemas."""
+    """The key with digests for long names, for entries that outlive a table's schemas."""
     stream, database, schema, table = key
     return _short(stream), _short(database), schema and _short(schema), _short(table)
 
@@ -102,27 +102,27 @@ def _short(name: str) -> str:
 
 
 def columns_size(columns: Iterable[Column], each: int = 0) -> int:
-    """About the bytes that columns take; ``each`` is what is kept beside each of them."""
+    """Approximate size in bytes of columns, plus ``each`` bytes per column."""
     return sum(
         [_COLUMN + each + len(c.name) + _TYPE_CHARACTER * len(c.source_type) for c in columns]
     )
 
 
 def table_size(table: TableSchema, each: int = 0) -> int:
-    """About the bytes that a table schema takes, with ``each`` beside each column."""
+    """Approximate size in bytes of a table schema, plus ``each`` bytes per column."""
     names = text_size(table.database, table.schema, table.table)
     return names + columns_size(table.columns, each)
 
 
 def parsers_size(source_type: str) -> int:
-    """About the bytes that parsers of a type take."""
+    """Approximate size in bytes of the parsers of a type."""
     return 2_000 + 3 * _TYPE_CHARACTER * len(source_type)
 
 
 class Variants(Generic[K, V]):
-    """Several values per key, of which the caller picks one, such as the variants of a table.
+    """Several values per key, such as the variants of a table; the caller picks one.
 
-    The oldest goes where a key has more than ``limit``, and a key's values go together.
+    Beyond ``limit`` values of a key the oldest is dropped; a full cache drops whole keys.
     """
 
     __slots__ = ("_cache", "_limit", "_max_bytes")
@@ -134,16 +134,16 @@ class Variants(Generic[K, V]):
 
     @property
     def bytes(self) -> int:
-        """The sizes of all values together."""
+        """The total size of all values."""
         return self._cache.bytes
 
     def of(self, key: K) -> Sequence[V]:
-        """The key's values, the oldest first."""
+        """The key's values, oldest first."""
         found = self._cache.get(key)
         return () if found is None else found[0]
 
     def add(self, key: K, value: V, size: int) -> V:
-        """Keep one more value of about ``size`` bytes."""
+        """Add a value of about ``size`` bytes."""
         values, sizes = self._cache.get(key) or ([], [])
         values.append(value)
         sizes.append(size)

@@ -1,4 +1,4 @@
-"""Which transport options ask for, and its source and sink."""
+"""Choose a transport by the given options, and open its source, sink or drain."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from cdcfmt_core.transport import Drain, Sink, Source, TransportSpec
 def choose_transport(
     names: Iterable[str], registry: Registry, *, writing: bool = False
 ) -> TransportSpec | None:
-    """The transport that options ask for; None without one, as for files.
+    """The transport that options choose; None for files.
 
-    ``names``, in lower case, are those of options that mean nothing without a transport.
-
-    :raises OptionError: for options of two transports, and for one that does not choose its own.
+    :param names: the given options that only transports have, in lower case.
+    :raises OptionError: for options of two transports, or without the option that chooses one.
     :raises CdcfmtError: as :meth:`Registry.transport_of`.
     """
     names = list(names)
     if not names:
-        # No other plugin is imported for a read of files.
+        # A read of files imports no transport plugin.
         return None
     chosen = {spec.name: spec for name in names if (spec := registry.transport_of(name))}
     if not chosen:
@@ -36,7 +35,7 @@ def choose_transport(
     if len(chosen) > 1:
         first, *others = (spec.title for spec in chosen.values())
         raise OptionError(
-            f"there are options of {first} and of {' and of '.join(others)}: name one of them by "
+            f"options of several transports: {first} and {' and '.join(others)}; choose one with "
             f"an option such as {min(spec.prefix for spec in chosen.values())}…"
         )
     for spec in chosen.values():
@@ -46,14 +45,14 @@ def choose_transport(
             if option.name.lower() in names:
                 *others, last = [*_choosing(spec, writing).values(), f"{spec.prefix}…"]
                 raise OptionError(
-                    f"option {option.name} is for {spec.title}, and none of {', '.join(others)} "
-                    f"and {last} is given"
+                    f"option {option.name} is for {spec.title}; set "
+                    f"{', '.join(others)} or {last} to choose it"
                 )
     return None
 
 
 def _choosing(spec: TransportSpec, writing: bool) -> dict[str, str]:
-    """The options that alone choose a transport, by their names in lower case."""
+    """The options of which one is enough to choose the transport, by lower-case name."""
     options = spec.sink_options if writing else spec.options
     return {option.name.lower(): option.name for option in options if option.name in spec.chosen_by}
 
@@ -61,9 +60,9 @@ def _choosing(spec: TransportSpec, writing: bool) -> dict[str, str]:
 def split_options(
     spec: TransportSpec, given: Mapping[str, str], *, writing: bool = False
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The ``values`` and ``settings`` of :class:`TransportSpec` that options are.
+    """Split options into the ``values`` and ``settings`` of :class:`TransportSpec`.
 
-    :raises OptionError: for an option that the transport has not, or cannot have this value.
+    :raises OptionError: for an unknown option or an invalid value.
     """
     return _split(spec, given, spec.sink_options if writing else spec.options)
 
@@ -85,35 +84,35 @@ def _split(
 def open_source(
     spec: TransportSpec, values: Mapping[str, Any], settings: Mapping[str, str]
 ) -> Source:
-    """The source of a transport that can be read again.
+    """The source of a transport that can be read repeatedly.
 
-    :raises OptionError: for a transport that cannot, and for options that do not go together.
+    :raises OptionError: for a transport that cannot, and for incompatible options.
     """
     if spec.open_source is None:
         if spec.open_drain is not None:
             raise OptionError(
-                f"{spec.title} gives each message once, and it is to be read again: move its "
-                "messages into a folder by cdcfmt drain, and read that"
+                f"{spec.title} delivers each message only once, so it cannot be read directly: "
+                "move its messages into a folder with cdcfmt drain, and read that"
             )
-        raise OptionError(f"{spec.title} is written only")
+        raise OptionError(f"{spec.title} can only be written")
     return spec.open_source(values, settings)
 
 
 def open_sink(spec: TransportSpec, values: Mapping[str, Any], settings: Mapping[str, str]) -> Sink:
     """The sink of a transport.
 
-    :raises OptionError: for a transport that is read only, and for options without a topic.
+    :raises OptionError: for a read-only transport, and for options without a topic.
     """
     if spec.open_sink is None:
-        raise OptionError(f"{spec.title} is read only")
+        raise OptionError(f"{spec.title} is read-only")
     return spec.open_sink(values, settings)
 
 
 def open_drain(spec: TransportSpec, given: Mapping[str, str]) -> AbstractContextManager[Drain]:
-    """A queue of a transport that is emptied, by options as users spell them.
+    """A queue of a transport to drain, from options as users spell them.
 
-    :raises OptionError: for a transport without queues, and for options that do not go together.
+    :raises OptionError: for a transport without queues, and for incompatible options.
     """
     if spec.open_drain is None:
-        raise OptionError(f"{spec.title} has no queues to drain: it can be read again as it is")
+        raise OptionError(f"{spec.title} has no queues to drain; read it directly")
     return spec.open_drain(*_split(spec, given, spec.drain_options))

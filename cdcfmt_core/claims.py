@@ -21,7 +21,7 @@ class Claim:
 
 
 class Claims(dict[str, list[Claim]]):
-    """The claims of each name; ``what`` is named so, for texts."""
+    """The claims of each name; ``what``: the kind of thing, for error texts."""
 
     def __init__(self, what: str, claims: Mapping[str, list[Claim]] = {}) -> None:
         super().__init__(claims)
@@ -31,16 +31,16 @@ class Claims(dict[str, list[Claim]]):
         self.setdefault(name, []).append(Claim(value, plugin))
 
     def drop(self, dist: str) -> None:
-        """Forget what the plugins of a distribution claim."""
+        """Remove the claims of a distribution's plugins."""
         for name in list(self):
             self[name] = [claim for claim in self[name] if claim.plugin.dist != dist]
             if not self[name]:
                 del self[name]
 
     def only(self, name: str) -> Any:
-        """The value of this name; None without one.
+        """The value of this name, or None.
 
-        :raises DuplicateFormatError: for a name of several plugins; it names their packages.
+        :raises DuplicateFormatError: if several plugins claim it; names their packages.
         """
         claims = self.get(name, [])
         if len(claims) > 1:
@@ -48,7 +48,7 @@ class Claims(dict[str, list[Claim]]):
         return claims[0].value if claims else None
 
     def usable(self) -> dict[str, Any]:
-        """The values that one plugin alone claims, by their own names, sorted."""
+        """The values whose name only one plugin claims, by their own names, sorted."""
         return {
             claims[0].value.name: claims[0].value
             for _, claims in sorted(self.items())
@@ -68,15 +68,15 @@ def duplicate(what: str, name: str, claims: list[Claim]) -> DuplicateFormatError
     """The error for a name that several plugins claim."""
     dists = " and ".join(f"{claim.plugin.dist} {claim.plugin.version}" for claim in claims)
     return DuplicateFormatError(
-        f"{what} {name!r} is registered by {dists}: uninstall one, or leave one out with "
+        f"{what} {name!r} is registered by {dists}: uninstall one, or disable one with "
         "CDCFMT_DISABLED_PLUGINS"
     )
 
 
 def resolved(claim: Claim, text: str) -> LogicalType | None:
-    """What one type map answers.
+    """The result of one type map for a type text.
 
-    :raises BrokenPluginError: if it fails, or answers with anything but a logical type.
+    :raises BrokenPluginError: if it fails, or returns anything but a logical type or None.
     """
     name = f"type map {claim.value.name!r} of {claim.plugin.dist}"
     try:
@@ -87,5 +87,5 @@ def resolved(claim: Claim, text: str) -> LogicalType | None:
     if logical is None or isinstance(logical, LogicalType):
         return logical
     raise BrokenPluginError(
-        f"{name} answers {show(text)} with {logical!r}, which is no logical type, such as Bool()"
+        f"{name} maps {show(text)} to {logical!r}, which is not a logical type such as Bool()"
     )

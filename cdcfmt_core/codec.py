@@ -31,7 +31,7 @@ from cdcfmt_core.types import LogicalType
 logger = open_logger("cdcfmt_core")
 
 API_VERSION = 1
-"""The plugin API of this core.  A plugin states the one that it was written for."""
+"""Version of this core's plugin API.  A plugin declares the version it was written for."""
 
 DEFAULT_MAX_MESSAGE_BYTES = 128 << 20
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*", re.IGNORECASE)
@@ -46,12 +46,12 @@ _Found = TypeVar("_Found", "SchemaRecord", "Statement", Union["SchemaRecord", "S
 
 @attrs.frozen
 class MarkedScan(Generic[_Found]):
-    """A result of ``scan_schemas`` that lets readers search blocks of a file for marks.
+    """A scan function (schemas or statements) that lets readers search blocks of a file for marks.
 
-    A value that holds none of ``marks`` has no table schemas; without marks any may.  A mark that
-    begins with a control character is that of a binary format, and begins a value.
-    ``scan_statements`` may return one, too.  ``one_partition``: the first partition of a topic
-    holds as much as all of them.
+    - ``marks``: a value without any of these bytes has no table schemas; empty: every value may
+      have one.  A mark that starts with a control character (a binary format) starts the value.
+    - ``one_partition``: every partition of a topic has the same schemas, so reading the first
+      one is enough.
     """
 
     scan: Callable[[Message], Iterable[_Found]]
@@ -64,12 +64,13 @@ class MarkedScan(Generic[_Found]):
 
 @attrs.frozen
 class Projection:
-    """The wanted parts of row images; a decoder need not parse the others.
+    """The wanted parts of row images; a decoder may skip all others.
 
-    ``columns`` are the only ones that are looked at, besides the key; None means all.
-    Without ``before_updates`` the image before an update only matters where the key
-    changes; the key are ``key_columns``, or those that the wire names.  Both are a user's
-    names: :meth:`key_of` and :meth:`wanted_of` match them with a table's.
+    - ``columns``: the wanted columns, in addition to the key columns; None: all.
+    - ``before_updates``: if false, an update's before image is wanted only where the key changes.
+    - ``key_columns``: the key; empty: the key columns that the message names.
+
+    Column names are as the user spells them: :meth:`key_of` and :meth:`wanted_of` match them.
     """
 
     columns: frozenset[str] | None = None
@@ -78,21 +79,21 @@ class Projection:
     case_sensitive: bool = True
 
     def key_of(self, columns: Sequence[str], of_wire: Sequence[str]) -> tuple[str, ...]:
-        """The key columns of a table, as it spells them; those of the wire if one is missing."""
+        """The key columns in the table's spelling; ``of_wire`` if the table lacks one of them."""
         if not self.key_columns:
             return tuple(of_wire)
         given = spelled(self.key_columns, columns, case_sensitive=self.case_sensitive)
         return given if set(given) <= set(columns) else tuple(of_wire)
 
     def of(self, table: TableSchema) -> tuple[tuple[str, ...], frozenset[str]]:
-        """The key columns of a table, and the names of the wanted columns."""
+        """The key columns of a table, and the set of its wanted columns."""
         names = table.column_names
         key = self.key_of(names, table.key_columns)
         wanted = self.wanted_of(names, key)
         return key, frozenset(names) if wanted is None else wanted
 
     def wanted_of(self, columns: Sequence[str], key: Iterable[str]) -> frozenset[str] | None:
-        """The wanted columns of a table, with its key columns; None means all."""
+        """The wanted columns of a table, including its key columns; None: all."""
         if self.columns is None:
             return None
         same = partial(fold, case_sensitive=self.case_sensitive)
@@ -102,14 +103,14 @@ class Projection:
 
 @attrs.define
 class DecoderContext:
-    """The services of a decoder besides its own options; the same for every format.
+    """Services for a decoder, the same for every format.
 
-    ``resolve_type`` is the type map in force.  ``event_filter`` and ``projection`` let a
-    decoder skip unwanted rows and columns before it decodes them; the caller filters
-    again, so both may be ignored.  ``claim_checks`` is where claim-check messages lie, or
-    None.  ``schemas`` are the table schemas that were found before decoding; a decoder
-    adds those that it meets.  ``counts`` collects what was done to values without being an
-    error, by a text that names it.
+    - ``resolve_type``: the type map in use.
+    - ``schemas``: table schemas found before decoding; the decoder adds those it finds.
+    - ``event_filter``, ``projection``: let a decoder skip unwanted rows and columns early.  The
+      caller filters again, so a decoder may ignore both.
+    - ``claim_checks``: the store of claim-check messages, or None.
+    - ``counts``: number of changes to values that are not errors, by a description.
     """
 
     resolve_type: Callable[[str], LogicalType]
@@ -124,11 +125,11 @@ class DecoderContext:
 
     @property
     def time_zone(self) -> tzinfo:
-        """The source's zone, for wires whose timestamps have none. Defaults to UTC."""
+        """The source's zone, for wires whose timestamps have no zone. Defaults to UTC."""
         return self.source_time_zone or UTC
 
     def note_zoneless_timestamps(self, table: TableSchema) -> None:
-        """Warn once of a table's Timestamp columns, for wires whose timestamps have no zone."""
+        """Warn once per table with Timestamp columns, for wires whose timestamps have no zone."""
         if self.source_time_zone is None and table.has_timestamps:
             self.on_zoneless(one_line(table.database, 200), one_line(table.table, 200))
 
@@ -137,37 +138,36 @@ class DecoderContext:
 class CodecSpec:
     """A format: its name, its options and how to open it.
 
-    Every function may be given by its path, ``"package.module:function"``; it is imported when it
-    is first called.
+    Every function may be given as a path, ``"package.module:function"``, which is imported on the
+    first call.
 
     ``open_decoder(options, context)`` gets validated options by declared name and returns a
     plain callable; ``open_encoder(options, context)`` gets those of ``encode_options`` and
-    returns an :class:`Encoder`.  All state lives in what they return.
+    returns an :class:`Encoder`.  All state belongs to the returned objects.
     A decoder yields the events of one message in order, raises
-    :class:`~cdcfmt_core.errors.DecodeError` where the whole message is undecodable, and
+    :class:`~cdcfmt_core.errors.DecodeError` if the whole message is undecodable, and
     yields :class:`~cdcfmt_core.events.Corrupt` for a single bad row.
 
-    ``scan_schemas(options, context)`` is for formats whose rows may lack their column types:
-    it returns a function that finds the table schemas in one message, quickly where there
-    are none.  A batch reader looks through its whole input with it before any row is decoded;
-    a :class:`MarkedScan` spares it most of that.
+    ``scan_schemas(options, context)`` is for formats whose rows may lack their column types: it
+    returns a function that finds the table schemas in one message, and is fast for messages
+    without any.  A batch reader scans its whole input with it before it decodes any row; a
+    :class:`MarkedScan` saves most of that work.
 
-    ``scan_statements(options, context)`` is for formats whose rows have their types in part
-    (``decimal``): the same for the DDL statements of a message.  A decoder finds what they say
-    of a row's table in ``context.schemas.statements``.
+    ``scan_statements(options, context)`` is for formats whose rows have incomplete types
+    (``decimal``): it returns a function that finds the DDL statements in a message.  The decoder
+    finds them by table in ``context.schemas.statements``.
 
-    With ``needs_schemas`` no row can be decoded without one.
+    ``needs_schemas``: no row can be decoded without a table schema from ``scan_schemas``.
 
-    ``explain(message, options)`` is for people who look at one message: what stands on the
-    wire before it is decoded (versions, lengths, frames, an envelope's fields), each part with
-    its name, in order; it may raise DecodeError behind what it could read.  A format whose
-    value is one JSON document needs none.
+    ``explain(message, options)`` shows people the parts of one undecoded message (versions,
+    lengths, frames, the envelope's fields) as pairs of name and value, in order; it may raise
+    DecodeError after the parts it could read.  Not needed if a value is one JSON document.
 
-    ``open_layouts(options)`` describes most messages of rows for the compiled kernel
-    (:mod:`cdcfmt_core.layout`); empty where these options rule it out.
+    ``open_layouts(options)`` describes most row messages for the compiled kernel
+    (:mod:`cdcfmt_core.layout`); empty if these options rule that out.
 
-    ``sniff(message)`` answers from 0.0 (another format) to 1.0 (certainly this one), cheaply: it
-    looks at the bytes and never parses a whole message.
+    ``sniff(message)`` returns 0.0 (another format) to 1.0 (certainly this format).  It is cheap:
+    it looks at the bytes and never parses a whole message.
 
     ``ddl_partitions``: whether DDL is written to all partitions or to the first only.
     """
@@ -202,21 +202,21 @@ class CodecSpec:
     api_version: int = API_VERSION
 
     def __new__(cls, *_: Any, api_version: int = API_VERSION, **__: Any) -> Self:
-        """:raises PluginApiError: for another API, whose arguments may be unknown here."""
+        """:raises PluginApiError: for another API version, whose arguments may differ."""
         if api_version != API_VERSION:
             raise PluginApiError(f"plugin API {api_version}, this cdcfmt-core has {API_VERSION}")
         return super().__new__(cls)
 
     def __attrs_post_init__(self) -> None:
-        """:raises ValueError: for names that users cannot write, and what does not go together."""
+        """:raises ValueError: for invalid names, and for settings that contradict each other."""
         for name, text in (("summary", self.summary), ("spec_url", self.spec_url)):
             if not isinstance(text, str):
-                raise TypeError(f"format {self.name}: {name} is {text!r}, which is no text")
+                raise TypeError(f"format {self.name}: {name} is {text!r}, not text")
         if isinstance(self.aliases, str) or not isinstance(self.emits, frozenset | set):
-            raise TypeError(f"format {self.name}: aliases are a tuple, and emits is a frozenset")
+            raise TypeError(f"format {self.name}: aliases must be a tuple, emits a frozenset")
         for name in (self.name, *self.aliases):
             if _NAME.fullmatch(name) is None:
-                raise ValueError(f"format {name!r}: a name has letters, digits and dashes between")
+                raise ValueError(f"format {name!r}: use letters, digits and single dashes between")
         if unknown := self.emits - set(get_args(Kind)):
             raise ValueError(f"format {self.name}: emits unknown kinds: {join_names(unknown)}")
         if self.needs_schemas and self.scan_schemas is None:
@@ -233,12 +233,12 @@ class CodecSpec:
 
 
 def format_options(codecs: Iterable[CodecSpec], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of several formats by declared name, parsed, or their defaults.
+    """The options of several formats by declared name: parsed values or defaults.
 
-    A name that they declare differently is there as ``format.name``, too: the given value where
-    that format takes it, else its default.
+    A name that formats declare differently also has an entry ``format.name`` for each of them:
+    the given value if that format accepts it, else its default.
 
-    :raises OptionError: for a value that no format takes.
+    :raises OptionError: for a value that no format accepts.
     """
     given = {name.lower(): value for name, value in given.items()}
     declared: dict[str, list[tuple[str, Option]]] = {}

@@ -1,4 +1,4 @@
-"""Columns of a table by the names that a user gives them, with case or without."""
+"""Match a user's column names with a table's, case-sensitively or not."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from cdcfmt_core.texts import did_you_mean
 
 
 def fold(name: str, *, case_sensitive: bool) -> str:
-    """The key by which the names of one column are equal."""
+    """A key that is equal for all spellings of one column."""
     return name if case_sensitive else name.lower()
 
 
 def clashes(names: Iterable[str]) -> list[list[str]]:
-    """Names that differ only in case, those of one column together."""
+    """Names that differ only in case, one list per column."""
     groups: dict[str, dict[str, None]] = {}
     for name in names:
         groups.setdefault(name.lower(), {})[name] = None
@@ -24,7 +24,7 @@ def clashes(names: Iterable[str]) -> list[list[str]]:
 def spelled(
     names: Iterable[str], columns: Sequence[str], *, case_sensitive: bool
 ) -> tuple[str, ...]:
-    """The names as the table's columns spell them; one without a column stays as it is."""
+    """The names as the table spells them; a name without a column stays unchanged."""
     if case_sensitive:
         return tuple(names)
     folded = {column.lower(): column for column in reversed(columns)}
@@ -32,19 +32,19 @@ def spelled(
 
 
 def option_names(option: str, given: Iterable[str], columns: Sequence[str]) -> tuple[str, ...]:
-    """Names of an option as the table's columns spell them; one without a column stays as it is.
+    """An option's names as the table spells them; a name without a column stays unchanged.
 
-    :raises OptionError: for a name that several columns match.
+    :raises OptionError: if a name matches several columns.
     """
     for name in given:
         alike = [column for column in columns if column.lower() == name.lower()]
         if len(alike) > 1 and name not in alike:
-            raise OptionError(f"option {option}: {show(name)} may be {' or '.join(alike)}")
+            raise OptionError(f"option {option}: {show(name)} is ambiguous: {' or '.join(alike)}")
     return spelled(given, columns, case_sensitive=False)
 
 
 def lacking(names: Iterable[str], columns: Iterable[str]) -> str | None:
-    """The error text for a table that lacks one of ``keyColumns``; None if it has all."""
+    """The error text if a table lacks one of ``keyColumns``, else None."""
     known = list(columns)
     for name in names:
         if name not in known:
@@ -53,9 +53,9 @@ def lacking(names: Iterable[str], columns: Iterable[str]) -> str | None:
 
 
 class UnitedNames:
-    """The columns of a table's messages, each in its first spelling.
+    """The columns over all of a table's messages, each in its first spelling.
 
-    Columns of one message that differ only in case stay apart.
+    Columns that differ only in case within one message stay separate.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class UnitedNames:
         return iter(self._all)
 
     def of(self, columns: Sequence[str]) -> dict[str, str]:
-        """The name of each of a message's columns, by the message's own."""
+        """The united name of each of a message's columns, by its name in the message."""
         apart = {name for group in clashes(columns) for name in group}
         names = {
             name: name if name in apart else self._first.setdefault(name.lower(), name)

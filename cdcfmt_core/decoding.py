@@ -1,10 +1,9 @@
-"""From messages to events, for bridge, CLI and tests.
+"""Decode messages to events, for bridge, CLI and tests.
 
-:class:`MessageDecoder` picks the codec (``protocol``, or sniffed per message), runs it,
-fills in where an error happened, and filters.  It never raises for a message: what cannot
-be decoded is a :class:`~cdcfmt_core.events.Corrupt` event.  A folder that cannot be read is
-a :class:`~cdcfmt_core.errors.SourceError`.  With ``CDCFMT_DEBUG=1`` a decoder's own mistake is
-raised.
+:class:`MessageDecoder` selects the codec (``protocol``, or sniffed per message), runs it,
+adds positions to errors, and filters.  It never raises for a message: an undecodable one becomes
+a :class:`~cdcfmt_core.events.Corrupt` event.  An unreadable claim-check folder raises
+:class:`~cdcfmt_core.errors.SourceError`.  With ``CDCFMT_DEBUG=1`` a decoder's bug is raised.
 """
 
 from __future__ import annotations
@@ -57,13 +56,13 @@ DECODING_OPTIONS = (
         name="includeTables",
         type="list",
         default=(),
-        help="Only these tables: globs over `database.table`, such as `shop.*`; exact case.",
+        help="Only these tables: globs over `database.table`, such as `shop.*`; case-sensitive.",
     ),
     Option(
         name="excludeTables",
         type="list",
         default=(),
-        help="Not these tables: globs as in `includeTables`.",
+        help="Without these tables: globs as in `includeTables`.",
     ),
     Option(
         name="startingCommitTs",
@@ -86,26 +85,26 @@ DECODING_OPTIONS = (
         type="bytes",
         default=DEFAULT_MAX_MESSAGE_BYTES,
         minimum=1,
-        help="Largest message, as it stands and decompressed; a larger one is corrupt.",
+        help="Largest message, before and after decompression; a larger one is corrupt.",
     ),
     Option(
         name="maxCachedSchemaBytes",
         type="bytes",
         default=DEFAULT_MAX_SCHEMA_BYTES,
         minimum=1,
-        help="About the memory for table schemas, for formats whose rows do not carry their "
-        "column types; beyond it the table that was used longest ago is forgotten, and read "
-        "again from schemaStore if there is one.",
+        help="Approximate memory for table schemas, for formats whose rows do not carry their "
+        "column types; beyond it the least recently used table is dropped, and read "
+        "again from schemaStore if that is set.",
     ),
 )
-"""Options that mean the same for every format."""
+"""Options with the same meaning for every format."""
 
 
 class MessageDecoder:
-    """Decodes messages of one protocol, or of any installed one.
+    """Decodes messages of one protocol, or of all installed ones (``auto``).
 
-    ``options`` are the formats' own, validated; a format gets those that it declares.
-    ``context_for(type_map)`` makes the context of one format from the name of its type map.
+    :param options: the formats' own options, validated; a format gets those it declares.
+    :param context_for: creates the context of a format from the name of its type map.
     """
 
     def __init__(
@@ -137,11 +136,11 @@ class MessageDecoder:
 
     @property
     def protocol(self) -> str | None:
-        """The format of the last message; None before any was recognised."""
+        """The format of the last message; None if it was not recognised."""
         return self._codec.name if self._codec else None
 
     def note_format(self, name: str) -> None:
-        """Take note of the format of the last message, which was decoded elsewhere."""
+        """Set the format of the last message, which was decoded elsewhere."""
         if not self._auto:
             return
         if self._last is None or self._last.name != name:
@@ -160,8 +159,7 @@ class MessageDecoder:
                     "maxMessageBytes if it is real"
                 )
             if self._auto:
-                # A message without value has the format that was recognised last; one that is
-                # not recognised has none.
+                # A message without value is assumed to have the last recognised format.
                 self._codec = self._last if value is None else None
                 if value is not None:
                     self._codec = self._last = self._recognise(message)
@@ -178,7 +176,7 @@ class MessageDecoder:
                 else:
                     check_event(event)
         except SourceError:
-            # A folder that cannot be read is not the message's fault.
+            # An unreadable folder is not the message's fault.
             raise
         except Exception as error:
             if not isinstance(error, DecodeError) and os.environ.get("CDCFMT_DEBUG") == "1":
@@ -224,7 +222,7 @@ class MessageDecoder:
         if not self._filter.wants_kind("corrupt"):
             return []
         if not isinstance(error, DecodeError):
-            # A decoder's own mistake must not end a job that asked for PERMISSIVE.
+            # A decoder's bug must not end a job that runs in PERMISSIVE mode.
             error = DecodeError(
                 f"the decoder failed: {type(error).__name__}: {error}", sample=message.value
             )
@@ -260,13 +258,13 @@ def open_message_decoder(
 ) -> MessageDecoder:
     """A decoder from validated options: :data:`DECODING_OPTIONS` and the formats' own.
 
-    ``on_zoneless`` takes the place of the log's warning of TIMESTAMP columns without a zone.
+    :param on_zoneless: replaces the logged warning of TIMESTAMP columns without a zone.
     """
     schemas = SchemaStore(options["maxCachedSchemaBytes"]) if schemas is None else schemas
     registry = registry or default_registry()
     resolvers: dict[str, Callable[[str], LogicalType]] = {}
     if options["typeMap"] is not None:
-        # One that is not there is an error of the options, not of each message.
+        # Fail now for an unknown map, not for each message.
         resolvers[options["typeMap"]] = registry.get_type_map(options["typeMap"])
 
     def context_for(type_map: str) -> DecoderContext:

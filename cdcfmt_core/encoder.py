@@ -1,4 +1,4 @@
-"""Writing a format: the :class:`Encoder` and its :class:`EncoderContext`."""
+"""The base class of encoders, :class:`Encoder`, and the :class:`EncoderContext`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _WRITTEN = "written as UTC; set sourceTimeZone to the zone that the reader expec
 
 @attrs.define
 class EncoderContext:
-    """The services of an encoder besides its own options; the same for every format.
+    """Services for an encoder, the same for every format.
 
-    ``source_time_zone`` is the zone of TIMESTAMP texts on wires without a zone.
-    ``large_messages`` compresses values and deals with those beyond ``max_message_bytes``.
-    ``now`` gives the time in microseconds, for events without an emit time.  ``counts``
-    collects what was done to values without being an error, by a text that names it;
-    ``invalid_text`` says whether text that is not UTF-8 is replaced (and counted) or fails.
+    - ``large_messages``: compresses values and handles those beyond ``max_message_bytes``.
+    - ``source_time_zone``: the zone of TIMESTAMP texts on wires without a zone.
+    - ``invalid_text``: whether text that is not UTF-8 is replaced (and counted) or an error.
+    - ``now``: returns the time in microseconds, for events without an emit time.
+    - ``counts``: number of changes to values that are not errors, by a description.
     """
 
     large_messages: LargeMessageOutput
@@ -41,82 +41,81 @@ class EncoderContext:
 
     @property
     def time_zone(self) -> tzinfo:
-        """The zone of zoneless texts. Defaults to UTC."""
+        """The zone of texts without a zone. Defaults to UTC."""
         return self.source_time_zone or UTC
 
     def note_zoneless_timestamps(self, table: TableSchema) -> None:
-        """Warn once of a table's Timestamp columns, for wires whose timestamps have no zone."""
+        """Warn once per table with Timestamp columns, for wires whose timestamps have no zone."""
         if self.source_time_zone is None and table.has_timestamps:
             warn_zoneless(table.database, table.table, _WRITTEN)
 
     def emit_millis(self, event: Any) -> int:
-        """When the event was sent, in milliseconds; now where it does not say."""
+        """The event's emit time in milliseconds; the current time if it has none."""
         emitted = event.emit_time
         return int((self.now() if emitted is None else emitted) // 1_000)
 
 
 class Encoder(ABC):
-    """Writes events as messages of one format; all state lives in it.
+    """Base class: writes events as messages of one format, and holds all their state.
 
-    ``kinds`` and ``ops`` are the events that it takes; others never reach it.  Where
-    ``needs_commit_ts`` every row, DDL and watermark has one.  It knows nothing of
-    partitions: one that batches gets the events of one partition only, and :meth:`flush`
-    is called before whatever must not be overtaken.
+    It only receives events of ``kinds`` and ``ops``.  With ``needs_commit_ts`` every row, DDL and
+    watermark has one.  Partitions are not its concern: a batching encoder gets the events of one
+    partition only, and :meth:`flush` is called before events that rows must not follow.
     """
 
     kinds: frozenset[Kind] = frozenset({"row"})
     ops: frozenset[Op] = frozenset({"insert", "update", "delete"})
     needs_commit_ts: bool = False
     hints: ClassVar[dict[Kind, str]] = {}
-    """What to set so that a kind is taken, for the text of the error that refuses it."""
+    """By kind, the option that enables it, for the error that rejects it."""
     names_schemas: ClassVar[bool] = False
-    """Whether messages have the schema of a name ``database.schema.table``."""
+    """Whether messages have a field for the schema in ``database.schema.table``."""
     per_partition: ClassVar[bool] = False
-    """Whether each partition needs an encoder of its own, as batches and bootstraps do."""
+    """Whether each partition needs its own encoder, as for batches and bootstrap messages."""
     row_numbers: RowNumbers | None = None
-    """The number of the last row, where rows are numbered, over all partitions."""
+    """The number of the last row over all partitions, if the format numbers rows."""
 
     @abstractmethod
     def encode(self, event: Event) -> Iterable[Message]:
-        """The messages that are complete with this event: key, value and headers.
+        """The messages that this event completes: key, value and headers.
 
-        :raises EncodeError: naming column, value and what to do.
-        :raises UnsupportedEventError: if the format has no words for it.
+        :raises EncodeError: names column, value and what to do.
+        :raises UnsupportedEventError: if the format cannot express it.
         """
 
     def row_messages(self, table: TableSchema) -> RowMessages | None:
-        """How the rows of a table with columns are written, as data for the compiled kernel.
+        """How to write the rows of a table, as data for the compiled kernel; it has columns.
 
-        None: by :meth:`encode` alone.
+        None: only :meth:`encode` can write them.
 
         :raises EncodeError: if they cannot be written.
         """
         return None
 
     def row_time_zone(self) -> tzinfo | None:
-        """The zone of TIMESTAMP texts of :meth:`row_messages`; None: that of the context."""
+        """The zone of TIMESTAMP texts of :meth:`row_messages`; None: the context's zone."""
         return None
 
     def allow_rows(self, table: TableSchema, version: int) -> Allowance | None:
-        """Whether rows of this ``version`` of a table's schema may be written without this.
+        """Permission for the kernel to write rows of this ``version`` of a table's schema.
 
-        None: the next one has to come here, as other messages may stand before it.
+        None: :meth:`encode` must write the next row, as other messages may precede it.
         """
         return None
 
     @property
     def row_batches(self) -> RowBatches | None:
-        """How the kernel puts rows together in messages; None: each row is one."""
+        """How the kernel batches rows into messages; None: one message per row."""
         return None
 
     def take_held(self) -> Held | None:
-        """The message that was begun, if there is one, for the kernel to go on with it."""
+        """Hand the unfinished message, if any, to the kernel, which continues it."""
         return None
 
     def hold(self, held: Held) -> None:
-        """Continue a message that the kernel has begun."""
+        """Take back the kernel's unfinished message, and continue it."""
         raise NotImplementedError
 
     def flush(self) -> Iterable[Message]:
-        """The messages that are still held back."""
+        """The messages that are still buffered."""
         return ()

@@ -1,4 +1,4 @@
-"""Events to messages: the twin of :mod:`cdcfmt_core.decoding`; what cannot be written raises."""
+"""Encode events to messages: the inverse of :mod:`cdcfmt_core.decoding`; errors are raised."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ MADE_COMMIT_TS: Final = "commit_ts made from source time"
 
 
 class MessageEncoder:
-    """Encodes events in one protocol, and does what is the same for every format.
+    """Encodes events in one protocol, including the steps that all formats share.
 
-    It refuses or skips what the format cannot express, adds commit_ts, splits updates of keys.
-    ``open_encoder`` makes the format's own encoder.  With ``partitions`` every message has
-    its ``partition``; without, it is None and batches take rows of any key.
+    It rejects or skips what the format cannot express, adds commit_ts, splits updates of keys.
+    ``open_encoder`` creates the format's encoder.  With ``partitions`` (their number) each message
+    gets its ``partition``; otherwise that is None, and a batch may hold rows of any key.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class MessageEncoder:
         self._partitioner = options["partitioner"], tuple(options["partitionColumns"])
         self._partition_of = open_partitioner(*self._partitioner, partitions or 1)
         self._commit_ts = RowNumbers()
-        # Options are judged now, not at the first event.
+        # Validate options now, not at the first event.
         self._encoder = open_encoder()
         self._of_partition: dict[int, Encoder] = {0: self._encoder}
         if options.get("lineFormat") == "value" and self._encoder.row_batches is not None:
@@ -74,16 +74,16 @@ class MessageEncoder:
             )
 
     def encode(self, event: Event) -> list[Message]:
-        """The messages that are complete with this event, in order.
+        """The messages that this event completes, in order.
 
-        :raises EncodeError: if it cannot be written; it names protocol, table, column, value
+        :raises EncodeError: if it cannot be written; names protocol, table, column, value
             and what to do.
         """
         if type(event) is not RowChange:
             return self._guarded(self._other, event)
         if not self._splits:
             return self._guarded(self._row, event)
-        # Each half is left out, or not, by itself.
+        # Each half may be skipped separately.
         parts = self._guarded(self._parts, event)
         return [message for part in parts for message in self._guarded(self._row, part)]
 
@@ -107,7 +107,7 @@ class MessageEncoder:
             raise locate(failed, self._protocol, event) from error
 
     def flush(self) -> list[Message]:
-        """The messages that are still held back, of all partitions."""
+        """The messages that are still buffered, of all partitions."""
         return [
             message
             for partition in sorted(self._of_partition)
@@ -115,7 +115,7 @@ class MessageEncoder:
         ]
 
     def _parts(self, event: RowChange) -> list[RowChange]:
-        """The event, or the two events that it is split into; these share a commit_ts."""
+        """The event, or the delete and insert that it is split into, with the same commit_ts."""
         if event.op != "update":
             return [event]
         return split_key_update(self._stamped(event), event.table.key_columns)
@@ -130,7 +130,7 @@ class MessageEncoder:
         return list(self._sent(self._encoder_of(partition).encode(event), partition))
 
     def row_rules(self) -> RowRules:
-        """The settings with which the compiled kernel writes the same rows."""
+        """The settings for the compiled kernel to write the same messages."""
         large = self._context.large_messages
         every: tuple[Op, ...] = get_args(Op)
         batches = self._encoder.row_batches
@@ -170,7 +170,7 @@ class MessageEncoder:
             self._encoder_of(partition).hold(some)
 
     def _written_as(self, op: Op) -> tuple[Op, str | None] | None:
-        """The operation that ``op`` is written as, and the name of its count."""
+        """The operation that ``op`` is written as, and the name of its count; None: unsupported."""
         ops = self._encoder.ops
         if op in ops:
             return op, None
@@ -189,7 +189,7 @@ class MessageEncoder:
             return attrs.evolve(event, op=op)
         hint = "; set upsertAs" if event.op == "upsert" else ""
         raise UnsupportedEventError(
-            f"the format has no row change {event.op} (it has {join_names(ops)}){hint}"
+            f"the format does not support {event.op} (only {join_names(ops)}){hint}"
         )
 
     def _stamped(self, event: Any) -> Any:
@@ -206,7 +206,7 @@ class MessageEncoder:
                 "synthesizeCommitTs=true to make one from its source time"
             )
         if event.source_time is None:
-            raise EncodeError("the event has neither a commit_ts nor a source time to make it of")
+            raise EncodeError("the event has no commit_ts, and no source time to make one from")
         made = max(event.source_time // 1_000 << 18, self._commit_ts.last + 1)
         self._commit_ts.last = made
         self._counts[MADE_COMMIT_TS] += 1
@@ -221,10 +221,10 @@ class MessageEncoder:
             raise UnsupportedEventError(f"the format has no {kind} events{hint}")
         if kind in ("ddl", "watermark"):
             event = self._stamped(event)
-        # One copy of these is enough; all others go to every partition.
+        # One copy of these is enough; other events go to every partition.
         to_first = kind in ("transaction", "message") or (kind == "ddl" and not self._ddl_to_all)
         targets = range(1 if to_first else self._partitions or 1)
-        # Rows that came before it must not come after it, in no partition.
+        # In each partition, earlier rows must precede the event.
         result = self.flush()
         if not self._encoder.per_partition:
             messages = list(self._encoder.encode(event))
@@ -259,9 +259,9 @@ def open_message_encoder(
 ) -> MessageEncoder:
     """An encoder from validated options: :data:`ENCODING_OPTIONS` and the format's own.
 
-    ``claim_checks`` is the folder of ``claimCheckStorageUri``; ``now`` gives microseconds.
+    ``claim_checks``: the folder of ``claimCheckStorageUri``; ``now``: returns microseconds.
 
-    :raises OptionError: if options do not go together, or the format is only read.
+    :raises OptionError: if options are incompatible, or the format is read-only.
     """
     registry = registry or default_registry()
     if not options["protocol"]:
@@ -270,7 +270,7 @@ def open_message_encoder(
     if codec.open_encoder is None:
         writable = (name for name, spec in registry.codecs().items() if spec.open_encoder)
         raise OptionError(
-            f"option protocol: {codec.name} is only read, not written; written are "
+            f"option protocol: {codec.name} cannot be written; formats that can: "
             f"{join_names(writable)}"
         )
     if options["largeMessageHandleOption"] == "claim-check" and claim_checks is None:

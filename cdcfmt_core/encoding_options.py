@@ -1,4 +1,4 @@
-"""The options of everyone who writes, whatever the format; named as TiCDC names them."""
+"""The options for writing any format, with TiCDC's names."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ ENCODING_OPTIONS = (
         type="bytes",
         default=PRODUCER_MAX_MESSAGE_BYTES,
         minimum=1,
-        help="Largest message, with what Kafka adds to it; batches stay below it, and "
-        "`largeMessageHandleOption` says what becomes of a row beyond it.",
+        help="Largest message, including Kafka's overhead; batches stay below it, and "
+        "`largeMessageHandleOption` decides how to write a larger row.",
     ),
     Option(
         name="largeMessageHandleOption",
         type="choice",
         choices=("none", "claim-check", "handle-key-only"),
         default="none",
-        help="A row whose message is too large: an error, a claim check that leads to a file, "
-        "or the handle key alone.",
+        help="How to write a row whose message is too large: an error, a claim check that refers "
+        "to a file, or only the handle key.",
     ),
     Option(
         name="largeMessageHandleCompression",
@@ -44,14 +44,14 @@ ENCODING_OPTIONS = (
         name="claimCheckRawValue",
         type="bool",
         default=False,
-        help="Claim-check files hold the bare value in place of key and value.",
+        help="Claim-check files hold only the value, without the key.",
     ),
     Option(
         name="synthesizeCommitTs",
         type="bool",
         default=False,
-        help="Give events without a commit_ts one that is made of their source time, where the "
-        "format needs it; without this they are errors.",
+        help="If the format needs a commit_ts, make a missing one from the event's source time; "
+        "otherwise it is an error.",
     ),
     Option(
         name="splitKeyUpdates",
@@ -64,22 +64,22 @@ ENCODING_OPTIONS = (
         type="choice",
         choices=("fail", "skip"),
         default="fail",
-        help="Events that the format has no words for: an error, or left out and counted.",
+        help="Events that the format cannot express: an error, or skipped and counted.",
     ),
     Option(
         name="upsertAs",
         type="choice",
         choices=("fail", "insert", "update"),
         default="fail",
-        help="How a row that was either inserted or updated (`upsert`) is written where the "
-        "format has no word for it; `fail`: as `unsupportedEvents` says.",
+        help="How to write a row that was either inserted or updated (`upsert`), if the "
+        "format has no such operation; `fail`: as `unsupportedEvents` says.",
     ),
     Option(
         name="invalidText",
         type="choice",
         choices=("replace", "fail"),
         default="replace",
-        help="Text that is not UTF-8, where the format cannot carry its bytes: U+FFFD (counted), "
+        help="Text that is not UTF-8, if the format cannot carry its bytes: U+FFFD (counted), "
         "or an error.",
     ),
     Option(
@@ -87,7 +87,7 @@ ENCODING_OPTIONS = (
         type="choice",
         choices=PARTITIONERS,
         default="index-value",
-        help="What a row's partition depends on: the values of its key, its table, its commit_ts, "
+        help="What determines a row's partition: the values of its key, its table, its commit_ts, "
         "or `partitionColumns`.",
     ),
     Option(
@@ -97,4 +97,4 @@ ENCODING_OPTIONS = (
         help="The columns of `partitioner=columns`.",
     ),
 )
-"""Options that mean the same for every format that is written."""
+"""Options with the same meaning for every format that can be written."""

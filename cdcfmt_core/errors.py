@@ -1,7 +1,7 @@
 """Every exception of cdcfmt.
 
-They cross process borders (Spark pickles them and shows users their text only), so each
-is rebuilt from plain arguments and its text carries all it knows.
+Spark pickles them between processes and shows users only their text, so each can be rebuilt from
+plain arguments, and its text holds all its facts.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any, Self, TypedDict, TypeVar, Unpack
 from cdcfmt_core.texts import harmless, one_line, qualified
 
 SAMPLE_BYTES = 200
-"""How much of a bad value an error shows."""
+"""Number of bytes or characters of a bad value that an error shows."""
 
 _MOST_CHARACTERS = {"reason": 1000, "field": 300, "column": 300}
 _LONGEST_NAME = 1200  # as long as a path in an object store
 
 
 class CdcfmtError(Exception):
-    """Base of all."""
+    """Base class of all errors of cdcfmt."""
 
     def __str__(self) -> str:
         return harmless(super().__str__())
@@ -67,12 +67,12 @@ _POSITION = (
 
 
 class _Located:
-    """Base of errors whose position is filled in by their callers."""
+    """Base class of errors whose callers add the position."""
 
     __traceback__: TracebackType | None
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # What messages hold may be of any length, and have any character.
+        # Texts from messages may have any length and any character.
         limit = _MOST_CHARACTERS.get(name)
         super().__setattr__(name, one_line(value, limit) if limit and value else value)
 
@@ -80,7 +80,7 @@ class _Located:
         return _rebuild, (type(self), dict(self.__dict__))
 
     def _head(self) -> str:
-        """Format and position of the message, as far as they are known."""
+        """The known parts of the message's format and position."""
         place = [
             f"{name} {one_line(str(value), _LONGEST_NAME)}"
             for name, value in (
@@ -91,7 +91,7 @@ class _Located:
         return " ".join(filter(None, [getattr(self, "protocol", None), ", ".join(place)]))
 
     def at(self, **position: Any) -> Self:
-        """The same error with where it happened filled in, by the names of the arguments."""
+        """A copy of the error with the given attributes set; None keeps the old value."""
         known = {name: value for name, value in position.items() if value is not None}
         error = _rebuild(type(self), {**self.__dict__, **known})
         error.__traceback__ = self.__traceback__
@@ -99,7 +99,7 @@ class _Located:
 
 
 class Place(TypedDict, total=False):
-    """Where a message stood."""
+    """The position of a message."""
 
     topic: str | None
     path: str | None
@@ -108,7 +108,7 @@ class Place(TypedDict, total=False):
 
 
 class Position(Place, total=False):
-    """Where a message stood, and its format."""
+    """The position of a message, and its format."""
 
     protocol: str | None
 
@@ -122,7 +122,7 @@ class _OfMessage(_Located):
 
     def _set_position(self, position: Position) -> None:
         if unknown := position.keys() - Position.__annotations__.keys():
-            raise TypeError(f"no part of a position: {', '.join(unknown)}")
+            raise TypeError(f"unknown parts of a position: {', '.join(unknown)}")
         for name in Position.__annotations__:
             setattr(self, name, position.get(name))
 
@@ -130,9 +130,9 @@ class _OfMessage(_Located):
 class DecodeError(_OfMessage, CdcfmtError, ValueError):
     """A message, or one of its rows, cannot be decoded.
 
-    Codecs raise it with ``reason`` and, where they know, ``field`` (the path in the
-    message, such as ``data[0].price``) and ``sample`` (the bad value).  The caller that knows
-    where the message came from adds that by :meth:`at`.
+    Codecs raise it with ``reason`` and, if known, ``field`` (the path in the message, such as
+    ``data[0].price``) and ``sample`` (the bad value).  The caller that knows the message's
+    position adds it with :meth:`at`.
     """
 
     def __init__(
@@ -161,11 +161,12 @@ class DecodeError(_OfMessage, CdcfmtError, ValueError):
 
 
 class MissingSchemaError(DecodeError):
-    """A row's table schema is missing: it is elsewhere in the stream, or not there at all.
+    """A row's table schema is missing: it is elsewhere in the stream, or nowhere in it.
 
-    A reader of the stream may look for it there and decode the row again.
-    ``position`` is that of :class:`~cdcfmt_core.schemas.store.SchemaStore`, in ``stream``.  With
-    ``exact`` the schema of that very position is wanted, else the newest one before it.
+    A reader of the stream may search for it and decode the row again.
+
+    - ``position``: a position in ``stream``, as in :class:`~cdcfmt_core.schemas.store.SchemaStore`.
+    - ``exact``: the schema at exactly that position is needed; else the newest one before it.
     """
 
     def __init__(
@@ -191,9 +192,9 @@ class MissingSchemaError(DecodeError):
 
 
 class PolicyError(_OfMessage, CdcfmtError, ValueError):
-    """The input holds what an option refuses by ``fail``: it ends the read, in every mode.
+    """The input violates an option that is set to ``fail``: the read ends, in every mode.
 
-    ``reason`` has the value and what to do; :meth:`at` adds where the message came from.
+    ``reason`` has the value and what to do; :meth:`at` adds the message's position.
     """
 
     def __init__(
@@ -218,9 +219,9 @@ class PolicyError(_OfMessage, CdcfmtError, ValueError):
 class EncodeError(_Located, CdcfmtError, ValueError):
     """An event cannot be written in this format.
 
-    Encoders raise it with ``reason``, which says what to do, and, where they know,
-    ``column`` and ``sample`` (the value).  Whoever runs the encoder adds ``protocol``,
-    ``table`` (``database.table``) and ``commit_ts`` by :meth:`at`.
+    Encoders raise it with ``reason``, which says what to do, and, if known, ``column`` and
+    ``sample`` (the value).  The encoder's caller adds ``protocol``, ``table``
+    (``database.table``) and ``commit_ts`` with :meth:`at`.
     """
 
     def __init__(
@@ -268,7 +269,7 @@ _Error = TypeVar("_Error", bound=_Located)
 
 
 def _rebuild(cls: type[_Error], state: dict[str, Any]) -> _Error:
-    # Not through __init__, which would quote the sample once more.
+    # Not with __init__, which would quote the sample again.
     error = cls.__new__(cls)
     for name, value in state.items():
         setattr(error, name, value)
@@ -277,7 +278,7 @@ def _rebuild(cls: type[_Error], state: dict[str, Any]) -> _Error:
 
 
 def show(value: object, limit: int = SAMPLE_BYTES) -> str:
-    """A short, printable form of any value, cut before it is formatted."""
+    """A short, printable form of any value; long ones are cut before formatting, to save time."""
     if isinstance(value, (bytes, str)):
         text = repr(value[:limit])
         return text if len(value) <= limit else f"{text}… ({len(value)} long)"
@@ -286,12 +287,12 @@ def show(value: object, limit: int = SAMPLE_BYTES) -> str:
     if isinstance(value, (list, tuple)):
         return f"a list of {len(value)}"
     if isinstance(value, int) and value.bit_length() > 10_000:
-        # Python refuses to print integers of more than 4300 digits.
+        # Python cannot print integers of more than 4300 digits.
         return f"an integer of {value.bit_length()} bits"
     text = repr(value)
     return text if len(text) <= limit else text[:limit] + "…"
 
 
 def join_names(names: Iterable[str]) -> str:
-    """Names for an error text, sorted; ``none`` where there are none."""
+    """Names for an error text, sorted; ``none`` if there are none."""
     return ", ".join(sorted(names)) or "none"

@@ -1,4 +1,4 @@
-"""Errors of events that are written: where they happened."""
+"""Errors of encoding: add the event's position, refuse names the format cannot hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cdcfmt_core.texts import qualified
 
 
 def locate(error: EncodeError, protocol: str, event: Any) -> EncodeError:
-    """The error with the format, and the event's table and commit_ts."""
+    """The error, with the format and the event's table and commit_ts added."""
     named = _named_by(event)
     table = named and qualified(named.database, named.schema, named.table)
     if isinstance(event, Corrupt):
@@ -20,7 +20,7 @@ def locate(error: EncodeError, protocol: str, event: Any) -> EncodeError:
 
 
 def check_name(event: Any) -> None:
-    """Refuse a table's name with a schema, for formats whose messages have no place for it.
+    """Reject a table name with a schema, for formats whose messages have no field for it.
 
     :raises UnsupportedEventError: if the event's table has a schema.
     """
@@ -33,7 +33,7 @@ def check_name(event: Any) -> None:
 
 
 def _named_by(event: Any) -> TableSchema | SchemaChange | None:
-    """The part of an event that names its table; None: it has no table."""
+    """The part of an event that names its table; None if it has no table."""
     if isinstance(event, RowChange):
         return event.table
     if isinstance(event, TableSchemaEvent):

@@ -30,9 +30,9 @@ DdlType: TypeAlias = Literal[
 class Message:
     """One Kafka-like record.
 
-    ``offset`` is the record's offset in its topic partition, or the byte offset in its
-    file; ``timestamp`` is the record's own, in milliseconds as in Kafka; ``path`` is the
-    file that held it, if any.
+    - ``offset``: its offset in the topic partition, or its byte offset in the file.
+    - ``timestamp``: the record's own, in milliseconds as in Kafka.
+    - ``path``: the file that held it, if any.
     """
 
     key: bytes | None
@@ -46,7 +46,7 @@ class Message:
 
     @property
     def position(self) -> Place:
-        """Where it stood, as errors name it."""
+        """Its position, by the names that errors use."""
         return {
             "topic": self.topic,
             "path": self.path,
@@ -57,9 +57,9 @@ class Message:
 
 @attrs.frozen
 class Column:
-    """A column of a table schema; ``nullable`` is None where the wire does not say.
+    """A column of a table schema; ``nullable`` is None if the message does not say.
 
-    ``flags`` is what else the wire says of it, in the wire's own words.
+    ``flags``: other attributes of the column, in the message's own words.
     """
 
     name: str
@@ -72,11 +72,11 @@ class Column:
 
 @attrs.frozen(eq=False)
 class TableSchema:
-    """A table's columns, in their order, as one message describes them.
+    """A table's columns, in order, as one message describes them.
 
-    Decoders intern it per table, so that a million rows share one object and ``is`` shows
-    a change; hence it compares by identity.  ``key_columns`` is the handle that the wire
-    names, in its order, and empty where it names none.
+    Decoders intern it per table, so that a million rows share one object and ``is`` detects a
+    change; hence it compares by identity.  ``key_columns``: the handle key in the message's
+    order; empty if the message names none.
     """
 
     database: str
@@ -109,10 +109,10 @@ def full_name(database: str, schema: str | None, table: str) -> tuple[str, ...]:
 class Image:
     """A row before or after its change.
 
-    ``values`` holds only columns that are known: a column that the wire did not send is
-    absent from it, which is not None (SQL NULL).  ``complete``: whether the protocol
-    promises the whole row; ``completed`` names columns that were taken from the other
-    image because the protocol says that absent means unchanged.
+    - ``values``: the known columns.  A column that was not sent is absent; None is SQL NULL.
+    - ``complete``: whether the protocol guarantees the whole row.
+    - ``completed``: columns copied from the other image, because in this protocol absent means
+      unchanged.
     """
 
     values: dict[str, Any]
@@ -124,9 +124,10 @@ class Image:
 class _Occurrence:
     """Fields of every event.
 
-    ``source_time`` is when the source database executed it, ``emit_time`` when the producer
-    wrote the message; ``index`` is its place in the message; ``extra`` is what the wire has
-    and no field takes.
+    - ``source_time``, ``emit_time``: when the source database executed the change, and when the
+      producer wrote the message (microseconds).
+    - ``index``: the event's position in the message.
+    - ``extra``: parts of the message that have no field here.
     """
 
     commit_ts: int | None = None
@@ -140,8 +141,8 @@ class _Occurrence:
 class RowChange(_Occurrence):
     """A change of one row.
 
-    ``sequence_commit`` orders changes like a commit_ts where the wire has none but has
-    its physical part (TiCDC's canal-json without extension: ``es << 18``).
+    ``sequence_commit`` orders changes like a commit_ts, for wires that have only its physical
+    part (TiCDC's canal-json without extension: ``es << 18``).
     """
 
     op: Op
@@ -153,9 +154,9 @@ class RowChange(_Occurrence):
 
 @attrs.define
 class SchemaChange(_Occurrence):
-    """A DDL event.  ``database`` and ``table`` are empty where the statement has none.
+    """A DDL event.  ``database`` and ``table`` are empty if the statement has none.
 
-    ``sequence_commit`` is that of row changes.
+    ``sequence_commit``: as in :class:`RowChange`.
     """
 
     query: str
@@ -211,7 +212,7 @@ class Corrupt:
     index: int = 0
 
     def __attrs_post_init__(self) -> None:
-        # The frames of a message's bad rows would be most of what it takes in memory.
+        # Stack frames would take most of the memory of a message with many bad rows.
         self.error.__traceback__ = self.error.__cause__ = self.error.__context__ = None
 
 
@@ -245,14 +246,14 @@ _TIMES = (
 
 
 def check_event(event: Any) -> None:
-    """Check what a decoder gave, besides ``Corrupt``: an event, and times that can be shown.
+    """Check that a decoder's result, other than ``Corrupt``, is an event with valid times.
 
-    :raises TypeError: for anything but an event.
-    :raises ValueError: for a time that is no integer, or beyond what Spark's timestamps hold.
+    :raises TypeError: if it is not an event.
+    :raises ValueError: if a time is not an integer, or outside the range of Spark's timestamps.
     """
     if type(event) not in KIND_OF:
         raise TypeError(f"a {type(event).__name__} is not an event")
     for name, low, high in _TIMES:
         time = getattr(event, name)
         if time is not None and (type(time) is not int or not low <= time <= high):
-            raise ValueError(f"{show(time)} is no {name}")
+            raise ValueError(f"{show(time)} is not a valid {name}")

@@ -1,7 +1,7 @@
-"""Which events are wanted: by kind, operation, table and commit_ts.
+"""Filter events by kind, operation, table and commit_ts.
 
-Table patterns are shell globs over ``database.table`` (or ``database.schema.table``),
-exact in case; a part may stand in backticks, and then a dot or a star in it is itself.
+Table patterns are case-sensitive shell globs over ``database.table`` (or
+``database.schema.table``); in backticks, the dots and stars of a part are literal.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _ALWAYS_WANTED = frozenset({"watermark", "transaction", "heartbeat", "message", 
 
 
 def parse_table_name(text: str, *, option: str = "table") -> tuple[str, ...]:
-    """``db.tbl`` or ``db.schema.tbl`` as its parts; backticks around a part are taken off.
+    """Split ``db.tbl`` or ``db.schema.tbl`` into its parts, and remove their backticks.
 
-    :raises OptionError: if the text is not two or three parts.
+    :raises OptionError: if the text does not have two or three parts.
     """
     return tuple(name for name, _ in _split(text, option))
 
 
 def split_name(name: tuple[str, ...]) -> tuple[str, str | None, str]:
-    """Database, schema or None, and table of a name."""
+    """Database, schema (or None) and table of a name."""
     database, *schema, table = name
     return database, schema[0] if schema else None, table
 
@@ -77,16 +77,13 @@ def _matches(patterns: Iterable[tuple[re.Pattern[str], ...]], parts: tuple[str, 
 class EventFilter:
     """Decides from the envelope alone whether an event is wanted.
 
-    ``table`` is one exact table; ``include_tables`` and ``exclude_tables`` are patterns.
-    Table filters do not apply to kinds that belong to no table, and never to corrupt
-    messages.  A commit_ts range is inclusive at both ends, and an event that it must
-    judge and that has none is an error; a table's schema without one belongs to no time.
-
-    With ``every_statement`` DDL passes the table filters, as a statement may be about other tables
-    than the one that its message names.
-
-    ``rows_refused`` grows whenever rows are found unwanted.  ``unmatched`` lists the names
-    that no table has had yet.
+    - ``table``: one exact table; ``include_tables``, ``exclude_tables``: patterns.  Table filters
+      apply only to kinds that belong to a table, never to corrupt messages.
+    - ``starting_commit_ts``, ``ending_commit_ts``: inclusive bounds.  An event without commit_ts is
+      then an error, except a table's schema, which always passes.
+    - ``every_statement``: DDL passes the table filters, as a statement may affect other tables
+      than the one its message names.
+    - ``rows_refused``: number of rows found unwanted.
     """
 
     table: tuple[str, ...] | None = None
@@ -148,38 +145,38 @@ class EventFilter:
         return not left_out and bool(met or not self._include)
 
     def unmatched(self) -> list[str]:
-        """``table``, and the patterns of ``includeTables``, that no judged table matched."""
+        """``table`` and patterns of ``includeTables`` that matched no table seen so far."""
         names = [] if self.table is None or self._table_met else [table_names([self.table])]
         return names + [
             text for n, text in enumerate(self.include_tables) if n not in self._includes_met
         ]
 
     def describe_unmatched(self) -> str:
-        """An error text for :meth:`unmatched`, with the nearest of the judged tables."""
+        """An error text for :meth:`unmatched`, with the most similar tables seen."""
         return self._describe(self.unmatched())
 
     def describe_unmatched_exclusions(self) -> str | None:
-        """A text for the patterns of ``excludeTables`` that no judged table matched."""
+        """A text for patterns of ``excludeTables`` that matched no table seen, or None."""
         missing = [t for n, t in enumerate(self.exclude_tables) if n not in self._excludes_met]
         if not missing or not len(self._tables):
             return None
-        return f"excludeTables leaves nothing out: {self._describe(missing)}"
+        return f"excludeTables excludes nothing: {self._describe(missing)}"
 
     def _describe(self, missing: list[str]) -> str:
         met = [full_name(*name) for name in self._tables]
         return f"no table {' or '.join(missing)} in the input; {nearest_tables(missing[0], met)}"
 
     def wants_kind(self, kind: str) -> bool:
-        """Whether events of this kind can pass at all."""
+        """Whether events of this kind can pass."""
         return self.kinds is None or kind in self.kinds
 
     def wants_op(self, op: str) -> bool:
         return self.ops is None or op in self.ops
 
     def wants_commit_ts(self, commit_ts: int | None) -> bool:
-        """Whether this commit_ts lies in the range.
+        """Whether this commit_ts is in the range.
 
-        :raises DecodeError: if there is a range and the event has no commit_ts.
+        :raises DecodeError: if a range is set and the event has no commit_ts.
         """
         if self.starting_commit_ts is None and self.ending_commit_ts is None:
             return True
@@ -200,7 +197,7 @@ class EventFilter:
         op: str | None = None,
         commit_ts: int | None = None,
     ) -> bool:
-        """All of the above for one event."""
+        """Whether an event passes all filters; counts unwanted rows."""
         wanted = self._wants(kind, database, table, schema, op, commit_ts)
         if not wanted and kind == "row":
             self.rows_refused += 1
@@ -217,7 +214,7 @@ class EventFilter:
     ) -> bool:
         if kind == "corrupt":
             return self.wants_kind(kind)
-        # Tables first: `unmatched` is about all that the input has.
+        # Tables first: `unmatched` covers all tables of the input.
         if kind not in _ALWAYS_WANTED and not (
             self.wants_table(database, table, schema) or (self.every_statement and kind == "ddl")
         ):
@@ -238,7 +235,7 @@ def table_names(names: Iterable[tuple[str, ...]]) -> str:
 
 
 def nearest_tables(wanted: str, known: Iterable[tuple[str, ...]]) -> str:
-    """The tables whose names are nearest to ``wanted``, else the first ones, for an error text."""
+    """The tables most similar to ``wanted``, else the first ones, for an error text."""
     names = {table_names([name]).lower(): name for name in known if all(name)}
     likeness = {text: _likeness(wanted.lower(), text) for text in names}
     near = [text for text in names if likeness[text] >= 0.6]
@@ -246,13 +243,13 @@ def nearest_tables(wanted: str, known: Iterable[tuple[str, ...]]) -> str:
     if near:
         return f"did you mean {' or '.join(table_names([names[text]]) for text in near)}?"
     if not names:
-        return "it names no table"
+        return "it has no tables"
     first = table_names(sorted(names.values())[:_FIRST])
     return f"it has {first}" + (f", … {len(names)} in all" if len(names) > _FIRST else "")
 
 
 def _likeness(wanted: str, name: str) -> float:
-    """From 0 to 1; a table's own name, which a pattern has none of, counts as much as the whole."""
+    """Similarity from 0 to 1; unless a pattern, the table part weighs as much as the whole name."""
     whole = difflib.SequenceMatcher(None, wanted, name).ratio()
     table = wanted.rpartition(".")[2]
     if "*" in table or "?" in table:

@@ -1,6 +1,6 @@
-"""The three hooks of cdcfmt: this is all that a plugin implements (docs/hooks.md).
+"""The three hooks of cdcfmt, all that a plugin implements (docs/hooks.md).
 
-A plugin is a module (or object) behind an entry point of the group ``cdcfmt``::
+A plugin is a module (or object) that an entry point of the group ``cdcfmt`` names::
 
     # pyproject.toml
     [project.entry-points.cdcfmt]
@@ -13,9 +13,9 @@ A plugin is a module (or object) behind an entry point of the group ``cdcfmt``::
     def cdcfmt_register_codecs():
         return [CodecSpec(name="acme-json", ...)]
 
-Hooks return values and register nothing themselves; they are called once, when plugins
-are discovered, and never while messages are decoded.  No hook is ``firstresult``: where
-two packages claim one name, the registry must see both.
+Hooks return values and have no side effects.  Each is called once, when plugins are discovered,
+never during decoding.  No hook is ``firstresult``: if two packages claim one name, the registry
+must see both.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @hookspec
 def cdcfmt_register_codecs() -> Iterable[CodecSpec]:  # type: ignore[empty-body]
-    """The formats that this package brings."""
+    """The formats of this package."""
 
 
 @hookspec
 def cdcfmt_register_transports() -> Iterable[TransportSpec]:  # type: ignore[empty-body]
-    """The transports that this package brings."""
+    """The transports of this package."""
 
 
 @hookspec
 def cdcfmt_register_type_maps() -> Iterable[TypeMap]:  # type: ignore[empty-body]
-    """The type maps that this package brings, or puts in place of another's."""
+    """The type maps of this package, including those that override another package's map."""

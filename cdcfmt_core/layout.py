@@ -1,8 +1,8 @@
-"""How a format's rows lie in its messages, as data for the compiled kernel.
+"""Where a format's messages hold the parts of a row, as data for the compiled kernel.
 
-The decoder stays the truth: the kernel gets a table's schema from a message that the decoder
-decoded, and reads only messages that have it.  Everything else is the decoder's, so a layout
-need not cover what is rare.
+The decoder is the reference: the kernel gets a table's schema from a message that the decoder
+decoded, and reads only messages with that schema.  The decoder handles all other messages, so a
+layout need not cover rare cases.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ Role: TypeAlias = Literal[
     "object",
     "passed",
 ]
-"""What a member of the envelope is.
+"""The role of an envelope member.
 
-- ``database``, ``schema``, ``table``: names, as the decoder's table schemas have them: rows of
-  unwanted tables are skipped by these; ``object_name``: database, perhaps schema, and table, with
-  dots between them (of Avro).  ``same``: anything else that a table's schema is made
-  of.  A message is like another one only where these are equal (objects in any order).
-- ``must_be_false``: true where it is no message of rows, false or null where it is.
-- ``row``: one of the layout's ``row_words``, where it is a message of rows; None among these
-  stands for null and for no such member.
-- ``op``: the word of the operation.
+- ``database``, ``schema``, ``table``: names, equal to those in the decoder's table schemas; rows of
+  unwanted tables are skipped by them.  ``object_name``: database, optional schema and table,
+  joined by dots (Avro).  ``same``: anything else that determines a table's schema.  Two messages
+  share a schema only if all of these are equal (objects in any order).
+- ``must_be_false``: true if the message is not a row message, else false or null.
+- ``row``: one of the layout's ``row_words`` if it is a row message; None in ``row_words`` means
+  null or a missing member.
+- ``op``: the word for the operation.
 - ``commit_ts``: a TSO, from 0 to 2^63-1.
 - ``source_time``, ``other_time``: times in the layout's unit, within its range.  A row needs a
-  ``commit_ts`` or a ``source_time``; where no member is a ``commit_ts``, any time.
-- ``position``: an integer by which schemas of a stream are ordered; else as ``extra``.
+  ``commit_ts`` or a ``source_time``; if no member has the role ``commit_ts``, any time.
+- ``position``: an integer that orders the schemas of a stream; otherwise like ``extra``.
 - ``before``, ``after``: images, objects of column → value.  ``deleted``: the image of a deleted
-  row, where it has a member of its own.
-- ``row_id``: an integer; where it is missing, NULLs in ``before`` may be something else.
-- ``integer``: an integer or null, else as ``extra``.
-- ``extra``: what only an event's ``extra`` shows.
-- ``object``, ``passed``: an object or null, any value, neither of them read.
+  row, if it has its own member.
+- ``row_id``: an integer; if it is missing, NULLs in ``before`` may mean something else.
+- ``integer``: an integer or null; otherwise like ``extra``.
+- ``extra``: a value that is used only in an event's ``extra``.
+- ``object``, ``passed``: an object or null, and any value; both are skipped.
 """
 
 Members: TypeAlias = Mapping[str, Union[Role, "Members"]]
@@ -68,10 +68,11 @@ Members: TypeAlias = Mapping[str, Union[Role, "Members"]]
 
 @attrs.frozen
 class Extra:
-    """A part of an event's ``extra`` that is a member of the envelope: by which name.
+    """An envelope member that becomes a part of an event's ``extra``.
 
-    It is left out where it equals one of ``without``: scalars, an empty list or object.
-    ``default`` stands for a missing member; without one that leaves the part out.
+    - ``name``: the part's name in ``extra``.
+    - ``without``: values for which the part is left out: scalars, an empty list or object.
+    - ``default``: the value for a missing member; None: the part is left out.
     """
 
     name: str
@@ -81,9 +82,10 @@ class Extra:
 
 @attrs.frozen
 class Zoned:
-    """TIMESTAMP values that are objects of a time zone's name and of text: by which members.
+    """TIMESTAMP values that are objects with a zone name and a text.
 
-    ``own`` are names of the source's own zone, in small letters.
+    - ``zone``, ``text``: the names of these two members.
+    - ``own``: names of the source's own zone, in lower case.
     """
 
     zone: str
@@ -93,20 +95,20 @@ class Zoned:
 
 @attrs.frozen
 class Avro:
-    """Messages that are Avro records of one writer's ``schema``.
+    """Messages that are Avro records with one writer ``schema``.
 
-    The layout's members are the record's fields, or those of a record in it; images are the last
-    fields, but for ``optional`` ones, which a message may lack.  Images are maps from column names
-    to a union of types, or lists of such values in the order of the table's columns; ``Encoding``
-    has the branches.
+    The layout's members are the fields of the record or of a record in it; the images are the last
+    fields, except ``optional`` ones, which a message may lack.  An image is a map from column name
+    to a union of types, or a list of such values in the order of the table's columns; ``Encoding``
+    names the branches.
 
-    - ``values``: the field that is the value, of records in images; what is beside it is passed,
-      unless the encoding expects something there.  Without one a record is a list of its values.
-    - ``null``: the symbol of an enumeration in images that is NULL; others are missing values.
-    - ``least``: of numbers, the smallest one besides 0.
-    - ``key_names``: of maps, the names whose values are parts of the schema key.
+    - ``values``: for records in images, the field with the value; other fields are skipped unless
+      the encoding expects them.  A record without an entry is a list of its values.
+    - ``null``: the enumeration symbol for NULL in images; other symbols mean missing values.
+    - ``least``: for number fields, the smallest valid number other than 0.
+    - ``key_names``: for maps, the names whose values are parts of the schema key.
 
-    The logical type ``unsigned``: a long has the bits of a number without sign.
+    The logical type ``unsigned``: a long that holds the bits of an unsigned number.
     """
 
     schema: Mapping[str, Any]
@@ -121,43 +123,43 @@ class Avro:
 class Layout:
     """Where one producer dialect puts each field of a row message.
 
-    A message with undeclared members does not match, and is the decoder's.
+    A message with undeclared members does not match, and is left to the decoder.
 
-    - ``ops``: operations by the words of ``op``; another word is no row.
-    - ``row_words``: what the role ``row`` must be.
-    - ``repeats_database``: a ``schema`` that is the database's name may be none.
-    - ``in_lists``: images lie in lists, one for each row of the message.
-    - ``deleted_row``: where the row of a delete lies.
-    - ``completes_before``: a column that ``before`` lacks did not change.
-    - ``times``: the smallest and the largest time, and the microseconds in one.  ``iso_times``:
-      they are texts as ``2024-01-01T00:00:00.5Z``, and these numbers are microseconds.
+    - ``ops``: the operations, by the words of ``op``; any other word is not a row.
+    - ``row_words``: the valid values of the role ``row``.
+    - ``repeats_database``: a ``schema`` equal to the database's name may mean no schema.
+    - ``in_lists``: images are in lists, one for each row of the message.
+    - ``deleted_row``: the image that holds the row of a delete.
+    - ``completes_before``: a column that is missing from ``before`` did not change.
+    - ``times``: the smallest and the largest time, and the number of microseconds in a unit.
+      ``iso_times``: times are texts such as ``2024-01-01T00:00:00.5Z``, the bounds microseconds.
     - ``orders_by_source_time``: the source time is exactly ``commit_ts >> 18``, in milliseconds.
-    - ``zoned``: what TIMESTAMP values are objects of, if they are.
-    - ``begins``: bytes that such a message begins with, in JSON perhaps with blanks between them;
-      ``lacks``: bytes that none holds.
-    - ``connect``: messages may be Kafka Connect's wrapper of ``payload`` and ``schema``.
-    - ``column_types``: the member of ``same`` that must have the type of every column, as text, for
-      the schema to depend on nothing else.
+    - ``zoned``: how TIMESTAMP values are objects; None: they are not.
+    - ``begins``: first bytes of such a message (JSON may have blanks between them);
+      ``lacks``: bytes that it never contains.
+    - ``connect``: messages may have Kafka Connect's wrapper of ``payload`` and ``schema``.
+    - ``column_types``: the ``same`` member that must have every column's type, as text, so that
+      the schema depends on nothing else.
     - ``keyed``: the schema depends on the columns of the message's key.
-    - ``max_events``: messages are frames of events, as the Open Protocol has them, at most so many.
-      ``members`` are then those of objects ``key`` and ``value``.  The latter holds images, and the
-      roles ``after``, ``before`` (if there) and ``deleted`` are the words of ``ops``.  The value
-      and the envelope that a callable is given are an event's value and key.
-    - ``cell``: the member of a column that has its value; a column's other members must be the same
-      in all rows.
-    - ``doubts_nulls``: NULLs in ``before`` may be something else where there is no ``row_id`` and
-      nothing that did not change.
-    - ``avro``: messages are Avro records.  ``reads_before``: values before updates have to be good
-      ones, also where no row has them; ``reads_all``: values of all columns have to be.
+    - ``max_events``: messages are frames of at most this many events, as in the Open Protocol.
+      ``members`` then describes the objects ``key`` and ``value``.  ``value`` holds the images, and
+      the words of ``ops`` are the roles ``after``, ``before`` (optional) and ``deleted``.
+      Callables receive an event's value and key as value and envelope.
+    - ``cell``: the member of a column that holds its value; the column's other members must be
+      equal in all rows.
+    - ``doubts_nulls``: NULLs in an update's ``before`` may mean something else if the message has
+      no ``row_id`` and no column is unchanged.
+    - ``avro``: messages are Avro records.  ``reads_before``: values in before images are validated
+      even if no row shows them; ``reads_all``: values of all columns are.
 
-    The kernel's bridge calls these once a table schema, with a message that has it:
+    The kernel's bridge calls these once per table schema, with a message of that schema:
 
     - ``encodings(value, table)``: the value encodings of the columns.
-    - ``extra(envelope)``: the parts of an event's ``extra`` by the paths of their members; it may
-      depend on the members ``same``.  Without it events are the decoder's.
-    - ``limits(envelope, schemas)``, for schemas that come from other messages: the numbers between
-      which some members, by their paths, must lie for the schema to be the same; None where that
-      cannot be known.  Such members are a ``commit_ts``, a time, or a ``position``.
+    - ``extra(envelope)``: the parts of an event's ``extra``, by the paths of their members; it may
+      depend on the ``same`` members.  None: the decoder makes the events.
+    - ``limits(envelope, schemas)``, if schemas come from other messages: for some members, by path,
+      the bounds between which their numbers share this schema; None if that is unknown.
+      Such a member is a ``commit_ts``, a time, or a ``position``.
     """
 
     members: Members

@@ -1,4 +1,4 @@
-"""Functions of plugins by their path, imported on the first call."""
+"""Functions of plugins given by path, imported on the first call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PATH = re.compile(r"[\w.]+:\w+")
 
 @attrs.frozen
 class _Imported:
-    """A function that is imported when it is first called; a listing of plugins imports none."""
+    """A function imported on its first call, so that listing plugins imports none."""
 
     path: str
 
@@ -34,14 +34,14 @@ class _Imported:
 
 
 def function_of(given: Callable[..., Any] | str | None) -> Any:
-    """A function, or what calls the function of a path such as ``package.module:function``.
+    """The given function; for a path such as ``package.module:function``, a lazy wrapper.
 
     :raises ValueError: for anything else but None.
     """
     if not isinstance(given, str):
         if given is not None and not callable(given):
-            raise ValueError(f"{given!r} is no function: give one, or its path")
+            raise ValueError(f"{given!r} is not a function: give one, or its path")
         return given
     if _PATH.fullmatch(given) is None:
-        raise ValueError(f"{given!r} names no function: write package.module:function")
+        raise ValueError(f"{given!r} is not the path of a function: write package.module:function")
     return _Imported(given)

@@ -1,5 +1,4 @@
-"""The installed formats, transports, type maps and overrides, and the broken plugins with their
-reasons."""
+"""The installed formats, transports, type maps and overrides, and the broken plugins."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ NOTHING = "no format is installed; for example: pip install cdcfmt-canal-json"
 
 @attrs.frozen
 class ListedFormat:
-    """A usable format, and the package and version that it comes with."""
+    """A usable format, with its package and version."""
 
     spec: CodecSpec
     package: str
@@ -26,7 +25,7 @@ class ListedFormat:
 
 @attrs.frozen
 class Listing:
-    """``problems`` are error texts, each with its remedy; ``notes`` are remarks."""
+    """All installed plugins; ``problems``: error texts with remedies; ``notes``: remarks."""
 
     formats: list[ListedFormat]
     transports: list[str]
@@ -36,7 +35,7 @@ class Listing:
 
 
 def list_installed(registry: Registry) -> Listing:
-    """Everything that the registry's entry points brought, or failed to bring."""
+    """All registrations of the registry's entry points, and their failures."""
     plugins = registry.plugins()
     owners = {name: plugin for plugin in plugins for name in plugin.codecs}
     formats = [

@@ -1,4 +1,4 @@
-"""Offsets in the partitions of topics, and ranges of them: plain data, without a broker."""
+"""Offsets and offset ranges of topic partitions: plain data, without a broker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeAlias
 import attrs
 
 EARLIEST, LATEST = -2, -1
-"""In place of an offset: where a partition begins, and where it ends."""
+"""Placeholders for an offset: the start and the end of a partition."""
 
 TopicPartition: TypeAlias = tuple[str, int]
 Offsets: TypeAlias = dict[TopicPartition, int]
@@ -27,7 +27,7 @@ class OffsetRange:
 
     @property
     def size(self) -> int:
-        """How many messages there are at most: offsets may be unused."""
+        """The maximum number of messages; some offsets may be unused."""
         return self.end - self.start
 
 
@@ -43,16 +43,16 @@ def split_ranges(
     min_partitions: int | None = None,
     max_records: int | None = None,
 ) -> list[OffsetRange]:
-    """Ranges that are not empty; large ones cut, each range staying whole otherwise.
+    """The non-empty ranges, with large ones split.
 
-    Cut into about ``min_partitions`` in total, in proportion to the sizes, and so that none
-    has more than ``max_records`` offsets.
+    :param min_partitions: split into about this many ranges in total, in proportion to size.
+    :param max_records: maximum number of offsets in a range.
     """
     whole = [each for each in ranges if each.size > 0]
     parts = [max(1, math.ceil(each.size / max_records)) if max_records else 1 for each in whole]
     if min_partitions is not None and sum(parts) < min_partitions:
         total = sum(each.size for each in whole)
-        # Those that are too small to be cut leave the others to share the rest.
+        # Ranges too small to split count once; the others share the rest.
         small = [each.size * min_partitions < 1.5 * total for each in whole]
         rest = sum(each.size for each, is_small in zip(whole, small, strict=True) if not is_small)
         wanted = max(min_partitions - sum(small), 1)
@@ -74,15 +74,15 @@ def _cut(whole: OffsetRange, parts: int) -> list[OffsetRange]:
 def rate_limit(
     limit: int, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
 ) -> Offsets:
-    """``ends`` moved back so that about ``limit`` offsets are left, shared in proportion.
+    """``ends`` moved back to allow about ``limit`` offsets, in proportion to partition sizes.
 
-    As in Spark, a partition with anything to read gets at least one.
+    As in Spark, a partition with unread messages gets at least one offset.
     """
     sizes = {each: end - starts[each] for each, end in ends.items() if end > starts[each]}
     total = sum(sizes.values())
     if total <= limit:
         return dict(ends)
-    # In whole numbers: offsets may be larger than a float holds exactly.
+    # Integer arithmetic: a float cannot hold large offsets exactly.
     return {
         each: starts[each] + max(limit * sizes[each] // total, 1) if each in sizes else end
         for each, end in ends.items()

@@ -1,4 +1,4 @@
-"""Decoders and encoders of one format, from options as users spell them (docs/encoding.md)."""
+"""Open decoders and encoders of a format, from options as users spell them (docs/encoding.md)."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ def open_decoder(
 ) -> MessageDecoder:
     """A new decoder: ``open_decoder("canal-json", sourceTimeZone="UTC").decode(message)``.
 
-    Options are the format's own and those of every format, by keyword or in ``options``; the
-    protocol ``auto`` takes those of any format.  ``counts`` collects what was done to values
-    without an error; ``schemas`` holds table schemas that are known before.
+    Options are the format's own and the common ones, as keywords or in ``options``; the protocol
+    ``auto`` accepts those of any format.
 
+    :param counts: gets the number of changes to values that are not errors.
+    :param schemas: table schemas that are already known.
     :raises UnknownFormatError: for a format that is not installed.
-    :raises OptionError: for an unknown option, or a value that it cannot have.
+    :raises OptionError: for an unknown option, or an invalid value.
     """
     registry = registry or default_registry()
     common, own = decoding_options(protocol, _together(options, more), registry)
@@ -76,12 +77,13 @@ def open_encoder(
 ) -> MessageEncoder:
     """A new encoder: ``open_encoder("canal-json", enableTidbExtension=True).encode(event)``.
 
-    Options are given as those of :func:`open_decoder`.  ``partitions`` is their number, for
-    events that go to all of them; ``now`` gives microseconds, for events without an emit time.
-    ``claim_checks`` is a folder that needs more than ``claimCheckStorageUri`` to be opened.
+    Options are given as in :func:`open_decoder`.
 
+    :param partitions: number of partitions, for events that go to all of them.
+    :param now: returns the time in microseconds, for events without an emit time.
+    :param claim_checks: a folder that needs more than ``claimCheckStorageUri`` to open.
     :raises UnknownFormatError: for a format that is not installed.
-    :raises OptionError: as :func:`open_decoder`, or if the format is only read.
+    :raises OptionError: as :func:`open_decoder`, or if the format is read-only.
     """
     registry = registry or default_registry()
     codec = registry.get_codec(protocol)
@@ -101,7 +103,7 @@ def open_encoder(
 def decoding_options(
     protocol: str, options: Mapping[str, Any], registry: Registry
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options, validated: those of every format, and the format's own (``auto``: of any)."""
+    """Validated options: the common ones, and the format's own (``auto``: of all formats)."""
     auto = protocol.lower() == AUTO
     codecs = registry.codecs().values() if auto else [registry.get_codec(protocol)]
     of_formats = [option for codec in codecs for option in codec.options]
@@ -125,7 +127,7 @@ def _together(options: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dic
 def claim_check_reader(
     common: Mapping[str, Any], storage_options: Mapping[str, Any] | None = None
 ) -> ClaimCheckStore | None:
-    """The folder of ``claimCheckStorageUri``, if it is set."""
+    """A reader of ``claimCheckStorageUri``, if it is set."""
     from cdcfmt_core.toolkit.claim_checks import open_claim_check_store
 
     uri = common["claimCheckStorageUri"]
@@ -135,7 +137,7 @@ def claim_check_reader(
 def claim_check_writer(
     common: Mapping[str, Any], storage_options: Mapping[str, Any] | None = None
 ) -> ClaimCheckWriter | None:
-    """The folder of ``claimCheckStorageUri``, if it is set, to write into."""
+    """A writer to ``claimCheckStorageUri``, if it is set."""
     from cdcfmt_core.toolkit.claim_checks import open_claim_check_writer
 
     uri, raw = common["claimCheckStorageUri"], common["claimCheckRawValue"]
@@ -145,9 +147,9 @@ def claim_check_writer(
 def _apart(
     options: Mapping[str, Any], of_formats: Iterable[Option], of_all: Iterable[Option]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The options of every format, and the rest.
+    """Split options into the common ones and the formats' own.
 
-    :raises OptionError: for an unknown one.
+    :raises OptionError: for an unknown option.
     """
     own = {option.name.lower(): option.name for option in of_formats}
     common = {option.name.lower(): option.name for option in of_all}

@@ -1,7 +1,7 @@
-"""Options: each is declared once, as an :class:`Option`.
+"""Options; each is declared once, as an :class:`Option`.
 
-Option names are matched without regard to case, because Spark hands them over in lower
-case; texts print the declared spelling.  Values may be text or already of their type.
+Option names are case-insensitive, because Spark passes them in lower case; texts show the
+declared spelling.  Values may be text or already have the option's type.
 """
 
 from __future__ import annotations
@@ -39,12 +39,14 @@ _DURATION_UNITS = {
 class Option:
     """One option: its name, type, default and meaning.
 
-    ``type``: ``string``; ``bool``; ``int``; ``bytes`` (an integer with an optional ``k``,
-    ``m``, ``g`` as in Spark's sizes); ``duration`` (a whole number with a unit of Spark's:
-    ``ms``, ``s``, ``m`` or ``min``, ``h``, ``d``; as a timedelta); ``choice`` of
-    ``choices``; ``list`` (comma-separated text or a JSON array, as a tuple of str);
-    ``timezone`` (an IANA name or ``+08:00``).
-    A bound is inclusive.  ``hidden`` keeps the value out of every text (secrets).
+    - ``type``: ``string``; ``bool``; ``int``; ``bytes`` (an integer with an optional ``k``, ``m``,
+      ``g`` as in Spark's sizes); ``duration`` (a whole number with a unit of Spark's: ``ms``,
+      ``s``, ``m`` or ``min``, ``h``, ``d``; parsed to a timedelta); ``choice``; ``list``
+      (comma-separated text or a JSON array; parsed to a tuple of str); ``timezone`` (an IANA name
+      or ``+08:00``).
+    - ``choices``: the values of type ``choice``.
+    - ``minimum``, ``maximum``: inclusive bounds.
+    - ``hidden``: never show the value in a text (secrets).
     """
 
     name: str
@@ -57,17 +59,17 @@ class Option:
     hidden: bool = False
 
     def __attrs_post_init__(self) -> None:
-        """:raises OptionError: for what users cannot write, or a default of another type."""
+        """:raises OptionError: for an invalid name, type or bound, or a default of another type."""
         owner = f"option {self.name}"
         if _NAME.fullmatch(self.name) is None:
-            raise OptionError(f"option {self.name!r}: a name has letters, digits and any of ._-")
+            raise OptionError(f"option {self.name!r}: a name may have letters, digits and ._-")
         if self.type not in _PARSERS:
             raise OptionError(f"{owner}: type {self.type!r} is not one of {', '.join(_PARSERS)}")
         if (self.type == "choice") != bool(self.choices):
-            raise OptionError(f"{owner}: choices are those of type choice, which needs them")
+            raise OptionError(f"{owner}: type choice needs choices, and no other type has them")
         bounds = [bound for bound in (self.minimum, self.maximum) if bound is not None]
         if bounds and (self.type not in ("int", "bytes") or bounds != sorted(bounds)):
-            raise OptionError(f"{owner}: bounds are of type int or bytes, the smaller one first")
+            raise OptionError(f"{owner}: bounds need type int or bytes, and minimum <= maximum")
         parsed = self.parse(self.default)
         if parsed != self.default or type(parsed) is not type(self.default):
             raise OptionError(
@@ -77,7 +79,7 @@ class Option:
     def parse(self, value: Any) -> Any:
         """``value`` in this option's type, the default for None.
 
-        :raises OptionError: naming the valid values.
+        :raises OptionError: for an invalid value; names the valid ones.
         """
         if value is None:
             return self.default
@@ -117,8 +119,7 @@ class Option:
 def validate(given: Mapping[str, Any], declared: Iterable[Option], *, owner: str) -> dict[str, Any]:
     """Every declared option with its parsed value or default, by declared name.
 
-    :raises OptionError: for a name that is not declared (naming the nearest one) or a
-        value that the option cannot have.
+    :raises OptionError: for an undeclared name (names the nearest one) or an invalid value.
     """
     options = {option.name.lower(): option for option in declared}
     values = {option.name: option.default for option in options.values()}
@@ -141,7 +142,7 @@ def check_once(names: Iterable[str]) -> None:
 
 def unknown_option(name: str, known: Iterable[str], *, owner: str) -> OptionError:
     """The error for an unknown option: the formats that have it, or the nearest known name."""
-    # Formats share some, which the list has once.
+    # Formats share some options; list each once.
     names = {candidate.lower(): candidate for candidate in known}.values()
     hint = _owners(name) or did_you_mean(name, names) or "."
     listing = ", ".join(sorted(names, key=str.lower))
@@ -149,7 +150,7 @@ def unknown_option(name: str, known: Iterable[str], *, owner: str) -> OptionErro
 
 
 def _owners(name: str) -> str:
-    """Which formats have this option, in their spelling; empty where none has."""
+    """A text that names the formats with this option; empty if there are none."""
     from cdcfmt_core.registry import default_registry
 
     spelling, owners = "", []

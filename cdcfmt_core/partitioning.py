@@ -1,7 +1,7 @@
-"""The partition of a row; the changes of one row keep their order.
+"""Choose the partition of a row; changes of one row stay in order.
 
-The choices are TiCDC's dispatchers: by the key's values, by table, by commit_ts, by named
-columns.  The hash is our own: no reader relies on which partition has which rows.
+The choices are TiCDC's dispatchers: by key values, table, commit_ts, or named columns.
+The hash is our own, as no reader relies on which partition holds a row.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ PARTITIONERS: Final = ("index-value", "table", "ts", "columns")
 def open_partitioner(
     name: str, columns: Sequence[str], partitions: int
 ) -> Callable[[RowChange], int]:
-    """A function that gives the partition of a row.
+    """A function that returns the partition of a row.
 
     :raises OptionError: if ``columns`` are missing, or given to another partitioner.
     """
     if (name == "columns") != bool(columns):
         raise OptionError(
-            "option partitionColumns: goes with partitioner=columns, and that needs it; "
+            "option partitionColumns: partitioner=columns needs it, and no other one has it; "
             f"partitioner is {name}"
         )
     if partitions == 1:
@@ -55,10 +55,10 @@ def open_partitioner(
 
 
 def _hash(event: RowChange, columns: Sequence[str]) -> int:
-    """A hash of the table's name and the values of ``columns``; without a key of the name."""
+    """A hash of the table's name and the values of ``columns`` (empty: of the name only)."""
     table = event.table
     parts = [table.database, table.schema or "", table.table]
-    # As TiCDC does: the new row, and the old one only where there is no new one.
+    # As TiCDC does: the new row, or the old one if there is no new row.
     image = event.after or event.before
     for name in columns:
         if image is None or name not in image.values:

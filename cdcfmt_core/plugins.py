@@ -1,4 +1,4 @@
-"""Loading plugins: the entry-point loop, with each plugin isolated from the others."""
+"""Load plugins from entry points, each isolated from the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.types import TypeMap
 
 _NO_HOOK = (
-    "it brings no hook: mark cdcfmt_register_codecs, cdcfmt_register_transports or "
+    "it has no hook: mark cdcfmt_register_codecs, cdcfmt_register_transports or "
     "cdcfmt_register_type_maps with @cdcfmt_core.hookimpl"
 )
 
@@ -47,7 +47,7 @@ class Loaded:
 
 
 class PluginLoader:
-    """Loads entry points, each once; a failure stays with its plugin's :class:`PluginInfo`."""
+    """Loads each entry point once; a failure is kept in its :class:`PluginInfo`."""
 
     def __init__(self, entry_points: Iterable[metadata.EntryPoint] | None = None) -> None:
         self._entry_points = _distinct(
@@ -63,14 +63,14 @@ class PluginLoader:
         self.infos: dict[str, PluginInfo] = {}
 
     def load(self, name: str | None = None) -> Iterator[Loaded]:
-        """Load the entry points of this name, or all, that have not been loaded yet."""
+        """Load the entry points of this name, or all, that are not loaded yet."""
         wanted = [each for each in self._pending if name in (None, each.name.lower())]
         for entry_point in wanted:
             self._pending.remove(entry_point)
             yield self._load(entry_point)
 
     def adopt(self, plugin: object, name: str) -> Loaded:
-        """Take a plugin object of this process, in place of an earlier one of this name."""
+        """Add a plugin object of this process; replaces an earlier one of this name."""
         key = f"{name}:{name}"
         if self._manager.has_plugin(key):
             self._manager.unregister(name=key)
@@ -104,7 +104,7 @@ class PluginLoader:
         return self._ask(plugin, info, names)
 
     def _ask(self, plugin: object, info: PluginInfo, names: set[str] | None) -> Loaded:
-        # Each plugin is asked alone, so that results and errors have an owner.
+        # Call one plugin at a time, so that results and errors have an owner.
         pluginname = f"{info.dist}:{info.entry_point}"
         try:
             self._manager.register(plugin, name=pluginname)
@@ -120,7 +120,7 @@ class PluginLoader:
             _check_results(transports, TransportSpec)
             _check_results(type_maps, TypeMap)
             if not (codecs or transports or type_maps):
-                raise TypeError("its hooks return nothing: return lists of what it brings")
+                raise TypeError("its hooks return nothing: return lists of its specs")
             if names is not None:
                 _check_names([spec.name for spec in (*codecs, *transports)], names)
                 _check_names([item.overrides or item.name for item in type_maps], names)
@@ -147,7 +147,7 @@ class PluginLoader:
 
 
 def _distinct(entry_points: Iterable[metadata.EntryPoint]) -> list[metadata.EntryPoint]:
-    """Sorted, without duplicates of a package that is found twice on the path."""
+    """Sorted entry points, without duplicates of packages found twice on the path."""
     found: dict[tuple[str, str, str], metadata.EntryPoint] = {}
     for entry_point in entry_points:
         dist = entry_point.dist.name if entry_point.dist is not None else ""
@@ -173,8 +173,8 @@ def _check_names(registered: Iterable[str], entry_points: set[str]) -> None:
         if name.lower() not in entry_points:
             raise ValueError(
                 f"it registers {name!r}, but has no entry point of that name (an entry point "
-                "is named after its format or transport, or after the type map that it brings or "
-                "overrides)"
+                "is named after its format or transport, or after the type map that it registers "
+                "or overrides)"
             )
 
 
@@ -188,5 +188,5 @@ def _broken(info: PluginInfo, error: Exception) -> str:
 def _wrong_api(info: PluginInfo, error: PluginApiError) -> str:
     return (
         f"{info.dist} {info.version} was written for {error}: install versions of {info.dist} and "
-        "cdcfmt-core that fit"
+        "cdcfmt-core that match"
     )

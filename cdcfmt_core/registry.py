@@ -1,13 +1,13 @@
 """The installed formats and transports: look-up by name, conflicts and overrides.
 
-A package that is broken, written for another plugin API, or in conflict with another one
-is isolated with its reason; the reason is raised when *its*
-format or transport is asked for.  Every Spark worker pays for imports, so a look-up by name
-loads the entry points of that name only; for that to be the whole answer, an entry point must
-bear the name of what it brings, or of the type map that it overrides.
+A package that is broken, written for another plugin API, or in conflict with another one is
+isolated; the reason is raised only when *its* format or transport is requested.  Every Spark
+worker pays for imports, so a look-up loads only the entry points of that name; hence an entry
+point must have the name of the format, transport or type map that it registers, or of the type
+map that it overrides.
 
 Environment: ``CDCFMT_DISABLED_PLUGINS`` (comma-separated entry-point or distribution
-names) leaves plugins out; ``CDCFMT_STRICT_PLUGINS=1`` raises the first failure at once.
+names) disables plugins; ``CDCFMT_STRICT_PLUGINS=1`` raises the first failure at once.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ KNOWN_PACKAGES = {
     "cloudcanal-json": "cdcfmt-cloudcanal-json",
     "dts-avro": "cdcfmt-dts-avro",
 }
-"""First-party formats and the packages that bring them, for the error that says so."""
+"""The packages of first-party formats, for the error that suggests one."""
 
 KNOWN_TRANSPORTS = {
     "kafka": "cdcfmt-kafka",
     "rabbitmq": "cdcfmt-rabbitmq",
     "rocketmq": "cdcfmt-rocketmq",
 }
-"""First-party transports, whose prefix is their name, and the packages that bring them."""
+"""The packages of first-party transports; the prefix of each is its name."""
 
 
 class Registry:
     """The formats, transports and type maps of one set of entry points.
 
-    ``entry_points`` is for tests; by default it is what is installed.
+    ``entry_points`` is for tests; by default, those installed.
     """
 
     def __init__(self, entry_points: Iterable[metadata.EntryPoint] | None = None) -> None:
@@ -64,7 +64,7 @@ class Registry:
         core = PluginInfo("core", "cdcfmt-core", _version("cdcfmt-core"), type_maps=("mysql",))
         self._type_maps.add("mysql", MYSQL, core)
         self._complete = False
-        # Streams of one driver ask at the same time.
+        # Streams of one driver look up names concurrently.
         self._loading = threading.RLock()
 
     # Look-up
@@ -72,9 +72,9 @@ class Registry:
     def get_codec(self, name: str) -> CodecSpec:
         """The format of this name or alias.
 
-        :raises UnknownFormatError: names what is installed and the package to install.
+        :raises UnknownFormatError: names the installed formats and the package to install.
         :raises DuplicateFormatError: names both packages.
-        :raises BrokenPluginError: or PluginApiError, for the package that would bring it.
+        :raises BrokenPluginError: or PluginApiError, if its package is not usable.
         """
         wanted = name.lower()
         self._load(wanted)
@@ -91,11 +91,11 @@ class Registry:
         return self._codecs.usable()
 
     def get_transport(self, name: str) -> TransportSpec:
-        """The transport of this name, which is in lower case.
+        """The transport of this name (in lower case).
 
-        :raises UnknownFormatError: names what is installed and the package to install.
+        :raises UnknownFormatError: names the installed transports and the package to install.
         :raises DuplicateFormatError: names both packages that claim it, or its prefix.
-        :raises BrokenPluginError: or PluginApiError, for the package that would bring it.
+        :raises BrokenPluginError: or PluginApiError, if its package is not usable.
         """
         self._load(name)
         if name not in self._transports:
@@ -107,10 +107,10 @@ class Registry:
         return spec
 
     def transport_of(self, option: str) -> TransportSpec | None:
-        """The transport whose prefix an option, in lower case, begins with; None without one.
+        """The transport whose prefix an option (in lower case) starts with, or None.
 
-        :raises: as :meth:`get_transport`, also for the prefix of a first-party transport that is
-            not installed.
+        :raises: as :meth:`get_transport`, also if the prefix is that of a first-party transport
+            that is not installed.
         """
         name, dot, _ = option.partition(".")
         if not dot:
@@ -130,7 +130,7 @@ class Registry:
         return {name: spec for name, spec in self._transports.usable().items() if name in prefixes}
 
     def plugins(self) -> list[PluginInfo]:
-        """Every entry point with its registrations, or the reason why it has none."""
+        """Every entry point with its registrations, or its error."""
         self.discover()
         return sorted(self._loader.infos.values(), key=lambda info: (info.entry_point, info.dist))
 
@@ -146,19 +146,19 @@ class Registry:
         ]
 
     def overrides(self) -> list[str]:
-        """A line for every type map that stands in for another one."""
+        """A line for every type map that overrides another one."""
         self.discover()
         return [
             f"type map {claim.value.overrides} is overridden by {claim.value.name} "
             f"({claim.plugin.dist} {claim.plugin.version})"
-            + ("" if claim.value.overrides in self._type_maps else ", but there is no such map")
+            + ("" if claim.value.overrides in self._type_maps else ", which is not installed")
             for claims in self._type_maps.values()
             for claim in claims
             if claim.value.overrides
         ]
 
     def get_type_map(self, name: str) -> Callable[[str], LogicalType]:
-        """A total function from type text to logical type: overrides first, then the map itself."""
+        """A function from type text to logical type: overrides, then the map, else Unknown."""
         self._load(name.lower())
         if name not in self._type_maps:
             self.discover()
@@ -172,15 +172,15 @@ class Registry:
             return next((logical for logical in found if logical is not None), Unknown(text))
 
         resolve_short = functools.lru_cache(maxsize=4096)(resolve)
-        # Not every text, so that hostile ones cannot fill the memory.
+        # Long texts are not cached, so that hostile ones cannot fill the memory.
         return lambda text: resolve_short(text) if len(text) <= 2_000 else resolve(text)
 
     # Discovery
 
     def register(self, plugin: object, name: str) -> PluginInfo:
-        """Register a plugin object of this process (notebooks, tests), as if installed.
+        """Register a plugin object of this process (notebooks, tests) as if installed.
 
-        It takes the place of the one that was registered under this name before.
+        It replaces an earlier one of the same name.
         """
         loaded = self._loader.adopt(plugin, name)
         for known in vars(self).values():
@@ -190,7 +190,7 @@ class Registry:
         return loaded.info
 
     def discover(self) -> None:
-        """Load every entry point that has not been loaded; failures stay with their plugin."""
+        """Load every entry point that is not loaded yet; failures are kept per plugin."""
         with self._loading:
             if not self._complete:
                 self._complete = True
@@ -240,15 +240,15 @@ class Registry:
         return f". Broken: {join_names(broken)} (see python -m cdcfmt_core)" if broken else ""
 
     def _kept_aside(self, what: str, name: str, package: str | None = None) -> CdcfmtError | None:
-        """The reason why the plugin with this name is not usable; None without such a plugin."""
+        """The reason why the plugin with this name is not usable, or None."""
         for info in self._loader.infos.values():
             if info.entry_point.lower() == name.lower() or info.dist == package:
                 if info.error is not None:
                     return info.error
                 if info.disabled:
                     return UnknownFormatError(
-                        f"{what} {name!r} comes with {info.dist}, which "
-                        "CDCFMT_DISABLED_PLUGINS leaves out"
+                        f"{what} {name!r} is part of {info.dist}, which "
+                        "CDCFMT_DISABLED_PLUGINS disables"
                     )
         return None
 
@@ -273,7 +273,7 @@ class Registry:
 
 @functools.cache
 def default_registry() -> Registry:
-    """The registry of what is installed, made once per process."""
+    """The registry of all installed plugins, created once per process."""
     return Registry()
 
 

@@ -1,8 +1,7 @@
-"""Foreign text in errors, logs and on terminals: bounded, control characters escaped.
+"""Untrusted text in errors, logs and on terminals: bounded, with control characters escaped.
 
-Control characters (C0, DEL, C1), line and paragraph separators and those that turn the
-direction of text are escaped as Python writes them; so are lone surrogates, on which Spark's
-workers hang.
+Control characters (C0, DEL, C1), line and paragraph separators, characters that change the
+direction of text, and lone surrogates (Spark's workers hang on them) are escaped as in Python.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ def one_line(text: str, limit: int = 0) -> str:
 
 
 def qualified(*names: str | None) -> str:
-    """The names that are there with dots between them, for texts and logs; long ones are cut."""
+    """The non-empty names joined by dots, for texts and logs; long ones are cut."""
     return ".".join(one_line(name, _LONGEST_NAME) for name in names if name)
 
 
 def open_logger(name: str) -> logging.Logger:
-    """The logger of this name; quoted texts in its lines are short and on one line."""
+    """The logger of this name; it shortens quoted texts and puts them on one line."""
     logger = logging.getLogger(name)
     logger.addFilter(_quote_harmlessly)
     return logger
@@ -58,7 +57,7 @@ def harmless(text: str) -> str:
 
 
 def harmless_json(text: str) -> str:
-    """The same for JSON without raw control characters; its value does not change."""
+    """JSON text with DEL, C1 and direction characters escaped; its value does not change."""
     return _IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -67,9 +66,9 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of an error, ``; did you mean …?``; empty where none of the known names is near.
+    """The end of an error text, ``; did you mean …?``; empty if no known name is similar.
 
-    Names match without case, so that one which differs in nothing else comes before all others.
+    Case is ignored, so that a name that differs only in case comes first.
     """
     names: dict[str, str] = {}
     for each in known:

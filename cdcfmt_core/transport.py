@@ -1,4 +1,4 @@
-"""What a transport is to cdcfmt: a :class:`TransportSpec`, its sources, sinks and drains."""
+"""The plugin API for transports: :class:`TransportSpec`, its sources, sinks and drains."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Check:
 
 @attrs.frozen
 class MessageColumns:
-    """Messages of one partition, in order: each list has one value for each of them."""
+    """Messages of one partition, in order, as columns of equal length."""
 
     topic: str
     partition: int
@@ -63,86 +63,85 @@ class MessageColumns:
 
 
 class Progress(Protocol):
-    """Moves a stream from offset to offset; on the driver alone.
+    """Computes the offsets of a stream's batches; runs only on the driver.
 
-    An offset is JSON of a dictionary (:class:`cdcfmt_core.io.topics.StreamOffset`) and holds all
-    that reading the batch that ends there takes.
+    An offset is a JSON dictionary (:class:`cdcfmt_core.io.topics.StreamOffset`) with everything
+    needed to read the batch that ends there.
     """
 
     def advance(
         self, start: dict[str, Any], limit: int | None, least: int | None
     ) -> dict[str, Any]:
-        """The end of the batch that follows ``start``; ``start`` itself if nothing is new.
+        """The end of the batch that begins at ``start``; ``start`` itself if nothing is new.
 
-        ``limit`` is the most, ``least`` the fewest offsets of a batch; None for no bound.
+        ``limit``, ``least``: maximum and minimum number of offsets in a batch; None: no bound.
 
-        :raises SourceError: if no broker answers, or offsets are gone.
+        :raises SourceError: if no broker answers, or offsets no longer exist.
         """
 
     def latest(self) -> dict[str, Any] | None:
-        """The ends of the partitions, as :meth:`advance` saw them last; for the query's metrics."""
+        """The partition ends that :meth:`advance` last saw, for the query's metrics."""
 
     def stop_at_latest(self) -> None:
-        """Read no further than to what is there at the first :meth:`advance` (AvailableNow)."""
+        """Stop at the partition ends that the first :meth:`advance` sees (AvailableNow)."""
 
 
 class Source(Protocol):
-    """Topics of a broker whose messages can be read again by their offsets.
+    """Topics of a broker whose messages can be read repeatedly, by offset.
 
-    It is pickled, as executors read with it, and no text of it shows a secret.  Methods that ask
-    a broker raise :class:`~cdcfmt_core.errors.SourceError`, in bounded time, that says why there
-    is no answer.
+    It is pickled for the executors, and no text of it shows a secret.  If the broker does not
+    answer, methods raise :class:`~cdcfmt_core.errors.SourceError` with the reason, in bounded time.
     """
 
     def check_batch(self) -> None:
-        """:raises OptionError: for options that make no sense in a batch."""
+        """:raises OptionError: for options that are not valid in a batch."""
 
     def check_stream(self) -> None:
-        """:raises OptionError: for options that make no sense in a stream."""
+        """:raises OptionError: for options that are not valid in a stream."""
 
     def check_whole_topics(self) -> None:
-        """:raises OptionError: for options that choose some partitions of a topic."""
+        """:raises OptionError: for options that select only some partitions of a topic."""
 
     def plan(self) -> list[OffsetRange]:
-        """The ranges of a batch, one of each partition, from the options' start to their end."""
+        """The ranges of a batch, one per partition, from the options' start to their end."""
 
     def offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
-        """An offset for each EARLIEST, LATEST or time (milliseconds since the epoch).
+        """The offset for each EARLIEST, LATEST or time (milliseconds since the epoch).
 
-        Of a time: that of the first message of this time or later; -1 where there is none.
+        For a time: the offset of the first message at or after it; -1 if there is none.
         """
 
     def read(self, wanted: OffsetRange, counts: Counter[str] | None = None) -> Iterator[Message]:
-        """The messages of a range, in order, each time the same; ``counts`` takes what is lost."""
+        """The messages of a range, in order, the same on each call; ``counts``: lost messages."""
 
     def read_columns(
         self, wanted: OffsetRange, counts: Counter[str] | None = None
     ) -> Iterator[MessageColumns] | None:
-        """What :meth:`read` gives, many messages at a time; None where they come one by one."""
+        """The messages of :meth:`read` in batches; None if the source reads them one by one."""
 
     def ends(
         self, ranges: Sequence[OffsetRange], *, seconds: float | None = None
     ) -> Iterator[Message]:
-        """The first and last messages of each range, lazily, in about ``seconds`` at most."""
+        """The first and last messages of each range, lazily, within about ``seconds``."""
 
     def open_progress(self) -> Progress:
-        """What finds the end of each batch of a stream."""
+        """A :class:`Progress`, which finds the end of each batch of a stream."""
 
     def lenient(self) -> Self:
-        """The same, which passes over offsets that are gone: for searches, not for rows."""
+        """A copy that skips offsets that no longer exist: for searches, not for rows."""
 
     def begin_at(self, partition: int, offset: int) -> Self:
-        """This partition alone, from this offset on; the same where it reads several topics."""
+        """A copy for this partition only, from this offset; itself if it reads several topics."""
 
 
 class Producer(Protocol):
     """Sends messages, in order within each partition; methods raise SinkError.
 
-    A class that inherits from it has :meth:`send_all`.
+    Subclasses inherit :meth:`send_all`.
     """
 
     def send(self, message: Message) -> None:
-        """Put a message on its way; its ``partition`` is set, or the transport chooses one."""
+        """Start sending a message to its ``partition``; None: the transport chooses one."""
 
     def send_all(
         self,
@@ -150,7 +149,7 @@ class Producer(Protocol):
         values: Iterable[bytes],
         partitions: Iterable[int],
     ) -> None:
-        """Put messages without headers on their way."""
+        """Start sending messages without headers."""
         for key, value, partition in zip(keys, values, partitions, strict=True):
             self.send(Message(key, value, partition=partition))
 
@@ -162,23 +161,23 @@ class Sink(Protocol):
     """A topic to write to.  It is pickled, and no text of it shows a secret."""
 
     def partitions(self) -> int:
-        """How many partitions the topic has; SinkError where it cannot be written."""
+        """The topic's number of partitions; SinkError if it cannot be written."""
 
     def open(self) -> AbstractContextManager[Producer]:
-        """A producer; at the end all its messages are acknowledged, else SinkError."""
+        """A producer; the block ends when all its messages are acknowledged, else SinkError."""
 
 
 class Drain(Protocol):
-    """A queue whose messages can be taken once: what is acknowledged is gone.
+    """A queue that removes acknowledged messages, so that each can be read only once.
 
-    One thread uses it.  What is taken and not acknowledged comes again, to this consumer or
-    another one, once the connection is lost or ``hold_seconds`` are over.  Methods raise
-    :class:`~cdcfmt_core.errors.SourceError`, in bounded time, that says why there is no answer.
+    Used by one thread.  If the connection is lost or ``hold_seconds`` pass, the queue delivers
+    unacknowledged messages again, to this or another consumer.  If it does not answer, methods
+    raise :class:`~cdcfmt_core.errors.SourceError` with the reason, in bounded time.
 
-    - ``queue``: the name that the queue has in texts and in the folder's commits: the same from
-      any address, without secrets.
-    - ``most``: how many messages the queue gives before it waits for their acknowledgement.
-    - ``hold_seconds``: how long a message may stay unacknowledged.
+    - ``queue``: the queue's name in texts and in the folder's commits, the same for every address,
+      without secrets.
+    - ``most``: maximum number of unacknowledged messages that the queue delivers.
+    - ``hold_seconds``: maximum time a message may stay unacknowledged.
     """
 
     @property
@@ -191,40 +190,39 @@ class Drain(Protocol):
     def hold_seconds(self) -> float: ...
 
     def take(self, seconds: float) -> Sequence[Message]:
-        """The next messages as soon as there are any; none if none came for so long."""
+        """The next messages, as soon as there are any; empty after ``seconds`` without one."""
 
     def acknowledge(self) -> None:
-        """Remove from the queue all messages that were taken so far."""
+        """Remove all messages taken so far from the queue."""
 
     def identity(self, message: Message) -> bytes | None:
-        """What only repetitions of this message have as well; None if it has no such thing.
+        """An identity that only redeliveries of this message share; None if it has none.
 
-        It is asked of messages that were taken, and of those that a file gave back: ``key``,
-        ``value``, ``headers``, ``topic``, ``partition`` and ``timestamp`` are the same then, and
-        ``offset`` where it was set.
+        The message is one just taken, or one read back from a file, with the same ``key``,
+        ``value``, ``headers``, ``topic``, ``partition`` and ``timestamp``, and ``offset`` if set.
         """
 
 
 @attrs.frozen
 class TransportSpec:
-    """A transport: its name, its options and how to open its ends.
+    """A transport: its name, its options and how to open it for reading and writing.
 
-    Every function may be given by its path, ``"package.module:function"``; it is imported when it
-    is first called.
+    Every function may be given as a path, ``"package.module:function"``, which is imported on the
+    first call.
 
     - ``title``: the name in texts.
-    - ``abilities``: what messages have beside a value (``keys``, ``headers``), whether a partition
-      keeps their order (``ordering``), and whether only committed ones are read (``transactions``).
-    - ``prefix``: how the options of its client begin, ``NAME.`` by default.
-    - ``options``, ``sink_options``, ``drain_options``: the others, for reading, for writing and
-      for ``cdcfmt drain``.
-    - ``chosen_by``: those among them of which one alone asks for this transport.
+    - ``abilities``: messages have ``keys`` or ``headers``, partitions keep their order
+      (``ordering``), only committed messages are read (``transactions``).
+    - ``prefix``: the prefix of its client's options, ``NAME.`` by default.
+    - ``options``, ``sink_options``, ``drain_options``: its other options, for reading, for writing
+      and for ``cdcfmt drain``.
+    - ``chosen_by``: options of which one is enough to choose this transport.
     - ``open_source(values, settings)``, ``open_sink(values, settings)``: ``values`` are validated
       options by declared name, ``settings`` those of the client without prefix, in lower case.
-    - ``open_drain(values, settings)``: connects; at the end of the block, the connection is closed.
-    - ``options_of_url(url)``: the options that the address ``NAME://…`` stands for, on the
-      command line.
-    - ``explain(address)``: for ``cdcfmt doctor --NAME ADDRESS``: reach, login, topics.
+    - ``open_drain(values, settings)``: connects; the connection is closed at the block's end.
+    - ``options_of_url(url)``: the options for an address ``NAME://…`` on the command line.
+    - ``explain(address)``: the checks of ``cdcfmt doctor --NAME ADDRESS``: connection, login,
+      topics.
     """
 
     name: str
@@ -254,20 +252,20 @@ class TransportSpec:
     api_version: int = API_VERSION
 
     def __new__(cls, *_: Any, api_version: int = API_VERSION, **__: Any) -> Self:
-        """:raises PluginApiError: for another API, whose arguments may be unknown here."""
+        """:raises PluginApiError: for another API version, whose arguments may differ."""
         if api_version != API_VERSION:
             raise PluginApiError(f"plugin API {api_version}, this cdcfmt-core has {API_VERSION}")
         return super().__new__(cls)
 
     def __attrs_post_init__(self) -> None:
-        """:raises ValueError: for names that users cannot write, and unknown abilities."""
+        """:raises ValueError: for invalid names and options, and for unknown abilities."""
         owner = f"transport {self.name}"
         if _NAME.fullmatch(self.name) is None:
             raise ValueError(
-                f"transport {self.name!r}: a name has lower-case letters, digits and dashes between"
+                f"transport {self.name!r}: use lower-case letters, digits and dashes between"
             )
         if _PREFIX.fullmatch(self.prefix) is None:
-            raise ValueError(f"{owner}: the prefix {self.prefix!r} is not a name with a dot behind")
+            raise ValueError(f"{owner}: the prefix {self.prefix!r} is not a name followed by a dot")
         if other := self.abilities - set(get_args(Ability)):
             raise ValueError(f"{owner}: unknown abilities: {join_names(other)}")
         for options in (self.options, self.sink_options, self.drain_options):
@@ -276,6 +274,6 @@ class TransportSpec:
                 raise ValueError(f"{owner}: options declared twice: {join_names(twice)}")
         declared = {option.name for option in (*self.options, *self.sink_options)}
         if unknown := set(self.chosen_by) - declared:
-            raise ValueError(f"{owner}: chosen by options that it lacks: {join_names(unknown)}")
+            raise ValueError(f"{owner}: chosen_by names unknown options: {join_names(unknown)}")
         if not (self.open_source or self.open_sink or self.open_drain):
-            raise ValueError(f"{owner}: it has none of open_source, open_sink and open_drain")
+            raise ValueError(f"{owner}: declare open_source, open_sink or open_drain")

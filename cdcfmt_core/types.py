@@ -1,10 +1,10 @@
-"""Logical column types: the closed set that every codec speaks (docs/events.md).
+"""Logical column types: the closed set that all codecs use (docs/events.md).
 
-A codec turns wire types into these, an engine turns these into its own; neither sees
-the other.  ``None`` for a parameter means that the wire did not send it: it is unknown
-and never guessed (TiCDC's plain canal-json says ``decimal``, not ``decimal(10,4)``).
+A codec maps wire types to these, an engine maps these to its own; neither sees the other.
+``None`` for a parameter means that it was not sent: it is unknown and never guessed
+(TiCDC's plain canal-json says ``decimal``, not ``decimal(10,4)``).
 
-What a value of each type is in Python stands beside the type.
+The docstring of each type gives the Python type of its values.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, TypeAlias
 import attrs
 
 MAX_TIMESTAMP = 253_402_300_799_999_999
-"""The end of the year 9999, in microseconds: the last that Python's and Spark's timestamps show."""
+"""The end of the year 9999, in microseconds: the largest timestamp of Python and Spark."""
 MIN_TIMESTAMP = -62_135_596_800_000_000
-"""The beginning of the year 1, the first that they show."""
+"""The start of the year 1, in microseconds: their smallest timestamp."""
 
 
 @attrs.frozen
@@ -44,7 +44,7 @@ class Int:
 
 @attrs.frozen
 class Float:
-    """``float``; 32 bits are rounded to binary32 where they are stored so."""
+    """``float``; with 32 bits, rounded to binary32 if it is stored so."""
 
     bits: int
 
@@ -59,7 +59,7 @@ class Decimal:
 
 @attrs.frozen
 class Text:
-    """``str``; bytes that its charset cannot decode are lone surrogates (surrogateescape)."""
+    """``str``; undecodable bytes become lone surrogates (surrogateescape)."""
 
     charset: str | None = None
 
@@ -109,14 +109,14 @@ class Year:
 
 @attrs.frozen
 class Enum:
-    """``str`` (the name) where wire or schema have it, else ``int`` (the index, 0 = invalid)."""
+    """``str`` (the name) if message or schema has it, else ``int`` (the index, 0 = invalid)."""
 
     names: tuple[str, ...] | None = None
 
 
 @attrs.frozen
 class Set:
-    """``str`` (names joined by commas) where they are known, else ``int`` (the bitmap)."""
+    """``str`` (names joined by commas) if they are known, else ``int`` (the bitmap)."""
 
     names: tuple[str, ...] | None = None
 
@@ -138,7 +138,7 @@ class Geometry:
 
 @attrs.frozen
 class Unknown:
-    """The JSON value of the wire as it stands: never a guess from its looks."""
+    """The unchanged JSON value of the wire; its type is never guessed."""
 
     source_type: str = ""
 
@@ -166,7 +166,7 @@ LogicalType: TypeAlias = (
 
 
 class GeometryValue(NamedTuple):
-    """A geometry: well-known binary, or well-known text where the wire sends that."""
+    """A geometry as well-known binary, or well-known text if the wire sends that."""
 
     srid: int | None
     wkb: bytes | None
@@ -174,10 +174,10 @@ class GeometryValue(NamedTuple):
 
 
 class InvalidValue(NamedTuple):
-    """A value that the source holds and Python's type cannot (``0000-00-00``, NaN decimals).
+    """A source value that Python's type cannot hold (``0000-00-00``, NaN decimals).
 
-    It travels in an image in place of the value, and the reader's ``invalidValues``
-    option decides what becomes of it.  ``text`` is the value as the wire wrote it.
+    It takes the value's place in an image; the reader's ``invalidValues`` option decides how to
+    handle it.  ``text``: the value as the wire wrote it.
     """
 
     text: str
@@ -187,9 +187,9 @@ class InvalidValue(NamedTuple):
 class TypeMap:
     """Source type text → logical type, for one dialect.
 
-    ``resolve`` gets the source's type text (``decimal(10,4) unsigned``) and returns the
-    logical type, or None for what it does not know.  A map with ``overrides`` stands in
-    for the map of that name, and what it answers with None the overridden one answers.
+    - ``resolve``: takes the source's type text (``decimal(10,4) unsigned``) and returns the
+      logical type, or None if it does not know the type.
+    - ``overrides``: the name of another map, which this map is asked before.
     """
 
     name: str
@@ -202,6 +202,6 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def is_lossless_text(value: Any) -> bool:
-    """Whether a ``str`` holds only whole characters (no surrogate of an undecodable byte)."""
-    # Encoding it would copy it.
+    """Whether a ``str`` has no surrogates, which stand for undecodable bytes."""
+    # Encoding it would make a copy.
     return value.isascii() or _SURROGATE.search(value) is None

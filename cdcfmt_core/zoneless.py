@@ -1,4 +1,4 @@
-"""The warning of TIMESTAMP columns over a wire without their time zone."""
+"""The warning of TIMESTAMP columns in a format without time zones."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ def warn_zoneless(
     table: str,
     consequence: str = "read as UTC; set sourceTimeZone to the source's zone",
 ) -> None:
-    """Log it once for each table; ``consequence`` is what happens, and what to do."""
+    """Log the warning once per table; ``consequence``: the effect, and what to do."""
     warn_once(qualified(database, table), consequence)
 
 
 @functools.lru_cache(maxsize=10_000)
 def warn_once(table: str, consequence: str) -> None:
-    """The same of a table whose names are joined, and short."""
+    """Log the warning once for a qualified table name."""
     logger.warning(
-        "%s has TIMESTAMP columns, whose time zone this format does not have: they are %s",
+        "%s has TIMESTAMP columns, and this format does not send their time zone: they are %s",
         table,
         consequence,
     )

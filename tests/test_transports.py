@@ -127,7 +127,7 @@ def test_what_is_asked_for_must_be_one_transport(registry: Registry) -> None:
     assert "did you mean queue" in problem({"memory.name": "q", "queu": "q"})
     registry.register(Plugin("other"), "other")
     text = problem({"queue": "q"})
-    assert text.startswith("there are options of Memory and of Other: name one of them by")
+    assert text.startswith("options of several transports: Memory and Other; choose one with")
     assert "Memory and of Other" in problem({"memory.name": "a", "other.name": "b"})
     # Its prefix says which.
     assert parse_options({"queue": "q", "other.name": "b"}, registry).transport == "Other"
@@ -135,21 +135,21 @@ def test_what_is_asked_for_must_be_one_transport(registry: Registry) -> None:
 
 def test_what_a_transport_cannot_do(registry: Registry) -> None:
     writing = {"protocol": "canal-json", "exchange": "x"}
-    with pytest.raises(OptionError, match="Memory is read only"):
+    with pytest.raises(OptionError, match="Memory is read-only"):
         parse_write_options(writing, registry)
     registry.register(Plugin("memory", {"open_source": None, "open_drain": open_source}), "memory")
-    with pytest.raises(OptionError, match="Memory gives each message once, and it is to be read"):
+    with pytest.raises(OptionError, match="Memory delivers each message only once, so it"):
         parse_options({"queue": "q"}, registry)
     written = {"open_source": None, "open_sink": open_source}
     registry.register(Plugin("memory", written), "memory")
-    with pytest.raises(OptionError, match="Memory is written only"):
+    with pytest.raises(OptionError, match="Memory can only be written"):
         parse_options({"queue": "q"}, registry)
 
 
 def test_an_option_that_does_not_choose(registry: Registry) -> None:
     registry.register(Plugin("memory", {"chosen_by": ()}), "memory")
     with pytest.raises(
-        OptionError, match=r"option queue is for Memory, and none of .*memory\.… is given"
+        OptionError, match=r"option queue is for Memory; set .*memory\.… to choose it"
     ):
         choose_transport(["queue"], registry)
 

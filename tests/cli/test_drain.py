@@ -14,7 +14,7 @@ QUEUE = "rabbitmq://127.0.0.1:1/orders"
     ("url", "error"),
     [
         ("orders", "orders is not the address of a queue, such as rabbitmq://host/queue"),
-        ("kafka://broker:9092/orders", "Kafka has no queues to drain: it can be read again"),
+        ("kafka://broker:9092/orders", "Kafka has no queues to drain; read it directly"),
     ],
 )
 def test_what_is_no_queue(tmp_path: Path, url: str, error: str) -> None:

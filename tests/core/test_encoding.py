@@ -219,7 +219,7 @@ def test_made_up_commit_ts_never_falls() -> None:
         f"insert 1 @{2000 << 18}; insert 1 @{(2000 << 18) + 1}",
     ]
     assert counts["commit_ts made from source time"] == 4
-    with pytest.raises(EncodeError, match="neither a commit_ts nor a source time"):
+    with pytest.raises(EncodeError, match="no commit_ts, and no source time"):
         encoder.encode(row("insert", commit_ts=None))
 
 

@@ -162,7 +162,7 @@ BROKEN = {
     ),
     "nothing returned": (
         HEADER + "@hookimpl\ndef cdcfmt_register_codecs():\n    [CodecSpec]",
-        "its hooks return nothing: return lists of what it brings",
+        "its hooks return nothing: return lists of its specs",
     ),
     "no list": (
         codec_module("bad").replace("return [", "return next(").replace("    ]", "    )"),
@@ -172,22 +172,22 @@ BROKEN = {
     "no summary": (
         HEADER + codec_module("bad").partition("@hookimpl")[0] + "x = CodecSpec('bad', None, '', "
         "print, print, frozenset())",
-        "format bad: summary is None, which is no text",
+        "format bad: summary is None, not text",
     ),
     "aliases that are text": (
         codec_module("bad", more="aliases='worse'"),
-        "format bad: aliases are a tuple, and emits is a frozenset",
+        "format bad: aliases must be a tuple, emits a frozenset",
     ),
     "no hook": (
         codec_module("bad").replace("@hookimpl\n", ""),
-        "it brings no hook: mark cdcfmt_register_codecs",
+        "it has no hook: mark cdcfmt_register_codecs",
     ),
-    "a name with blanks": (codec_module("my format"), "format 'my format': a name has letters"),
+    "a name with blanks": (codec_module("my format"), "format 'my format': use letters"),
     "a path to no function": (
         codec_module("bad", more="explain='cdcfmt_bad.explain'"),
-        "'cdcfmt_bad.explain' names no function: write package.module:function",
+        "'cdcfmt_bad.explain' is not the path of a function: write package.module:function",
     ),
-    "no function": (codec_module("bad", more="explain=1"), "1 is no function: give one"),
+    "no function": (codec_module("bad", more="explain=1"), "1 is not a function: give one"),
     "schemas that are not found": (
         codec_module("bad", more="needs_schemas=True"),
         "format bad: needs_schemas without scan_schemas to find them",
@@ -220,16 +220,16 @@ BROKEN_TRANSPORTS = {
         HEADER + "@hookimpl\ndef cdcfmt_register_transports():\n    return [1]",
         "a hook returned 1 where TransportSpec belongs",
     ),
-    "capitals": (transport_module("Bad"), "transport 'Bad': a name has lower-case letters"),
+    "capitals": (transport_module("Bad"), "transport 'Bad': use lower-case letters"),
     "another name": (transport_module("good"), "it registers 'good', but has no entry point"),
     "a path to no function": (
         transport_module("bad", more="open_source='x.y'"),
-        "'x.y' names no function: write package.module:function",
+        "'x.y' is not the path of a function: write package.module:function",
     ),
-    "no end": (transport_module("bad", more=""), "it has none of open_source, open_sink and open"),
+    "no end": (transport_module("bad", more=""), "declare open_source, open_sink or open_drain"),
     "a prefix without a dot": (
         transport_module("bad", more="open_sink='x:y', prefix='bad'"),
-        "transport bad: the prefix 'bad' is not a name with a dot behind",
+        "transport bad: the prefix 'bad' is not a name followed by a dot",
     ),
     "an ability that is none": (
         transport_module("bad", more="open_sink='x:y', abilities=frozenset({'speed'})"),
@@ -241,7 +241,7 @@ BROKEN_TRANSPORTS = {
     ),
     "chosen by what it lacks": (
         transport_module("bad", more="open_sink='x:y', chosen_by=('queue',)"),
-        "transport bad: chosen by options that it lacks: queue",
+        "transport bad: chosen_by names unknown options: queue",
     ),
 }
 
@@ -538,8 +538,8 @@ def test_an_override_is_explicit_and_falls_back(site: Site) -> None:
 @pytest.mark.parametrize(
     ("answers", "reason"),
     [
-        ("{'bigint': Text}", "answers 'bigint' with <class .*, which is no logical type"),
-        ("{'bigint': 'TEXT'}", "answers 'bigint' with 'TEXT', which is no logical type"),
+        ("{'bigint': Text}", "maps 'bigint' to <class .*, which is not a logical type"),
+        ("{'bigint': 'TEXT'}", "maps 'bigint' to 'TEXT', which is not a logical type"),
         ("type('Map', (), {'get': lambda text: 1 // 0})", "failed for 'bigint': ZeroDivision"),
     ],
 )
@@ -559,7 +559,7 @@ def test_an_override_of_no_map_is_told(site: Site) -> None:
         "acme-types", {"mysql": "acme_types"}, acme_types=type_map_module("acme", "MySQL", "{}")
     )
     (line,) = site.registry().overrides()
-    assert line.endswith("(acme-types 1.0), but there is no such map")
+    assert line.endswith("(acme-types 1.0), which is not installed")
 
 
 def test_two_overrides_are_a_conflict(site: Site) -> None:
