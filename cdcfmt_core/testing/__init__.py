@@ -1,4 +1,4 @@
-"""The conformance kit: the tests of every format, which its author inherits.
+"""The conformance kit: tests for every format, as a class to inherit from.
 
 ::
 
@@ -7,7 +7,7 @@
         cases = Path(__file__).parent / "cases"
         known_failures = {"test_tombstones": "acme's deletes have no value"}
 
-It needs the extra ``cdcfmt-core[testing]``; docs/conformance-kit.md says what it looks at.
+It needs the extra ``cdcfmt-core[testing]``; docs/conformance-kit.md describes the tests.
 """
 
 from __future__ import annotations

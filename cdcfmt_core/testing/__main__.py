@@ -1,7 +1,7 @@
-"""``python -m cdcfmt_core.testing FORMAT CASE...``: writes the ``events.json`` of cases.
+"""``python -m cdcfmt_core.testing FORMAT CASE...``: write the ``events.json`` of cases.
 
-What it writes is what the decoder gives, right or wrong: hold it against what was in the
-database before you keep it.
+The file holds the decoder's output, right or wrong: compare it with the source database before
+you keep it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from cdcfmt_core.testing.subject import Subject
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m cdcfmt_core.testing",
-        description="Write the events.json of golden cases, as the decoder gives them now. "
-        "Hold them against what was in the database before you keep them.",
+        description="Write the events.json of golden cases, as the decoder now decodes them. "
+        "Compare them with the source database before you keep them.",
     )
     parser.add_argument("format", help="name of the format")
-    parser.add_argument("case", nargs="+", type=Path, help="folder with messages.jsonl in it")
-    parser.add_argument("--again", action="store_true", help="also where there is one already")
+    parser.add_argument("case", nargs="+", type=Path, help="folder with a messages.jsonl")
+    parser.add_argument("--again", action="store_true", help="overwrite existing files")
     parser.add_argument(
-        "--corrupt", action="store_true", help="also where messages are corrupt, as is meant"
+        "--corrupt", action="store_true", help="accept corrupt messages, if that is intended"
     )
     given = parser.parse_args(arguments)
     try:
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for folder in given.case:
             path = folder / "events.json"
             if path.exists() and not given.again:
-                print(f"{path} is there already: --again writes it once more", file=sys.stderr)
+                print(f"{path} already exists: overwrite it with --again", file=sys.stderr)
                 return 1
             case = load_case(folder)
             events = Subject(spec, [case]).decode(case)
@@ -45,8 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if errors and not given.corrupt:
                 bad = sum(any(isinstance(e, Corrupt) for e in of) for of in events)
                 print(
-                    f"{folder}: {bad} of {len(events)} are corrupt: {errors[0]}; nothing is "
-                    "written; --corrupt does it all the same",
+                    f"{folder}: {bad} of {len(events)} are corrupt: {errors[0]}; nothing was "
+                    "written; --corrupt accepts them",
                     file=sys.stderr,
                 )
                 return 1

@@ -1,4 +1,4 @@
-"""What a format can express: round trips are limited to it."""
+"""What a format can express, as limits for round-trip tests."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ ALL_TYPES: Final[tuple[LogicalType, ...]] = (
     Vector(),
     Geometry(),
 )
-"""As in MySQL's full type texts."""
+"""All types, with the parameters of MySQL's full type texts."""
 
 
 def without(*types: type[LogicalType]) -> tuple[LogicalType, ...]:
-    """All types but these."""
+    """All types except these."""
     return tuple(logical for logical in ALL_TYPES if not isinstance(logical, types))
 
 
 def mysql_column(name: str, logical: LogicalType, key: bool) -> Column:
-    """A column of a table in MySQL, which says ``datetime`` where there is no fraction.
+    """A column of a MySQL table; without fraction its type is ``datetime``, not ``datetime(0)``.
 
-    Texts and bytes are long ones, apart from those of keys, which cannot be.
+    Text and binary columns have long types, except key columns, which cannot.
     """
     text = type_text(column_type(Column(name, "", logical)), full=True)
     if key and isinstance(logical, (Text, Binary)):
@@ -76,7 +76,7 @@ _Time: TypeAlias = Literal["commit_ts", "source_time", "emit_time"]
 
 @attrs.frozen(kw_only=True)
 class Carries:
-    """What a format's events may hold; what is left at its default is tried in full."""
+    """What a format's events may hold; the default of each field is everything."""
 
     types: tuple[LogicalType, ...] = attrs.field(
         default=ALL_TYPES,
@@ -85,25 +85,25 @@ class Carries:
     column: Callable[[str, LogicalType, bool], Column] = attrs.field(
         default=mysql_column,
         metadata={
-            "help": "Makes a column of its name, its type and whether it is of the key: for "
-            "sources other than MySQL, and types that MySQL has not, such as Unknown."
+            "help": "Creates a column from its name, its type and whether it is a key column: for "
+            "sources other than MySQL, and types that MySQL lacks, such as Unknown."
         },
     )
     kinds: frozenset[Kind] | None = attrs.field(
         default=None,
         metadata={
-            "help": "Kinds of events; by default all that the encoder takes and the codec emits."
+            "help": "Kinds of events; by default all that the encoder accepts and the codec emits."
         },
     )
     ops: tuple[Op, ...] | None = attrs.field(
         default=None,
-        metadata={"help": "Operations of rows; by default all that the encoder takes."},
+        metadata={"help": "Operations of rows; by default all that the encoder accepts."},
     )
     times: frozenset[_Time] = attrs.field(
         default=frozenset({"commit_ts", "source_time", "emit_time"}),
         metadata={
-            "help": "The times that events have. A source time is the physical part of the "
-            "commit_ts if there are both."
+            "help": "The times that events have. If an event has both, its source time is the "
+            "physical part of its commit_ts."
         },
     )
     time_unit: int = attrs.field(
@@ -112,7 +112,7 @@ class Carries:
     )
     invalid_dates: bool = attrs.field(
         default=True,
-        metadata={"help": "Whether there are days that no calendar has."},
+        metadata={"help": "Whether values include invalid dates, such as 2023-00-15."},
     )
     earliest_year: int = attrs.field(
         default=1,
@@ -120,19 +120,19 @@ class Carries:
     )
     ddl_tables: Literal[0, 1, 2] = attrs.field(
         default=0,
-        metadata={"help": "How many table schemas a DDL carries: none, the one after it, or both."},
+        metadata={"help": "Number of table schemas in a DDL event: none, the new one, or both."},
     )
     ddl_first: bool = attrs.field(
         default=False,
-        metadata={"help": "Whether rows come behind a DDL that has their table's schema."},
+        metadata={"help": "Whether a DDL with the table's schema comes before the rows."},
     )
     statuses: tuple[Literal["begin", "commit", "rollback"], ...] = attrs.field(
         default=("begin", "commit", "rollback"),
-        metadata={"help": "The borders of transactions."},
+        metadata={"help": "The statuses of transaction events."},
     )
     transaction_ids: bool = attrs.field(
         default=True,
-        metadata={"help": "Whether these borders have an id."},
+        metadata={"help": "Whether transaction events have an id."},
     )
 
 
@@ -142,13 +142,13 @@ def _unchanged(event: Event, decoded: Event) -> Event:
 
 @attrs.frozen(kw_only=True)
 class RoundTrip:
-    """A way to write events and read them again: what is written must come back.
+    """A way to write events and read them again; the events must be equal.
 
-    ``writing`` and ``reading`` are options as users spell them; ``sourceTimeZone`` is
-    Asia/Shanghai on both sides where they do not set it.
-    ``normalise(event, decoded)`` is what the wire makes of an event: what it loses or adds.
-    ``decoded`` is the event that came back, of the same class, for what only it has, such as a
-    made-up version; whatever is copied from it is not tested.
+    - ``writing``, ``reading``: options as users spell them; the default of ``sourceTimeZone`` is
+      Asia/Shanghai on both sides.
+    - ``normalise(event, decoded)``: the expected event after what the wire loses or adds.
+      ``decoded`` is the event read back, of the same class, as a source of generated values such
+      as a version; values copied from it are not tested.
     """
 
     name: str = "default"

@@ -1,14 +1,14 @@
-"""Golden cases: messages of a real producer, and the events that they are.
+"""Golden cases: messages of a real producer, and their events.
 
 A case is a folder:
 
-- ``messages.jsonl``: a message a line, as JSON with ``key`` and ``value`` in base64
-  (:mod:`cdcfmt_core.io.sources.lines`), or the bare value where it is JSON
+- ``messages.jsonl``: one message per line, as JSON with ``key`` and ``value`` in base64
+  (:mod:`cdcfmt_core.io.sources.lines`), or only the value if it is JSON
 - ``events.json``: the events of each message (:mod:`cdcfmt_core.testing.event_json`)
-- ``options.json``: what a user has to set to read them; left out where that is nothing
-- ``writing.json``: what a user has to set to write them so; left out where that is nothing
+- ``options.json``: the options needed to read them; optional
+- ``writing.json``: the options needed to write the same messages; optional
 - ``origin.txt``: which producer wrote the messages, and how
-- ``claims/``: the files of claim-check messages, if there are any
+- ``claims/``: the files of claim-check messages, if any
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _FILES = {"messages.jsonl", "events.json", "options.json", "writing.json", "orig
 class Case:
     """Messages in the order in which one reader gets them, and their events.
 
-    ``events`` are those of each message; None where other tests hold them against the truth.
-    ``options`` are spelt as users spell them, the format's own and everyone's, and so are
-    ``writing``, for writing the messages again as they are; None where that is impossible, as with
-    messages that were batched or compressed by another library.
+    - ``events``: the events of each message; None if other tests check them.
+    - ``options``: reading options as users spell them, the format's own and common ones.
+    - ``writing``: options to write the same messages again; None if that is impossible, as for
+      messages batched or compressed by another library.
     """
 
     name: str
@@ -48,22 +48,22 @@ class Case:
 def load_cases(folder: Path) -> list[Case]:
     """The cases in the folders below ``folder``, sorted by name.
 
-    :raises ValueError: for a case that is not whole; the text says what is missing.
+    :raises ValueError: for an incomplete case; the text says what is missing.
     """
     cases = [load_case(path) for path in sorted(folder.iterdir()) if path.is_dir()]
     if not cases:
-        raise ValueError(f"{folder} holds no cases: make a folder with messages.jsonl in it")
+        raise ValueError(f"{folder} has no cases: create a subfolder with a messages.jsonl")
     return cases
 
 
 def load_case(folder: Path) -> Case:
     """The case of one folder.
 
-    :raises ValueError: if it is not whole; the text says what is missing.
+    :raises ValueError: if it is incomplete; the text says what is missing.
     """
     unknown = {path.name for path in folder.iterdir()} - _FILES
     if unknown:
-        raise ValueError(f"case {folder.name} has {min(unknown)!r}, which is no file of a case")
+        raise ValueError(f"case {folder.name} has {min(unknown)!r}, which is not a case file")
     for name in ("messages.jsonl", "origin.txt"):
         if not (folder / name).is_file():
             raise ValueError(f"case {folder.name} has no {name}")
@@ -73,7 +73,7 @@ def load_case(folder: Path) -> Case:
         events = events_from_json((folder / "events.json").read_bytes())
         if len(events) != len(messages):
             raise ValueError(
-                f"case {folder.name} has {len(messages)} messages and the events of {len(events)}"
+                f"case {folder.name} has {len(messages)} messages but events for {len(events)}"
             )
     return Case(
         folder.name,
@@ -85,9 +85,9 @@ def load_case(folder: Path) -> Case:
 
 
 def read_messages(path: Path) -> list[Message]:
-    """The messages of a file with a JSON object of a whole message a line, or a bare value.
+    """The messages of a file; each line is a whole message as a JSON object, or only its value.
 
-    :raises ValueError: for a line that begins like a whole message and is none.
+    :raises ValueError: for a line that starts like a whole message but is not one.
     """
     messages: list[Message] = []
     for number, line in enumerate(path.read_bytes().splitlines()):

@@ -1,4 +1,4 @@
-"""How messages are spoilt: bytes cut, flipped and replaced, JSON with other values in it."""
+"""Ways to damage messages: bytes cut, flipped and replaced, JSON values replaced."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ LIES: Final = tuple(
 
 
 def length_lies(data: bytes, most: int) -> Iterator[bytes]:
-    """``data`` with a huge or negative binary number at every place, in the usual forms."""
+    """``data`` with a huge or negative binary number at every position, in the usual encodings."""
     for place in _spread(len(data), max(1, most // len(LIES))):
         for lie in LIES:
-            # A fixed width stands in place of as many bytes, a varint in place of one.
+            # A fixed-width number replaces as many bytes, a varint one byte.
             yield data[:place] + lie + data[place + (len(lie) if len(lie) in (4, 8) else 1) :]
 
 
 def patches(data: bytes, count: int) -> Iterator[bytes]:
-    """``data`` with bytes lost or put in somewhere; always the same ones."""
+    """``data`` with bytes removed or inserted at random; the same on each call."""
     dice = random.Random(0)
     for _ in range(count):
         start = dice.randint(0, len(data))
@@ -107,11 +107,11 @@ OTHER_VALUES: Final[tuple[Any, ...]] = (
     None, True, 0, -1, 1.5, 1 << 62, 10**30, -(10**400), "", "x", "\ud800", "1e999999999",
     [], [1], [[]], {}, {"a": 1}, float("nan"),
 )  # fmt: skip
-"""What stands in place of a good value."""
+"""Bad values that replace a good one."""
 
 
 def paths_of(wire: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The place of every value in a JSON value, itself included."""
+    """The path of every value in a JSON value, including itself."""
     inner: list[tuple[Any, Any]] = []
     if isinstance(wire, dict):
         inner = list(wire.items())

@@ -1,4 +1,4 @@
-"""Events as JSON that people can read and that loses nothing (``events.json`` of a case).
+"""Events as readable, lossless JSON (``events.json`` of a case).
 
 The text holds the table schemas once, under a name, and the events of each message::
 
@@ -6,9 +6,8 @@ The text holds the table schemas once, under a name, and the events of each mess
      "messages": [[{"kind": "row", "op": "insert", "table": "shop.orders",
                     "after": {"id": 1, "price": {"decimal": "1.50"}, "note": null}}]]}
 
-NULL, booleans, integers, floats with a fraction, text and lists stand as JSON has them; any
-other value is an object of one member, whose name is its type (:data:`_TAGGED`).  Fields
-that have their default value are left out.
+NULL, booleans, integers, floats, text and lists are plain JSON; any other value is an object of
+one member, named after its type (:data:`_TAGGED`).  Fields with their default value are left out.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ def events_to_json(messages: Iterable[Iterable[Event]]) -> str:
 
 
 def events_from_json(text: str | bytes) -> list[list[Event]]:
-    """The events of each message, from such a text.
+    """The events of each message, from a text of :func:`events_to_json`.
 
-    :raises ValueError: if it is none; names the message and event.
+    :raises ValueError: if it is invalid; names the message and event.
     """
     wire = json.loads(text)
     try:
@@ -59,9 +58,9 @@ def events_from_json(text: str | bytes) -> list[list[Event]]:
 
 
 def value_to_json(value: Any) -> Any:
-    """A value of an image or of ``extra``.
+    """A value of an image or of ``extra`` as JSON.
 
-    :raises TypeError: for a value that no image can hold.
+    :raises TypeError: for a value that images cannot hold.
     """
     if type(value) is float and not (math.isfinite(value)):
         return {"float": repr(value)}
@@ -110,7 +109,7 @@ _TAGGED: Final[dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]
     "decimal": (Decimal, str, Decimal),
     "hex": (bytes, bytes.hex, bytes.fromhex),
     "date": (date, date.isoformat, date.fromisoformat),
-    # With an offset it is an instant, without one a wall clock.
+    # With a UTC offset it is an instant, otherwise a wall clock.
     "datetime": (datetime, datetime.isoformat, datetime.fromisoformat),
     "time": (timedelta, format_time, parse_time),
     "object": (dict, _members_to_json, _members_from_json),
@@ -231,10 +230,10 @@ def _event_from_dict(wire: dict[str, Any], tables: Mapping[str, TableSchema]) ->
 
 
 def _layout(tables: Mapping[str, Any], messages: list[list[dict[str, Any]]]) -> str:
-    """A line for each table's column, event and image, so that a difference is a line."""
+    """One line per column, event and image, for readable diffs."""
 
     def text(value: Any) -> str:
-        # ASCII, as text may hold bytes that are no UTF-8.
+        # ASCII, as text may hold bytes that are not UTF-8.
         return json.dumps(value)
 
     lines = ['{"tables": {']
@@ -254,7 +253,7 @@ def _layout(tables: Mapping[str, Any], messages: list[list[dict[str, Any]]]) -> 
 
 
 def _event_lines(event: Mapping[str, Any], text: Callable[[Any], str]) -> list[str]:
-    """Images and other objects on lines of their own."""
+    """The lines of an event: one with all scalars, one per object."""
     scalars = [f"{text(k)}: {text(v)}" for k, v in event.items() if not isinstance(v, dict)]
     objects = [f"{text(k)}: {text(v)}" for k, v in event.items() if isinstance(v, dict)]
     return [", ".join(scalars), *objects]

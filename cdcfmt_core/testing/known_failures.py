@@ -1,4 +1,4 @@
-"""Lists of what a plugin does not do, which the kits hold to be true."""
+"""Known failures of a plugin, which the kits verify."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 class KnownFailures:
     """Tests of a kit, some of which are known to fail.
 
-    ``known_failures`` has the reason by the name of a test: it must fail, or the entry has to go.
+    ``known_failures``: reasons by test name.  A listed test must fail, else remove the entry.
     """
 
     known_failures: ClassVar[Mapping[str, str]] = {}
@@ -26,9 +26,9 @@ class KnownFailures:
                 )
 
     def names_of_tests(self) -> set[str]:
-        """The names of all tests, also of those with a parameter."""
+        """The names of all tests, including parametrized ones."""
         return {name for name in dir(self) if name.startswith("test_")}
 
     def test_known_failures_name_tests(self) -> None:
         unknown = sorted(self.known_failures.keys() - self.names_of_tests())
-        assert not unknown, f"known_failures names {unknown}, which are no tests"
+        assert not unknown, f"known_failures names {unknown}, which are not tests"

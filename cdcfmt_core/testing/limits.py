@@ -1,4 +1,4 @@
-"""Bounds of time and memory, so that a hostile message cannot hold up or kill the tests."""
+"""Limits of time and memory, so that a hostile message cannot block or kill the tests."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from contextlib import contextmanager
 from types import FrameType
 
 SECONDS = 20.0
-"""A guard against hangs, not a measure."""
+"""A guard against hangs, not a performance target."""
 
 MEMORY_BASE = 64 << 20
 MEMORY_PER_BYTE = 100
-"""What a message may take: parsed JSON is tens of bytes for each of its own."""
+"""Memory allowed per message byte: parsed JSON takes tens of bytes per byte of text."""
 
 
 class TimeLimit(BaseException):
-    """No Exception: a decoder that catches everything must not catch this."""
+    """Not an Exception, so that a decoder that catches every Exception does not catch it."""
 
 
 @contextmanager
 def time_limit(what: str, seconds: float | None = None) -> Iterator[None]:
-    """AssertionError if the block takes longer; without effect where there are no alarms.
+    """AssertionError if the block takes longer than ``seconds``.
 
-    Those are Windows, and threads other than the main one.
+    No effect without alarms: on Windows, and in threads other than the main one.
     """
     if not hasattr(signal, "setitimer") or threading.current_thread() is not (
         threading.main_thread()
@@ -51,7 +51,7 @@ def time_limit(what: str, seconds: float | None = None) -> Iterator[None]:
 
 @contextmanager
 def memory_limit() -> Iterator[MemoryLimit]:
-    """Traces Python's memory in the block; call the result around each message."""
+    """Trace Python's memory in the block; use the result around each message."""
     tracing = tracemalloc.is_tracing()
     if not tracing:
         tracemalloc.start()
@@ -63,7 +63,7 @@ def memory_limit() -> Iterator[MemoryLimit]:
 
 
 class MemoryLimit:
-    """``with limit(size, what):`` fails if the block takes more than ``size`` warrants."""
+    """``with limit(size, what):`` fails if the block takes too much memory for ``size`` bytes."""
 
     @contextmanager
     def __call__(self, size: int, what: str) -> Iterator[None]:
@@ -74,6 +74,6 @@ class MemoryLimit:
         most = MEMORY_BASE + MEMORY_PER_BYTE * size
         if peak - before > most:
             raise AssertionError(
-                f"{what} of {size} bytes takes {peak - before} bytes of memory: nothing may be "
-                "allocated by a length that the wire claims"
+                f"{what} of {size} bytes takes {peak - before} bytes of memory: do not allocate "
+                "memory by a length that the wire claims"
             )

@@ -22,32 +22,32 @@ from cdcfmt_core.events import (
 )
 
 _MAX_SAMPLE: Final = 2_100
-"""The longest that 200 bytes become when they are quoted."""
+"""Upper bound for the characters of 200 quoted bytes."""
 _MAX_REASON: Final = 10_000
 _PICKLED: Final = 3
 
 
 def expect(holds: object, text: str) -> None:
-    """An assertion that says what is wrong; it also holds under ``python -O``."""
+    """An assertion with a text; it also works under ``python -O``."""
     if not holds:
         raise AssertionError(text)
 
 
 def check_events(events: Iterable[Event], message: Message, protocol: str) -> None:
-    """Every event is well formed: rows fit their table, errors say what and where."""
+    """Every event is well formed: rows match their table, errors have reason and position."""
     last = -1
     errors = 0
     for event in events:
         expect(type(event) in KIND_OF, f"{type(event).__name__} is not an event")
         expect(
             event.index > last,
-            f"an event has index {event.index} behind {last}: `index` is the place in the message",
+            f"an event has index {event.index} after {last}: `index` is the place in the message",
         )
         last = event.index
         if isinstance(event, Corrupt):
             errors += 1
             check_error(event.error, message, protocol)
-            # One message may have thousands, all made in the same places.
+            # One message may have thousands of similar errors.
             if errors <= _PICKLED:
                 check_pickles(event.error)
         elif isinstance(event, RowChange):
@@ -55,20 +55,20 @@ def check_events(events: Iterable[Event], message: Message, protocol: str) -> No
         elif isinstance(event, TableSchemaEvent):
             expect(event.table_schema.columns, "a table schema has no columns")
         extra = getattr(event, "extra", None)
-        expect(extra is None or extra, "`extra` is empty: it is None where there is nothing")
+        expect(extra is None or extra, "`extra` is empty; use None instead")
 
 
 def check_error(error: DecodeError, message: Message, protocol: str | None) -> None:
-    """An error with reason and place, of bounded length."""
+    """An error has a reason and a position, and bounded length."""
     text = str(error)
     expect(type(error.reason) is str and error.reason, "an error has no reason")
     # MessageDecoder turns any other exception into this one.
     expect(
         not error.reason.startswith("the decoder failed"),
-        f"an exception that is no DecodeError: {text}",
+        f"an exception other than DecodeError: {text}",
     )
     expect(len(error.reason) < _MAX_REASON, f"a reason of {len(error.reason)} characters")
-    expect(error.sample is None or len(error.sample) < _MAX_SAMPLE, "a sample is not cut")
+    expect(error.sample is None or len(error.sample) < _MAX_SAMPLE, "a sample is too long")
     expect(error.protocol == protocol, f"an error of protocol {error.protocol!r}: {text}")
     for name in ("topic", "partition", "offset"):
         given = getattr(message, name)
@@ -79,19 +79,19 @@ def check_error(error: DecodeError, message: Message, protocol: str | None) -> N
 
 
 def check_pickles(error: CdcfmtError) -> None:
-    """Spark pickles errors on their way from the executors."""
+    """An error can be pickled, as Spark does to send it from an executor."""
     try:
         copy = pickle.loads(pickle.dumps(error))
     except Exception as failure:
         raise AssertionError(f"{type(error).__name__} cannot be pickled: {failure!r}") from failure
     expect(
         (type(copy), str(copy), copy.__dict__) == (type(error), str(error), error.__dict__),
-        f"an error is another one after pickling: {error}",
+        f"an error changes when pickled: {error}",
     )
 
 
 _IMAGES: Final[dict[str, tuple[bool | None, bool | None]]] = {
-    # Whether there is a before and an after image; None: as the wire has it.
+    # Whether a before and an after image are required; None: optional.
     "insert": (False, True),
     "read": (False, True),
     "upsert": (False, True),
@@ -102,8 +102,8 @@ _IMAGES: Final[dict[str, tuple[bool | None, bool | None]]] = {
 
 
 def check_row(event: RowChange) -> None:
-    """Images fit the operation and the table, values their types."""
-    expect(event.op in _IMAGES, f"{event.op!r} is no operation")
+    """Images match the operation and the table, values their types."""
+    expect(event.op in _IMAGES, f"{event.op!r} is not an operation")
     for name, image, wanted in zip(
         ("before", "after"), (event.before, event.after), _IMAGES[event.op], strict=True
     ):
@@ -112,12 +112,12 @@ def check_row(event: RowChange) -> None:
             f"{event.op} {'without' if wanted else 'with'} an {name} image",
         )
     by_name = {column.name: column for column in event.table.columns}
-    expect(len(by_name) == len(event.table.columns), "a table has two columns of one name")
+    expect(len(by_name) == len(event.table.columns), "a table has two columns with the same name")
     for image in (event.before, event.after):
         if image is not None:
             _check_image(image, by_name)
     if event.after is not None:
-        expect(not event.after.completed, "an after image is completed: only before images are")
+        expect(not event.after.completed, "an after image is completed; only before images may be")
     if event.before is not None and event.before.completed:
         after = event.after.values if event.after is not None else {}
         for name in event.before.completed:
@@ -129,18 +129,18 @@ def _check_image(image: Image, columns: Mapping[str, Column]) -> None:
         expect(name in columns, f"an image has column {name!r}, which its table does not have")
         logical = columns[name].type
         if value is None or isinstance(value, types.InvalidValue) or type(logical) not in PYTHON:
-            # An unknown type takes anything.
+            # An unknown type may have any value.
             continue
         expect(
-            # A datetime is a date to Python, and a bool is an int.
+            # Not isinstance: a datetime is also a date, and a bool an int.
             type(value) in PYTHON[type(logical)],
-            f"column {name!r}: {type(value).__name__} is no value of {logical}",
+            f"column {name!r}: {type(value).__name__} is not a value of {logical}",
         )
         if isinstance(logical, types.Int):
             low, high = logical.bounds
-            expect(low <= value <= high, f"column {name!r}: {value} is no {logical}")
+            expect(low <= value <= high, f"column {name!r}: {value} is outside of {logical}")
         elif isinstance(logical, types.Vector):
-            expect(set(map(type, value)) <= {float}, f"column {name!r}: {value} has no floats")
+            expect(set(map(type, value)) <= {float}, f"column {name!r}: {value} are not all floats")
         elif isinstance(value, datetime):
             aware = value.utcoffset() is not None
             expect(

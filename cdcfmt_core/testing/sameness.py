@@ -1,4 +1,4 @@
-"""Whether two events are one: by content, where Python has several forms of it."""
+"""Compare events by content, where Python has several forms of equal content."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from cdcfmt_core.types import Float, Vector
 
 
 def rendered(events: Iterable[Event]) -> str:
-    """Events as text that is equal where they are."""
+    """Events as text; equal events have equal text."""
     return events_to_json([events])
 
 
 def canonical(event: Event) -> Event:
-    """The event without its place, its values in one form each.
+    """The event with index 0, and each value in one canonical form.
 
-    A float of 32 bits is the number that these bits are, and a decimal has its digits only:
-    1E+3 is 1000, but 0 is not 0.00.
+    A 32-bit float is rounded to 32 bits, and a decimal is written without exponent: 1E+3 equals
+    1000, but 0 does not equal 0.00.
     """
     if isinstance(event, RowChange):
         columns = {column.name: column for column in event.table.columns}
@@ -40,13 +40,13 @@ def canonical(event: Event) -> Event:
 def difference(
     expected: Sequence[Event], actual: Sequence[Event], names: tuple[str, str]
 ) -> str | None:
-    """What differs, value by value; None if nothing does."""
+    """The differences, value by value; None if there are none."""
     texts = ["\n".join(_lines(canonical(event)) for event in side) for side in (expected, actual)]
     return None if texts[0] == texts[1] else text_difference(texts[0], texts[1], names)
 
 
 def _lines(event: Event) -> str:
-    """An event with a line for each value of its images."""
+    """An event as text, with one line per value of its images."""
     if not isinstance(event, RowChange):
         return rendered([event])
     values = [
@@ -54,7 +54,7 @@ def _lines(event: Event) -> str:
         for side, image in (("before", event.before), ("after", event.after))
         for name, value in sorted(image.values.items() if image is not None else ())
     ]
-    # Where all values are listed, which of them were completed stays in the head.
+    # The values are listed below; the head still says which were completed.
     bare = [None if i is None else attrs.evolve(i, values={}) for i in (event.before, event.after)]
     head = rendered([attrs.evolve(event, before=bare[0], after=bare[1])])
     return "\n".join([head, *values])

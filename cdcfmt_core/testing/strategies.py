@@ -1,4 +1,4 @@
-"""Arbitrary events and schemas for hypothesis, within what a format says that it carries."""
+"""Arbitrary events and schemas for hypothesis, within a format's :class:`Carries`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def names() -> st.SearchStrategy[str]:
 
 @st.composite
 def tables(draw: st.DrawFn, carries: Carries) -> TableSchema:
-    """A table of one to six columns; the first ones are its key, or none."""
+    """A table of one to six columns; the first zero to two are its key."""
     types = draw(st.lists(st.sampled_from(carries.types), min_size=1, max_size=6))
     return draw(_tables_of(carries, types, draw(st.integers(0, min(2, len(types))))))
 
@@ -91,7 +91,7 @@ def _commit_ts() -> st.SearchStrategy[int]:
 
 @st.composite
 def _occurrences(draw: st.DrawFn, carries: Carries) -> dict[str, Any]:
-    """The times of an event that the format carries."""
+    """The times of an event, limited to those that the format carries."""
     said: dict[str, Any] = {}
     unit = carries.time_unit
     if "commit_ts" in carries.times:
@@ -111,7 +111,7 @@ def row_changes(
     count: int = 4,
     table: st.SearchStrategy[TableSchema] | None = None,
 ) -> list[RowChange]:
-    """Row changes of one table, each with the images that its operation has."""
+    """Row changes of one table, each with the images of its operation."""
     of = draw(tables(carries) if table is None else table)
     images = st.tuples(
         *(
@@ -152,7 +152,7 @@ def schema_changes(draw: st.DrawFn, carries: Carries) -> SchemaChange:
 
 
 def _telling(carries: Carries, events: list[Event]) -> SchemaChange:
-    """A DDL with the schema of the rows' table, before all of them."""
+    """A DDL with the schema of the rows' table, older than all rows."""
     table = next(event.table for event in events if isinstance(event, RowChange))
     times = {"commit_ts": 1_000 << 18, "source_time": 1_000_000, "emit_time": 2_000_000}
     said: dict[str, Any] = {name: time for name, time in times.items() if name in carries.times}
@@ -183,7 +183,7 @@ def _transactions(draw: st.DrawFn, carries: Carries) -> Transaction:
 @st.composite
 def _schema_events(draw: st.DrawFn, carries: Carries) -> TableSchemaEvent:
     said = draw(_occurrences(carries))
-    # Nothing was committed.
+    # A schema without a statement has no commit.
     said.pop("commit_ts", None)
     return TableSchemaEvent(draw(tables(carries)), **said)
 

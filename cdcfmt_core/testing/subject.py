@@ -1,4 +1,4 @@
-"""The format that is tested: its spec, its cases, and decoders for them."""
+"""The format under test: its spec, its cases, and decoders for them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Specimen:
 
 
 def json_of_value(message: Message) -> Any:
-    """The message's value as JSON; ValueError if it is none."""
+    """The message's value as JSON; ValueError if it is not JSON."""
     return json.loads((message.value or b"").decode("utf-8", "surrogateescape"))
 
 
@@ -46,7 +46,7 @@ def with_json_value(message: Message, wire: Any) -> Message:
 
 
 class _OneCodec(Registry):
-    """What is installed, with one format alone, which need not be."""
+    """The installed plugins, but every format name is this format; it need not be installed."""
 
     def __init__(self, spec: CodecSpec) -> None:
         super().__init__()
@@ -59,9 +59,9 @@ class _OneCodec(Registry):
 class Subject:
     """A format under test.
 
-    ``take_apart`` gives a message's content as JSON (ValueError where it is none), and
-    ``put_together`` a message with other content, for wires whose JSON is in frames.
-    ``content_of`` is what two messages are compared by; ``take_apart`` where it is None.
+    - ``take_apart``, ``put_together``: get a message's content as JSON (ValueError if it is not),
+      and make a message with other content, for wires whose JSON is in frames.
+    - ``content_of``: the content by which two messages are compared; default ``take_apart``.
     """
 
     def __init__(
@@ -84,24 +84,24 @@ class Subject:
         return opening.open_decoder(self.spec.name, options, registry=self.registry)
 
     def open_scan(self, options: Mapping[str, Any]) -> Callable[[Message], Iterable[object]]:
-        """What looks through messages ahead of rows; it finds nothing where that is not needed."""
+        """The format's scan of messages before decoding; finds nothing if it has none."""
         found = opening.decoding_options(self.spec.name, options, self.registry)
         return open_input_scan(*found, self.registry) or (lambda message: ())
 
     @property
     def writes(self) -> bool:
-        """Whether the format is written, too."""
+        """Whether the format can be written."""
         return self.spec.open_encoder is not None
 
     def open_encoder(self, options: Mapping[str, Any]) -> MessageEncoder:
-        """A new encoder with options as users spell them, at a time that stands still."""
+        """A new encoder with options as users spell them, and a constant current time."""
         return opening.open_encoder(
             self.spec.name, options, registry=self.registry, now=lambda: _NOW
         )
 
     @staticmethod
     def writing_options(case: Case) -> dict[str, Any]:
-        """What the messages of a case are written with; the time zone is that of reading."""
+        """The options to write a case's messages; the time zone is that of reading."""
         zone = {n: value for n, value in case.options.items() if n == "sourceTimeZone"}
         return {**zone, **(case.writing or {})}
 
@@ -110,7 +110,7 @@ class Subject:
         return opening.decoding_options(self.spec.name, options, self.registry)[1]
 
     def context(self, case: Case) -> DecoderContext:
-        """What the decoder of a case is given, apart from filters."""
+        """The context for the decoder of a case, without filters."""
         common, _ = opening.decoding_options(self.spec.name, case.options, self.registry)
         return DecoderContext(
             self.registry.get_type_map(common["typeMap"] or self.spec.type_map),
@@ -120,12 +120,12 @@ class Subject:
         )
 
     def decode(self, case: Case) -> list[list[Event]]:
-        """The events of each message of a case, by a new decoder."""
+        """The events of each message of a case, from a new decoder."""
         decoder = self.open(case.options)
         return [decoder.decode(message) for message in case.messages]
 
     def open_warm(self, case: Case) -> MessageDecoder:
-        """A decoder that has seen the messages of a case, and so knows its schemas."""
+        """A decoder that has decoded the case's messages, and so knows its schemas."""
         decoder = self.open(case.options)
         for message in case.messages:
             decoder.decode(message)
@@ -137,17 +137,17 @@ class Subject:
 
     @cached_property
     def specimens(self) -> list[Specimen]:
-        """The shortest good message of each sort of events, under each case's options.
+        """The shortest good message of each sort of events, for each set of case options.
 
-        JSON and other messages are of two sorts.  Short ones come first, and another one of a
-        sort only behind all other sorts.
+        JSON and other messages are different sorts.  One of each sort comes first, then the second
+        of each sort, and so on, shortest first.
         """
         found: dict[Any, dict[Any, Specimen]] = {}
         for case in self.cases:
             for message, events in zip(case.messages, self.decode(case), strict=True):
                 if not events or any(isinstance(event, Corrupt) for event in events):
                     continue
-                # Errors must repeat where the message came from.
+                # Set, as errors must name the message's position.
                 placed = attrs.evolve(
                     message, topic=message.topic or "t", path=None, partition=3, offset=99
                 )

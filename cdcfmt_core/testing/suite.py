@@ -1,4 +1,4 @@
-"""The conformance tests as a class that a format's own tests inherit."""
+"""The conformance tests, as a base class for a format's tests."""
 
 from __future__ import annotations
 
@@ -31,14 +31,16 @@ from cdcfmt_core.testing.subject import Subject, json_of_value, with_json_value
 class CodecTests(KnownFailures):
     """The tests of every format; docs/conformance-kit.md describes each of them.
 
-    ``codec`` is the format's name, ``cases`` the folder of its golden cases, and
-    ``known_failures`` what it does not do, test by test, each with the reason: such a test
-    must fail, or the entry has to go.  A test with a case is named ``test_golden[case]``.
+    - ``codec``: the format's name.
+    - ``cases``: the folder of its golden cases.
+    - ``known_failures``: reasons by test name (``test_golden[case]`` if it has a case).  A listed
+      test must fail, else remove the entry.
 
-    Of a format that is written, too: ``round_trips`` are ways to write events and read them
-    again, and ``differences`` are the places in which a case's messages are written
-    differently, each with the reason: ``shop.orders: data[].price``, with ``*`` for anything.
-    What is listed must differ, or the entry has to go.
+    For a format that can also be written:
+
+    - ``round_trips``: ways to write events and read them again.
+    - ``differences``: places where a case's messages are written differently, each with a reason:
+      ``shop.orders: data[].price``, with ``*`` for anything.  Listed places must differ.
     """
 
     codec: ClassVar[str]
@@ -48,12 +50,12 @@ class CodecTests(KnownFailures):
 
     @classmethod
     def load_cases(cls) -> Iterable[Case]:
-        """The cases; to be overridden where they are not in :attr:`cases`."""
+        """The cases; override it if they are not in :attr:`cases`."""
         return load_cases(cls.cases)
 
     @staticmethod
     def take_apart(message: Message) -> Any:
-        """The message's content as JSON; ValueError where it is none."""
+        """The message's content as JSON; ValueError if it is not JSON."""
         return json_of_value(message)
 
     @staticmethod
@@ -63,12 +65,12 @@ class CodecTests(KnownFailures):
 
     @classmethod
     def content_of(cls, message: Message) -> Any:
-        """What `differences` are places in, as JSON has it; for wires that are no JSON."""
+        """The content, as JSON values, that `differences` refer to; for wires other than JSON."""
         return cls.take_apart(message)
 
     @classmethod
     def subject(cls) -> Subject:
-        """The format with its cases, made once."""
+        """The format with its cases, created once."""
         if "_subject" not in cls.__dict__:
             cls._subject = Subject(
                 default_registry().get_codec(cls.codec),
@@ -124,7 +126,7 @@ class CodecTests(KnownFailures):
 
     def _written_subject(self) -> Subject:
         if not self.subject().writes:
-            pytest.skip(f"{self.codec} is only read: its codec has no open_encoder")
+            pytest.skip(f"{self.codec} is read-only: its codec has no open_encoder")
         return self.subject()
 
     def test_the_codec_says_what_it_is(self) -> None:

@@ -1,4 +1,4 @@
-"""Arbitrary values of all logical types: boundaries, Unicode, days that no calendar has."""
+"""Arbitrary values of all logical types: boundaries, Unicode, invalid dates."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from cdcfmt_core.types import (
 
 
 def values(logical: LogicalType, carries: Carries) -> st.SearchStrategy[Any]:
-    """Values of one type, NULL apart."""
+    """Values of one type, without NULL."""
     return _VALUES[type(logical)](logical, carries)
 
 
 def texts() -> st.SearchStrategy[str]:
-    """Any Unicode but surrogates, with what JSON writers escape or stumble over."""
+    """Any Unicode except surrogates, with characters that JSON writers escape or get wrong."""
     return st.one_of(
         st.text(st.characters(codec="utf-8"), max_size=20),
         st.sampled_from(["", "<&>\u2028\u2029", "\b\f\\b\\\\f\x00\x7f\x80\x9f", '"\\\n\r\t', "😀"]),
@@ -129,6 +129,6 @@ _VALUES: Final[dict[type, Callable[[Any, Carries], st.SearchStrategy[Any]]]] = {
     Geometry: lambda t, c: st.builds(
         GeometryValue, st.integers(0, 2**32 - 1), st.binary(min_size=5, max_size=30), st.none()
     ),
-    # The JSON value as it stands.
+    # The unchanged JSON value.
     Unknown: lambda t, c: st.one_of(st.integers(-(2**63), 2**63 - 1), st.booleans(), texts()),
 }

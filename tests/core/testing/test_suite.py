@@ -98,7 +98,7 @@ def test_a_case(tmp_path: Path) -> None:
 
 
 def test_a_case_that_is_not_whole(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="holds no cases"):
+    with pytest.raises(ValueError, match="has no cases"):
         load_cases(tmp_path)
     folder = copy(tmp_path)
     (folder / "origin.txt").unlink()
@@ -106,13 +106,13 @@ def test_a_case_that_is_not_whole(tmp_path: Path) -> None:
         load_case(folder)
     (folder / "origin.txt").touch()
     (folder / "event.json").touch()
-    with pytest.raises(ValueError, match=r"has 'event\.json', which is no file of a case"):
+    with pytest.raises(ValueError, match=r"has 'event\.json', which is not a case file"):
         load_case(folder)
     (folder / "event.json").unlink()
     messages = folder / "messages.jsonl"
     lines = messages.read_bytes().splitlines(keepends=True)
     messages.write_bytes(b"".join(lines[:-1]))
-    with pytest.raises(ValueError, match="has 12 messages and the events of 13"):
+    with pytest.raises(ValueError, match="has 12 messages but events for 13"):
         load_case(folder)
     messages.write_bytes(lines[0] + b'{"value": 5}\n')
     with pytest.raises(ValueError, match=r"messages\.jsonl, line 2: value: not base64 text"):
@@ -123,7 +123,7 @@ def test_writing_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     folder = copy(tmp_path)
     expected = (folder / "events.json").read_bytes()
     assert main(["open-protocol", str(folder)]) == 1
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     (folder / "events.json").unlink()
     assert main(["open-protocol", str(folder)]) == 0
     assert "the events of 13 messages" in capsys.readouterr().out
@@ -239,5 +239,5 @@ def test_items_of_vectors_are_floats(value: list[Any]) -> None:
     table = TableSchema("shop", "t", (Column("v", "vector", Vector()),))
     good = RowChange("insert", table, None, Image({"v": [1.5]}))
     check_row(good)
-    with pytest.raises(AssertionError, match=r"column 'v': .* has no floats"):
+    with pytest.raises(AssertionError, match=r"column 'v': .* are not all floats"):
         check_row(attrs.evolve(good, after=Image({"v": value})))
