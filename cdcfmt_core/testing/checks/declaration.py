@@ -1,4 +1,4 @@
-"""What a codec says of itself: names, options, and that it can leave its process."""
+"""Checks of a codec's declaration: names, options, and that it can be pickled."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from cdcfmt_core.toolkit.large_message_output import LargeMessageOutput
 
 
 def check_spec(subject: Subject) -> None:
-    """Name, summary, address and kinds of events are those that listings need."""
+    """Name, summary, address and kinds of events are valid for listings."""
     spec = subject.spec
     for name in (spec.name, *spec.aliases):
         expect(
             re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name),
-            f"{name!r} is not a valid name of a format: lower-case words with hyphens between them",
+            f"{name!r} is not a valid format name: use lower-case words with hyphens between them",
         )
     expect(spec.summary and "\n" not in spec.summary, "`summary` is not one line of text")
-    expect(re.match(r"https?://\S+$", spec.spec_url), "`spec_url` is no address")
+    expect(re.match(r"https?://\S+$", spec.spec_url), "`spec_url` is not an address")
     strangers = spec.emits - (set(get_args(Kind)) - {"corrupt"})
-    expect(spec.emits and not strangers, f"`emits` names {set(strangers)}, which are no kinds")
+    expect(spec.emits and not strangers, f"`emits` names {set(strangers)}, which are not kinds")
 
 
 def check_options(subject: Subject) -> None:
-    """Every option is documented, has a default that it may have, and a name of its own."""
+    """Every option is documented, has a valid default, and a unique name."""
     _check_options(subject.spec.options, DECODING_OPTIONS)
     _check_options(subject.spec.encode_options, ENCODING_OPTIONS)
 
@@ -55,12 +55,12 @@ def _check_options(own: Iterable[Option], common: Iterable[Option]) -> None:
         try:
             parsed = option.parse(option.default)
         except ValueError as error:
-            raise AssertionError(f"option {name}: its default is refused: {error}") from error
+            raise AssertionError(f"option {name}: its default is invalid: {error}") from error
         expect(parsed == option.default, f"option {name}: its default becomes {parsed!r}")
 
 
 def check_option_values(subject: Subject) -> None:
-    """Every option's values work, in reading and writing, and none is used undeclared."""
+    """Every option's values work, in reading and writing; no undeclared option is used."""
     for option in subject.spec.options:
         for value in _values_of(option):
             for specimen in subject.specimens:
@@ -88,8 +88,8 @@ def _check_writing_options(
                 try:
                     encoder = subject.open_encoder(writing)
                 except OptionError:
-                    # Options may rule each other out; one alone has to work.
-                    expect(len(writing) > 1 or option.type == "choice", f"{writing} is refused")
+                    # Options may be incompatible; a single one must work.
+                    expect(len(writing) > 1 or option.type == "choice", f"{writing} is rejected")
                     continue
                 except Exception as error:
                     raise AssertionError(f"writing with {writing} fails: {error!r}") from error
@@ -133,7 +133,7 @@ def _values_of(option: Option) -> Iterator[str]:
 
 
 class RecordedOptions(dict[str, Any]):
-    """Options that note what is asked for."""
+    """Options that record which names are looked up."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         super().__init__(values)
@@ -167,7 +167,7 @@ _FUNCTIONS: Final = (
 
 
 def check_pickles(subject: Subject) -> None:
-    """Factories, sniff and options can be sent to another process: functions by their names."""
+    """Factories, sniff and options can be pickled, which needs functions at module level."""
     spec = subject.spec
     for name in (*_FUNCTIONS, "options", "encode_options"):
         value = getattr(spec, name)
@@ -175,9 +175,9 @@ def check_pickles(subject: Subject) -> None:
             copy = pickle.loads(pickle.dumps(value))
         except Exception as error:
             raise AssertionError(
-                f"`{name}` cannot be pickled ({error}): make it a function of a module"
+                f"`{name}` cannot be pickled ({error}): make it a module-level function"
             ) from error
-        expect(copy == value, f"`{name}` is another one after pickling")
+        expect(copy == value, f"`{name}` changes when pickled")
     for case in subject.cases:
         options = subject.own_options(case.options)
-        expect(pickle.loads(pickle.dumps(options)) == options, "options change by pickling")
+        expect(pickle.loads(pickle.dumps(options)) == options, "options change when pickled")

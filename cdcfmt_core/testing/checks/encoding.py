@@ -1,4 +1,4 @@
-"""Events that an encoder must refuse, and values that it must not invent."""
+"""Events that an encoder must reject, and values that it must not make up."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from cdcfmt_core.testing.outcome import check_pickles, expect
 from cdcfmt_core.testing.subject import Specimen, Subject
 
 _IMAGES: Final = ("before", "after")
-# So that a format is done in seconds.
+# Limits, so that a format takes only seconds.
 _MOST_SPECIMENS: Final = 8
 _MOST_COLUMNS: Final = 12
 
 
 def check_absent(subject: Subject) -> None:
-    """A column that an event's image lacks is not written as NULL, nor the row as a whole one.
+    """A column absent from an image is not written as NULL, and the row not as complete.
 
-    Every column of every row of the cases is left out in turn.  The row may be refused.
+    Each column of each row of the cases is left out in turn.  The row may be rejected.
     """
     for specimen, number, row in _rows(subject):
         for side in _IMAGES:
@@ -46,20 +46,20 @@ def _expect_absent(event: Event, side: str, name: str, row: RowChange) -> None:
     was_null = any(other is not None and other.values.get(name, 0) is None for other in others)
     expect(
         image is None or was_null or image.values.get(name, "absent") is not None,
-        f"column {name} is absent from the {side} image, and is read again as NULL",
+        f"column {name} is absent from the {side} image, but is read back as NULL",
     )
     if row.op != "update" and image is not None and name not in image.values:
         expect(
             not image.complete or name in event.table.column_names,
-            f"column {name} is absent from the {side} image of {row.op}, and what is read again "
-            "says that the row is whole: where the format cannot say it, refuse the row",
+            f"column {name} is absent from the {side} image of {row.op}, but the event read back "
+            "has a complete row: if the format cannot mark it incomplete, reject the row",
         )
 
 
 def check_errors(subject: Subject) -> None:
-    """A value that its column cannot hold is an EncodeError that names the column.
+    """A value that its column cannot hold raises an EncodeError that names the column.
 
-    Or it is written as the wire can: then what is read again is no corrupt message.
+    Or it is written; then the message can be decoded.
     """
     for specimen, number, row in _rows(subject):
         side = "before" if row.op == "delete" else "after"
@@ -81,9 +81,9 @@ def check_errors(subject: Subject) -> None:
 
 
 def write(encoder: MessageEncoder, events: list[Event] | tuple[Event, ...]) -> object:
-    """The messages, or the EncodeError that is met first, which has to be a good one.
+    """The messages, or the first EncodeError.
 
-    :raises AssertionError: for an error that the encoder did not mean to give.
+    :raises AssertionError: for an error that the encoder did not raise on purpose.
     """
     messages: list[Message] = []
     try:
@@ -95,7 +95,7 @@ def write(encoder: MessageEncoder, events: list[Event] | tuple[Event, ...]) -> o
         # MessageEncoder turns any other exception into this one.
         expect(
             not error.reason.startswith("the encoder failed"),
-            f"an exception that is no EncodeError: {error}",
+            f"an exception other than EncodeError: {error}",
         )
         expect(error.protocol, f"an error without protocol: {error}")
         check_pickles(error)
@@ -103,7 +103,7 @@ def write(encoder: MessageEncoder, events: list[Event] | tuple[Event, ...]) -> o
 
 
 def _rows(subject: Subject) -> Iterator[tuple[Specimen, int, RowChange]]:
-    """A row of each of some specimens, and its place among the specimen's events."""
+    """One row of some specimens each, with its index among the specimen's events."""
     found = 0
     for specimen in subject.specimens:
         if specimen.case.writing is None:
@@ -125,12 +125,12 @@ def _open_encoder(subject: Subject, specimen: Specimen) -> MessageEncoder:
 
 
 def _read_again(subject: Subject, specimen: Specimen, events: tuple[Event, ...]) -> Iterator[Event]:
-    """What is read of the last of some events; nothing where it is refused."""
+    """The last event, written and read back; nothing if it is rejected."""
     written = write(_open_encoder(subject, specimen), events)
     if isinstance(written, list):
         decoder = subject.open_warm(specimen.case)
         decoded = [event for message in written for event in decoder.decode(message)]
         for event in decoded:
             if isinstance(event, Corrupt):
-                raise AssertionError(f"what was written is corrupt: {event.error}")
+                raise AssertionError(f"the written message is corrupt: {event.error}")
         yield from decoded[-1:]

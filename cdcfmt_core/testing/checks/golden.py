@@ -1,4 +1,4 @@
-"""Messages of the real producer become exactly their events."""
+"""Messages of the real producer are decoded to exactly their events."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from cdcfmt_core.testing.subject import Subject
 
 
 def check_case(subject: Subject, case: Case) -> None:
-    """Each message gives the events of the case, in type and value, and none is corrupt.
+    """Each message decodes to the case's events, equal in type and value, and none is corrupt.
 
-    Of an error the case has the field and a part of the reason; the rest may change.
+    For an expected error, the case has the field and a part of the reason; the rest may differ.
     """
     decoded = subject.decode(case)
     for number, (message, events) in enumerate(zip(case.messages, decoded, strict=True)):
@@ -28,7 +28,7 @@ def check_case(subject: Subject, case: Case) -> None:
     for number, (expected, events) in enumerate(zip(case.events, decoded, strict=True)):
         if not _same(expected, events):
             raise AssertionError(
-                f"case {case.name}, message {number} gives other events:\n"
+                f"case {case.name}, message {number} is decoded to other events:\n"
                 + text_difference(rendered(expected), rendered(events), ("expected", "decoded"))
             )
 
@@ -48,7 +48,7 @@ def _same(expected: Sequence[Event], events: Sequence[Event]) -> bool:
 
 
 def check_kinds(subject: Subject) -> None:
-    """The cases show every kind of event that the codec says it emits, and no other."""
+    """The cases have every kind of event in the codec's `emits`, and no other."""
     seen = {
         KIND_OF[type(event)]
         for case in subject.cases
@@ -56,13 +56,13 @@ def check_kinds(subject: Subject) -> None:
         for event in events
     } - {"corrupt"}
     more = sorted(seen - subject.spec.emits)
-    expect(not more, f"the codec gives {', '.join(more)} events and does not say so in `emits`")
+    expect(not more, f"the codec emits {', '.join(more)} events, which `emits` does not name")
     missing = sorted(subject.spec.emits - seen)
     expect(not missing, f"no case has {', '.join(missing)} events, which `emits` names")
 
 
 def check_index(subject: Subject) -> None:
-    """A message's events have increasing indexes from 0 on."""
+    """A message's events have increasing indexes, starting at 0 or more."""
     for case in subject.cases:
         for number, events in enumerate(subject.decode(case)):
             found = [event.index for event in events]

@@ -1,4 +1,4 @@
-"""Absent is not NULL, and errors name the place in the message."""
+"""Absent is not NULL, and errors name the field in the message."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cdcfmt_core.testing.damage import changed, paths_of
 from cdcfmt_core.testing.outcome import expect
 from cdcfmt_core.testing.subject import Subject
 
-# So that a format is done in seconds.
+# Limits, so that a format takes only seconds.
 _MOST_SPECIMENS: Final = 12
 _MOST_PATHS: Final = 100
 
@@ -18,10 +18,10 @@ _BAD: Final[tuple[Any, ...]] = ([], {}, -1, "x", None)
 
 
 def check_absent(subject: Subject) -> None:
-    """What is left out of a message is never read as NULL.
+    """A part that is left out of a message is never read as NULL.
 
-    Every part of every JSON message is dropped in turn; no column that had a value may
-    have NULL then.
+    Each part of each JSON message is dropped in turn; a column that had a value must not become
+    NULL.
     """
     for specimen in subject.specimens[:_MOST_SPECIMENS]:
         rows = [event for event in specimen.events if isinstance(event, RowChange)]
@@ -35,7 +35,7 @@ def check_absent(subject: Subject) -> None:
         before = dict(_values(rows))
         for path in _some(paths_of(wire)[1:]):
             if isinstance(path[-1], int):
-                # The next one would take its place.
+                # The next item would take its place.
                 continue
             try:
                 damaged = subject.put_together(specimen.message, changed(wire, path, ...))
@@ -45,7 +45,7 @@ def check_absent(subject: Subject) -> None:
                 expect(
                     value is not None or before.get(place) is None,
                     f"without {_dotted(path)} column {place[2]} of the {place[1]} image is NULL: "
-                    "what the wire does not send is absent from `values`",
+                    "leave a column that was not sent out of `values`",
                 )
 
 
@@ -59,7 +59,7 @@ def _values(events: list[Event] | list[RowChange]) -> Iterator[tuple[tuple[int, 
 
 
 def check_fields(subject: Subject) -> None:
-    """An error that one bad scalar causes names a place in the message."""
+    """An error caused by one bad scalar names a field in the message."""
     for specimen in subject.specimens[:_MOST_SPECIMENS]:
         try:
             wire = subject.take_apart(specimen.message)
@@ -68,7 +68,7 @@ def check_fields(subject: Subject) -> None:
         decoder = subject.open_warm(specimen.case)
         for path in _some(paths_of(wire)[1:]):
             if isinstance(_at(wire, path), (dict, list)):
-                # Without it the message may be none at all.
+                # Without it the message may not be of this format at all.
                 continue
             for value in _BAD:
                 try:

@@ -1,4 +1,4 @@
-"""The compiled kernel gives what the decoder gives; the engine for it is the Spark bridge's."""
+"""The compiled kernel and the decoder give equal rows; the Spark bridge runs the comparison."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from cdcfmt_core.testing.subject import Subject
 
 MISSING = (
     "NOT CHECKED: the codec declares open_layouts, and only pyspark-cdcfmt, which is not "
-    'installed, can hold them against the decoder: pip install "pyspark-cdcfmt[spark]"'
+    'installed, can compare them with the decoder: pip install "pyspark-cdcfmt[spark]"'
 )
 
 
 class NotChecked(Exception):
-    """What the check needs is not installed."""
+    """A package that the check needs is not installed."""
 
 
 def check_kernel(subject: Subject) -> None:
-    """By the kernel, as `open_layouts` says, the same rows as through the decoder.
+    """The kernel, with the layouts of `open_layouts`, gives the same rows as the decoder.
 
-    :raises NotChecked: where pyspark-cdcfmt, pyspark or cdcfmt-kernel is not installed.
+    :raises NotChecked: if pyspark-cdcfmt, pyspark or cdcfmt-kernel is not installed.
     """
     if subject.spec.open_layouts is None:
         return

@@ -1,4 +1,4 @@
-"""Damaged messages: each gives its good events or says what is wrong, and harms no other."""
+"""Damaged messages: each gives its good events or an error, and does not affect others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from cdcfmt_core.testing.subject import Specimen, Subject
 
 _Decode: TypeAlias = Callable[[Message], list[Event]]
 
-# How much of each, so that a format is done in seconds.
+# Limits, so that a format takes only seconds.
 _MOST_CUTS: Final = 1_500
 _MOST_FLIPS: Final = 1_500
 _MOST_LIES: Final = 700
@@ -53,7 +53,7 @@ _quiet = settings(
 
 
 def check_cut_off(subject: Subject) -> None:
-    """A message that breaks off anywhere is corrupt, unless nothing was lost."""
+    """A message that is cut off anywhere is corrupt, unless nothing was lost."""
     for specimen in subject.specimens[:8]:
         whole = rendered(specimen.events)
         decode = _decoder(subject, specimen)
@@ -61,7 +61,7 @@ def check_cut_off(subject: Subject) -> None:
             events = decode(damaged)
             expect(
                 any(isinstance(event, Corrupt) for event in events) or rendered(events) == whole,
-                f"a message that was cut off passes for a whole one: {damaged!r:.500}",
+                f"a message that was cut off is taken for a whole one: {damaged!r:.500}",
             )
 
 
@@ -74,7 +74,7 @@ def check_flipped(subject: Subject) -> None:
 
 
 def check_lengths(subject: Subject) -> None:
-    """No number that stands in a message makes a decoder allocate or loop by it."""
+    """A decoder never allocates or loops by a false number in a message."""
     for specimen in subject.specimens[:4]:
         decode = _decoder(subject, specimen)
         with memory_limit() as limit:
@@ -85,7 +85,7 @@ def check_lengths(subject: Subject) -> None:
 
 
 def check_patched(subject: Subject) -> None:
-    """Bytes that are lost or put in anywhere are no worse."""
+    """Bytes that are lost or inserted anywhere are handled like flipped bits."""
     for specimen in subject.specimens[:8]:
         decode = _decoder(subject, specimen)
         for damaged in _each_part(specimen.message, lambda data: patches(data, 300)):
@@ -93,9 +93,9 @@ def check_patched(subject: Subject) -> None:
 
 
 def check_neighbours(subject: Subject) -> None:
-    """Bad messages leave a decoder in a state that decodes good ones.
+    """After bad messages, a decoder still decodes good ones.
 
-    Not where the bad one was of a new schema, which may be a good one.
+    Messages with schemas are not tested, as a damaged one may hold a valid new schema.
     """
     for specimen in subject.specimens[:8]:
         if any(isinstance(e, (SchemaChange, TableSchemaEvent)) for e in specimen.events):
@@ -112,7 +112,7 @@ def check_neighbours(subject: Subject) -> None:
 
 
 def check_any_bytes(subject: Subject) -> None:
-    """Any bytes give events, or a reason why they are none."""
+    """Any bytes give events or an error with a reason."""
     decoder = subject.open(subject.cases[0].options)
 
     @_quiet
@@ -127,9 +127,9 @@ def check_any_bytes(subject: Subject) -> None:
 
 
 def check_tombstones(subject: Subject) -> None:
-    """A message without value changes no row and no schema and is not corrupt.
+    """A message without value changes no row and no schema, and is not corrupt.
 
-    It deletes a key from a compacted topic; a watermark may be in the key alone.
+    It deletes a key from a compacted topic; its key alone may hold a watermark.
     """
     for specimen in subject.specimens:
         decoder = subject.open(specimen.case.options)
@@ -143,7 +143,7 @@ def check_tombstones(subject: Subject) -> None:
 
 
 def check_wrong_types(subject: Subject) -> None:
-    """Anything in place of any part of a JSON message spoils at most that message."""
+    """Any value in place of any part of a JSON message affects at most that message."""
     for specimen, wire, decode in _json_specimens(subject):
         places = [(path, value) for path in paths_of(wire) for value in (..., *OTHER_VALUES)]
         step = max(1, len(places) // _MOST_JSON)
@@ -152,7 +152,7 @@ def check_wrong_types(subject: Subject) -> None:
                 damaged = _put_together(subject, specimen, changed(wire, path, value))
                 if damaged is not None:
                     events = decode(damaged)
-                    # null and nothing may well mean that there is nothing to say.
+                    # With null or a missing part a message may validly have no events.
                     if value is not None and value is not ...:
                         _nothing_vanishes(events, damaged)
 
@@ -178,7 +178,7 @@ def check_any_json(subject: Subject) -> None:
 
 
 def check_deep(subject: Subject) -> None:
-    """Nesting of any depth in any place is at most a corrupt message."""
+    """Nesting of any depth in any place gives at most a corrupt message."""
     for data in (b"[" * 1_000_000, b'{"a":' * 200_000, b"[" * 50_000 + b"]" * 50_000):
         for specimen in subject.specimens[:1]:
             decode = _decoder(subject, specimen)
@@ -195,7 +195,7 @@ def check_deep(subject: Subject) -> None:
 
 
 def check_huge(subject: Subject) -> None:
-    """Very long texts, numbers and lists cost what they weigh."""
+    """Very long texts, numbers and lists take memory in proportion to their size."""
     with memory_limit() as limit:
         for specimen in subject.specimens[:1]:
             decode = _decoder(subject, specimen)
@@ -227,7 +227,7 @@ def _decoder(subject: Subject, specimen: Specimen) -> _Decode:
     def decode(message: Message) -> list[Event]:
         with time_limit("a damaged message"):
             events = decoder.decode(message)
-            # A scan for schemas meets it, too.
+            # A scan for schemas gets it, too.
             list(scan(message))
         check_events(events, message, subject.spec.name)
         return events
@@ -245,9 +245,9 @@ def _each_part(message: Message, damage: Callable[[bytes], Iterable[bytes]]) -> 
 
 def _nothing_vanishes(events: list[Event], message: Message) -> None:
     if message.value is not None and message.value.strip() == b"null":
-        # A tombstone, as Kafka Connect writes it.
+        # Kafka Connect's form of a tombstone.
         return
-    expect(events, f"a bad message vanishes, with no event and no reason: {message!r:.500}")
+    expect(events, f"a bad message is lost, without event or error: {message!r:.500}")
 
 
 def _json_specimens(subject: Subject, most: int = 12) -> Iterator[tuple[Specimen, Any, _Decode]]:
@@ -260,7 +260,7 @@ def _json_specimens(subject: Subject, most: int = 12) -> Iterator[tuple[Specimen
 
 
 def _put_together(subject: Subject, specimen: Specimen, wire: Any) -> Message | None:
-    """The message with this content; None where its wire has no such content."""
+    """The message with this content; None if its wire cannot hold that content."""
     try:
         return subject.put_together(specimen.message, wire)
     except (ValueError, TypeError):
@@ -268,7 +268,7 @@ def _put_together(subject: Subject, specimen: Specimen, wire: Any) -> Message | 
 
 
 def _shallow(wire: Any) -> list[tuple[Any, ...]]:
-    """Some places near the root, and the last of those below."""
+    """Some paths at the top level, and the last three of all paths."""
     paths = paths_of(wire)[1:]
     return [path for path in paths if len(path) == 1][:12] + paths[-3:]
 
@@ -276,8 +276,8 @@ def _shallow(wire: Any) -> list[tuple[Any, ...]]:
 def _written(
     subject: Subject, specimen: Specimen, wire: Any, path: tuple[Any, ...], text: str
 ) -> Message | None:
-    """The message with JSON text in a place that ``json.dumps`` would not write."""
-    # A text of the same length keeps its place, so that lengths of frames are right.
+    """The message with a JSON text at ``path`` that ``json.dumps`` would not write."""
+    # A placeholder of the same length, so that lengths of frames stay right.
     text = text.ljust(40)
     mark = "a place to be filled".ljust(len(text) - 2, ".")
     message = _put_together(subject, specimen, changed(wire, path, mark))

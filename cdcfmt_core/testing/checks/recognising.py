@@ -1,4 +1,4 @@
-"""``sniff`` claims the format's own messages, and leaves those of others."""
+"""``sniff`` recognises the format's own messages, and no others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cdcfmt_core.toolkit.recognition import CERTAIN_ENOUGH
 
 
 def sample_messages() -> dict[str, list[Message]]:
-    """A few real messages of each first-party format, by its name."""
+    """A few real messages of each first-party format, by format name."""
     samples: dict[str, list[Message]] = {}
     for entry in files("cdcfmt_core.testing").joinpath("samples").iterdir():
         if entry.name.endswith(".jsonl"):
@@ -28,9 +28,9 @@ def sample_messages() -> dict[str, list[Message]]:
 
 
 def check_own(subject: Subject) -> None:
-    """Every message with a value is recognised by itself.
+    """Every message with a value is recognised on its own.
 
-    Not those of cases whose options change the bytes as a whole, as compression does.
+    Except in cases whose options change all bytes, such as compression.
     """
     looked_at = 0
     for case, message in subject.messages:
@@ -42,7 +42,7 @@ def check_own(subject: Subject) -> None:
                 f"sniff is {sure} sure of its own message, less than {CERTAIN_ENOUGH} "
                 f"(case {case.name}): {message!r:.300}",
             )
-    expect(looked_at, "no case shows messages that can be recognised")
+    expect(looked_at, "no case has messages that can be recognised")
 
 
 def _is_opaque(options: Iterable[str]) -> bool:
@@ -50,7 +50,7 @@ def _is_opaque(options: Iterable[str]) -> bool:
 
 
 def check_others(subject: Subject) -> None:
-    """No message of another format is claimed, nor anything that is no message at all."""
+    """Neither messages of other formats nor bytes of no format are recognised."""
     names = {subject.spec.name, *subject.spec.aliases}
     for name, messages in sample_messages().items():
         if name not in names:
@@ -66,7 +66,7 @@ def _refuse(spec: CodecSpec, message: Message, what: str) -> None:
 
 
 def check_left_alone(subject: Subject) -> None:
-    """No other installed format is as sure of this one's messages as it is itself."""
+    """No other installed format is as sure of this format's messages as the format itself."""
     for name, other in default_registry().codecs().items():
         if name == subject.spec.name:
             continue
@@ -75,13 +75,13 @@ def check_left_alone(subject: Subject) -> None:
                 sure, own = _ask(other, message), _ask(subject.spec, message)
                 expect(
                     sure < max(own, CERTAIN_ENOUGH),
-                    f"{name} is {sure} sure of this format's message, which is {own} sure "
+                    f"{name} is {sure} sure of this format's message, the format itself {own} "
                     f"(case {case.name}): {message!r:.300}",
                 )
 
 
 def check_any(subject: Subject) -> None:
-    """``sniff`` answers with a number from 0 to 1 to any bytes, and at once."""
+    """``sniff`` returns a number from 0 to 1 for any bytes, and quickly."""
     for specimen in subject.specimens:
         message = specimen.message
         for part in PARTS:
@@ -112,6 +112,6 @@ def _ask(spec: CodecSpec, message: Message) -> float:
         raise AssertionError(f"sniff raises {error!r} for {message!r:.300}") from error
     expect(
         isinstance(sure, (int, float)) and 0 <= sure <= 1,
-        f"sniff answers {sure!r}, which is not from 0.0 to 1.0",
+        f"sniff returned {sure!r}, which is not from 0.0 to 1.0",
     )
     return sure

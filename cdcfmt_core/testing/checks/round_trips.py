@@ -1,4 +1,4 @@
-"""Arbitrary events that are written and read again come back."""
+"""Arbitrary events that are written and read again are equal."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _ZONE: Final = {"sourceTimeZone": "Asia/Shanghai"}
 _settings = settings(
     deadline=None,
     database=None,
-    # Making a failure of such large events smaller takes minutes.
+    # Shrinking a failure of such large events takes minutes.
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
 
 
 def check_round_trip(subject: Subject, trip: RoundTrip) -> None:
-    """Arbitrary events that the format carries come back as they were, or as it says."""
+    """Arbitrary events that the format carries are read back equal, or as `normalise` says."""
     carries = carried(subject, trip)
-    # CDCFMT_EXAMPLES=1000 tries more, and others each time.
+    # CDCFMT_EXAMPLES=1000 tries more examples, and different ones each time.
     more = int(os.environ.get("CDCFMT_EXAMPLES", "0"))
     failures: list[Exception] = []
     for wide, examples in ((False, _EXAMPLES), (True, _WIDE_EXAMPLES)):
@@ -53,7 +53,7 @@ def check_round_trip(subject: Subject, trip: RoundTrip) -> None:
                 with time_limit("a round trip"):
                     _there_and_back(subject, trip, events)
             except Exception as error:
-                # Hypothesis would print all of the events; what differs says more.
+                # Hypothesis would print all events instead of the difference.
                 failures.append(error)
 
         run()
@@ -62,7 +62,7 @@ def check_round_trip(subject: Subject, trip: RoundTrip) -> None:
 
 
 def carried(subject: Subject, trip: RoundTrip) -> Carries:
-    """What the trip carries; what it leaves open is all that the encoder takes."""
+    """The trip's :class:`Carries`; unset fields allow all that the encoder accepts."""
     carries = trip.carries
     open_encoder = subject.spec.open_encoder
     assert open_encoder is not None
@@ -85,7 +85,7 @@ def _there_and_back(subject: Subject, trip: RoundTrip, events: list[Event]) -> N
         found = decoder.decode(message)
         for event in found:
             if isinstance(event, Corrupt):
-                raise AssertionError(f"what was written is corrupt: {event.error}: {message!r}")
+                raise AssertionError(f"a written message is corrupt: {event.error}: {message!r}")
         check_events(found, message, subject.spec.name)
         decoded += found
     decoded = _without_told_schemas(events, decoded)
@@ -96,7 +96,7 @@ def _there_and_back(subject: Subject, trip: RoundTrip, events: list[Event]) -> N
         )
         if found_difference is not None:
             raise AssertionError(
-                f"event {number + 1} of {len(events)} comes back as another one:\n"
+                f"event {number + 1} of {len(events)} is different when read back:\n"
                 f"{found_difference}"
             )
 
@@ -107,13 +107,13 @@ def _written(subject: Subject, options: Mapping[str, Any], events: list[Event]) 
         messages = [message for event in events for message in encoder.encode(event)]
     except EncodeError as error:
         raise AssertionError(
-            f"an event cannot be written, though `carries` does not rule it out: {error}"
+            f"an event cannot be written, but `carries` does not exclude it: {error}"
         ) from error
     return messages + encoder.flush()
 
 
 def _without_told_schemas(events: Sequence[Event], decoded: Iterable[Event]) -> list[Event]:
-    """The events without the schemas that the encoder sent before rows by itself."""
+    """The decoded events without the schemas that the encoder added before rows."""
     kept: list[Event] = []
     for event in decoded:
         wanted = events[len(kept)] if len(kept) < len(events) else None
@@ -123,9 +123,9 @@ def _without_told_schemas(events: Sequence[Event], decoded: Iterable[Event]) -> 
 
 
 def _check_classes(events: Sequence[Event], decoded: Sequence[Event]) -> None:
-    """As many events as were written, of the same classes, so that one can be held by one."""
+    """As many events as were written, of the same classes, for comparison one by one."""
     names = [[type(event).__name__ for event in side] for side in (events, decoded)]
     expect(
         names[0] == names[1],
-        f"written are {', '.join(names[0])}; read again are {', '.join(names[1]) or 'none'}",
+        f"written: {', '.join(names[0])}; read again: {', '.join(names[1]) or 'none'}",
     )

@@ -1,4 +1,4 @@
-"""State: none outside of a decoder, and the same messages always give the same events."""
+"""State: none is kept outside of a decoder, and equal messages always give equal events."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ from cdcfmt_core.testing.outcome import expect
 from cdcfmt_core.testing.subject import Subject
 
 _MOST: Final = 60
-"""Messages of a case that are looked at, so that a format is done in seconds."""
+"""Maximum number of messages per case, so that a format takes only seconds."""
 _OTHER_ZONE: Final = {"sourceTimeZone": "-03:30"}
 _WRITE_ANYTHING: Final = {"unsupportedEvents": "skip", "synthesizeCommitTs": True}
 
 
 def check_deterministic(subject: Subject) -> None:
-    """A new decoder or encoder, and one in another process, after all else, agree.
+    """A second decoder or encoder, and one in another process, give the same results.
 
-    The other process has another seed for hashes, so that the order of sets shows; it
-    decodes the cases in reverse and under another time zone first, so that what decoders
-    remember outside of themselves shows.
+    The other process has another hash seed, which reveals a dependence on the order of sets; it
+    decodes the cases in reverse and first with another time zone, which reveals state outside of
+    decoders.
     """
     jobs = list(_jobs(subject.cases))
     here = [_decode(subject, case) for case in jobs]
     for case, text in zip(jobs, here, strict=True):
         expect(
             _decode(subject, case) == text,
-            f"case {case.name} gives other events or messages the second time",
+            f"case {case.name} gives different events or messages the second time",
         )
     for case, text, there in zip(jobs, here, _decode_elsewhere(subject.spec, jobs), strict=True):
         expect(
             there == text,
-            f"case {case.name} gives other events or messages in another process: is there a set "
-            "whose order matters, or state outside of what open_decoder or open_encoder returns?",
+            f"case {case.name} gives different events or messages in another process: look for a "
+            "set whose order matters, and for state outside of the decoder or encoder",
         )
 
 
 def check_nothing_is_shared(subject: Subject) -> None:
-    """Events of two messages share no object that can be changed, nor do decoders share any.
+    """Events of two messages or of two decoders share no mutable object.
 
-    Those of one message may, as they are never changed.
+    Events of one message may, as they are never changed.
     """
     for case in subject.cases:
         owners: dict[int, tuple[Any, str]] = {}
@@ -64,7 +64,7 @@ def check_nothing_is_shared(subject: Subject) -> None:
                         _, owner = owners.get(id(part), (None, ""))
                         mine = f"{place}, by decoder {number + 1}"
                         expect(owner in ("", mine), f"{mine}, and {owner} share {part!r:.300}")
-                        # Kept, or the next object would get its id.
+                        # Keep the object, or another one would get its id.
                         owners[id(part)] = part, mine
                     for table in _tables(event):
                         first = tables.setdefault(id(table), number)
@@ -73,7 +73,7 @@ def check_nothing_is_shared(subject: Subject) -> None:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """Every object in an event that can be changed, the event included."""
+    """Every mutable object in an event, including the event."""
     if isinstance(value, dict):
         yield value
         for inner in value.values():
@@ -104,7 +104,7 @@ def _jobs(cases: Sequence[Case]) -> Iterator[Case]:
 
 
 def _decode(subject: Subject, case: Case) -> str:
-    """The events of a case as text and, if the format is written, what is written of them."""
+    """The events of a case as text and, if the format can be written, their messages."""
     decoded = subject.decode(case)
     text = events_to_json(decoded)
     if not subject.writes:
@@ -133,13 +133,13 @@ def _decode_elsewhere(spec: CodecSpec, jobs: list[Case]) -> list[str]:
         timeout=300,
         check=False,
     )
-    expect(done.returncode == 0, f"it cannot be run in another process: {done.stderr.decode()}")
+    expect(done.returncode == 0, f"the format fails in another process: {done.stderr.decode()}")
     texts: list[str] = pickle.loads(done.stdout)
     return texts
 
 
 def _serve() -> None:
-    """What the other process does: all jobs from standard input, the last one first."""
+    """The other process: run all jobs from standard input, the last one first."""
     sys.path[:] = pickle.load(sys.stdin.buffer)
     spec, jobs = pickle.load(sys.stdin.buffer)
     subject = Subject(spec, jobs)

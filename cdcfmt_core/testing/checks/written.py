@@ -1,4 +1,4 @@
-"""Messages of the real producer are written again as they were, but for a strict list."""
+"""Messages of the real producer are written again unchanged, except for a strict list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cdcfmt_core.testing.subject import Subject, json_of_value
 
 
 def check_case(subject: Subject, case: Case, differences: Mapping[str, str]) -> None:
-    """The events of each message become that message again, and those events again."""
+    """Encoding a message's events gives the same message, and decoding it the same events."""
     listed = [_pattern(place) for place in differences]
     first: dict[str, int] = {}
     for number, places in written_differently(subject, case):
@@ -25,13 +25,13 @@ def check_case(subject: Subject, case: Case, differences: Mapping[str, str]) -> 
     if first:
         lines = [f"  {place!r} (message {number})" for place, number in first.items()]
         raise AssertionError(
-            f"case {case.name}: messages are written differently; where that has a reason, name "
-            "it in `differences`:\n" + "\n".join(lines)
+            f"case {case.name}: messages are written differently; if there is a reason, add it to "
+            "`differences`:\n" + "\n".join(lines)
         )
 
 
 def check_differences(subject: Subject, differences: Mapping[str, str]) -> None:
-    """What is listed as written differently is."""
+    """Every listed difference exists."""
     seen = {
         place
         for case in subject.cases
@@ -43,13 +43,13 @@ def check_differences(subject: Subject, differences: Mapping[str, str]) -> None:
         for listed in differences
         if not any(_pattern(listed).fullmatch(place) for place in seen)
     ]
-    expect(not unused, f"listed in `differences`, but written as they were: {unused}")
+    expect(not unused, f"listed in `differences`, but written unchanged: {unused}")
 
 
 def written_differently(subject: Subject, case: Case) -> list[tuple[int, list[str]]]:
-    """For each message its number, and the places where it is written differently.
+    """The number of each message that is written differently, and the places.
 
-    :raises AssertionError: if it cannot be written, or gives other events than before.
+    :raises AssertionError: if a message cannot be written, or then has other events.
     """
     if case.writing is None:
         return []
@@ -73,11 +73,11 @@ def _written_differently(subject: Subject, case: Case) -> Iterator[tuple[int, li
         except EncodeError as error:
             raise AssertionError(f"{place} cannot be written: {error}") from error
         written += encoder.flush()
-        expect(rendered(events) == before, f"{place}: the encoder changes the event that it writes")
+        expect(rendered(events) == before, f"{place}: the encoder modifies its input event")
         decoded = [event for again in written for event in other_decoder.decode(again)]
         found = difference(events, decoded, ("decoded", "written and decoded again"))
         if found is not None:
-            raise AssertionError(f"{place} gives other events once it is written:\n{found}")
+            raise AssertionError(f"{place} has other events after it is written:\n{found}")
         about = _about(events[0])
         if len(written) == 1:
             places = list(dict.fromkeys(_differences(subject, message, written[0])))
@@ -88,7 +88,7 @@ def _written_differently(subject: Subject, case: Case) -> Iterator[tuple[int, li
 
 
 def _about(event: Event) -> str:
-    """The table that an event is of, or else its class."""
+    """The event's table, or else its class."""
     if isinstance(event, RowChange):
         return f"{event.table.database}.{event.table.table}"
     if isinstance(event, TableSchemaEvent):
@@ -108,7 +108,7 @@ def _differences(subject: Subject, message: Message, written: Message) -> Iterat
         keys = [Message(None, side.key) for side in (message, written)]
         inner = list(_differences_in(json_of_value, *keys))
         found += [f"key.{place}".rstrip(".") for place in inner] or ([] if found else ["key"])
-    # The same content may have other escapes or digits.
+    # Equal content may have other escapes or digits.
     yield from found or ["value"]
 
 
@@ -142,5 +142,5 @@ def _places(wire: Any, other: Any, path: str) -> Iterator[str]:
 
 
 def _pattern(place: str) -> re.Pattern[str]:
-    """``*`` stands for anything."""
+    """A regular expression for a place, with ``*`` for any text."""
     return re.compile(".*".join(map(re.escape, place.split("*"))), re.DOTALL)
