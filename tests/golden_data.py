@@ -186,7 +186,7 @@ def open_decoder(
     counts: Counter[str] | None = None, schemas: SchemaStore | None = None, **options: str
 ) -> MessageDecoder:
     """A decoder of ``protocol`` with these options, in the spelling that users write."""
-    return opening.open_decoder(options["protocol"], options, counts=counts, schemas=schemas)
+    return opening.open_decoder(options.pop("protocol"), options, counts=counts, schemas=schemas)
 
 
 def codec_decoder(name: str, context: DecoderContext, **options: Any) -> Decode:
