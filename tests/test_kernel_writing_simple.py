@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import random
+from decimal import Decimal
 from itertools import islice
 
 import pytest
@@ -27,7 +28,9 @@ from test_kernel_writing import (
 from turns import in_turn
 from written_rows import Rows, check_equal, decoded, event_rows, sent
 
-from cdcfmt_core.events import Message, RowChange
+from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
+from cdcfmt_core.opening import open_decoder, open_encoder
+from cdcfmt_core.types import Decimal as DecimalType
 from pyspark_cdcfmt.kernel.formats import is_installed
 
 pytestmark = pytest.mark.skipif(
@@ -143,3 +146,21 @@ def test_damaged_variants(form: dict[str, str]) -> None:
     rows = [pair for pair in events if isinstance(pair[1], RowChange)]
     for row in single_rows(damaged(event_rows(chance.sample(rows, 100), found), chance)):
         check_equal(row, **COMMON, **form)
+
+
+@pytest.mark.parametrize("by_kernel", [True, False])
+@pytest.mark.parametrize("form", ["json", "avro"])
+def test_zeros_keep_their_digits_as_checksums_count_them(form: str, by_kernel: bool) -> None:
+    columns = (Column("d", "decimal(38,30)", DecimalType(38, 30)),)
+    table = TableSchema("shop", "orders", columns)
+    given = {"encodingFormat": form, "enableRowChecksum": "true"}
+    change = RowChange("insert", table, None, Image({"d": Decimal("0E-30")}), commit_ts=7 << 18)
+    messages = open_encoder("simple", given).encode(change)
+    events, protocol = decoded(messages, protocol="simple")
+    rows = event_rows((pair for pair in events if type(pair[1]) is RowChange), protocol)
+    found, _ = sent(rows, by_kernel=by_kernel, partitions=1, **COMMON, **given)
+    decoder = open_decoder("simple", {"verifyChecksum": "fail"})
+    *_, read = (event for *_, value in found for event in decoder.decode(Message(None, value)))
+    assert isinstance(read, RowChange)
+    assert read.after is not None
+    assert str(read.after.values["d"]) == "0E-30"

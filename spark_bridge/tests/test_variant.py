@@ -174,6 +174,7 @@ def test_impossible_and_endless_numbers_are_text() -> None:
     assert decode(encode_variant(Decimal("1E-999999"))) == "1E-999999"
     assert decode(encode_variant(Decimal("0E+999999"))) == 0
     assert decode(encode_variant(Decimal("0E-50"))) == 0
+    assert str(decode(encode_variant(Decimal("0.00000000")))) == "0E-8"
     assert decode(encode_variant(10**5000)) == "1" + "0" * 5000
 
 

@@ -5,7 +5,7 @@ use crate::numbers;
 use crate::refusal::{Refusal, Step};
 
 const SHORT: usize = 64;
-const PLAIN_ZEROS: u8 = 6;
+const MAX_SCALE: u8 = 38;
 /// Spark takes no larger value, nor larger metadata.
 const SIZE_LIMIT: usize = 128 << 20;
 pub const MAX_UNSCALED: i128 = 10_i128.pow(38);
@@ -66,8 +66,7 @@ pub fn integer(value: i128, out: &mut Vec<u8>) {
 
 pub fn unscaled(value: i128, scale: u8, out: &mut Vec<u8>) {
     debug_assert!(value.abs() < MAX_UNSCALED);
-    // The reference prints such a zero with an exponent, and then as 0.
-    let scale = if value == 0 && scale > PLAIN_ZEROS {
+    let scale = if value == 0 && scale > MAX_SCALE {
         0
     } else {
         scale

@@ -22,6 +22,7 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 _REPLACED = dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
 MAX_UNSCALED = 10**38
 """The first integer that decimal(38) cannot hold."""
+_MAX_SCALE = 38
 
 _MAX_PLAIN_EXPONENT = 500
 _MAX_NUMBER_TEXT = 400
@@ -44,7 +45,7 @@ def decimal_text(value: Decimal) -> str:
     text = str(value)
     if "E" not in text or (value and abs(value.adjusted()) > _MAX_PLAIN_EXPONENT):
         return text
-    return format(value, "f") if value else "0"
+    return format(value, "f") if value or value.adjusted() >= -_MAX_SCALE else "0"
 
 
 def integer_text(value: int) -> str:
@@ -61,7 +62,7 @@ def unscaled(value: Decimal) -> tuple[int, int] | None:
         number = int(whole + fraction)
     except ValueError:
         return None
-    if len(fraction) > 38 or not -MAX_UNSCALED < number < MAX_UNSCALED:
+    if len(fraction) > _MAX_SCALE or not -MAX_UNSCALED < number < MAX_UNSCALED:
         return None
     return number, len(fraction)
 
