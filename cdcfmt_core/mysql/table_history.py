@@ -29,13 +29,13 @@ class TableHistory:
     """The columns of tables after the statements so far; a table of which nothing is known is
     not there.
 
-    ``touched`` collects the tables whose columns may be others than before.
+    ``touched`` has the tables whose columns may be others than before, with those that they had.
     """
 
     def __init__(self) -> None:
         self.tables: dict[Name, Columns] = {}
         self.spellings: defaultdict[Name, set[Name]] = defaultdict(set)
-        self.touched: set[Name] = set()
+        self.touched: dict[Name, Columns] = {}
 
     def apply(self, query: str, database: str, table: str) -> None:
         """Take note of a statement; ``database`` and ``table`` are what the message names."""
@@ -153,7 +153,7 @@ class TableHistory:
         return name
 
     def _set(self, name: Name, columns: Columns | None) -> None:
-        self.touched.add(name)
+        self.touched.setdefault(name, self.tables.get(name, {}))
         if columns is None:
             self.tables.pop(name, None)
         else:

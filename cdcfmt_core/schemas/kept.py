@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from cdcfmt_core.caches import Cache, TableKey, short_key, text_size
 from cdcfmt_core.schemas.directory import SchemaDirectory
@@ -67,3 +67,9 @@ class KeptSchemaStore(SchemaStore):
         # Other processes read the schemas from the folder.
         made = self.directory, self._max_bytes
         return type(self), made, {"statements": self.statements}
+
+    def copy(self) -> Self:
+        made = super().copy()
+        # What it loads does not reach this one.
+        made._loaded = Cache(self._max_bytes // 4)
+        return made

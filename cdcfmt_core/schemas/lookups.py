@@ -20,7 +20,7 @@ class Lookups:
 
     def __init__(self) -> None:
         self._asked: set[TableKey] = set()
-        self._late: set[TableKey] = set()
+        self._late: set[TableName] = set()
         self._lost = False
 
     def note_asked(self, key: TableKey) -> None:
@@ -33,12 +33,11 @@ class Lookups:
     def note_added(self, key: TableKey) -> None:
         """The store has one more schema of a table."""
         if (short := short_key(key)) in self._asked:
-            self._late.add(short)
+            self._late.add(short[1:])
 
     def is_late(self, table: TableName) -> bool:
         """Whether a table may have gained a schema behind a row of it, since :meth:`begin`."""
-        name = short_key(("", *table))[1:]
-        return self._lost or any(key[1:] == name for key in self._late)
+        return self._lost or short_key(("", *table))[1:] in self._late
 
     def begin(self) -> None:
         """Forget the late tables, but not the requests."""

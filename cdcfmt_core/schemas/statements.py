@@ -146,13 +146,12 @@ def _versions(statements: Iterable[Statement]) -> Iterator[tuple[TableSchema, in
     history = TableHistory()
     last = 0
     for start, end, group in _grouped(statements):
-        before = dict(history.tables)
         common: dict[Name, Columns] = {}
         for statement in group:
             history.touched.clear()
             history.apply(statement.query, statement.database, statement.table)
-            for name in history.touched:
-                known = common.get(name, before.get(name, {}))
+            for name, before in history.touched.items():
+                known = common.get(name, before)
                 common[name] = _in_both(known, history.tables.get(name, {}))
         start, last = max(start, last), max(end, last)
         for name, columns in common.items():

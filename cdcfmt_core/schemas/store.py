@@ -9,13 +9,14 @@ exactly the one that the row names (:meth:`SchemaStore.at`).
 
 from __future__ import annotations
 
-import copy
+import pickle
+import zlib
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
-from typing import Self
+from typing import Any, Self
 
 import attrs
 
@@ -65,6 +66,14 @@ class SchemaStore:
         self._forgotten: dict[TableKey, Position] = {}
         self._forgotten_bytes = 0
         self._forgot_names = False
+        self._sent: tuple[int, bytes] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Each task of a batch is sent a copy, and there may be thousands.
+        if self._sent is None or self._sent[0] != self.changes:
+            data = pickle.dumps({**self.__dict__, "_sent": None})
+            self._sent = self.changes, zlib.compress(data, 1)
+        return _received, (type(self), self._sent[1])
 
     def __bool__(self) -> bool:
         return bool(self._tables)
@@ -79,11 +88,9 @@ class SchemaStore:
 
     def copy(self) -> Self:
         """A copy; schemas that are added to it do not reach this store."""
-        made = copy.copy(self)
-        made._tables = OrderedDict(
-            (key, Versions(each.positions[:], each.tables.copy(), each.sizes.copy()))
-            for key, each in self._tables.items()
-        )
+        made = type(self).__new__(type(self))
+        made.__dict__ |= self.__dict__
+        made._tables = OrderedDict((key, each.copy()) for key, each in self._tables.items())
         made._forgotten = self._forgotten.copy()
         made.lookups = None
         return made
@@ -91,8 +98,7 @@ class SchemaStore:
     def tables(self) -> Iterator[TableSchema]:
         """Every schema in memory, a table's in the order of their positions."""
         for versions in self._tables.values():
-            for position in versions.positions:
-                yield from versions.tables[position]
+            yield from (table for _, table in versions.in_order())
 
     def versions_of(self, table: tuple[str, ...]) -> Iterator[TableSchema]:
         """The schemas of a table in memory, those of statements too, in the order of positions.
@@ -103,13 +109,18 @@ class SchemaStore:
             if known.name == table:
                 yield known
 
-    def records_of(self, table: TableName) -> Iterator[SchemaRecord]:
-        """The schemas of a table in memory."""
-        for (stream, *name), versions in self._tables.items():
-            if tuple(name) == table:
-                for position in versions.positions:
-                    for known in versions.tables[position]:
-                        yield SchemaRecord(known, position, stream)
+    def keys_by_table(self) -> dict[TableName, list[TableKey]]:
+        """What :meth:`records_of` takes for each table in memory."""
+        found: dict[TableName, list[TableKey]] = {}
+        for key in self._tables:
+            found.setdefault(key[1:], []).append(key)
+        return found
+
+    def records_of(self, keys: Iterable[TableKey]) -> Iterator[SchemaRecord]:
+        """The schemas in memory under these keys."""
+        for key in keys:
+            for position, table in self._tables[key].in_order():
+                yield SchemaRecord(table, position, key[0])
 
     def add(self, record: SchemaRecord | Statement) -> None:
         """Add a schema, or a statement.
@@ -274,6 +285,12 @@ class SchemaStore:
         if last is None:
             return self._forgot_names
         return start is None or start < last
+
+
+def _received(kind: type[SchemaStore], data: bytes) -> SchemaStore:
+    store = kind.__new__(kind)
+    store.__dict__ |= pickle.loads(zlib.decompress(data))
+    return store
 
 
 class NoSchemas(SchemaStore):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import attrs
@@ -25,6 +26,16 @@ class Versions:
     positions: list[Position] = attrs.field(factory=list)
     tables: dict[Position, tuple[TableSchema, ...]] = attrs.field(factory=dict)
     sizes: dict[Position, int] = attrs.field(factory=dict)
+
+    def copy(self) -> Versions:
+        """One that can be changed alone."""
+        return Versions(self.positions[:], self.tables.copy(), self.sizes.copy())
+
+    def in_order(self) -> Iterator[tuple[Position, TableSchema]]:
+        """Each schema with its position."""
+        for position in self.positions:
+            for table in self.tables[position]:
+                yield position, table
 
     def interned(self, position: Position, table: TableSchema) -> TableSchema:
         """The schema that says the same here or at the position before, if any, else ``table``."""

@@ -35,6 +35,7 @@ _UNREADABLE_SUFFIXES = {
     **dict.fromkeys(_TABLES, "read it as a DataFrame by Spark and pass that to decode(df)"),
 }
 
+_BZIP2_BYTES = 1 << 18
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_DICTIONARY_SIZES = (0, 1, 2, 4)
 
@@ -68,26 +69,36 @@ def decompress(file: io.RawIOBase, compression: Compression, piece_bytes: int) -
 
 
 def _gzip(file: io.RawIOBase, piece_bytes: int) -> Iterator[bytes]:
-    return _stream(gzip.GzipFile(fileobj=file, mode="rb"), piece_bytes, "gzip")
-
-
-def _bzip2(file: io.RawIOBase, piece_bytes: int) -> Iterator[bytes]:
-    return _stream(bz2.BZ2File(file, "rb"), piece_bytes, "bzip2")
-
-
-def _stream(stream: gzip.GzipFile | bz2.BZ2File, piece_bytes: int, name: str) -> Iterator[bytes]:
-    with stream:
+    with gzip.GzipFile(fileobj=file, mode="rb") as stream:
         while True:
             try:
                 # Not read(): that loses what it has gathered when the damage is reached.
                 piece = stream.read1(piece_bytes)
             except EOFError as error:
-                raise _cut_off(name) from error
+                raise _cut_off("gzip") from error
             except (OSError, zlib.error) as error:
-                raise _damaged(name, error) from error
+                raise _damaged("gzip", error) from error
             if not piece:
                 return
             yield piece
+
+
+def _bzip2(file: io.RawIOBase, piece_bytes: int) -> Iterator[bytes]:
+    """Reads one stream after the other: BZ2File takes a damaged one for the end of the file."""
+    while data := file.read(_BZIP2_BYTES):
+        while data:
+            decompressor = bz2.BZ2Decompressor()
+            while not decompressor.eof:
+                try:
+                    piece = decompressor.decompress(data, piece_bytes)
+                except OSError as error:
+                    raise _damaged("bzip2", error) from error
+                if piece:
+                    yield piece
+                data = b""
+                if decompressor.needs_input and not (data := file.read(_BZIP2_BYTES) or b""):
+                    raise _cut_off("bzip2")
+            data = decompressor.unused_data
 
 
 def _zstd(file: io.RawIOBase, _: int) -> Iterator[bytes]:

@@ -203,3 +203,14 @@ def test_any_text_is_survived() -> None:
         "d": "int",
         "e": "enum('a','b')",
     }
+
+
+def test_touched_tables_have_the_columns_of_before() -> None:
+    history = TableHistory()
+    history.apply("create table t (a int)", "db", "t")
+    history.apply("create table other (a int)", "db", "other")
+    before = history.tables["db", "t"]
+    history.touched.clear()
+    history.apply("alter table t add b int", "db", "t")
+    history.apply("rename table t to u", "db", "t")
+    assert history.touched == {("db", "t"): before, ("db", "u"): {}}

@@ -177,6 +177,18 @@ def test_it_can_be_sent() -> None:
     assert store.find("d", "t", None) is found
 
 
+def test_what_each_task_is_sent_is_small() -> None:
+    names = [f"a_column_with_a_name_{number}" for number in range(50)]
+    store = filled(*((schema(*names, f"c{at}"), at) for at in range(100)))
+    sent = pickle.dumps(store)
+    assert len(sent) < 20_000
+    # Of a store that is not changed nothing is made again.
+    assert store.__reduce__()[1][1] is store.__reduce__()[1][1]
+    store.add(SchemaRecord(schema("new"), (100,)))
+    assert len(pickle.loads(sent)) == 100
+    assert pickle.loads(pickle.dumps(store)).find("d", "t", None).column_names == ("new",)
+
+
 def test_a_copy_learns_alone() -> None:
     store = filled((schema("a"), 10), (schema("a", "b"), 20))
     copied = store.copy()
@@ -212,7 +224,7 @@ def test_the_schemas_of_one_table_find_what_all_find() -> None:
     store.add(SchemaRecord(schema("x", table="other"), (10,)))
     store.add(SchemaRecord(schema("s"), (10,), "another stream"))
     part = SchemaStore()
-    for record in store.records_of(("d", None, "t")):
+    for record in store.records_of(store.keys_by_table()["d", None, "t"]):
         part.add(record)
     assert len(part) == 3
     for at in (9, 10, 15, 20):

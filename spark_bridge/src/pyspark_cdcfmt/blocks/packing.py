@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any, cast
 
 import attrs
@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
+from cdcfmt_core.caches import TableKey
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import Lines
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.schemas.lookups import Lookups
+from cdcfmt_core.schemas.lookups import Lookups, TableName
 from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
 from pyspark_cdcfmt.blocks.schema import ARROW_BLOCKS, EVENTS, MESSAGES, pack
 from pyspark_cdcfmt.blocks.summary import Group, groups_of
@@ -112,6 +113,10 @@ class _Packed:
         self._owners = owners
         self._shared = shared
 
+    @cached_property
+    def _keys(self) -> Mapping[TableName, Sequence[TableKey]]:
+        return self._schemas.keys_by_table()
+
     def of(self, group: Group, how_of: Callable[[str], str]) -> tuple[str, bytes]:
         """Form and payload of a group's block."""
         how = EVENTS
@@ -130,7 +135,7 @@ class _Packed:
         lookups = self._schemas.lookups
         if self._schemas.forgetful or lookups is None or lookups.is_late(name):
             return None
-        return [*self._schemas.records_of(name)]
+        return [*self._schemas.records_of(self._keys.get(name, ()))]
 
 
 def _shared(groups: Sequence[Group], owners: pa.Array) -> frozenset[tuple[Any, ...]]:

@@ -310,10 +310,11 @@ def test_damaged_compressed_file_is_never_silent(suffix: str, place: float) -> N
         assert len(items) > 1
 
 
-def test_garbage_behind_a_zstd_frame_or_a_gzip_member() -> None:
-    for suffix in (".gz", ".zst"):
-        stored = COMPRESSORS[suffix](b"1\n2\n") + b"garbage"
-        *good, bad = read(store(stored, "g.json" + suffix))
+@pytest.mark.parametrize("suffix", sorted(COMPRESSORS))
+def test_what_is_behind_a_frame_or_member_is_another_one_or_bad(suffix: str) -> None:
+    whole = COMPRESSORS[suffix](b"1\n2\n")
+    for behind in (b"garbage", b"X" + whole[1:]):
+        *good, bad = read(store(whole + behind, "g.json" + suffix))
         assert [m.value for m in good] == [b"1", b"2"]
         assert isinstance(bad, BadLine)
         assert "damaged" in str(bad.error)
