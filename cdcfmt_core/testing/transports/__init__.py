@@ -1,4 +1,4 @@
-"""The conformance kit of transports: the tests of each, which its author inherits.
+"""The conformance kit for transports: tests for every transport, as a class to inherit from.
 
 ::
 
@@ -9,8 +9,8 @@
         def harness(self, tmp_path):
             return AcmeHarness(tmp_path)
 
-It knows a transport by its :class:`~cdcfmt_core.transport.TransportSpec`, and its broker by a
-:class:`Harness`; docs/conformance-kit.md says what it looks at.
+It uses a transport through its :class:`~cdcfmt_core.transport.TransportSpec`, and its broker
+through a :class:`Harness`; docs/conformance-kit.md describes the tests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Messages that transports must carry, each in the partition 0."""
+"""Messages that transports must carry, all in partition 0."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ SAMPLES: Final = {
     "header in Unicode": Message(b"k", b"v", (("größe 数", b"1"),), partition=0),
     "large value": Message(b"k", bytes(range(251)) * 3_000, partition=0),
 }
-"""By name.  Of a transport without keys or headers they have none."""
+"""The samples by name.  Without its ability, keys or headers are removed."""

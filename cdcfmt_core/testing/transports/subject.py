@@ -1,4 +1,4 @@
-"""The transport that is tested: its spec, its broker, and sources and sinks for them."""
+"""The transport under test: its spec, its broker, and sources and sinks for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cdcfmt_core.testing.transports.harness import Harness, NotOfferedError
 from cdcfmt_core.transport import Sink, Source, TransportSpec
 
 SECONDS = 30.0
-"""The most that one question to a broker, or the reading of a few messages, may take."""
+"""Maximum seconds for one request to a broker, or for reading a few messages."""
 
 _T = TypeVar("_T")
 
@@ -29,7 +29,7 @@ Content = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]
 """Key, value and headers."""
 
 LOST: Final = "offsets lost"
-"""What sources count where a user accepts that messages are gone."""
+"""The count of lost offsets, if the user accepts lost messages."""
 
 
 class TransportSubject:
@@ -40,9 +40,9 @@ class TransportSubject:
         self.harness = harness
 
     def source(self, topic: str, more: Mapping[str, str] = {}) -> Source:
-        """A source that reads a topic from its beginning; ``more`` are options as users spell them.
+        """A source that reads a topic from its beginning; ``more``: options as users spell them.
 
-        :raises NotOfferedError: of a transport that cannot be read again.
+        :raises NotOfferedError: for a transport that cannot be read repeatedly.
         """
         spec = self.spec
         if spec.open_source is None:
@@ -51,18 +51,18 @@ class TransportSubject:
         return choosing.open_source(spec, *choosing.split_options(spec, given))
 
     def sink(self, topic: str, more: Mapping[str, str] = {}) -> Sink:
-        """A sink that writes to a topic; ``more`` are options as users spell them.
+        """A sink that writes to a topic; ``more``: options as users spell them.
 
-        :raises NotOfferedError: of a transport that is read only.
+        :raises NotOfferedError: for a read-only transport.
         """
         spec = self.spec
         if spec.open_sink is None:
-            raise NotOfferedError(f"{spec.name} is read only")
+            raise NotOfferedError(f"{spec.name} is read-only")
         given = {**self.harness.writing(topic), **_known(spec, spec.sink_options, more)}
         return choosing.open_sink(spec, *choosing.split_options(spec, given, writing=True))
 
     def carried(self, message: Message) -> Message:
-        """The message without what the abilities do not name."""
+        """The message, without key or headers if the transport lacks that ability."""
         abilities = self.spec.abilities
         return attrs.evolve(
             message,
@@ -71,7 +71,7 @@ class TransportSubject:
         )
 
     def numbered(self, count: int, *, partition: int = 0, start: int = 0) -> list[Message]:
-        """Messages of a partition, no two of which are equal."""
+        """Distinct messages of a partition."""
         return [
             self.carried(
                 Message(
@@ -105,7 +105,7 @@ class TransportSubject:
     def read(
         self, source: Source, wanted: OffsetRange, counts: Counter[str] | None = None
     ) -> list[Message]:
-        """The messages of a range, each of which is where it says to be."""
+        """The messages of a range; checks that their positions are correct."""
         where = show(wanted)
         with self.in_time(f"reading {where}"):
             found = list(source.read(wanted, counts))
@@ -114,15 +114,15 @@ class TransportSubject:
             place = message.topic, message.partition
             expect(
                 place == (wanted.topic, wanted.partition),
-                f"{where} gives a message of {place[0]}-{place[1]}",
+                f"{where} returns a message of {place[0]}-{place[1]}",
             )
-            expect(message.offset is not None, f"{where} gives a message without an offset")
+            expect(message.offset is not None, f"{where} returns a message without an offset")
             offset = message.offset or 0
             expect(
                 offset > last, f"{where}: offset {offset} comes after {last}, expected a later one"
             )
             expect(
-                offset < wanted.end, f"{where} gives offset {offset}, which is not before its end"
+                offset < wanted.end, f"{where} returns offset {offset}, which is not before its end"
             )
             last = offset
         return found
@@ -132,7 +132,7 @@ class TransportSubject:
         return [message for each in self.plan(source) for message in self.read(source, each)]
 
     def in_time(self, what: str) -> AbstractContextManager[None]:
-        """AssertionError where the block hangs."""
+        """AssertionError if the block hangs."""
         return time_limit(what, SECONDS)
 
     def error(self, what: str, call: Callable[[], object], wanted: type[CdcfmtError]) -> str:
@@ -142,16 +142,16 @@ class TransportSubject:
                 result = call()
             except wanted as error:
                 copy = pickle.loads(pickle.dumps(error))
-                expect(str(copy) == str(error), f"{what}: its error changes by pickling: {copy}")
+                expect(str(copy) == str(error), f"{what}: its error changes when pickled: {copy}")
                 return str(error)
             except Exception as error:
                 raise AssertionError(
                     f"{what} raises {error!r}, expected {wanted.__name__}"
                 ) from error
-        raise AssertionError(f"{what} gives {result!r:.300}, expected {wanted.__name__}")
+        raise AssertionError(f"{what} returns {result!r:.300}, expected {wanted.__name__}")
 
     def expect_remedy(self, what: str, text: str) -> None:
-        """The text of an error must name an option that the user can mend."""
+        """The text of an error must name an option for the user to correct."""
         options = (*self.spec.options, *self.spec.sink_options)
         names = {self.spec.prefix, *(option.name for option in options)}
         expect(
@@ -160,7 +160,7 @@ class TransportSubject:
         )
 
     def expect_same(self, sent: Iterable[Message], found: Iterable[Message], where: str) -> None:
-        """Found is what was sent: each once, and in order if the transport keeps it."""
+        """The found messages are those sent, each once, in order if the transport keeps it."""
         expected, got = [content(m) for m in sent], [content(m) for m in found]
         if "ordering" not in self.spec.abilities:
             expected, got = sorted(expected, key=repr), sorted(got, key=repr)
@@ -180,7 +180,7 @@ class TransportSubject:
 def _known(
     spec: TransportSpec, options: Iterable[Option], given: Mapping[str, str]
 ) -> dict[str, str]:
-    """Those of the options that this end of the transport has."""
+    """The given options that the transport has for this direction."""
     names = {option.name.lower() for option in options}
     return {
         name: value
@@ -190,12 +190,12 @@ def _known(
 
 
 def content(message: Message) -> Content:
-    """What a message says, without its place and time."""
+    """A message's content, without position and time."""
     return message.key, message.value, message.headers
 
 
 def show(wanted: OffsetRange) -> str:
-    """A range as errors name it."""
+    """A range as text for errors."""
     return f"{wanted.topic}-{wanted.partition}, offsets {wanted.start} to {wanted.end - 1}"
 
 

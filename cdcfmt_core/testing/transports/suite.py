@@ -1,4 +1,4 @@
-"""The conformance tests as a class that a transport's own tests inherit."""
+"""The conformance tests, as a base class for a transport's tests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cdcfmt_core.transport import TransportSpec
 class TransportTests(KnownFailures):
     """The tests of every transport; docs/conformance-kit.md describes each of them.
 
-    ``transport`` is its name, and the fixture ``harness``, which a subclass has, a
+    ``transport`` is its name.  A subclass overrides the fixture ``harness``, which returns a
     :class:`Harness`.  A test with a sample is named ``test_messages_are_whole[no key]``.
     """
 
@@ -35,7 +35,7 @@ class TransportTests(KnownFailures):
 
     @classmethod
     def spec(cls) -> TransportSpec:
-        """The transport as it is installed."""
+        """The installed transport."""
         return default_registry().get_transport(cls.transport)
 
     @pytest.fixture
@@ -44,9 +44,9 @@ class TransportTests(KnownFailures):
         raise NotImplementedError("the fixture `harness` is missing")
 
     def check(self, harness: Harness, check: Callable[..., None], *more: Any) -> None:
-        """Run a check; it is skipped where the transport or the harness cannot do what it needs.
+        """Run a check; skip it if the transport or the harness lacks something that it needs.
 
-        :raises AssertionError: where something does not hold, or any other error comes.
+        :raises AssertionError: if the check fails, or raises any other error.
         """
         try:
             check(TransportSubject(self.spec(), harness), *more)
@@ -55,7 +55,7 @@ class TransportTests(KnownFailures):
         except AssertionError:
             raise
         except Exception as error:
-            raise AssertionError(f"an error comes where none may: {error!r}") from error
+            raise AssertionError(f"an unexpected error: {error!r}") from error
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         if "sample" in metafunc.fixturenames:
@@ -143,7 +143,7 @@ class TransportTests(KnownFailures):
     def test_a_topic_made_anew_and_filled(self, harness: Harness) -> None:
         self.check(harness, loss.check_remade_and_filled)
 
-    # Behind those of loss: there are brokers that delete nothing in their first minute.
+    # After the tests of loss: some brokers delete nothing in the first minute after a start.
     def test_the_broker_restarts(self, harness: Harness) -> None:
         self.check(harness, streams.check_restart)
 

@@ -1,4 +1,4 @@
-"""The requirements of a transport, one function each: ``check(subject)`` raises AssertionError.
+"""The requirements of a transport: one function ``check(subject)`` each, raising AssertionError.
 
 They need no pytest; :class:`cdcfmt_core.testing.transports.TransportTests` runs them.
 """

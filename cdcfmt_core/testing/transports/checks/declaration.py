@@ -1,4 +1,4 @@
-"""What a transport says of itself: names, options, and that it can leave its process."""
+"""Checks of a transport's declaration: names, options, and that it can be pickled."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from cdcfmt_core.testing.transports.subject import TransportSubject
 
 
 def check_spec(subject: TransportSubject) -> None:
-    """Title and summary are what listings need, and options alone can ask for the transport."""
+    """Title and summary are valid for listings, and options can choose the transport."""
     spec = subject.spec
     for name in ("title", "summary"):
         text = getattr(spec, name)
-        expect(text and text == text.strip() and "\n" not in text, f"`{name}` is no line of text")
+        expect(text and text == text.strip() and "\n" not in text, f"`{name}` is not one line")
     own = [option.name for option in (*spec.options, *spec.sink_options)]
     chosen = spec.chosen_by or any(name.startswith(spec.prefix) for name in own)
-    expect(chosen, "no option asks for the transport: neither `chosen_by` nor one with its prefix")
+    expect(chosen, "no option chooses the transport: set `chosen_by`, or use its prefix")
 
 
 def check_options(subject: TransportSubject) -> None:
-    """Every option is documented, has a name of its own, and none is used undeclared."""
+    """Every option is documented and has a unique name; no undeclared option is used."""
     spec = subject.spec
     if spec.open_source is not None:
         lacking = [option.name for option in TOPIC_OPTIONS if option not in spec.options]
-        expect(not lacking, f"`options` lack those that all topics have: {lacking} (TOPIC_OPTIONS)")
+        expect(not lacking, f"`options` lack common options of topics: {lacking} (TOPIC_OPTIONS)")
         _check_options(subject, spec.options, DECODING_OPTIONS)
     if spec.open_sink is not None:
         _check_options(subject, spec.sink_options, ENCODING_OPTIONS)
@@ -46,7 +46,7 @@ def check_options(subject: TransportSubject) -> None:
             used = RecordedOptions(values)
             open_end(used, settings)
             more = used.asked - values.keys()
-            expect(not more, f"options are used that are not declared: {sorted(more)}")
+            expect(not more, f"options are used but not declared: {sorted(more)}")
 
 
 def _check_options(
@@ -60,7 +60,7 @@ def _check_options(
             name == f"{prefix}*" or re.fullmatch(r"[a-z][a-zA-Z0-9.-]*", name),
             f"option {name!r} is neither in camelCase nor {prefix}*",
         )
-        expect(name.lower() not in known, f"option {name} is one of all formats, too")
+        expect(name.lower() not in known, f"option {name} is also an option of every format")
         expect(
             len(option.help.split()) > 2 and option.help.rstrip().endswith("."),
             f"option {name} has no `help`, a sentence that says what it does",
@@ -70,22 +70,22 @@ def _check_options(
 
 
 def check_pickles(subject: TransportSubject) -> None:
-    """The functions of the spec, and sources and sinks, can be sent to another process."""
+    """The functions of the spec, and sources and sinks, can be pickled."""
     for name in ("open_source", "open_sink", "options_of_url", "explain", "options"):
         value = getattr(subject.spec, name)
         try:
             copy = pickle.loads(pickle.dumps(value))
         except Exception as error:
             raise AssertionError(
-                f"`{name}` cannot be pickled ({error}): make it a function of a module"
+                f"`{name}` cannot be pickled ({error}): make it a module-level function"
             ) from error
-        expect(copy == value, f"`{name}` is another one after pickling")
+        expect(copy == value, f"`{name}` changes when pickled")
     topic = subject.filled_topic(1, 5)
     if subject.spec.open_sink is not None:
         _pickled("the sink", subject.sink(topic))
     source = subject.source(topic)
     _pickled("the source", source)
-    # As a driver does: what it has opened by then must not go along.
+    # As on a driver: connections that are already open must not be pickled.
     whole = subject.whole(source)
     subject.read(source, whole)
     source.open_progress()
@@ -101,7 +101,7 @@ def _pickled(what: str, value: Any) -> Any:
 
 
 def check_secrets(subject: TransportSubject) -> None:
-    """No text of a source or a sink shows a secret, and a login works, also after pickling."""
+    """No text of a source or a sink shows a secret; a login works, also after pickling."""
     login = subject.harness.login()
     topic = subject.filled_topic(1, 5)
     source = subject.source(topic, login.options)

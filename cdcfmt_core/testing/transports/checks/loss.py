@@ -1,4 +1,4 @@
-"""Messages that are gone: an error, unless the user accepts it; then they are counted."""
+"""Lost messages: an error, unless the user accepts them; then they are counted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _read(source: Source, wanted: OffsetRange) -> list[Message]:
 
 
 class _Shortened:
-    """A topic whose first messages are deleted behind the back of a query."""
+    """A topic whose first messages are deleted while a query runs."""
 
     def __init__(self, subject: TransportSubject) -> None:
         self.topic = subject.filled_topic(1, _COUNT)
@@ -29,7 +29,7 @@ class _Shortened:
         self.whole = subject.whole(self.strict)
         self.messages = subject.read(self.strict, self.whole)
         query = Query(subject, self.topic)
-        expect(query.step(limit=2), "advance() gives nothing of a filled topic")
+        expect(query.step(limit=2), "advance() finds nothing in a filled topic")
         self.at = query.at
         subject.harness.delete_head(self.topic, 0)
         place = self.topic, 0
@@ -37,13 +37,13 @@ class _Shortened:
             self.first = self.strict.offsets({place: EARLIEST})[place]
         expect(
             self.first > self.whole.start + 2,
-            f"EARLIEST is {self.first} after delete_head, as before, or two further: nothing is "
-            "tested",
+            f"EARLIEST is {self.first} after delete_head, no more than two offsets later: delete "
+            "more",
         )
 
 
 def check_lost(subject: TransportSubject) -> None:
-    """Reading offsets that are gone is an error with their place and the option that allows it."""
+    """Reading lost offsets is an error with their position and the option that allows it."""
     gone = _Shortened(subject)
     start = gone.whole.start
     for end in sorted({gone.whole.end, gone.first, start + 1}):
@@ -63,7 +63,7 @@ def check_lost(subject: TransportSubject) -> None:
 
 
 def check_lost_allowed(subject: TransportSubject) -> None:
-    """With the user's leave reading goes on with what there is, and counts the lost offsets."""
+    """If the user accepts losses, the remaining messages are read and lost offsets counted."""
     gone = _Shortened(subject)
     start, first = gone.whole.start, gone.first
     allowed = subject.source(gone.topic, subject.harness.allow_loss)
@@ -89,7 +89,7 @@ def check_lost_allowed(subject: TransportSubject) -> None:
 
 
 def check_behind_the_end(subject: TransportSubject) -> None:
-    """A range behind the end of a partition is an error too, and is not waited for."""
+    """A range after the end of a partition is also an error; the reader does not wait for it."""
     topic = subject.filled_topic(1, 5)
     source = subject.source(topic)
     end = subject.whole(source).end
@@ -102,13 +102,13 @@ def check_behind_the_end(subject: TransportSubject) -> None:
             expect(part in text, f"the error of {what} does not name {part}: {text}")
         counts: Counter[str] = Counter()
         found = subject.read(allowed, wanted, counts)
-        expect(len(found) == max(end - start, 0), f"{what} gives {len(found)} messages")
+        expect(len(found) == max(end - start, 0), f"{what} returns {len(found)} messages")
         lost = wanted.end - max(start, end)
         expect(counts[LOST] == lost, f"{what} counts {dict(counts)}, expected {LOST!r}: {lost}")
 
 
 def check_deleted(subject: TransportSubject) -> None:
-    """A topic that was deleted is an error that names it: in batches, ranges and streams."""
+    """A deleted topic is an error that names the topic: in batches, ranges and streams."""
     topic = subject.filled_topic(1, 5)
     source = subject.source(topic)
     whole = subject.whole(source)
@@ -125,12 +125,12 @@ def check_deleted(subject: TransportSubject) -> None:
 
 
 def check_remade(subject: TransportSubject) -> None:
-    """A stream notices that its topic was deleted and made anew, with fewer messages."""
+    """A stream detects that its topic was deleted and created again, with fewer messages."""
     _check_remade(subject, 3)
 
 
 def check_remade_and_filled(subject: TransportSubject) -> None:
-    """The same where the new topic has more messages than the old one had."""
+    """A stream detects that too if the new topic has more messages than the old one."""
     _check_remade(subject, 30)
 
 
@@ -141,6 +141,6 @@ def _check_remade(subject: TransportSubject, count: int) -> None:
     subject.harness.remake_topic(topic)
     subject.harness.append(topic, subject.numbered(count))
     query.restart()
-    what = f"a stream whose topic was made anew, with {count} messages where it had 10"
+    what = f"a stream whose topic was created again, with {count} messages instead of 10"
     text = subject.error(what, query.run, SourceError)
     expect(topic in text, f"{what}: the error does not name the topic {topic}: {text}")

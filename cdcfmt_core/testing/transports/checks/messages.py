@@ -1,4 +1,4 @@
-"""Messages come as they were sent, each once."""
+"""Messages arrive as they were sent, each once."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _DAY = 86_400_000
 
 
 def check_sample(subject: TransportSubject, sample: str) -> None:
-    """A message comes back whole: the value, and key and headers where the abilities name them."""
+    """A message is read back complete: value, and key and headers if the abilities name them."""
     message = subject.carried(SAMPLES[sample])
     topic = subject.harness.create_topic(1)
     subject.harness.append(topic, [message])
     found = subject.read_all(subject.source(topic))
-    expect(len(found) == 1, f"{sample}: {len(found)} messages come, expected 1")
+    expect(len(found) == 1, f"{sample}: {len(found)} messages arrive, expected 1")
     for name, wanted, got in zip(
         ("key", "value", "headers"), content(message), content(found[0]), strict=True
     ):
@@ -25,7 +25,7 @@ def check_sample(subject: TransportSubject, sample: str) -> None:
 
 
 def check_once(subject: TransportSubject) -> None:
-    """A batch has one range of each partition, and each message once, in order."""
+    """A batch has one range per partition, and each message once, in order."""
     count = 3
     topic = subject.filled_topic(count, 40)
     source = subject.source(topic)
@@ -41,7 +41,7 @@ def check_once(subject: TransportSubject) -> None:
 
 
 def check_empty(subject: TransportSubject) -> None:
-    """A topic without messages gives none, and a partition without messages does not wait."""
+    """An empty topic has no messages, and reading an empty partition does not wait."""
     topic = subject.harness.create_topic(2)
     subject.harness.append(topic, subject.numbered(3, partition=1))
     found = subject.read_all(subject.source(topic))
@@ -49,7 +49,7 @@ def check_empty(subject: TransportSubject) -> None:
 
 
 def check_times(subject: TransportSubject) -> None:
-    """A timestamp is milliseconds since the epoch, and ``offsets`` finds what is that late."""
+    """Timestamps are milliseconds since the epoch, and ``offsets`` finds offsets by time."""
     topic = subject.harness.create_topic(1)
     for start in range(0, 20, 5):
         subject.harness.append(topic, subject.numbered(5, start=start))
@@ -75,7 +75,7 @@ def check_times(subject: TransportSubject) -> None:
         expect(
             from_there == first,
             f"offsets() of the time {wanted} is {offset}, expected {first.offset}: the first "
-            "message of this time or later",
+            "message at this time or later",
         )
     late = max(at for at in times if at is not None) + _DAY
     with subject.in_time("offsets() of a time"):

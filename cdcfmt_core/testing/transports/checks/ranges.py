@@ -1,4 +1,4 @@
-"""Ranges of offsets: the same each time, and neither gap nor overlap where they meet."""
+"""Ranges of offsets: the same on each read, without gap or overlap between neighbours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cdcfmt_core.testing.transports.subject import TransportSubject, show
 
 
 def check_again(subject: TransportSubject) -> None:
-    """A range that is read again, also by a pickled source, gives the very same messages."""
+    """A range that is read again, also by a pickled source, gives exactly the same messages."""
     topic = subject.filled_topic(2, 30)
     source = subject.source(topic)
     for whole in subject.plan(source):
@@ -30,18 +30,18 @@ def check_again(subject: TransportSubject) -> None:
                 again = subject.read(other, wanted)
                 expect(
                     again == first,
-                    f"{show(wanted)} is read again with another result: "
+                    f"{show(wanted)} has a different result when read again: "
                     + _difference(first, again),
                 )
 
 
 def check_meeting(subject: TransportSubject) -> None:
-    """Ranges that meet have each message once, however a partition is cut."""
+    """Adjacent ranges have each message once, however a partition is split."""
     _check_cuts(subject, subject.filled_topic(1, 12))
 
 
 def check_gaps(subject: TransportSubject) -> None:
-    """The same where offsets have no message: between two messages, and at the end."""
+    """The same with offsets that have no message, between two messages and at the end."""
     topic = subject.harness.create_topic(1)
     for start in range(0, 12, 4):
         subject.harness.append(topic, subject.numbered(4, start=start))
@@ -74,11 +74,11 @@ def _check_cuts(subject: TransportSubject, topic: str) -> None:
         )
     for at in (whole.start, whole.end):
         empty = OffsetRange(topic, 0, at, at)
-        expect(not subject.read(source, empty), f"an empty range at {at} gives messages")
+        expect(not subject.read(source, empty), f"an empty range at {at} has messages")
 
 
 def check_left_early(subject: TransportSubject) -> None:
-    """Two readings at once do not disturb each other, nor does one that ends early."""
+    """Concurrent reads do not affect each other, nor does one that is closed early."""
     topic = subject.filled_topic(2, 20)
     source = subject.source(topic)
     ranges = subject.plan(source)
@@ -88,7 +88,7 @@ def check_left_early(subject: TransportSubject) -> None:
         first = next(early)
         both = zip(*(source.read(each) for each in ranges), strict=True)
         found = [list(one) for one in zip(*both, strict=True)]
-        # What generators have, and other iterators need not.
+        # Iterators other than generators may have no close().
         getattr(early, "close", lambda: None)()
     expect(first == expected[0][0], f"the first message is {first}, expected {expected[0][0]}")
     for wanted, got in zip(expected, found, strict=True):
@@ -96,7 +96,7 @@ def check_left_early(subject: TransportSubject) -> None:
 
 
 def check_offsets(subject: TransportSubject) -> None:
-    """The EARLIEST offset is where a partition begins, the LATEST where it ends."""
+    """The EARLIEST offset is the start of a partition, the LATEST its end."""
     topic = subject.harness.create_topic(2)
     source = subject.source(topic)
     places = [(topic, 0), (topic, 1)]
@@ -104,7 +104,7 @@ def check_offsets(subject: TransportSubject) -> None:
     def ask(what: int) -> Mapping[Any, int]:
         with subject.in_time("offsets()"):
             found = source.offsets(dict.fromkeys(places, what))
-        expect(set(found) == set(places), f"offsets() of {places} are those of {sorted(found)}")
+        expect(set(found) == set(places), f"offsets() of {places} has offsets of {sorted(found)}")
         return found
 
     for place in places:
@@ -123,7 +123,7 @@ def check_offsets(subject: TransportSubject) -> None:
 
 
 def check_ends(subject: TransportSubject) -> None:
-    """``ends`` has the first and last message of each range, and none of elsewhere."""
+    """``ends`` has the first and last message of each range, and none from outside."""
     topic = subject.filled_topic(2, 60)
     source = subject.source(topic)
     ranges = [
@@ -144,7 +144,7 @@ def check_ends(subject: TransportSubject) -> None:
 
 
 def check_begin_at(subject: TransportSubject) -> None:
-    """``begin_at`` reads one partition from an offset on, to its end."""
+    """``begin_at`` reads one partition from an offset to its end."""
     topic = subject.filled_topic(2, 10)
     source = subject.source(topic)
     wanted = subject.read(source, subject.whole(source, 1))[4:]

@@ -1,4 +1,4 @@
-"""Streams: from offset to offset, without leaving out anything."""
+"""Streams: from offset to offset, without gaps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_BATCHES = 200
 
 
 class Query:
-    """A stream as engines run it: offsets go through JSON, sources through pickles."""
+    """A stream as engines run it: offsets are stored as JSON, sources are pickled."""
 
     def __init__(self, subject: TransportSubject, topic: str, more: Mapping[str, str] = {}) -> None:
         self.subject = subject
@@ -30,7 +30,7 @@ class Query:
         self.restart()
 
     def restart(self, available_now: bool = False) -> None:
-        """Go on in another process, with nothing but the offset."""
+        """Continue as in a new process, with only the offset."""
         self.source = self.subject.source(self.topic, self._more)
         self.source.check_stream()
         self.progress = self.source.open_progress()
@@ -38,11 +38,11 @@ class Query:
             self.progress.stop_at_latest()
 
     def step(self, limit: int | None = None, least: int | None = None) -> bool:
-        """One batch; whether there was one."""
+        """Run one batch; False if nothing is new."""
         with self.subject.in_time("advance()"):
             moved = self.progress.advance(self.at, limit, least)
         copy = json.loads(json.dumps(moved))
-        expect(copy == moved, f"an offset is another one after JSON: {moved}, then {copy}")
+        expect(copy == moved, f"an offset changes in JSON: {moved}, then {copy}")
         if copy == self.at:
             return False
         ranges = StreamOffset.of_json(copy).ranges()
@@ -55,7 +55,7 @@ class Query:
         return True
 
     def run(self, limit: int | None = None) -> None:
-        """Batches until nothing is new."""
+        """Run batches until nothing is new."""
         for _ in range(_MOST_BATCHES):
             if not self.step(limit):
                 return
@@ -70,22 +70,22 @@ class Query:
             expected = self._ends.get(place)
             expect(
                 expected in (None, each.start),
-                f"{each.topic}-{each.partition}: a batch begins at {each.start}, and the one "
-                f"before it ended at {expected}",
+                f"{each.topic}-{each.partition}: a batch begins at {each.start}, but the previous "
+                f"one ended at {expected}",
             )
             expect(each.size >= 0, f"a batch goes backwards: {each}")
         gone = self._ends.keys() - {(each.topic, each.partition) for each in ranges}
-        expect(not gone, f"an offset forgets the partitions {sorted(gone)}")
+        expect(not gone, f"an offset lacks the partitions {sorted(gone)}")
         self._ends = {(each.topic, each.partition): each.end for each in ranges}
         size = sum(each.size for each in ranges)
-        # Each partition with anything to read gets at least one.
+        # Each partition with unread messages gets at least one.
         most = None if limit is None else max(limit, len(ranges))
         expect(
-            most is None or size <= most, f"a batch has {size} offsets, and {limit} are its limit"
+            most is None or size <= most, f"a batch has {size} offsets, but {limit} are its limit"
         )
 
     def expect_all(self, expected: Mapping[int, int], start: int = 0) -> None:
-        """So many messages of each partition have come, each once."""
+        """Exactly these numbers of messages per partition were read, each message once."""
         for partition, count in expected.items():
             self.subject.expect_same(
                 self.subject.numbered(count, partition=partition, start=start),
@@ -97,7 +97,7 @@ class Query:
 
 
 def check_stream(subject: TransportSubject) -> None:
-    """Batches with a limit have each message once, also of a query that begins again."""
+    """Batches with a limit have each message once, also after a restart of the query."""
     topic = subject.filled_topic(2, 15)
     query = Query(subject, topic)
     query.run(limit=4)
@@ -110,14 +110,14 @@ def check_stream(subject: TransportSubject) -> None:
     query.expect_all({0: 25, 1: 20})
     for ranges, batch in query.batches:
         again = [m for each in ranges for m in subject.read(query.source, each)]
-        expect(again == batch, f"the batch {ranges} has other messages when it is read again")
+        expect(again == batch, f"the batch {ranges} has different messages when read again")
 
 
 def check_end(subject: TransportSubject) -> None:
-    """A stream of a topic without anything new stays where it is, and tells where that is."""
+    """At the end of a topic, a stream does not move, and reports its position."""
     topic = subject.harness.create_topic(2)
     query = Query(subject, topic)
-    expect(query.step(), "the first batch does not pin where an empty topic begins")
+    expect(query.step(), "the first batch does not record the start of an empty topic")
     expect(not query.step(), "advance() moves on although nothing is new")
     subject.harness.append(topic, subject.numbered(3))
     query.restart()
@@ -131,16 +131,16 @@ def check_end(subject: TransportSubject) -> None:
 
 
 def check_available_now(subject: TransportSubject) -> None:
-    """A run of what is available reads what was there when it began, whatever comes meanwhile."""
+    """AvailableNow reads the messages that exist at its start, and none that arrive later."""
     topic = subject.filled_topic(2, 10)
     query = Query(subject, topic)
     query.restart(available_now=True)
-    expect(query.step(limit=5), "a run of what is available reads nothing")
+    expect(query.step(limit=5), "AvailableNow reads nothing")
     for partition in range(2):
         subject.harness.append(topic, subject.numbered(5, partition=partition, start=10))
-    # However few are left, none is to be waited for.
+    # It must not wait for `least`, however few are left.
     while query.step(limit=5, least=1_000):
-        expect(len(query.batches) < _MOST_BATCHES, "a run of what is available has no end")
+        expect(len(query.batches) < _MOST_BATCHES, "AvailableNow does not end")
     query.expect_all({0: 10, 1: 10})
     query.restart(available_now=True)
     query.run()
@@ -148,19 +148,19 @@ def check_available_now(subject: TransportSubject) -> None:
 
 
 def check_least(subject: TransportSubject) -> None:
-    """A batch waits until there are as many messages as are asked for at least."""
+    """A batch waits until there are at least ``least`` messages."""
     topic = subject.filled_topic(1, 2)
     query = Query(subject, topic)
     query.run()
     subject.harness.append(topic, subject.numbered(3, start=2))
-    expect(not query.step(least=50), "advance() does not wait for the least offsets of a batch")
+    expect(not query.step(least=50), "advance() does not wait for the minimum of a batch")
     subject.harness.append(topic, subject.numbered(60, start=5))
     expect(query.step(least=50), "advance() waits although there is enough")
     query.expect_all({0: 65})
 
 
 def check_new_partitions(subject: TransportSubject) -> None:
-    """A partition that is added is read from its beginning, in streams and batches."""
+    """An added partition is read from its beginning, in streams and batches."""
     topic = subject.filled_topic(1, 5)
     query = Query(subject, topic)
     query.run()
@@ -179,17 +179,17 @@ def check_new_partitions(subject: TransportSubject) -> None:
 
 
 def check_restart(subject: TransportSubject) -> None:
-    """A broker that was restarted has the same messages, and streams and sources go on."""
+    """After a restart of the broker the messages are the same; streams and sources continue."""
     topic = subject.filled_topic(2, 20)
     query = Query(subject, topic)
-    expect(query.step(limit=10), "advance() gives nothing of a filled topic")
+    expect(query.step(limit=10), "advance() finds nothing in a filled topic")
     source = subject.source(topic)
     ranges = subject.plan(source)
     before = [subject.read(source, each) for each in ranges]
     subject.harness.restart()
     for each, expected in zip(ranges, before, strict=True):
         again = subject.read(source, each)
-        expect(again == expected, f"{each} has other messages after a restart of the broker")
+        expect(again == expected, f"{each} has different messages after a restart of the broker")
     query.run(limit=10)
     subject.harness.append(topic, subject.numbered(5, start=20))
     query.run()

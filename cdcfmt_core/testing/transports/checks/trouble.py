@@ -1,4 +1,4 @@
-"""No answer, a wrong login, a topic that is not there: an error in time that says what to do."""
+"""No answer, a wrong login, a missing topic: an error in bounded time that says what to do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cdcfmt_core.transport import Check
 
 
 def check_unreachable(subject: TransportSubject) -> None:
-    """Where nothing answers every question ends in time, with an error that names an option."""
+    """If nothing answers, every request ends in bounded time, with an error naming an option."""
     topic = subject.filled_topic(1, 2)
     wrong = subject.harness.unreachable()
     for what, call, error in _questions(subject, topic, wrong):
@@ -24,7 +24,7 @@ def check_unreachable(subject: TransportSubject) -> None:
 
 
 def check_wrong_login(subject: TransportSubject) -> None:
-    """A login that the broker refuses is an error that says so, in time and without the secret."""
+    """A rejected login is an error in bounded time, without the secret."""
     topic = subject.filled_topic(1, 2)
     login = subject.harness.wrong_login()
     for what, call, error in _questions(subject, topic, login.options):
@@ -35,27 +35,27 @@ def check_wrong_login(subject: TransportSubject) -> None:
 
 
 def check_unknown_topic(subject: TransportSubject) -> None:
-    """A topic that does not exist is an error that names it, for reading and for writing."""
+    """A missing topic is an error that names the topic, for reading and for writing."""
     topic = subject.filled_topic(1, 1) + "-is-not-there"
     for what, call, error in _questions(subject, topic):
         if what in ("offsets()", "read()"):
-            # Asked for what a plan had only.
+            # Only used for topics of a plan.
             continue
         text = subject.error(f"{what} of a topic that does not exist", call, error)
         expect(topic in text, f"{what}: the error does not name the topic {topic}: {text}")
 
 
 def check_explain(subject: TransportSubject) -> None:
-    """``explain`` finds nothing wrong with a broker, and says what to do where none answers."""
+    """``explain`` finds no problem with a broker, and says what to do if none answers."""
     good, bad = subject.harness.addresses()
     explain = subject.spec.explain
-    expect(explain is not None, "`explain` is missing, by which `cdcfmt doctor` looks at a broker")
+    expect(explain is not None, "`explain` is missing, which `cdcfmt doctor` needs")
     assert explain is not None
     with subject.in_time("explain()"):
         right, wrong = list(explain(good)), list(explain(bad))
     for check in (*right, *wrong):
-        expect(isinstance(check, Check), f"explain() gives {check!r}, expected a Check")
-        expect(check.subject and check.text, f"explain() gives a check without text: {check}")
+        expect(isinstance(check, Check), f"explain() returns {check!r}, expected a Check")
+        expect(check.subject and check.text, f"explain() returns a check without text: {check}")
     expect(right and all(c.state == "ok" for c in right), f"explain({good!r}) finds {right}")
     found = [check for check in wrong if check.state == "bad"]
     expect(found, f"explain({bad!r}) finds nothing bad: {wrong}")
@@ -68,7 +68,7 @@ _Question = tuple[str, Callable[[], object], type[CdcfmtError]]
 def _questions(
     subject: TransportSubject, topic: str, more: Mapping[str, str] = {}
 ) -> list[_Question]:
-    """Everything that asks a broker, as far as the transport has it."""
+    """All requests to a broker that the transport supports."""
     found: list[_Question] = []
     with suppress(NotOfferedError):
         source = subject.source(topic, more)

@@ -1,4 +1,4 @@
-"""What a sink writes is in the topic: all of it, once, and in order."""
+"""A sink writes all messages to the topic, once and in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MANY = 3_000
 
 
 def check_written(subject: TransportSubject) -> None:
-    """What is written is read back once, in order within each partition."""
+    """Written messages are read back once, in order within each partition."""
     topic = subject.harness.create_topic(2)
     sink = _sink(subject, topic, 2)
     sent = {partition: subject.numbered(_MANY, partition=partition) for partition in range(2)}
@@ -45,7 +45,7 @@ def check_written(subject: TransportSubject) -> None:
 
 
 def check_sample(subject: TransportSubject, sample: str) -> None:
-    """A message is written whole, or refused with an error: never as another one."""
+    """A message is written complete or rejected with an error, never changed."""
     message = subject.carried(SAMPLES[sample])
     topic = subject.harness.create_topic(1)
     sink = _sink(subject, topic, 1)
@@ -55,10 +55,10 @@ def check_sample(subject: TransportSubject, sample: str) -> None:
     except SinkError as error:
         text = str(error)
         expect(topic in text, f"{sample}: the error does not name the topic {topic}: {text}")
-        expect(not subject.read_all(subject.source(topic)), f"{sample} is refused and written")
+        expect(not subject.read_all(subject.source(topic)), f"{sample} is rejected, but written")
         return
     found = subject.read_all(subject.source(topic))
-    expect(len(found) == 1, f"{sample} is written, and {len(found)} messages are read")
+    expect(len(found) == 1, f"{sample} is written, but {len(found)} messages are read")
     for name, wanted, got in zip(
         ("key", "value", "headers"), content(message), content(found[0]), strict=True
     ):
@@ -66,7 +66,7 @@ def check_sample(subject: TransportSubject, sample: str) -> None:
 
 
 def check_unplaced(subject: TransportSubject) -> None:
-    """Messages without a partition go where the transport puts them: each once."""
+    """Messages without a partition are written once, to a partition of the transport's choice."""
     topic = subject.harness.create_topic(2)
     sent = [attrs.evolve(message, partition=None) for message in subject.numbered(40)]
     with subject.in_time("writing"), _sink(subject, topic, 2).open() as producer:
@@ -77,7 +77,7 @@ def check_unplaced(subject: TransportSubject) -> None:
 
 
 def check_flush(subject: TransportSubject) -> None:
-    """What was flushed is in the topic, while the producer is still open."""
+    """Flushed messages are in the topic while the producer is still open."""
     topic = subject.harness.create_topic(1)
     source = subject.source(topic)
     with subject.in_time("writing"), _sink(subject, topic, 1).open() as producer:
@@ -90,7 +90,7 @@ def check_flush(subject: TransportSubject) -> None:
 
 
 def check_failed_block(subject: TransportSubject) -> None:
-    """An error of who writes comes through as it is, and the topic can be written again."""
+    """An error raised in the block is passed on unchanged; the topic can be written again."""
     topic = subject.harness.create_topic(1)
     sink = _sink(subject, topic, 1)
     raised: BaseException | None = None
@@ -102,7 +102,7 @@ def check_failed_block(subject: TransportSubject) -> None:
         except Exception as error:
             raised = error
     expect(
-        isinstance(raised, _OwnError), f"an error in the block becomes {raised!r}, expected itself"
+        isinstance(raised, _OwnError), f"an error in the block becomes {raised!r}, must not change"
     )
     before = len(subject.read_all(subject.source(topic)))
     with subject.in_time("writing again"), sink.open() as producer:
@@ -112,11 +112,11 @@ def check_failed_block(subject: TransportSubject) -> None:
 
 
 class _OwnError(Exception):
-    """Of the block that writes."""
+    """An error of the writing block."""
 
 
 def _sink(subject: TransportSubject, topic: str, partitions: int) -> Sink:
-    """The sink as tasks have it, after the driver has looked at the topic."""
+    """A pickled sink, as tasks get it, after the driver's check of the topic."""
     sink = subject.sink(topic)
     with subject.in_time("partitions()"):
         count = sink.partitions()
