@@ -58,5 +58,5 @@ def test_no_byte_of_the_file_is_shown(name: str, text: str, tmp_path: Path) -> N
 
 def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
     for name in ("\ud800", "a\udcffb.json", "file:///x/\udfff"):
-        with pytest.raises(DecodeError, match="location names no file"):
+        with pytest.raises(DecodeError, match="location is not a file name"):
             open_claim_check_store(str(tmp_path)).read(name, 100)

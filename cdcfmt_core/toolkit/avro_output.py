@@ -1,4 +1,4 @@
-"""Avro's binary encoding, written: the way back of :mod:`cdcfmt_core.toolkit.wire_avro`.
+"""Writers of Avro's binary encoding, the inverse of :mod:`cdcfmt_core.toolkit.wire_avro`.
 
 Source: Apache Avro 1.11 specification, "Binary Encoding".
 """
@@ -10,18 +10,18 @@ from typing import Final, TypeVar
 
 _T = TypeVar("_T")
 
-# Two bytes of seven bits at a time: with more behind them, and as the last ones.
+# 14 bits at a time: as two bytes with more to follow, and as the last one or two bytes.
 _MORE: Final = tuple(bytes((n & 0x7F | 0x80, n >> 7 | 0x80)) for n in range(1 << 14))
 _LAST: Final = tuple(
     bytes((n,)) if n < 0x80 else bytes((n & 0x7F | 0x80, n >> 7)) for n in range(1 << 14)
 )
 
 NULL: Final = b"\x00"
-"""The first branch of a union that begins with null."""
+"""The branch null of a union whose first branch is null."""
 
 
 def write_long(value: int) -> bytes:
-    """A long, or an int: zigzag, seven bits a byte, the lowest first."""
+    """A long or int: zigzag, seven bits per byte, lowest first."""
     number = value << 1 if value >= 0 else ~(value << 1)
     if number < 0x4000:
         return _LAST[number]
@@ -45,7 +45,7 @@ def write_bytes(data: bytes) -> bytes:
 
 
 def write_text(text: str) -> bytes:
-    """A string; lone surrogates are the bytes that they stand for."""
+    """A string; lone surrogates are written as the bytes that they represent."""
     try:
         data = text.encode()
     except UnicodeEncodeError:

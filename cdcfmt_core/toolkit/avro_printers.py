@@ -1,6 +1,6 @@
-"""The printers of value encodings in Avro: the bytes of a value, behind the number of its branch.
+"""Printers of value encodings for Avro: the bytes of a value, without the number of its branch.
 
-The compiled kernel's are in ``spark_bridge/kernel/src/write/binary.rs``.
+The compiled kernel's printers are in ``spark_bridge/kernel/src/write/binary.rs``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _pack_double = struct.Struct("<d").pack
 
 
 def signed(value: int) -> int:
-    """The long with the same 64 bits as an integer without sign."""
+    """The signed long with the same 64 bits as an unsigned integer."""
     return value - 2 * _INT64 if value >= _INT64 else value
 
 
 def avro_printer(encoding: Encoding, logical: LogicalType, tools: PrinterTools) -> Print:
-    """The printer of a column's values, but for NULL.
+    """The printer of a column's values other than NULL.
 
     :raises EncodeError: for a column of unknown type.
     """

@@ -13,7 +13,7 @@ _HEX: Final = re.compile(r"(0x)?([0-9a-f]*|[0-9A-F]*)").fullmatch
 
 
 def parse_latin1(text: str) -> bytes:
-    """A character per byte."""
+    """Bytes from text with one character per byte."""
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError:
@@ -21,7 +21,7 @@ def parse_latin1(text: str) -> bytes:
 
 
 def parse_hex(text: str) -> bytes:
-    """Two digits per byte, perhaps behind ``0x``."""
+    """Bytes from text with two hexadecimal digits per byte, with or without ``0x``."""
     try:
         return binascii.unhexlify(text.removeprefix("0x"))
     except ValueError:
@@ -36,9 +36,10 @@ BYTE_READERS: Final[Mapping[str, Callable[[str], bytes]]] = {
 
 
 def detecting_reader(exact: int | None, longest: int | None) -> Callable[[str], bytes]:
-    """A reader of text in any of these forms, where alphabet and length leave one value.
+    """A reader of text in any of these forms, if alphabet and length allow only one value.
 
-    ``exact`` and ``longest`` are how many bytes a value has, exactly and at most, if known.
+    :param exact: the number of bytes of a value, if known.
+    :param longest: the maximum number of bytes of a value, if known.
     """
 
     def read(text: str) -> bytes:
@@ -59,8 +60,8 @@ def detecting_reader(exact: int | None, longest: int | None) -> Callable[[str], 
             return values.pop()
         if not values:
             bounds = "" if longest is None else f"at most {longest} "
-            raise ValueError(f"no encoding of {bounds}bytes")
+            raise ValueError(f"not Latin-1, base64 or hexadecimal of {bounds}bytes")
         ways = " or ".join(f"{name} of {len(data)} bytes" for name, data in found.items())
-        raise ValueError(f"bytes that may be {ways}")
+        raise ValueError(f"ambiguous bytes: {ways}")
 
     return read

@@ -1,4 +1,4 @@
-"""Calendar values in parts, as some binary formats have them, and instants in two numbers."""
+"""Calendar values as lists of parts (in some binary formats), and instants as two numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MICROSECONDS: Final = 1_000_000
 
 
 def to_date(parts: Parts) -> date | InvalidValue | None:
-    """A date; None if the parts make something else."""
+    """A date; None if the parts are not those of a date."""
     year, month, day, hour, minute, second, micro = parts
     if year is None or month is None or day is None or hour or minute or second or micro:
         return None
@@ -28,7 +28,7 @@ def to_date(parts: Parts) -> date | InvalidValue | None:
 
 
 def to_datetime(parts: Parts) -> datetime | InvalidValue | None:
-    """A wall clock; parts that are missing after the day are zero."""
+    """A wall clock; missing parts after the day are zero."""
     year, month, day, hour, minute, second, micro = parts
     if year is None or month is None or day is None:
         return None
@@ -72,11 +72,11 @@ PART_READERS: Final[Mapping[type, Callable[[Parts], object]]] = {
     Time: to_time,
     Year: to_year,
 }
-"""Logical type → what makes a value of parts; None where they make one of another type."""
+"""Logical type → its reader of parts, which returns None for the parts of another type."""
 
 
 def _impossible(parts: Parts) -> InvalidValue:
-    # Days that no calendar has, and years beyond Python's, are values of the source.
+    # The source may hold invalid days, and years beyond Python's range.
     year, month, day, hour, minute, second, micro = (part or 0 for part in parts)
     fits = 0 <= month <= 12 and 0 <= day <= 31 and 0 <= hour <= 23
     fits = fits and 0 <= minute <= 59 and 0 <= second <= 59 and 0 <= micro < _MICROSECONDS

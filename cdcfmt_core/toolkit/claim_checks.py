@@ -1,4 +1,4 @@
-"""The folder where a producer put the messages that were too large for their topic."""
+"""The folder of claim checks: messages that were too large for their topic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cdcfmt_core.toolkit.filesystem import is_local, open_filesystem
 from cdcfmt_core.toolkit.large_message_output import ClaimCheckWriter
 from cdcfmt_core.toolkit.large_messages import ClaimCheckStore
 
-# Some stores decode these, and a name would lead elsewhere.
+# Some stores decode these, and the name would refer to another file.
 _UNSAFE_IN_URLS = re.compile(r"[%?#]")
 
 
@@ -24,8 +24,8 @@ def open_claim_check_store(
 ) -> ClaimCheckStore:
     """The store in the folder ``uri``: a local path, or a URL that fsspec can open.
 
-    It reads files that lie directly in that folder and nothing else: of a local folder, not
-    even through a link that leads out of it.  It can be pickled.
+    It reads only files directly in that folder; in a local folder it also rejects links to files
+    outside.  It can be pickled.
 
     :raises MissingDependencyError: if a library is missing; the text names it.
     :raises SourceError: if the URL's scheme is unknown.
@@ -42,12 +42,12 @@ class _FolderReader:
 
     def __call__(self, name: str, limit: int) -> bytes:
         if name in ("", ".", "..") or "/" in name or "\\" in name or "\0" in name:
-            raise DecodeError("claim check location names no file", sample=name)
+            raise DecodeError("claim check location is not a file name", sample=name)
         filesystem, root = open_filesystem(self.uri, self.storage_options)
         if is_local(filesystem):
             path = self._local_path(root, name)
         elif _UNSAFE_IN_URLS.search(name):
-            raise DecodeError("claim check location names no file", sample=name)
+            raise DecodeError("claim check location is not a file name", sample=name)
         else:
             path = f"{root.rstrip('/')}/{name}"
         with filesystem.open(path, "rb") as file:
@@ -64,10 +64,10 @@ class _FolderReader:
         path = os.path.realpath(os.path.join(folder, name))
         if os.path.dirname(path) != folder:
             raise DecodeError(
-                f"claim check {name} is a link that leads out of {self.uri}; "
+                f"claim check {name} is a link to a file outside of {self.uri}; "
                 "put the file itself there"
             )
-        # To open a pipe or the like could wait for ever.
+        # Opening a pipe or the like could block forever.
         if os.path.exists(path) and not os.path.isfile(path):
             raise DecodeError(f"claim check {name} under {self.uri} is not a file")
         return path
@@ -76,9 +76,9 @@ class _FolderReader:
 def open_claim_check_writer(
     uri: str, storage_options: Mapping[str, Any] | None = None, *, raw_value: bool = False
 ) -> ClaimCheckWriter:
-    """The writer into the folder ``uri``, which :func:`open_claim_check_store` reads.
+    """The writer to the folder ``uri``, which :func:`open_claim_check_store` reads.
 
-    A local folder is made where it is missing.  It can be pickled.
+    A missing local folder is created.  The writer can be pickled.
 
     :raises MissingDependencyError: if a library is missing; the text names it.
     :raises SourceError: if the URL's scheme is unknown.
@@ -96,7 +96,7 @@ class _FolderWriter:
         filesystem, root = open_filesystem(self.uri, self.storage_options)
         path = f"{root.rstrip('/')}/{name}"
         if not is_local(filesystem):
-            # Object stores show a file when it is whole.
+            # Object stores show a file only when it is complete.
             with filesystem.open(path, "wb") as file:
                 file.write(body)
             return

@@ -1,4 +1,4 @@
-"""The columns of a row, written as the parts of its message say."""
+"""Write the columns of a row, as the parts of its message describe."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _OTHER: Final[Mapping[Which, Which]] = {"before": "after", "after": "before"}
 
 @attrs.define
 class Row:
-    """An event that is written.
+    """A row change that is being written.
 
-    - ``images``: the columns that are wanted of each
-    - ``printed``: their columns, by how they are printed
+    - ``images``: the wanted columns of each image, by image
+    - ``printed``: printed columns by image and printer, for reuse
     """
 
     event: Any
@@ -48,7 +48,7 @@ class Row:
         return {name for values in self.images.values() for name in values or ()}
 
     def is_fine(self, column: str) -> bool:
-        """Whether a DATETIME of either image has more digits than milliseconds."""
+        """Whether the column has digits beyond milliseconds in either image."""
         cells = (values.get(column) for values in self.images.values() if values)
         return any(isinstance(cell, datetime) and cell.microsecond % 1_000 for cell in cells)
 
@@ -61,12 +61,12 @@ PrintColumn: TypeAlias = Callable[[Any, Row], bytes]
 
 
 def to_bytes(text: str | bytes) -> bytes:
-    """Text as UTF-8."""
+    """Text as UTF-8; bytes unchanged."""
     return text.encode() if isinstance(text, str) else text
 
 
 class ColumnWriter:
-    """Writes images and values of rows; ``types`` are those of the table's columns."""
+    """Writes images and values of rows; ``types``: the table's column types."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Digits of DECIMAL columns from their values, for wires that send the bare word ``decimal``."""
+"""Infer the digits of DECIMAL columns from values, if the type is only ``decimal``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from cdcfmt_core.events import RowChange, TableSchema
 from cdcfmt_core.types import Decimal, LogicalType
 
 MAX_PRECISION = 38
-"""The digits that 128 bits hold: Spark's widest decimal."""
+"""The digits of a 128-bit decimal, Spark's widest."""
 
 
 class DecimalDigits:
     """The digits that the values of a table's columns need, by column name.
 
-    MySQL prints every value of a column with exactly the column's scale, so one value is enough
-    there.  Of several scales (other sources, numbers in JSON) the largest counts.  ``name``
-    makes one name of those that are the same column.
+    MySQL prints every value with exactly the column's scale, so one value is enough.  Of several
+    scales (other sources, numbers in JSON) the largest is used.
+
+    :param name: maps all spellings of a column to one name.
     """
 
     def __init__(self, name: Callable[[str], str] = str) -> None:
@@ -27,7 +28,7 @@ class DecimalDigits:
         self._open: dict[TableSchema, tuple[str, ...]] = {}
 
     def see(self, event: RowChange) -> None:
-        """Count the digits of both images, in columns of unknown precision."""
+        """Record the digits of both images, in columns of unknown precision."""
         names = self._open.get(event.table)
         if names is None:
             names = self._open[event.table] = tuple(
@@ -50,9 +51,9 @@ class DecimalDigits:
         self._wholes[name] = max(self._wholes.get(name, 0), value.adjusted() + 1)
 
     def known(self, name: str, type_: LogicalType) -> LogicalType:
-        """The type of a column: where it lacks digits and values were seen, with digits.
+        """The type of a column, with inferred digits if it has none and values were seen.
 
-        The precision is 38, or larger where the values need more.
+        The precision is 38, or more if the values need it.
         """
         if not isinstance(type_, Decimal) or type_.precision is not None:
             return type_

@@ -1,4 +1,4 @@
-"""Value encodings: how the values of a column stand on a wire, as data.
+"""Value encodings: how a column's values are encoded in messages, as data.
 
 Readers are in :mod:`cdcfmt_core.toolkit.value_readers`, printers in
 :mod:`cdcfmt_core.toolkit.value_printers`.
@@ -16,45 +16,45 @@ from cdcfmt_core.types import Bit, LogicalType, Text, Unknown
 
 @attrs.frozen
 class Encoding:
-    """A value encoding: how a column's values stand on the wire.
+    """A value encoding: how a column's values are encoded in messages.
 
     - ``mysql-text``: MySQL's text of the column's logical type (``cdcfmt_core/mysql/text.py``);
-      binary values are ``padded`` with zeros to so many bytes.
-    - ``mysql-json``: as ``mysql-text``, or a number or boolean instead of text
+      binary values are zero-``padded`` to this number of bytes.
+    - ``mysql-json``: like ``mysql-text``, or a number or boolean instead of text
       (``cdcfmt_core/mysql/json_values.py``).
     - ``base64``: bytes in padded base64.
     - ``base64-text``: text in padded base64.
     - ``hex``: bytes in hexadecimal, with or without ``0x``.
     - ``go-quoted``: bytes as Go's ``strconv.Quote`` writes them.
-    - ``detected-bytes``: bytes as Latin-1, base64 or hexadecimal, whichever alone fits: they are
-      ``exact`` or at most ``longest`` bytes, where that is known.
-    - ``bytes-text``: bytes in base64 or hexadecimal, by ``form``; ``auto`` is whichever alone fits.
-    - ``zoned-text``: an object of a zone's name and of a TIMESTAMP's text, as ``Layout.zoned``, or
+    - ``detected-bytes``: bytes as Latin-1, base64 or hexadecimal, if only one of them is possible;
+      a value has ``exact`` or at most ``longest`` bytes, if known.
+    - ``bytes-text``: bytes in base64 or hexadecimal, by ``form``; ``auto``: the only possible one.
+    - ``zoned-text``: an object with a zone's name and a TIMESTAMP's text (``Layout.zoned``), or
       text in the source's own zone.
-    - ``text``: as it stands, but for ``aliases``; ``json-value``: any value, of an unknown type,
-      whose fractions are decimals, or ``doubles``.
-    - ``json-number``: a number; ``wraps``: one without a sign, of which 64 bits with a sign were
-      made; ``signless``: ``extra`` names the column of one below zero; ``doubles``: a decimal that
-      went through a double, and a FLOAT that Avro has as one; writers give exponents of floats
-      ``exponent_digits`` at least.  ``json-boolean``: true or false.
-    - ``iso-text``: as ``mysql-text``, perhaps with a ``Z`` behind it; ``iso-instant``:
+    - ``text``: unchanged text, except ``aliases``; ``json-value``: any value of an unknown type,
+      with fractions as decimals, or as ``doubles``.
+    - ``json-number``: a number.  ``wraps``: an unsigned number sent as signed 64 bits;
+      ``signless``: ``extra`` names the columns with negative values; ``doubles``: a decimal
+      converted to a double, or a FLOAT that is a double in Avro; ``exponent_digits``: minimum
+      number of exponent digits to write for floats.  ``json-boolean``: true or false.
+    - ``iso-text``: like ``mysql-text``, with or without a final ``Z``; ``iso-instant``:
       ``2024-01-01T00:00:00.5Z``.
     - ``epoch-days``: since 1970; ``epoch-millis``, ``epoch-micros``, ``epoch-nanos``: since 1970,
-      or since midnight; ``epoch-guessed``: in the unit of most columns, if it can be no other one.
-    - ``connect-decimal``: an integer in base64 of its big-endian bytes, with ``scale``, or the
-      type's; ``guessed-decimal``: the same or a decimal's text, whichever alone fits.
-    - ``little-endian-bits``: BIT in base64 of its little-endian bytes; one bit may be a boolean.
-    - ``charset-text``: text as its bytes in a ``charset`` (a Python codec), one character each.
-    - ``integer-text``: an integer's text that is a decimal for want of a type with room for either
-      sign.
+      or since midnight; ``epoch-guessed``: in the usual unit, if no other unit is possible.
+    - ``connect-decimal``: an integer as base64 of its big-endian bytes, with ``scale`` or the
+      type's scale; ``guessed-decimal``: that or a decimal's text, if only one is possible.
+    - ``little-endian-bits``: BIT as base64 of its little-endian bytes; one bit may be a boolean.
+    - ``charset-text``: text as its bytes in ``charset`` (a Python codec), one character per byte.
+    - ``integer-text``: an integer's text, for a decimal used because no integer type holds both
+      signs.
     - ``calendar-parts``: a list of year, month, day, hour, minute, second and microsecond, some of
-      them null; or text, as ``mysql-text``.
-    - ``epoch-pair``: a list of the seconds since 1970 and of microseconds.
-    - ``other``: none of these, so NULL is all that the kernel reads.
+      them null; or text like ``mysql-text``.
+    - ``epoch-pair``: a list of seconds since 1970 and microseconds.
+    - ``other``: none of these; the kernel reads only NULL.
 
-    Values equal to ``noted`` are counted under ``note``.  ``branches`` are those of a union of
-    Avro's that have this encoding, by names, each with what fields beside the value must hold: one
-    of some values.
+    - ``noted``, ``note``: values equal to ``noted`` are counted under ``note``.
+    - ``branches``: the branches of an Avro union with this encoding, by name, each with the allowed
+      values of the fields next to the value.
     """
 
     name: Literal[
@@ -104,7 +104,7 @@ class Encoding:
 
 
 Encodings: TypeAlias = Mapping[str, Encoding]
-"""Encodings by the columns' names."""
+"""Encodings by column name."""
 
 ONLY_OF: Mapping[str, type[LogicalType]] = {
     "json-value": Unknown,
@@ -112,4 +112,4 @@ ONLY_OF: Mapping[str, type[LogicalType]] = {
     "base64-text": Text,
     "little-endian-bits": Bit,
 }
-"""Encodings that the kernel reads as one logical type."""
+"""Encodings that the kernel reads only as this logical type."""

@@ -1,4 +1,4 @@
-"""Fields of the events shape that the command line and Spark have alike (docs/events.md)."""
+"""Fields of the events shape that the command line and Spark share (docs/events.md)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cdcfmt_core.events import LogicalMessage, TableSchema, Transaction
 
 
 def extra_of(event: Any) -> dict[str, Any]:
-    """``extra``, with the fields of kinds that have no column of their own."""
+    """``extra``, including fields of transactions and logical messages that have no column."""
     extra: dict[str, Any] = getattr(event, "extra", None) or {}
     if isinstance(event, Transaction):
         return {"status": event.status, "transaction_id": event.transaction_id} | extra
@@ -18,7 +18,7 @@ def extra_of(event: Any) -> dict[str, Any]:
 
 
 def fields_of_schema(table: TableSchema) -> dict[str, Any]:
-    """``table_schema``."""
+    """The field ``table_schema``."""
     return {
         "database": table.database,
         "schema": table.schema,
@@ -29,6 +29,6 @@ def fields_of_schema(table: TableSchema) -> dict[str, Any]:
 
 
 def fields_of_columns(table: TableSchema) -> list[dict[str, Any]]:
-    """``columns``, of a table schema or a row."""
+    """The field ``columns`` of a table schema or a row."""
     names = ("name", "source_type", "nullable", "key")
     return [{name: getattr(column, name) for name in names} for column in table.columns]

@@ -1,4 +1,4 @@
-"""Filesystems: any path that fsspec can open, and pyarrow's own where fsspec's is missing."""
+"""Filesystems for any path that fsspec can open, or pyarrow if fsspec's library is missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/]*)")
 
-# Hadoop's names of its S3 clients: the same buckets, another library.
+# Hadoop's names for its S3 clients, which read the same buckets.
 _HADOOP_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 
 
@@ -39,15 +39,14 @@ class FileSystem(Protocol):
 def open_filesystem(
     path: str, storage_options: Mapping[str, Any] | None = None
 ) -> tuple[FileSystem, str]:
-    """The filesystem of ``path``, and the path as that filesystem names it.
+    """The filesystem of ``path``, and the path in that filesystem's form.
 
-    ``path`` is a local path, a ``file:`` URL or a URL of any protocol of fsspec; Hadoop's
-    ``s3a`` and ``s3n`` are ``s3``.  ``storage_options`` go to fsspec as they are.  Where
-    the library behind a scheme is missing, pyarrow's filesystem for it is used instead, as
-    long as there are no options, which only the library would understand.
+    ``path`` is a local path, a ``file:`` URL or a URL of any fsspec protocol; Hadoop's ``s3a`` and
+    ``s3n`` mean ``s3``.  ``storage_options`` are passed to fsspec unchanged.  If the library for a
+    scheme is missing and there are no options, pyarrow's filesystem is used instead.
 
     :raises MissingDependencyError: if a library is missing; the text names it.
-    :raises OptionError: if the path is empty, or the filesystem does not take the options.
+    :raises OptionError: if the path is empty, or the filesystem does not accept the options.
     :raises SourceError: if the scheme is unknown or the filesystem cannot be opened.
     """
     if not path:
@@ -60,7 +59,7 @@ def open_filesystem(
     url = scheme + path[match.end(1) :] if match else path
     try:
         implementation = fsspec.get_filesystem_class(scheme)
-        # Host, port and user stand in the URL for some schemes; what the user says wins.
+        # Some schemes have host, port and user in the URL; the user's options win.
         given = {**implementation._get_kwargs_from_urls(url), **options}
         opened: FileSystem = fsspec.filesystem(scheme, **given)
         return opened, implementation._strip_protocol(url)
@@ -82,9 +81,9 @@ def is_local(filesystem: FileSystem) -> bool:
 
 
 class SourceFile(io.RawIOBase):
-    """A file open for reading, whose failures are SourceErrors that name it.
+    """A file open for reading; read failures are SourceErrors that name the file.
 
-    Decompressors report bad data as OSError, too; this keeps the two apart.
+    This distinguishes them from bad compressed data, which decompressors report as OSError.
     """
 
     def __init__(self, path: str, storage_options: Mapping[str, Any] | None = None) -> None:
@@ -108,10 +107,10 @@ class SourceFile(io.RawIOBase):
         return data
 
     def read_lines(self, size: int, reach: int) -> bytes:
-        r"""Like :meth:`read`, with the rest of the last line, if that is at most ``reach`` bytes.
+        r"""Like :meth:`read`, plus the rest of the last line if that has at most ``reach`` bytes.
 
-        Lines end with ``\n``.  Of remote files, where a look ahead costs a request, the same as
-        :meth:`read`.
+        Lines end with ``\n``.  For remote files equal to :meth:`read`, as looking ahead costs a
+        request.
         """
         if not self._is_local:
             return self.read(size)
@@ -137,7 +136,7 @@ class SourceFile(io.RawIOBase):
             raise self._failure(error) from error
 
     def close(self) -> None:
-        # ``_file`` is missing if the constructor failed: the base class closes even then.
+        # ``_file`` is missing if the constructor failed; close() is called even then.
         file = self.__dict__.get("_file")
         if file is not None and not self.closed:
             file.close()
@@ -146,14 +145,14 @@ class SourceFile(io.RawIOBase):
     def _failure(self, error: Exception) -> SourceError:
         if isinstance(error, FileNotFoundError):
             return SourceError(
-                f"file does not exist any more: {self.path}; it was removed after it was "
+                f"file no longer exists: {self.path}; it was removed after it was "
                 "listed, so list the input again"
             )
         return SourceError(f"file {self.path} cannot be read: {error}")
 
 
 def _import_fsspec() -> Any:
-    # fsspec has no type stubs: what comes out of here is typed by FileSystem.
+    # fsspec has no type stubs; FileSystem types the results.
     try:
         importlib.import_module("fsspec.implementations.local")
         return importlib.import_module("fsspec")
@@ -183,9 +182,9 @@ def _open_with_pyarrow(
 
 @functools.lru_cache(maxsize=32)
 def _pyarrow_filesystem(root: str, _process: int) -> tuple[FileSystem, str]:
-    # Kept, because opening asks the store for its region; per process, because the clients
-    # have threads, which a fork does not copy.  Only the root is parsed: file names may
-    # hold what pyarrow does not take for a URI.
+    # Cached, because opening asks the store for its region; per process, because a fork does not
+    # copy the clients' threads.  Only the root is parsed, as pyarrow cannot parse all file names
+    # as part of a URI.
     pyarrow_fs = importlib.import_module("pyarrow.fs")
     wrapper = importlib.import_module("fsspec.implementations.arrow").ArrowFSWrapper
     filesystem, base = pyarrow_fs.FileSystem.from_uri(root)
@@ -193,7 +192,7 @@ def _pyarrow_filesystem(root: str, _process: int) -> tuple[FileSystem, str]:
 
 
 def _no_filesystem(scheme: str, path: str, reason: Exception) -> CdcfmtError:
-    # Not ``fsspec.registry``: that name is taken by the dict of what is loaded.
+    # Not ``fsspec.registry``, which is the dict of loaded classes.
     registry = importlib.import_module("fsspec.registry")
     known = registry.known_implementations.get(scheme)
     if known is None:
@@ -202,7 +201,7 @@ def _no_filesystem(scheme: str, path: str, reason: Exception) -> CdcfmtError:
             "install the package that registers it with fsspec"
         )
     package = known["class"].partition(".")[0]
-    # Where the class is fsspec's own, only its error names what it needs.
+    # For fsspec's own classes, only the error names the missing library.
     command = "" if package == "fsspec" else f"; pip install {package}"
     return MissingDependencyError(
         f"{scheme}:// paths need a library that is not installed: {reason}{command}"

@@ -1,9 +1,9 @@
-r"""Go's ``strconv.Quote`` and its undoing, in which TiCDC writes BINARY and VARBINARY.
+r"""Go's ``strconv.Quote`` and its inverse, for TiCDC's BINARY and VARBINARY values.
 
 Source: https://pkg.go.dev/strconv#Quote and TiCDC Open Protocol, "Column type code".  The
-quotes around are left out.  Bytes that are printable UTF-8 stand for themselves, all others
-are ``\a \b \f \n \r \t \v \\ \" \xHH \uHHHH \UHHHHHHHH``.  Nothing else is accepted: other
-text was not quoted, and its bytes would be guessed.
+surrounding quotes are left out.  Printable UTF-8 is unchanged, all other bytes are
+``\a \b \f \n \r \t \v \\ \" \xHH \uHHHH \UHHHHHHHH``.  Other text is rejected: it was not quoted,
+and its bytes would be a guess.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _BYTE: Final = rb'\\(?:x[0-9A-Fa-f][0-9A-Fa-f]|[abfnrtv\\"])'
 _RUNE: Final = rb"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})"
 _UNQUOTED: Final = rb'[\\"\x00-\x1f\x7f]'
 
-# A pattern for the whole text would keep a place to go back to for each escape: memory many
-# times the text's length.
+# A pattern for the whole text would store a backtracking position per escape: many times the
+# text's length in memory.
 _drop_bytes = re.compile(_BYTE).sub
 _has_unquoted = re.compile(_UNQUOTED).search
 _each_special = re.compile(rb"(?:%s|%s)|(%s)" % (_BYTE, _RUNE, _UNQUOTED)).finditer
@@ -35,15 +35,15 @@ def unquote(text: str) -> bytes:
         data = text.encode()
     except UnicodeEncodeError:
         raise ValueError("not Go-quoted: a byte or half a character that is not escaped") from None
-    # What looks like a rune may be an escaped backslash with a letter behind it.
+    # An apparent rune may be an escaped backslash followed by a letter.
     if b"\\u" in data or b"\\U" in data or _has_unquoted(_drop_bytes(b"", data)):
         data = _without_runes(data)
-    # What Python reads in a bytes literal: Go's escapes and some more, ruled out above.
+    # Python's bytes literals have Go's escapes and some more, which are excluded above.
     return codecs.escape_decode(data)[0]
 
 
 def _without_runes(data: bytes) -> bytes:
-    r"""``data`` with ``\u`` and ``\U`` replaced; it is held against the whole pattern."""
+    r"""``data`` with ``\u`` and ``\U`` replaced; validates all escapes."""
     for special in _each_special(data):
         if special[1]:
             found = data[special.start() :][:10].decode("latin-1")
@@ -55,19 +55,19 @@ def _without_runes(data: bytes) -> bytes:
             raise ValueError(f"not Go-quoted: {match[0].decode()} is not a character")
         if code > 0x7F:
             return chr(code).encode()
-        # It may be a backslash, which stands for itself from here on.
+        # Escaped, as it may be a backslash.
         return b"\\x%02x" % code
 
-    # A backslash that is the second half of an escaped one begins no rune.
+    # The second half of an escaped backslash does not start a rune.
     return _replace_runes(replace, data.replace(rb"\\", rb"\x5c"))
 
 
 class _Quotes(dict[int, str]):
-    """Character → what Quote writes, filled as characters come by."""
+    """Character → Quote's output, filled on demand."""
 
     def __missing__(self, code: int) -> str:
         quoted = _quoted(code)
-        # There are not more characters than that, but one need not keep them all.
+        # Bounded, as the cache need not hold all of Unicode.
         if len(self) < _MAX_REMEMBERED:
             self[code] = quoted
         return quoted
@@ -80,7 +80,7 @@ _SHORT: Final = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34:
 def _quoted(code: int) -> str:
     if code in _SHORT:
         return "\\" + _SHORT[code]
-    # Python's surrogate for a byte that is no UTF-8.
+    # Python's surrogate for a byte that is not UTF-8.
     if 0xDC80 <= code <= 0xDCFF:
         return f"\\x{code - 0xDC00:02x}"
     if chr(code).isprintable():
@@ -94,7 +94,7 @@ _QUOTES: Final = _Quotes()
 
 
 def quote(data: bytes) -> str:
-    """``data`` as Quote writes it, without the quotes around."""
+    """``data`` as Quote writes it, without the surrounding quotes."""
     text = data.decode("utf-8", "surrogateescape")
     if text.isprintable() and '"' not in text and "\\" not in text:
         return text
@@ -103,9 +103,9 @@ def quote(data: bytes) -> str:
 
 @functools.cache
 def printable_spans() -> list[tuple[int, int]]:
-    """The characters that stand for themselves but for quotes and backslashes, for the kernel.
+    """The printable characters, including quotes and backslashes, for the kernel.
 
-    Spans of code points, ascending; the ends are exclusive.
+    Ascending spans of code points; ends are exclusive.
     """
     flags = bytes(map(str.isprintable, map(chr, range(sys.maxunicode + 1))))
     return [span.span() for span in re.finditer(b"\1+", flags)]

@@ -1,4 +1,4 @@
-"""Row images: their values read, and which of them an encoder writes."""
+"""Row images: read their values, and select those that an encoder writes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cdcfmt_core.events import Image, RowChange, TableSchema
 from cdcfmt_core.mysql.json_values import InexactNumber
 
 ReadValue: TypeAlias = Callable[[Any], Any]
-"""A value on the wire, but for NULL → the Python value of its logical type; ValueError."""
+"""A wire value other than NULL → the Python value of its logical type; raises ValueError."""
 
 NO_COLUMNS: Final = "the row has no columns, which the format cannot express"
 
@@ -22,9 +22,10 @@ LOST_KEYS: Final = "key columns that the table lacks, left out"
 def read_image(
     row: Mapping[str, Any], readers: Mapping[str, ReadValue], path: str
 ) -> dict[str, Any]:
-    """The values of an image; a column without a reader is left out.
+    """The values of an image; columns without a reader are left out.
 
-    :raises DecodeError: for a bad value, naming it; ``path`` is that of the image.
+    :param path: the path of the image, for errors.
+    :raises DecodeError: for a bad value; names its path.
     """
     values: dict[str, Any] = {}
     for name, value in row.items():
@@ -35,9 +36,9 @@ def read_image(
 
 
 def read_value(read: ReadValue, value: Any, path: str) -> Any:
-    """The value of one column.
+    """The value of one column; ``path``: its path, for errors.
 
-    :raises DecodeError: for a bad one; ``path`` is its field.
+    :raises DecodeError: for a bad value.
     """
     try:
         return read(value)
@@ -48,14 +49,14 @@ def read_value(read: ReadValue, value: Any, path: str) -> Any:
 
 
 def key_changed(old: Mapping[str, Any], new: Mapping[str, Any], key_columns: Sequence[str]) -> bool:
-    """Whether a key column that both images have differs."""
+    """Whether the images differ in a key column that both have."""
     return any(name in old and name in new and old[name] != new[name] for name in key_columns)
 
 
 def images_of(event: RowChange) -> tuple[Image, Image | None]:
-    """The image of a row to write, and of an update the one before.
+    """The image to write, and for an update also the before image.
 
-    :raises UnsupportedEventError: if the row has none.
+    :raises UnsupportedEventError: if the row has no image.
     """
     row = event.before if event.op == "delete" else event.after
     if row is None:
@@ -64,7 +65,7 @@ def images_of(event: RowChange) -> tuple[Image, Image | None]:
 
 
 def own_key(table: TableSchema, counts: Counter[str] | None = None) -> tuple[str, ...]:
-    """The key columns that the table has; ``counts``: of the others, for formats without them."""
+    """The key columns that the table has; ``counts`` gets the number of the others."""
     names = set(table.column_names)
     key = tuple(name for name in table.key_columns if name in names)
     if counts is not None and len(key) < len(table.key_columns):
@@ -73,7 +74,7 @@ def own_key(table: TableSchema, counts: Counter[str] | None = None) -> tuple[str
 
 
 def executed_millis(event: Any) -> int:
-    """When the source executed an event: its source_time, else the time in its commit_ts.
+    """The milliseconds at which the source executed an event: source_time, else from commit_ts.
 
     :raises EncodeError: if it has neither.
     """

@@ -1,4 +1,4 @@
-"""Messages that are JSON: decompressed, bounded, and parsed again where a number must be exact."""
+"""JSON messages: decompress them, bound their size, and parse again if numbers must be exact."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Loads = Callable[[bytes], Any]
 class JsonMessages:
     """Parses the values of messages.
 
-    - ``loads``: the fast parser; what it refuses, :func:`loads_exact` reads
-    - ``compression``: ``none``, ``lz4`` or ``snappy``; None for a format that never has any
+    - ``loads``: the fast parser; :func:`loads_exact` reads what it rejects
+    - ``compression``: ``none``, ``lz4`` or ``snappy``; None for a format without compression
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class JsonMessages:
     def parse(self, text: bytes) -> Any:
         """The JSON of a decompressed value.
 
-        :raises DecodeError: for anything else, and for more values than memory is meant for.
+        :raises DecodeError: for invalid JSON, and for more values than the memory limit allows.
         """
         check_values(text, self._limit)
         try:
@@ -49,12 +49,12 @@ class JsonMessages:
     def read(self, value: bytes, read: Callable[[Any], T]) -> T:
         """The result of ``read`` for a value's JSON.
 
-        Where it raises :class:`InexactNumber`, it is called again with exact numbers.
+        If it raises :class:`InexactNumber`, it is called again with exact numbers.
         """
         return self.read_text(self.decompressed(value), read)
 
     def read_text(self, text: bytes, read: Callable[[Any], T]) -> T:
-        """The same for a decompressed value."""
+        """Like :meth:`read`, for a decompressed value."""
         try:
             return read(self.parse(text))
         except InexactNumber:

@@ -1,6 +1,6 @@
-"""The differences of Go's and Java's JSON from a fast JSON writer's.
+"""Adapt a fast JSON writer's output to Go's and Java's JSON.
 
-The core has no JSON writer: an encoder passes the output of its library.
+The core has no JSON writer; an encoder passes its library's output.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cdcfmt_core.events import Column
 _SHORT: Final = re.compile(rb"\\[\\bf]")
 _find_short: Final = re.compile(rb"\\[bf]").search
 NO_BYTES: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-"""Surrogates that stand for no byte; JSON can write one, as ``"\\ud800"``."""
+"""Surrogates that do not represent a byte; JSON can write one, as ``"\\ud800"``."""
 _LONG: Final = {b"\\b": b"\\u0008", b"\\f": b"\\u000c", b"\\\\": b"\\\\"}
 
 
@@ -24,8 +24,8 @@ def escape_for_go(data: bytes, *, html: bool = True) -> bytes:
     r"""JSON text with ``<``, ``>``, ``&``, U+2028 and U+2029 escaped, as ``encoding/json``,
     ``goccy/go-json`` and ``easyjson`` do (``html``; ``jsoniter`` does not), and ``\b`` and
     ``\f`` in their long form."""
-    # Outside of strings JSON has none of these, so the bytes may be replaced anywhere.  To look
-    # for a byte as a number takes a fifth of the time that it takes as bytes.
+    # Outside of strings JSON has none of these, so the bytes may be replaced anywhere.  Searching
+    # for a byte as a number is five times as fast as searching for bytes.
     if html:
         if 0x3C in data:
             data = data.replace(b"<", b"\\u003c")
@@ -37,13 +37,13 @@ def escape_for_go(data: bytes, *, html: bool = True) -> bytes:
             data = data.replace(b"\xe2\x80\xa8", b"\\u2028")
             data = data.replace(b"\xe2\x80\xa9", b"\\u2029")
     if 0x5C in data and _find_short(data) and _find_short(data.replace(b"\\\\", b"")):
-        # An escaped backslash is stepped over, so that what follows it is not taken for one.
+        # Escaped backslashes match too, so that the next character is not taken for an escape.
         data = _SHORT.sub(lambda match: _LONG[match[0]], data)
     return data
 
 
 def go_order(columns: Iterable[Column]) -> list[Column]:
-    """Columns by the bytes of their names, as Go sorts the members of a map.
+    """Columns sorted by the bytes of their names, as Go sorts the members of a map.
 
     :raises EncodeError: for a name that is not UTF-8.
     """
@@ -51,7 +51,7 @@ def go_order(columns: Iterable[Column]) -> list[Column]:
 
 
 def valid_text(text: str, context: EncoderContext, *, column: str | None = None) -> str:
-    """A text in UTF-8; other bytes became U+FFFD, and are counted.
+    """The text as valid UTF-8; other bytes become U+FFFD and are counted.
 
     :raises EncodeError: under ``invalidText=fail``.
     """
@@ -64,7 +64,7 @@ def valid_text(text: str, context: EncoderContext, *, column: str | None = None)
     if context.invalid_text == "fail":
         raise EncodeError(
             "the text is not UTF-8, and this format cannot carry its bytes; set "
-            "invalidText=replace to write U+FFFD in their place",
+            "invalidText=replace to write U+FFFD instead",
             column=column,
             sample=text,
         )
@@ -74,7 +74,7 @@ def valid_text(text: str, context: EncoderContext, *, column: str | None = None)
 
 
 def valid_name(name: str) -> str:
-    """:raises EncodeError: for a name that is not UTF-8: replaced, it would be another name."""
+    """:raises EncodeError: for a name that is not UTF-8; replacing bytes would change the name."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""The size of JSON: its number of values, counted without parsing it, and its depth."""
+"""The size of JSON: its number of values, counted without parsing, and its depth."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _drop_texts = re.compile(rb'"[^"]*"').sub
 
 
 def check_values(data: bytes, max_message_bytes: int) -> None:
-    """Refuse JSON of more values than memory is meant for, before it is parsed.
+    """Reject JSON with too many values for memory, before it is parsed.
 
-    A value is some bytes of JSON and some hundred in Python, whatever the message's size.
+    A value takes a few bytes in JSON, but some hundred in Python.
 
-    :raises DecodeError: for more than 350 000 values, or than one for each 384 bytes of the
-        largest message.
+    :raises DecodeError: for more than 350 000 values and more than one per 384 bytes of
+        ``max_message_bytes``.
     """
     most = max(_LEAST_VALUES, max_message_bytes // _BYTES_A_VALUE)
     if len(data) <= most or _count_structure(data) <= most:
         return
-    # Now without what stands within texts.
+    # Count again, without the contents of texts.
     bare = data.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _NO_STRUCTURE)
     if bare.count(b'"') > 8 * (most + 1) or len(_drop_texts(b"", bare)) > most:
         raise DecodeError(
-            f"the JSON has more than {most} values; raise maxMessageBytes to {_BYTES_A_VALUE} "
-            "times their number if they are real"
+            f"the JSON has more than {most} values; if that is right, raise maxMessageBytes to "
+            f"{_BYTES_A_VALUE} times their number"
         )
 
 

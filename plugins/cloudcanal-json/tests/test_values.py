@@ -125,7 +125,7 @@ def test_an_encoding_of_bytes_that_is_found(type_: str, text: str, data: bytes) 
         ("blob", "AP8=", "latin1 of 4 bytes or base64 of 2 bytes"),
         ("blob", "00ff", "latin1 of 4 bytes or base64 of 3 bytes or hex of 2 bytes"),
         ("varbinary(50)", "12345678", "latin1 of 8 bytes or base64 of 6 bytes or hex of 4 bytes"),
-        ("binary(2)", "too long", "no encoding of at most 2 bytes"),
+        ("binary(2)", "too long", "not Latin-1, base64 or hexadecimal of at most 2 bytes"),
     ],
 )
 def test_an_encoding_of_bytes_that_is_not_sure(type_: str, text: str, reason: str) -> None:

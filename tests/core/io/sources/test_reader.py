@@ -372,7 +372,7 @@ def test_bom_is_dropped_at_the_start_only() -> None:
 
 
 def test_a_vanished_file(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"does not exist any more: .*gone\.json"):
+    with pytest.raises(SourceError, match=r"file no longer exists: .*gone\.json"):
         list(read_split(FileSplit(str(tmp_path / "gone.json"), 0, 10, 10)))
     with pytest.raises(SourceError, match="gone"):
         list(read_split(FileSplit("memory://reader/gone.json", 0, 10, 10)))
