@@ -1,1 +1,1 @@
-"""For authors of formats: JSON and Avro wires, value encodings, large messages."""
+"""Helpers for authors of formats: JSON and Avro wires, value encodings, large messages."""

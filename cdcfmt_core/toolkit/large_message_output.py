@@ -1,6 +1,6 @@
-"""Writing large messages as TiCDC does: compressed, cut down to the key, or as claim checks.
+"""Write large messages as TiCDC does: compressed, reduced to the key, or as claim checks.
 
-The way back is :mod:`cdcfmt_core.toolkit.large_messages`, which names the sources.
+The inverse is :mod:`cdcfmt_core.toolkit.large_messages`, which names the sources.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.toolkit.large_messages import import_compression
 
 RECORD_OVERHEAD: Final = 36
-"""What a Kafka record takes beside key and value, as TiCDC counts it: five varints of 32
-bits, one of 64, and a byte (``MaxRecordOverhead``)."""
+"""Bytes of a Kafka record in addition to key and value, as TiCDC counts them: five 32-bit
+varints, one of 64 bits, and a byte (``MaxRecordOverhead``)."""
 
 PRODUCER_MAX_MESSAGE_BYTES: Final = 10 << 20
 """TiCDC's default of ``max-message-bytes``."""
@@ -51,8 +51,9 @@ def _random_name() -> str:
 class ClaimCheckWriter:
     """The folder for messages that are too large.
 
-    ``write_file(name, body)`` makes one file directly in it, and fails rather than leave a
-    part of one.  ``raw_value`` writes the bare value in place of key and value.
+    - ``write_file(name, body)``: creates a file directly in the folder; on failure it leaves no
+      partial file.
+    - ``raw_value``: write only the value, without the key.
     """
 
     root: str
@@ -61,7 +62,7 @@ class ClaimCheckWriter:
     new_name: Callable[[], str] = _random_name
 
     def write(self, key: bytes | None, value: bytes) -> str:
-        """The location of the file that now holds the message, for the message that leads to it.
+        """Write the message to a file; return its location, for the claim-check message.
 
         :raises EncodeError: if the file cannot be written.
         """
@@ -96,18 +97,18 @@ class LargeMessageOutput:
         return value if self.compress is None else self.compress(value)
 
     def require_plain(self, name: str) -> None:
-        """Refuse options that the format ``name`` does not have: compression and large messages.
+        """Reject compression and large-message handling, for a format ``name`` without them.
 
-        :raises OptionError: if either is wanted.
+        :raises OptionError: if either option is set.
         """
         if self.compress is not None or self.handle != "none":
             raise OptionError(
-                f"options largeMessageHandleOption and largeMessageHandleCompression: {name} has "
-                "neither; leave them at none"
+                f"options largeMessageHandleOption and largeMessageHandleCompression: {name} "
+                "supports neither; leave them at none"
             )
 
     def fits(self, key: bytes | None, value: bytes, framing: int = 0) -> bool:
-        """Whether a message of this key and value may be sent; ``framing`` is what else it has."""
+        """Whether a message of this key and value may be sent; ``framing``: its other bytes."""
         size = len(value) + RECORD_OVERHEAD + framing
         if key is not None:
             size += len(key)
@@ -121,12 +122,12 @@ class LargeMessageOutput:
         framing: int = 0,
         stored: KeyValue | None = None,
     ) -> KeyValue:
-        """The message that replaces one that does not fit.
+        """The replacement for a message that does not fit.
 
-        ``rewrite(location)`` makes it anew with the handle key only, compressed; ``location``
-        is that of the claim check, if there is one.  ``stored`` goes there, if not ``message``.
-
-        :raises EncodeError: if nothing may take its place, or that is too large, too.
+        :param rewrite: writes the message again with only the handle key, compressed, and with the
+            location of the claim check (or None).
+        :param stored: the message to store as a claim check. Defaults to ``message``.
+        :raises EncodeError: if no replacement is allowed, or if it is also too large.
         """
         size = len(message[0] or b"") + len(message[1]) + RECORD_OVERHEAD + framing
         if self.handle == "none":
@@ -141,7 +142,7 @@ class LargeMessageOutput:
         key, value = rewrite(location)
         if not self.fits(key, value, framing):
             raise EncodeError(
-                f"the message has {size} bytes, and even with its handle key only it has more "
+                f"the message has {size} bytes, and even with only its handle key it has more "
                 f"than {self.max_message_bytes}; raise maxMessageBytes"
             )
         return key, value

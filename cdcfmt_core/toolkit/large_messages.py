@@ -1,9 +1,9 @@
-"""Compressed, reduced and claim-check messages, as TiCDC's configuration makes them.
+"""Compressed, reduced and claim-check messages, as TiCDC can be configured to send.
 
-Source: protocols of TiCDC, ``large-message-handle-compression`` and ``claim-check``.  The
-compression is not marked on the wire: ``lz4`` is the LZ4 *frame* format, ``snappy`` the raw
-*block* format.  A claim check is a file ``<storage>/<uuid>.json`` that holds
-``{"key": base64, "value": base64}``, or the bare (still compressed) value.
+Source: protocols of TiCDC, ``large-message-handle-compression`` and ``claim-check``.  Messages do
+not name their compression: ``lz4`` is the LZ4 *frame* format, ``snappy`` the raw *block* format.
+A claim check is a file ``<storage>/<uuid>.json`` that holds ``{"key": base64, "value": base64}``,
+or only the (still compressed) value.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ COMPRESSION_OPTION = Option(
     choices=("none", "lz4", "snappy"),
     default="none",
     help="Compression of each message, as set in TiCDC's `large-message-handle-compression`; "
-    "the wire does not say.",
+    "messages do not name it.",
 )
 
 HANDLE_KEY_DELETES_OPTION = Option(
     name="deleteOnlyOutputHandleKeyColumns",
     type="bool",
     default=False,
-    help="TiCDC's `delete-only-output-handle-key-columns` was on: deletes hold the handle key "
-    "only, which the wire does not say.",
+    help="TiCDC's `delete-only-output-handle-key-columns` was on: deletes hold only the handle "
+    "key; messages do not show this.",
 )
 
 HANDLE_KEY_DELETES_ENCODE_OPTION = Option(
@@ -69,7 +69,7 @@ def open_decompressor(compression: str, limit: int) -> Callable[[bytes], bytes] 
     def decompress_lz4(data: bytes) -> bytes:
         try:
             decompressor = module.LZ4FrameDecompressor()
-            # It allocates what it may give, so it is asked for more step by step.
+            # It allocates max_length at once, so decompress in steps.
             step = min(limit, _LZ4_STEP + _LZ4_USUAL_RATIO * len(data))
             result: bytes = decompressor.decompress(data, max_length=step)
             while not decompressor.eof and not decompressor.needs_input and len(result) < limit:
@@ -86,8 +86,8 @@ def open_decompressor(compression: str, limit: int) -> Callable[[bytes], bytes] 
         return result
 
     def decompress_snappy(data: bytes) -> bytes:
-        # The block begins with the length that it claims: trust it only as far as the
-        # bytes that are there can reach.
+        # The block starts with its claimed length: trust it only up to the maximum that its bytes
+        # can decompress to.
         claimed = _varint(data)
         if claimed > limit:
             raise _too_large(limit)
@@ -111,7 +111,7 @@ def _too_large(limit: int) -> DecodeError:
 
 
 def compression_hint(data: bytes) -> str | None:
-    """A hint for bytes that begin like compressed ones; None for others."""
+    """A hint for bytes that look compressed, else None."""
     if data[:4] == _LZ4_MAGIC:
         return "is an LZ4 frame; set largeMessageHandleCompression=lz4"
     if _may_be_snappy(data):
@@ -120,15 +120,15 @@ def compression_hint(data: bytes) -> str | None:
 
 
 def _may_be_snappy(data: bytes) -> bool:
-    """Whether the length that it claims fits, and a literal is the first element."""
+    """Whether the claimed length is possible, and the first element is a literal."""
     try:
         size = _varint(data)
     except DecodeError:
         return False
     first = max((size.bit_length() + 6) // 7, 1)
-    # The format never adds more than this.
+    # The format's maximum overhead.
     fits = size <= len(data) * _SNAPPY_BEST_RATIO and len(data) <= 32 + size + size // 6
-    # Printable characters are both, and lines of text begin with them.
+    # Printable characters pass both tests, and lines of text start with them.
     fits = fits and _TEXT.fullmatch(data[:_BEGINNING]) is None
     return fits and size > 0 and len(data) > first and data[first] & 3 == 0
 
@@ -160,25 +160,25 @@ def import_compression(compression: str) -> Any:
 
 @attrs.define
 class ClaimCheckStore:
-    """The folder where the producer put the messages that were too large.
+    """The folder where the producer stored the messages that were too large.
 
-    ``read_file(name, limit)`` returns the bytes of a file directly in that folder, or
-    raises; a location from the wire contributes its last path segment only.
+    ``read_file(name, limit)`` returns the bytes of a file directly in that folder, or raises.
+    Only the last path segment of a message's location is used.
     """
 
     root: str
     read_file: Callable[[str, int], bytes]
 
     def read(self, location: object, limit: int) -> tuple[bytes | None, bytes]:
-        """Key (None if the file is a bare value) and value, still compressed as on the wire.
+        """Key (None if the file has only a value) and value, still compressed.
 
-        :raises DecodeError: if the location is no file name, or the file cannot be read.
+        :raises DecodeError: if the location is not a file name, or the file cannot be read.
         """
         if not isinstance(location, str):
             raise DecodeError("claim check location is not text", sample=location)
         name = location.replace("\\", "/").rpartition("/")[2]
         if name in ("", ".", "..") or _NO_FILE_NAME.search(name):
-            raise DecodeError("claim check location names no file", sample=location)
+            raise DecodeError("claim check location is not a file name", sample=location)
         try:
             body = self.read_file(name, limit)
         except OSError as error:
@@ -192,7 +192,7 @@ class ClaimCheckStore:
 def resolve_claim_check(
     store: ClaimCheckStore | None, location: object, limit: int
 ) -> tuple[bytes | None, bytes]:
-    """Key and value behind ``location``; an error that names the option if there is no store."""
+    """Key and value at ``location``; without a store, an error that names the option."""
     if store is None:
         raise DecodeError(
             f"the message is a claim check for {show(location)}; set claimCheckStorageUri "
@@ -202,9 +202,9 @@ def resolve_claim_check(
 
 
 def claim_check_of(wire: Mapping[str, Any], *, is_claimed: bool) -> Any:
-    """``claimCheckLocation``; None where it is null, empty or missing.
+    """``claimCheckLocation``; None if it is null, empty or missing.
 
-    :raises DecodeError: if it stands in a message that a claim check led to (``is_claimed``).
+    :raises DecodeError: if the message itself was read from a claim check (``is_claimed``).
     """
     location = wire.get("claimCheckLocation")
     if location is None or location == "":
@@ -215,9 +215,9 @@ def claim_check_of(wire: Mapping[str, Any], *, is_claimed: bool) -> Any:
 
 
 def read_claimed(context: DecoderContext, location: object, read: Callable[[bytes], T]) -> T:
-    """The result of ``read`` for the value of the message behind a claim check.
+    """The result of ``read`` for the value of the message in a claim check.
 
-    :raises DecodeError: that of ``read`` without a byte of the file.
+    :raises DecodeError: the error of ``read``, without any bytes of the file.
     """
     _, value = resolve_claim_check(context.claim_checks, location, context.max_message_bytes)
     try:
@@ -229,7 +229,7 @@ def read_claimed(context: DecoderContext, location: object, read: Callable[[byte
 
 
 def error_of_claim_check(error: DecodeError, location: object) -> DecodeError:
-    """The error of a claim check's file, without any of its bytes: it may be any file."""
+    """The error of a claim-check file, without its bytes, as the location may name any file."""
     error.sample = None
     return error.at(reason=f"claim check {show(location)}: {error.reason}")
 

@@ -1,6 +1,6 @@
-"""Messages from the parts that describe them: the reference of the compiled kernel.
+"""Write messages from the parts that describe them: the compiled kernel's reference.
 
-The kernel's half is ``spark_bridge/kernel/src/write/message.rs``.
+The kernel's counterpart is ``spark_bridge/kernel/src/write/message.rs``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from cdcfmt_core.toolkit.wire_text import Dumps, WireText, no_json
 from cdcfmt_core.types import LogicalType
 
 COLUMN_BYTES: Final = 2_800
-"""About the bytes of a column of a :class:`RowWriter`, beside its schema."""
+"""Approximate bytes per column of a :class:`RowWriter`, without its schema."""
 
 _LARGEST: Final = (1 << 63) - 1
 
@@ -61,13 +61,13 @@ def _constant(text: bytes) -> Step:
 
 
 class MessageWriter(WireText):
-    """Writes messages of one table, or of events that are no rows.
+    """Writes messages of one table, or of events other than rows.
 
-    - ``wire``: how values stand in them
+    - ``wire``: the kind of JSON, or Avro
     - ``dumps``: the JSON writer
-    - ``table``: the columns of rows
-    - ``time_zone``: of TIMESTAMP texts. Defaults to that of the context.
-    - ``numbers``: the number of the last event, where events are numbered
+    - ``table``: the table of the rows
+    - ``time_zone``: the zone of TIMESTAMP texts. Defaults to that of the context.
+    - ``numbers``: the number of the last event, if events are numbered
     """
 
     def __init__(
@@ -101,13 +101,13 @@ class MessageWriter(WireText):
         }
 
     def write(self, parts: Iterable[Part], event: Any) -> bytes:
-        """The bytes of an event that is no row."""
+        """The bytes of an event other than a row."""
         return self.open(parts)(Row(event))
 
     def open(self, parts: Iterable[Part]) -> Step:
         """A function that writes these parts of a row.
 
-        :raises EncodeError: naming a column that cannot be written.
+        :raises EncodeError: for a column that cannot be written; names it.
         """
         steps: list[Step] = []
         text = b""
@@ -154,7 +154,7 @@ class MessageWriter(WireText):
         return step
 
     def _value_of_extra(self, kind: str, value: Any) -> bytes | None:
-        """None for a value of another type."""
+        """The printed value; None for a value of another type."""
         if kind == "text":
             return self.text(value) if isinstance(value, str) else None
         if kind == "json":
@@ -185,7 +185,7 @@ class MessageWriter(WireText):
                 number = self._numbers.last + 1
                 if number > _LARGEST:
                     raise EncodeError(
-                        f"the event has no {part.name}, and the one before it has the largest"
+                        f"the event has no {part.name}, and the previous one has the maximum"
                     )
             self._numbers.last = number
             return self.integer(number)
@@ -215,7 +215,7 @@ class RowWriter:
         self.schema = schema
         self.messages = messages
         self._writer = writer
-        # All of them now: rows of a column that cannot be written are refused, NULLs, too.
+        # Open all messages now, so that rows of an unwritable column are rejected even if NULL.
         self._opened = {id(each): self._open(each) for each in messages.by_op.values()}
 
     def write(
@@ -228,12 +228,12 @@ class RowWriter:
     ) -> KeyValue:
         """The key and value of a row.
 
-        - ``message``: Defaults to that of the operation.
-        - ``mark``: what stands in the place for it
-        - ``only``: the columns that are written, where a row is cut down
+        - ``message``: how to write it. Defaults to that of the operation.
+        - ``mark``: the bytes for the part :class:`Mark`
+        - ``only``: the columns to write, if the row is reduced
 
-        :raises EncodeError: naming the column of a value that is not of its type, or one that
-            the table's schema lacks.
+        :raises EncodeError: for a value of the wrong type, or a column that the table's schema
+            lacks; names the column.
         """
         message = message or self.messages.by_op[event.op]
         image = event.before if event.op == "delete" else event.after
@@ -246,7 +246,7 @@ class RowWriter:
         try:
             return None if write_key is None else write_key(row), write_value(row)
         except EncodeError:
-            # What was done to values of a row that is not written is not counted.
+            # Do not count changes to values of a row that is not written.
             self._writer.counts.clear()
             self._writer.counts.update(counts)
             raise

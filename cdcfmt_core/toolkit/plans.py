@@ -1,4 +1,4 @@
-"""Plans: made once per table, and looked up for each of its rows."""
+"""Plans: created once per table, and looked up for each row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _READERS_BYTES: Final = 8 << 20
 
 
 class Plan(Protocol):
-    """How the rows of one table are read or written."""
+    """How to read or write the rows of one table."""
 
     @property
     def schema(self) -> TableSchema: ...
@@ -25,10 +25,10 @@ Read = TypeVar("Read")
 
 
 class Plans(Generic[P, Made]):
-    """Plans by the arguments of ``make``; all rows of a table share one; bounded by bytes.
+    """A cache of plans, bounded by bytes; all rows of a table share one plan.
 
-    - ``make``: makes a plan; its arguments, which must be hashable, are the key
-    - ``column_bytes``: bytes of a plan for each column, beside the table schema
+    - ``make``: creates a plan; its arguments are the key and must be hashable
+    - ``column_bytes``: bytes of a plan per column, without the table schema
     """
 
     def __init__(self, make: Callable[P, Made], column_bytes: int) -> None:
@@ -46,9 +46,9 @@ class Plans(Generic[P, Made]):
 
 
 class Readers(Generic[P, Read]):
-    """Readers of values by the type of their column; tables share them; bounded by bytes.
+    """A cache of value readers by column type, shared by tables and bounded by bytes.
 
-    ``make`` makes one from a logical type and whatever else it hangs on, all hashable.
+    ``make``: creates a reader from a logical type and further hashable arguments.
     """
 
     def __init__(self, make: Callable[Concatenate[LogicalType, P], Read]) -> None:

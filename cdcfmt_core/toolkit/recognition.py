@@ -1,4 +1,4 @@
-"""Recognition of a message's format, by the formats' ``sniff``."""
+"""Recognise a message's format with the formats' ``sniff``."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from cdcfmt_core.toolkit.large_messages import compression_hint
 from cdcfmt_core.toolkit.wire_json import loads_exact
 
 AUTO = "auto"
-"""The ``protocol`` that lets each message be recognised."""
+"""The ``protocol`` for which each message's format is recognised."""
 
 CERTAIN_ENOUGH = 0.5
-"""A message is of the format that is most confident of it, and at least so."""
+"""Minimum confidence; a message has the format with the highest confidence."""
 
 
 def confidence(codec: CodecSpec, message: Message) -> float:
-    """The result of the format's ``sniff``."""
+    """The result of the format's ``sniff``; 0.0 if it fails or is out of range."""
     try:
         found = float(codec.sniff(message))
     except Exception:
-        # Its mistake must not cost the messages of the other formats.
+        # Its bug must not affect messages of other formats.
         return 0.0
     return found if 0.0 <= found <= 1.0 else 0.0
 
 
 def recognise(codecs: Iterable[CodecSpec], message: Message) -> CodecSpec | None:
-    """The format that is most confident of the message; None where none is certain enough."""
+    """The format that is most confident of the message; None if none is certain enough."""
     best = max(codecs, key=lambda codec: confidence(codec, message), default=None)
     return None if best is None or confidence(best, message) < CERTAIN_ENOUGH else best
 
@@ -47,7 +47,7 @@ def not_recognised(codecs: Iterable[CodecSpec], message: Message) -> DecodeError
 def of_another_format(
     own: CodecSpec, codecs: Iterable[CodecSpec], message: Message, error: DecodeError
 ) -> DecodeError:
-    """The error of a message that ``own`` cannot decode; it names the format that it looks like."""
+    """The error of a message that ``own`` cannot decode; names the format that it looks like."""
     best = recognise(codecs, message)
     if best is None or best is own or confidence(own, message) >= CERTAIN_ENOUGH:
         return error
@@ -61,7 +61,7 @@ def of_another_format(
 
 
 def _trouble(value: bytes | None) -> str:
-    """The error of a value that no format could read; None where there is none."""
+    """The reason why no format can read a value, as the start of an error text, or empty."""
     if not value:
         return ""
     if value.lstrip()[:1] in (b"{", b"["):

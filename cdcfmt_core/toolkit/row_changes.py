@@ -1,4 +1,4 @@
-"""Row changes: splitting of key updates, change feed rows, positions."""
+"""Row changes: split key updates, make change feed rows and positions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from cdcfmt_core.events import Image, Message, RowChange
 
 
 def split_key_update(event: RowChange, key_columns: Sequence[str]) -> list[RowChange]:
-    """An update that changes the key as the delete of the old row and the insert of the new.
+    """Split an update that changes the key into a delete and an insert, as TiCDC does.
 
-    In that order, as TiCDC splits them; every other change comes back alone.  Columns
-    that one of the images lacks are not known to have changed.
+    Any other change is returned unchanged.  Columns missing from one image count as unchanged.
     """
     if event.op != "update" or event.before is None or event.after is None:
         return [event]
@@ -28,7 +27,7 @@ def split_key_update(event: RowChange, key_columns: Sequence[str]) -> list[RowCh
 
 
 def change_images(event: RowChange, *, after_only: bool) -> Iterator[tuple[str, Image]]:
-    """The rows that a change is in Delta's change feed: ``_change_type`` and image."""
+    """A change as rows of Delta's change feed: ``_change_type`` and image."""
     before, after = event.before, event.after
     if event.op == "delete":
         if before is not None:
@@ -47,11 +46,11 @@ def change_position(
 ) -> dict[str, Any]:
     """The added columns of a row: change type, commit and sequence.
 
-    Without the prefix of their names; the timestamp is in microseconds (docs/spark.md, Order).
+    Names have no prefix; the timestamp is in microseconds (docs/spark.md, Order).
     """
     commit_ts = event.commit_ts
     is_old = change_type in ("delete", "update_preimage")
-    # One key has one change per commit_ts and rank: redelivered, it is the same change.
+    # A key has one change per commit_ts and rank, so a redelivered change has the same position.
     is_unique = bool(commit_ts and (key_columns or change_type == "truncate"))
     return {
         "change_type": change_type,
@@ -59,7 +58,7 @@ def change_position(
         "commit_timestamp": event.source_time if commit_ts is None else (commit_ts >> 18) * 1000,
         "sequence": {
             "commit": commit_ts or getattr(event, "sequence_commit", None) or 0,
-            # Milliseconds hold several transactions, whose order only the offset has.
+            # A millisecond may hold several transactions, which only the offset orders.
             "rank": 1 if commit_ts and change_type != "delete" else 0,
             "offset": 0 if is_unique else message.offset,
             "index": 0 if is_unique else event.index,

@@ -1,7 +1,7 @@
-"""How rows become messages, as data.
+"""How to write rows as messages, as data.
 
-:class:`~cdcfmt_core.toolkit.message_writer.MessageWriter` writes events by it, and so does the
-compiled kernel, with the same bytes: rows with whole images on which nothing is unusual.
+:class:`~cdcfmt_core.toolkit.message_writer.MessageWriter` writes events by this data; the compiled
+kernel writes ordinary rows with complete images by it, to the same bytes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from cdcfmt_core.toolkit.encodings import Encoding
 Which: TypeAlias = Literal["before", "after"]
 
 Wire: TypeAlias = Literal["json", "jsoniter", "orjson", "avro"]
-"""How numbers and values stand in a message: JSON with what Go's ``encoding/json`` escapes, with
-what ``jsoniter`` does, which leaves HTML's characters, or with what has to be escaped; or Avro's
+"""How values are written in a message: JSON with the escapes of Go's ``encoding/json``, of
+``jsoniter`` (no escaped HTML characters) or of ``orjson`` (only what must be escaped); or Avro's
 binary form."""
 
 MYSQL_TEXT: Final = Encoding("mysql-text")
@@ -30,10 +30,10 @@ class Number:
     """An integer of the row.
 
     - ``commit_ts``
-    - ``source_millis``: the milliseconds of the commit_ts, or else of the source time
-    - ``executed_millis``: those of the source time, or else of the commit_ts
+    - ``source_millis``: milliseconds from the commit_ts, else from the source time
+    - ``executed_millis``: milliseconds from the source time, else from the commit_ts
     - ``executed_seconds``: the same in seconds
-    - ``emit_millis``: the milliseconds of the emit time, or else now
+    - ``emit_millis``: milliseconds of the emit time, else the current time
     """
 
     name: Literal[
@@ -45,12 +45,12 @@ class Number:
 class Member:
     """A column in an image.
 
-    - ``label``: what stands before it
+    - ``label``: the text before the column
     - ``encoding``: how its values are printed
       (:func:`~cdcfmt_core.toolkit.value_printers.value_printer`)
-    - ``head``, ``tail``: what stands around a value
-    - ``null``: what stands in place of all that for NULL
-    - ``printer``: prints what the kernel refuses, too, in place of ``encoding``
+    - ``head``, ``tail``: the text before and after a value
+    - ``null``: replaces head, value and tail for NULL
+    - ``printer``: replaces the printer of ``encoding``; also prints values that the kernel rejects
     - ``invalid``: prints the text of a value that the type cannot hold (``InvalidValue``)
     """
 
@@ -67,15 +67,15 @@ class Member:
 class Members:
     """The columns of an image between ``head`` and ``tail``.
 
-    - ``columns``: in this order, with ``separator`` between them
-    - ``counted``: behind ``head`` stands how many they are, as in an array of Avro's
-    - ``missing``: what stands there for a row without this image; None: that is an error
-    - ``absent``: what stands for a column that the image lacks; None: it is left out
-    - ``changed``: only columns that differ from those of the other image as they are printed
-    - ``by_value``: also those that are printed alike, but have other values (the two instants of an
-      hour that comes twice)
-    - ``unchanged``: with ``by_value`` the columns that a row has in which nothing changed, all if
-      it has none of them
+    - ``columns``: the columns in this order, with ``separator`` between them
+    - ``counted``: the number of columns follows ``head``, as in an Avro array
+    - ``missing``: the text for a row without this image; None: an error
+    - ``absent``: the text for a column missing from the image; None: the column is left out
+    - ``changed``: write only columns whose printed value differs from the other image
+    - ``by_value``: also those that are printed equally but have different values (the same wall
+      clock at the end of daylight saving time)
+    - ``unchanged``: with ``by_value``, the columns to write if nothing changed; all columns if the
+      row has none of them
     """
 
     image: Which
@@ -93,9 +93,9 @@ class Members:
 
 @attrs.frozen
 class Columns:
-    """Parts for each column that a row has in one of its images, with commas between them.
+    """Parts for each column in one of a row's images, separated by commas.
 
-    - ``empty``: what stands there for a row without columns
+    - ``empty``: the text for a row without columns
     """
 
     parts: Mapping[str, tuple[Part, ...]]
@@ -104,7 +104,7 @@ class Columns:
     empty: str = "{}"
 
     def of(self, columns: Container[str]) -> tuple[Part, ...]:
-        """The parts of a row with these columns."""
+        """The parts for a row with these columns."""
         parts: list[Part] = []
         for name, some in self.parts.items():
             if name in columns:
@@ -114,9 +114,9 @@ class Columns:
 
 @attrs.frozen
 class Either:
-    """``above`` if the integer of a column is ``limit`` or more, else ``below``, as for NULL.
+    """``above`` if a column's integer is ``limit`` or more, else (also for NULL) ``below``.
 
-    - ``image``: the one that counts, where the column is in both
+    - ``image``: the image to use if both have the column
     """
 
     image: Which
@@ -128,7 +128,7 @@ class Either:
 
 @attrs.frozen
 class Digits:
-    """``fine`` if a DATETIME of the row has more digits than milliseconds, else ``coarse``."""
+    """``fine`` if the row's DATETIME has digits beyond milliseconds, else ``coarse``."""
 
     column: str
     coarse: str
@@ -139,10 +139,10 @@ class Digits:
 class OfExtra:
     """A value of the event's ``extra`` between ``head`` and ``tail``.
 
-    - ``type``: ``integers`` is a list of them, as an array of Avro's
-    - ``default``: what stands in place of all that where there is none of this type
-    - ``zero``: what stands there for 0, if it is something else
-    - ``column``: whose integer stands there where ``extra`` has none, with 64 bits and a sign
+    - ``type``: the value's type; ``integers``: a list of integers, as an Avro array
+    - ``default``: replaces head, value and tail if there is no value of this type
+    - ``zero``: replaces them for 0, if set
+    - ``column``: image and column whose integer, as signed 64 bits, replaces a missing value
     """
 
     name: str
@@ -156,9 +156,9 @@ class OfExtra:
 
 @attrs.frozen
 class Texts:
-    """An object of the event's ``extra`` as a map of Avro's, with what of ``more`` it lacks.
+    """An object of the event's ``extra`` as an Avro map, plus missing members from ``more``.
 
-    Values that are no text are empty.
+    Values other than text are written as empty text.
     """
 
     name: str
@@ -167,9 +167,9 @@ class Texts:
 
 @attrs.frozen
 class RowNumber:
-    """An integer of the event's ``extra``, or else one more than the last row's.
+    """An integer of the event's ``extra``, else one more than the last row's.
 
-    The encoder has :attr:`~cdcfmt_core.Encoder.row_numbers`.
+    The encoder must have :attr:`~cdcfmt_core.Encoder.row_numbers`.
     """
 
     name: str
@@ -177,10 +177,10 @@ class RowNumber:
 
 @attrs.frozen
 class Choice:
-    """Parts by a text of the event's ``extra``; an error is raised for such a row.
+    """Parts chosen by a text of the event's ``extra``; an EncodeError is raised instead of written.
 
-    - ``among``: texts, and the parts of each of them
-    - ``default``: for any other text, and for none
+    - ``among``: texts, and the parts for these
+    - ``default``: the parts for any other or no text
     """
 
     name: str
@@ -192,10 +192,10 @@ class Choice:
 class Checksum:
     """TiDB's checksum of the row's columns: the event's ``extra.checksum``, or a computed one.
 
-    - ``kinds``: what counts of the columns, in this order: 64 bits of an integer, a double (of a
-      FLOAT its nearest), or text (with instants in UTC) or bytes behind how many there are
-      None: the kernel does not write such a table
-    - ``write``: the same of an event
+    - ``kinds``: how each column enters the checksum, in this order: 64 bits of an integer, a double
+      (for a FLOAT the nearest one), or text (instants in UTC) or bytes after their length.
+      None: the kernel does not write such a table.
+    - ``write``: the checksum of an event
     """
 
     kinds: Mapping[str, Literal["number", "float", "double", "text"]] | None
@@ -204,9 +204,9 @@ class Checksum:
 
 @attrs.frozen
 class Mark:
-    """The place for what an encoder says of an unusual row, such as a claim check.
+    """A placeholder for the encoder's data about an unusual row, such as a claim check.
 
-    - ``default``: what stands there for any other row
+    - ``default``: the bytes for any other row
     """
 
     default: bytes = b""
@@ -216,15 +216,15 @@ ByExtra: TypeAlias = OfExtra | Texts | RowNumber | Choice
 Part: TypeAlias = (
     str | bytes | Number | Members | Columns | Either | Digits | ByExtra | Checksum | Mark
 )
-"""The next part of a message; text and bytes are written as they are."""
+"""A part of a message; text and bytes are written unchanged."""
 
 
 @attrs.frozen
 class RowMessage:
-    """The messages of one operation.
+    """How to write the rows of one operation.
 
-    - ``only``: the columns that are written of a row with a whole image; None: all
-    - ``compresses_key``: where values are compressed, keys are, too
+    - ``only``: the columns to write of a row with a complete image; None: all
+    - ``compresses_key``: keys are compressed if values are
     """
 
     value: tuple[Part, ...]
@@ -235,26 +235,26 @@ class RowMessage:
 
 
 class Slots:
-    """Places for parts in the JSON that a library writes: marks that no JSON text has."""
+    """Placeholders for parts in a library's JSON output: marks that never occur in JSON."""
 
     def __init__(self) -> None:
         self._parts: list[Part] = []
 
     def add(self, part: Part) -> bytes:
-        """The mark of a place for this part."""
+        """A new mark for this part."""
         self._parts.append(part)
         return b"\0%d\0" % (len(self._parts) - 1)
 
     def split(self, text: bytes) -> tuple[Part, ...]:
-        """The text with parts in their places."""
-        # Every other piece is the number of a part.
+        """The text, with marks replaced by their parts."""
+        # Every second piece is the number of a part.
         pieces = enumerate(text.decode().split("\0"))
         return tuple(self._parts[int(s)] if n % 2 else s for n, s in pieces if s)
 
 
 @attrs.frozen
 class Version:
-    """The integer of ``extra`` that names a row's table schema, or else ``default``."""
+    """The integer of ``extra`` that names a row's table schema, else ``default``."""
 
     name: str
     default: int
@@ -262,10 +262,10 @@ class Version:
 
 @attrs.frozen
 class RowMessages:
-    """How the rows of a table are written.
+    """How to write the rows of a table.
 
-    - ``by_op``: by operation, after rows were renamed to those that the encoder has
-    - ``version``: of rows that :meth:`~cdcfmt_core.Encoder.allow_rows` has to allow
+    - ``by_op``: by operation, as renamed to one that the encoder supports
+    - ``version``: the schema version for which :meth:`~cdcfmt_core.Encoder.allow_rows` is asked
     """
 
     by_op: Mapping[Op, RowMessage]

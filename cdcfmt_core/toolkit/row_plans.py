@@ -1,6 +1,6 @@
-"""Row messages and time zones as the compiled kernel takes them: JSON.
+"""Row messages and time zones as JSON for the compiled kernel.
 
-Its half is ``spark_bridge/kernel/src/write/plan.rs``.
+The kernel's counterpart is ``spark_bridge/kernel/src/write/plan.rs``.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def describe_table(
     line_of: Callable[[RowMessage], str | None],
     json_texts: Container[str] = (),
 ) -> dict[str, Any]:
-    """A table's columns and messages.
+    """A table's columns and messages, as JSON.
 
-    - ``line_of``: says what of a message is a line: ``value`` or ``message``; None: the reference
-      writes these rows
+    - ``line_of``: returns the part of a message written as a line, ``value`` or ``message``;
+      None: the reference writes these rows
     - ``json_texts``: JSON columns whose values are texts
     """
     places = {name: place for place, name in enumerate(table.column_names)}
@@ -89,12 +89,12 @@ def describe_table(
 
 
 def describe_batches(batches: RowBatches) -> dict[str, Any]:
-    """How messages of several rows are made."""
+    """How rows are batched into messages, as JSON."""
     return {**attrs.asdict(batches), "head": _bytes(batches.head)}
 
 
 def describe_partitions(rules: RowRules) -> dict[str, Any] | None:
-    """How the partition of a row is found, where there is a topic."""
+    """How a row's partition is chosen, as JSON; None without a topic."""
     if rules.partitions is None:
         return None
     name, columns = rules.partitioner
@@ -103,12 +103,12 @@ def describe_partitions(rules: RowRules) -> dict[str, Any] | None:
 
 
 def _bytes(text: str | bytes) -> str:
-    """Bytes as characters, as JSON has none."""
+    """Bytes as characters, as JSON has no bytes."""
     return to_bytes(text).decode("latin-1")
 
 
 def _is_unknown_to_kernel(message: RowMessage) -> bool:
-    """Whether images have what depends on the columns that a row leaves out."""
+    """Whether images depend on which columns a row leaves out."""
     members = [part for part in (*message.value, *(message.key or ())) if type(part) is Members]
     return any(
         (part.absent is not None and message.only is not None) or (part.counted and part.changed)
@@ -118,7 +118,7 @@ def _is_unknown_to_kernel(message: RowMessage) -> bool:
 
 @attrs.frozen
 class _Describing:
-    """Describes parts of rows with whole images, of which the columns ``only`` are written."""
+    """Describes parts of rows with complete images; only the columns ``only`` are written."""
 
     places: dict[str, int]
     types: dict[str, LogicalType]
@@ -196,7 +196,7 @@ class _Describing:
         }
 
     def _escaped(self, text: str | bytes) -> str:
-        """What stands in an image, as :class:`~cdcfmt_core.toolkit.wire_text.WireText` has it."""
+        """Text of an image with the escapes of :class:`~cdcfmt_core.toolkit.wire_text.WireText`."""
         if self.wire in ("json", "jsoniter"):
             text = escape_for_go(to_bytes(text), html=self.wire == "json")
         return _bytes(text)
@@ -264,9 +264,9 @@ _DAY, _STEP, _MICRO = timedelta(days=1), timedelta(minutes=15), timedelta(micros
 
 @functools.cache
 def describe_offsets(zone: tzinfo) -> dict[str, Any]:
-    """The offsets of a zone by spans of instants, in microseconds.
+    """The UTC offsets of a zone by spans of instants, in microseconds.
 
-    None where it changes, and in hours that come again, which the reference counts.
+    None around a change, and in repeated hours, which the reference counts.
     """
     starts: list[int] = []
     offsets: list[int | None] = []

@@ -1,4 +1,4 @@
-"""How rows are written besides their messages: batches, numbers, permissions, settings."""
+"""Settings for writing rows: batches, numbers, permissions, options."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from cdcfmt_core.toolkit.row_messages import RowMessages
 
 @attrs.frozen
 class Allowance:
-    """The permission to write rows of a table without the encoder.
+    """Permission to write rows of a table without the encoder.
 
-    - ``rows``: how many more
-    - ``until``: when the last one may be written, in microseconds, exclusive
-    - ``spend``: takes the number of rows that were written
+    - ``rows``: maximum number of further rows
+    - ``until``: end of the permission in microseconds, exclusive
+    - ``spend``: called with the number of rows that were written
     """
 
     rows: int
@@ -27,11 +27,11 @@ class Allowance:
 
 @attrs.frozen
 class RowBatches:
-    """How events of rows are put together in messages: each behind its length in eight bytes.
+    """How row events are batched into messages: each after its length in eight bytes.
 
-    - ``max_rows``, ``max_bytes``: of a message, key and value together
-    - ``head``: what a key begins with
-    - ``framing``: bytes that a message of one event has beside the event's key and value
+    - ``max_rows``, ``max_bytes``: limits of a message, key and value together
+    - ``head``: first bytes of a key
+    - ``framing``: bytes of a one-event message in addition to the event's key and value
     """
 
     max_rows: int
@@ -42,7 +42,7 @@ class RowBatches:
 
 @attrs.frozen
 class Held:
-    """The message that an encoder has begun: how many events, and their frames."""
+    """An unfinished message of an encoder: the number of events, and their frames."""
 
     rows: int
     key: bytes
@@ -51,29 +51,31 @@ class Held:
 
 @attrs.define
 class RowNumbers:
-    """The number of the last row, or its commit_ts, which encoder and kernel keep together."""
+    """The number or commit_ts of the last row, shared by encoder and kernel."""
 
     last: int = 0
 
 
 @attrs.frozen
 class RowRules:
-    """The settings of one writer, and how the messages of each table are made.
+    """The settings of one writer, and how to write each table.
 
-    - ``ops``: the operation that a row is written as, and under what that is counted, if it is
-    - ``needs_commit_ts``: a row without one is the encoder's
-    - ``commit_ts``: the largest so far, where rows without one get one from their source time
-    - ``splits``: an update of the key is the encoder's, which makes two rows of it
-    - ``compress``: of values, if they are compressed
-    - ``max_bytes``: of key and value together; what has more is the encoder's
+    - ``ops``: by operation, the operation that it is written as, and the name of its count, if any
+    - ``needs_commit_ts``: the encoder writes rows without a commit_ts
+    - ``commit_ts``: the largest so far, if rows get a missing one from their source time
+    - ``splits``: the encoder writes key updates, as two rows
+    - ``compress``: compresses values, if set
+    - ``max_bytes``: of key and value together; the encoder writes larger rows
     - ``time_zone``: of TIMESTAMP texts
-    - ``now``: the time in microseconds, for rows without an emit time
-    - ``partitions``: of the topic, if there is one
-    - ``partitioner``: what the partition of a row depends on, and its columns
-    - ``batches``: how messages of several rows are made; None: each row is one
-    - ``take_held``, ``hold``: begun messages by partition, the encoder's between the kernel's runs
-    - ``allow``: of a table, a partition and a version, if the next row may be the kernel's
-    - ``numbers``: those of rows, where the format has them
+    - ``now``: returns the time in microseconds, for rows without an emit time
+    - ``partitions``: number of partitions of the topic, if there is one
+    - ``partitioner``: the name of the partitioner, and its columns
+    - ``messages``: how the rows of a table are written; None: by the encoder
+    - ``batches``: how rows are batched into messages; None: one message per row
+    - ``take_held``, ``hold``: hand over unfinished messages by partition, which the encoder keeps
+      between runs of the kernel
+    - ``allow``: by table, partition and version, the permission for the kernel's next rows
+    - ``numbers``: the number of the last row, if the format numbers rows
     """
 
     ops: Mapping[Op, tuple[Op, str | None]]

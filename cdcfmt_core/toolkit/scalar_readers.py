@@ -1,4 +1,4 @@
-"""Values that JSON has no type for: times as numbers, integers as base64."""
+"""Readers for values without a JSON type: times as numbers, integers as base64."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _WIDE: Final = decimal.Context(prec=400)
 
 
 def read_days(value: int) -> date | InvalidValue:
-    """The date so many days after 1970."""
+    """The date ``value`` days after 1970-01-01."""
     ordinal = value + _DAY_ZERO
     return date.fromordinal(ordinal) if 0 < ordinal <= _LAST_DAY else InvalidValue(str(value))
 
 
 def unit_reader(unit: str, counts: Counter[str]) -> Callable[[int], int]:
-    """Number → microseconds; what nanoseconds lose is counted."""
+    """A function from a number in ``unit`` to microseconds; cut nanoseconds are counted."""
     if unit == "ns":
 
         def from_nanoseconds(value: int) -> int:
@@ -42,7 +42,7 @@ def unit_reader(unit: str, counts: Counter[str]) -> Callable[[int], int]:
 
 
 def datetime_at(microseconds: int) -> datetime:
-    """The wall clock so long after 1970.
+    """The wall clock at these microseconds since 1970.
 
     :raises OverflowError: outside of the years 1 to 9999.
     """
@@ -50,7 +50,7 @@ def datetime_at(microseconds: int) -> datetime:
 
 
 def time_of(microseconds: int) -> timedelta | None:
-    """The time so long after midnight; None beyond MySQL's TIME."""
+    """The time of these microseconds since midnight; None beyond MySQL's TIME."""
     try:
         time = timedelta(0, 0, microseconds)
     except OverflowError:
@@ -65,7 +65,7 @@ def _bytes_of(value: Any) -> bytes:
 
 
 def read_unscaled(value: Any) -> int:
-    """An integer in base64 of its big-endian bytes."""
+    """An integer from base64 of its big-endian bytes."""
     data = _bytes_of(value)
     if not 0 < len(data) <= _MOST_BYTES:
         raise ValueError(f"a decimal of {len(data)} bytes")
@@ -73,7 +73,7 @@ def read_unscaled(value: Any) -> int:
 
 
 def scaled(unscaled: int, scale: int | None) -> decimal.Decimal | InvalidValue:
-    """The decimal with so many digits behind the point."""
+    """The decimal with ``scale`` digits after the point."""
     if scale is None:
         raise ValueError("a decimal whose scale is unknown")
     if not -MAX_DIGITS <= scale <= MAX_DIGITS:
@@ -85,7 +85,7 @@ def scaled(unscaled: int, scale: int | None) -> decimal.Decimal | InvalidValue:
 
 
 def read_bits(value: Any) -> int:
-    """A BIT in base64 of its little-endian bytes."""
+    """A BIT from base64 of its little-endian bytes."""
     data = _bytes_of(value)
     if len(data) > 8:
         raise ValueError(f"{len(data)} bytes, more than a BIT has")

@@ -17,11 +17,11 @@ from cdcfmt_core.toolkit.wire_json import names_of
 from cdcfmt_core.types import LogicalType, Unknown
 
 RowTypes: TypeAlias = tuple[tuple[str, str | int | None], ...]
-"""Each column's name with its type text or JDBC code; None where the wire has neither."""
+"""Each column's name with its type text or JDBC code; None if the message has neither."""
 
 
 def type_from_jdbc(code: Any) -> tuple[str, LogicalType]:
-    """Source type and logical type where only a JDBC code is known, or nothing at all."""
+    """Source type and logical type from a JDBC code; unknown if there is no code."""
     if type(code) is int:
         return f"jdbc {code}", logical_from_jdbc(code)
     return "", Unknown()
@@ -58,7 +58,7 @@ def schema_from_table_changes(
 ) -> TableSchema | None:
     """The table schema in ``tableChanges``, or None if it has none.
 
-    :raises DecodeError: if it is there and has another shape.
+    :raises DecodeError: if ``tableChanges`` has an unknown structure.
     """
     if not changes:
         return None

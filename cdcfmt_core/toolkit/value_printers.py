@@ -1,8 +1,8 @@
-"""The printers of value encodings: the way back of :mod:`cdcfmt_core.toolkit.encodings`.
+"""The printers of value encodings (:mod:`cdcfmt_core.toolkit.encodings`), for encoders.
 
-Each has its twin in the compiled kernel (``spark_bridge/kernel/src/write/encodings.rs``), which
-refuses what is unusual.  A printer raises ``ValueError``, ``TypeError`` or ``AttributeError`` for
-what is no value of its type.
+The compiled kernel has a counterpart of each (``spark_bridge/kernel/src/write/encodings.rs``),
+which rejects unusual values.  A printer raises ``ValueError``, ``TypeError`` or ``AttributeError``
+for a value that is not of its type.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from cdcfmt_core.types import LogicalType
 Print: TypeAlias = Callable[[Any], Any]
 
 ROUNDED: Final = "decimals that a double rounds"
-"""The count of what ``json-number`` makes of decimals."""
+"""The name of the count of decimals that ``json-number`` rounds."""
 
 _DAY_ZERO: Final = date(1970, 1, 1).toordinal()
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -44,11 +44,11 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 @attrs.frozen
 class PrinterTools:
-    """The tools of printers.
+    """Tools for printers.
 
     - ``time_zone``: of TIMESTAMP texts
-    - ``number``: makes of a number's text what the JSON writer takes
-    - ``dumps``: a JSON writer, which makes floats in ``mysql-text`` faster
+    - ``number``: converts a number's text to a value for the JSON writer
+    - ``dumps``: a JSON writer, for faster floats in ``mysql-text``
     """
 
     time_zone: tzinfo = UTC
@@ -58,10 +58,10 @@ class PrinterTools:
 
 
 def value_printer(encoding: Encoding, logical: LogicalType, tools: PrinterTools) -> Print:
-    """The printer of a column's values, but for NULL: what a JSON writer takes.
+    """The printer of a column's values other than NULL; it returns values for a JSON writer.
 
     :raises EncodeError: for a column of unknown type.
-    :raises KeyError: for an encoding, or a type of it, that is only read.
+    :raises KeyError: for an encoding or type that can only be read.
     """
     if isinstance(logical, types.Unknown):
         raise unknown_type(logical)
@@ -95,17 +95,17 @@ def _number(encoding: Encoding, logical: LogicalType, tools: PrinterTools) -> Pr
 
 
 def _wrapped(value: Any) -> int:
-    """As a Go or Java long."""
+    """An unsigned 64-bit integer as a signed long of Go or Java."""
     if type(value) is int and 0 <= value < 1 << 64:
         return value if value < 1 << 63 else value - (1 << 64)
-    raise ValueError("not an integer of 64 bits without sign")
+    raise ValueError("not an unsigned 64-bit integer")
 
 
 def _float(encoding: Encoding, logical: types.Float | types.Decimal, tools: PrinterTools) -> Print:
     digits, number, counts = encoding.exponent_digits, tools.number, tools.counts
 
     def print_double(value: Any) -> Any:
-        # These the JSON writer prints as Go does; of integers it prints ".0", too.
+        # The JSON writer prints these as Go does, but whole numbers with ".0".
         if type(value) is float and 1e-4 < value < 1e15 and value % 1.0:
             return value
         return number(go_json_float(finite_text(value), exponent_digits=digits))
@@ -115,12 +115,12 @@ def _float(encoding: Encoding, logical: types.Float | types.Decimal, tools: Prin
 
     def print_decimal(value: Any) -> Any:
         if type(value) is types.InvalidValue:
-            # One that a double took beyond its type; NaN is none.
+            # A value that rounding to a double took beyond the column's range, or NaN (rejected).
             return print_double(float(value.text))
         if not isinstance(value, decimal.Decimal) or not value.is_finite():
             raise TypeError("not a finite decimal")
         nearest = float(value)
-        # Nobody reads more than a double's shortest digits.
+        # A reader sees only the shortest digits of the double.
         if decimal.Decimal(repr(nearest)) != value:
             counts[ROUNDED] += 1
         return print_double(nearest)

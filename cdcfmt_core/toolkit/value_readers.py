@@ -1,7 +1,7 @@
 """The readers of value encodings, for decoders.
 
-Each has its twin in the compiled kernel (``spark_bridge/kernel/src/encodings.rs``), which gives the
-same and refuses what is unusual.
+The compiled kernel has a counterpart of each (``spark_bridge/kernel/src/encodings.rs``), with equal
+results, which rejects unusual values.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ Read: TypeAlias = Callable[[Any], object]
 def value_reader(
     encoding: Encoding, logical: LogicalType, *, time_zone: tzinfo, counts: Counter[str]
 ) -> Read:
-    """The reader of a column's JSON values, but for NULL; it raises ValueError for bad ones.
+    """The reader of a column's JSON values other than NULL; it raises ValueError for bad ones.
 
-    ``time_zone`` is that of TIMESTAMP texts; ``counts`` gets what its clock changes did; what is
-    ``noted`` a decoder counts itself.
-
-    :raises ValueError: for values with zones and those that are guessed, which have no reader.
+    :param time_zone: the zone of TIMESTAMP texts.
+    :param counts: gets the number of texts affected by clock changes of the zone.  Decoders count
+        ``noted`` values themselves.
+    :raises ValueError: for zoned and guessed encodings, which have no reader.
     """
     if encoding.name == "mysql-json":
         return _padded(json_value_parser(logical, time_zone=time_zone, counts=counts), encoding)

@@ -1,9 +1,9 @@
-"""Avro's binary encoding, read from untrusted bytes.
+"""Readers of Avro's binary encoding, for untrusted bytes.
 
-Source: Apache Avro 1.11 specification, "Binary Encoding".  A reader takes ``(data, at)``
-and returns the value and where the next one begins.  No length is believed: nothing is made
-by it before the bytes are there, a loop stops at their end (``IndexError``), and lengths
-below zero, from which a reader could run backwards for ever, are refused.
+Source: Apache Avro 1.11 specification, "Binary Encoding".  A reader takes ``(data, at)`` and
+returns the value and the position of the next one.  Lengths are not trusted: memory is allocated
+only for existing bytes, loops stop at their end (``IndexError``), and negative lengths, with which
+a reader could loop forever, are rejected.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FLOAT = struct.Struct("<f")
 
 
 def read_long(data: bytes, at: int) -> tuple[int, int]:
-    """A long, or an int: zigzag, seven bits a byte, the lowest first."""
+    """A long or int: zigzag, seven bits per byte, lowest first."""
     byte = data[at]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), at + 1
@@ -44,7 +44,7 @@ def read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
 
 
 def read_span(data: bytes, at: int) -> tuple[int, int]:
-    """Where bytes or text begin and end."""
+    """The start and end of bytes or text."""
     length = data[at]
     at += 1
     if length & 0x81:
@@ -60,7 +60,7 @@ def read_span(data: bytes, at: int) -> tuple[int, int]:
 
 
 def read_text(data: bytes, at: int) -> tuple[str, int]:
-    """A string, which Avro says is UTF-8."""
+    """A string, which must be UTF-8."""
     start, end = read_span(data, at)
     try:
         return data[start:end].decode(), end
@@ -77,11 +77,12 @@ def read_choice(data: bytes, at: int, count: int, what: str) -> tuple[int, int]:
 
 
 def read_block(data: bytes, at: int, before: int = 0) -> tuple[int, int]:
-    """The number of items in an array's or map's next block, 0 at the end.
+    """The number of items in the next block of an array or map; 0 at the end.
 
-    ``before`` are those of the blocks before it, where all of them are kept: an item is a byte
-    or two, and some hundred in Python.
-    A count below zero is followed by the block's size, which only helps to skip it.
+    :param before: number of items in previous blocks, if all are kept: an item of one or two bytes
+        takes some hundred in Python.
+
+    A negative count is followed by the block's size, which is only needed to skip it.
     """
     count, at = read_long(data, at)
     if count < 0:
@@ -93,7 +94,7 @@ def read_block(data: bytes, at: int, before: int = 0) -> tuple[int, int]:
 
 
 def shortest_double(value: float, raw: bytes) -> float:
-    """The double of the fewest digits, up to eight, that make this float, as JSON has it."""
+    """The double with the fewest digits, up to eight, that rounds to this float, as in JSON."""
     for digits in (6, 7, 8):
         shortest = float(f"{value:.{digits}g}")
         try:
@@ -105,7 +106,7 @@ def shortest_double(value: float, raw: bytes) -> float:
 
 
 def record_schema(name: str, /, **fields: Any) -> dict[str, Any]:
-    """The schema of a record: its fields' schemas by their names."""
+    """The schema of a record; ``fields``: the fields' schemas by name."""
     of_fields = [{"name": field, "type": type_} for field, type_ in fields.items()]
     return {"type": "record", "name": name, "fields": of_fields}
 

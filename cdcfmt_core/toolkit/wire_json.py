@@ -1,7 +1,7 @@
-"""JSON wires: fields of an envelope, each with its type checked, and exact parsing.
+"""JSON wires: typed access to an envelope's fields, and exact parsing.
 
 Fast parsers reject bytes that are not UTF-8, and turn numbers beyond 64 bits and all
-fractions into binary floats.  Codecs come here for such a message alone.
+fractions into binary floats.  Codecs use exact parsing only for such messages.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def loads_exact(
 ) -> Any:
     """JSON with fractions as ``Decimal``; bytes that are not UTF-8 become lone surrogates.
 
-    ``make_object`` makes an object from its members, which may bear the same name.
+    ``make_object`` creates an object from its members, whose names may repeat.
 
     :raises DecodeError: if the bytes are not JSON, or nested too deeply.
     """
@@ -51,14 +51,14 @@ def loads_exact(
         raise DecodeError("the JSON is nested too deeply", sample=data) from None
     except ValueError as error:
         raise DecodeError(json_trouble(data, error), sample=data) from error
-    # Newer Pythons parse deeper than they can walk.
+    # Newer Pythons parse deeper nesting than other code can walk.
     if data.count(b"[") + data.count(b"{") > _MAX_DEPTH and depth_exceeds(parsed, _MAX_DEPTH):
         raise DecodeError("the JSON is nested too deeply", sample=data)
     return parsed
 
 
 def json_trouble(data: bytes, error: ValueError) -> str:
-    """Where JSON breaks off, or that it only ends too early; ``error`` is ``json.loads``'s."""
+    """A text that says where the JSON is invalid or truncated; ``error``: from ``json.loads``."""
     if not isinstance(error, json.JSONDecodeError):
         return f"not JSON ({error})"
     if _is_cut(error):
@@ -72,7 +72,7 @@ def _is_cut(error: json.JSONDecodeError) -> bool:
     if error.msg.startswith("Unterminated string"):
         return True
     if error.msg.startswith("Expecting"):
-        # At the very end, within a word, or behind a number's sign, point or exponent.
+        # At the very end, within a word, or after a number's sign, point or exponent.
         if not rest:
             return bool(error.doc.strip())
         return bool(_CUT_NUMBER(rest)) or any(w.startswith(rest) for w in _WORDS)
@@ -80,11 +80,10 @@ def _is_cut(error: json.JSONDecodeError) -> bool:
 
 
 def loads_refused(value: bytes, subject: str = "the value ", *, hints: bool = True) -> Any:
-    """:func:`loads_exact` for a message's whole value that a fast parser refused.
+    """:func:`loads_exact` for a message's whole value that a fast parser rejected.
 
-    ``subject`` is what errors call it; the error of a part has its field instead.  ``hints``:
-    bytes that look compressed are called so.
-
+    :param subject: the start of error texts; empty for a part with its own field.
+    :param hints: mention in errors that the bytes look compressed.
     :raises DecodeError: also if the value is empty, or compressed without the option for it.
     """
     if not value:
@@ -109,7 +108,7 @@ def _number(text: str) -> int | Decimal:
         number = Decimal(text)
     except InvalidOperation:
         number = Decimal("Infinity")
-    # 1e999999999 is small until someone writes it out.
+    # 1e999999999 is short, but takes a gigabyte when written out.
     if not number.is_finite() or abs(number.adjusted()) > _MAX_NUMBER_LENGTH:
         raise ValueError(f"a number out of range: {text[:40]}")
     return number
@@ -120,7 +119,7 @@ def _refuse(text: str) -> NoReturn:
 
 
 def parse_base64(text: str) -> bytes:
-    """Base64, padded and without anything else, as Go and Java write it."""
+    """Strict base64 with padding, as Go and Java write it."""
     try:
         # base64.b64decode would copy the text.
         return binascii.a2b_base64(text, strict_mode=True)
@@ -141,7 +140,7 @@ def read_instant(text: str) -> datetime | None:
 
 
 def text_of(wire: Mapping[str, Any], field: str, path: str = "") -> str:
-    """Text, or "" where the field is null or missing; ``path`` stands before it in errors."""
+    """Text; "" if the field is null or missing; ``path``: prefix of the field in errors."""
     value = wire.get(field)
     if type(value) is str:
         return value
@@ -151,7 +150,7 @@ def text_of(wire: Mapping[str, Any], field: str, path: str = "") -> str:
 
 
 def object_of(wire: Mapping[str, Any], field: str, path: str = "") -> dict[str, Any] | None:
-    """An object; None where the field is null or missing; ``path`` stands before it in errors."""
+    """An object; None if the field is null or missing; ``path``: prefix of the field in errors."""
     value = wire.get(field)
     if value is None or type(value) is dict:
         return value
@@ -159,7 +158,7 @@ def object_of(wire: Mapping[str, Any], field: str, path: str = "") -> dict[str, 
 
 
 def list_of(wire: Mapping[str, Any], field: str, path: str = "") -> list[Any] | None:
-    """A list; None where the field is null or missing; ``path`` stands before it in errors."""
+    """A list; None if the field is null or missing; ``path``: prefix of the field in errors."""
     value = wire.get(field)
     if value is None or type(value) is list:
         return value
@@ -167,7 +166,7 @@ def list_of(wire: Mapping[str, Any], field: str, path: str = "") -> list[Any] | 
 
 
 def names_of(wire: Mapping[str, Any], field: str, path: str = "") -> list[str] | None:
-    """A list of names; None where the field is null or missing; ``path`` stands before it."""
+    """A list of names; None if the field is null or missing; ``path``: prefix in errors."""
     value = list_of(wire, field, path)
     if value is not None and not all(type(name) is str for name in value):
         raise DecodeError("is not a list of names", field=path + field, sample=value)
@@ -175,7 +174,7 @@ def names_of(wire: Mapping[str, Any], field: str, path: str = "") -> list[str] |
 
 
 def commit_ts_of(wire: Mapping[str, Any], field: str, path: str = "") -> int | None:
-    """A TSO; None where the field is null or missing; ``path`` stands before it in errors."""
+    """A TSO; None if the field is null or missing; ``path``: prefix of the field in errors."""
     value = wire.get(field)
     if value is None:
         return None
@@ -185,7 +184,7 @@ def commit_ts_of(wire: Mapping[str, Any], field: str, path: str = "") -> int | N
 
 
 def milliseconds_of(wire: Mapping[str, Any], field: str, path: str = "") -> int | None:
-    """A time in milliseconds, as microseconds; ``path`` stands before the field in errors."""
+    """A time in milliseconds, as microseconds; ``path``: prefix of the field in errors."""
     value = wire.get(field)
     if value is None:
         return None
@@ -197,7 +196,7 @@ def milliseconds_of(wire: Mapping[str, Any], field: str, path: str = "") -> int 
 
 
 def instant_of(wire: Mapping[str, Any], field: str, path: str = "") -> int | None:
-    """An instant in ISO 8601, as microseconds; ``path`` stands before the field in errors."""
+    """An instant in ISO 8601, as microseconds; ``path``: prefix of the field in errors."""
     value = wire.get(field)
     if value is None:
         return None

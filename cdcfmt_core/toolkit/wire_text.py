@@ -1,4 +1,4 @@
-"""What stands in messages of one wire: JSON as its producer writes it, or Avro's binary form."""
+"""Writer of names, texts and numbers: JSON as the producer writes it, or binary Avro."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Dumps: TypeAlias = Callable[[Any], bytes]
 
 
 class JsonNumber(bytes):
-    """A number as it stands in JSON."""
+    """A number in JSON form."""
 
 
 def no_json(value: Any) -> bytes:
@@ -42,9 +42,9 @@ class WireText:
         return self.json(valid_name(name))
 
     def names(self, **names: str) -> str:
-        """Members of a JSON object that are names, each with a comma behind it.
+        """Members of a JSON object whose values are names, each followed by a comma.
 
-        Go leaves out what is empty.
+        Empty names are left out, as in Go.
         """
         return "".join(f'"{field}":{self.name(name)},' for field, name in names.items() if name)
 
@@ -56,7 +56,7 @@ class WireText:
         return self.escaped(self.printed(value)).decode()
 
     def printed(self, value: Any, column: str | None = None) -> bytes:
-        """The same of a column, without what Go escapes."""
+        """A value as JSON without Go's escapes; ``column``: its column, for errors."""
         if type(value) is JsonNumber:
             return value
         try:
@@ -67,14 +67,14 @@ class WireText:
             return self._dumps(valid_text(value, self._context, column=column))
 
     def escaped(self, data: bytes) -> bytes:
-        """JSON with what Go escapes, where the producer is written in Go."""
+        """JSON with Go's escapes, if the producer is written in Go."""
         return escape_for_go(data, html=self._html) if self._is_go else data
 
     def integer(self, value: int) -> bytes:
-        """An integer; beyond 63 bits Avro has the one with a sign of the same bits."""
+        """An integer; in Avro, one beyond 63 bits becomes the signed one with the same bits."""
         return write_long(signed(value)) if self.is_avro else b"%d" % value
 
     def text(self, value: Any) -> bytes:
-        """A text without Go's escapes; an empty one in place of another value."""
+        """A text without Go's escapes; empty for a value of another type."""
         text = valid_text(value if isinstance(value, str) else "", self._context)
         return write_text(text) if self.is_avro else self._dumps(text)
