@@ -162,7 +162,7 @@ def test_where_it_cannot_be(spark: SparkSession, kafka: Broker, topic: str, tmp_
     with pytest.raises(PySparkException, match="it is for topics"):
         reader.load(str(tmp_path))
     servers = {"kafka.bootstrap.servers": kafka.servers, "assign": f'{{"{topic}": [0]}}'}
-    with pytest.raises(PySparkException, match="use subscribe in place of assign"):
+    with pytest.raises(PySparkException, match="use subscribe instead of assign"):
         spark.read.format("cdc").options(**servers, deduplicate="watermark").load()
 
 

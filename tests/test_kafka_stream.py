@@ -223,7 +223,7 @@ def test_a_topic_made_anew(kafka: Broker, stream: Callable[..., Stream]) -> None
     kafka.create_topic(topic)
     # More than before: its offsets alone look well.
     kafka.produce(topic, orders(5, 15))
-    with pytest.raises(StreamingQueryException, match="was deleted and made anew"):
+    with pytest.raises(StreamingQueryException, match="was deleted and recreated"):
         anew.run()
     anew.options["failOnDataLoss"] = "false"
     assert anew.run() == list(range(15))
@@ -249,7 +249,7 @@ def test_a_batch_that_runs_again_after_its_topic_was_made_anew(kafka: Broker, fa
     kafka.produce(topic, orders(5, 15))
     again = run()
     if fail == "true":
-        with pytest.raises(SourceError, match="was deleted and made anew"):
+        with pytest.raises(SourceError, match="was deleted and recreated"):
             again.partitions(begin, end)
         return
     assert again.partitions(begin, end) == []

@@ -179,7 +179,7 @@ def test_spark_reads_and_writes_it(venv: Venv, tmp_path: Path) -> None:
     assert sent == copied > 400
     assert len(result["sent"]) > 50
     assert result["copied"] == result["sent"]
-    assert "topic odrers does not exist on spool; there is orders" in result["error"]
+    assert "topic odrers does not exist on spool; similar topics: orders" in result["error"]
 
 
 # What the docs show

@@ -1,1 +1,1 @@
-"""Files as a source and a sink, and the shared parts of sources of topics."""
+"""Files as source and sink, and the shared parts of topic sources."""

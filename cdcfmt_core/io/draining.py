@@ -1,7 +1,7 @@
-"""Draining of a queue into a folder: a message is committed on disk before its acknowledgement.
+"""Drain a queue into a folder: messages are committed on disk before they are acknowledged.
 
-After a crash between the two the queue delivers messages again; those with an identity are
-dropped then.  The known identities are read back from the newest files of the folder, which is
+After a crash between the two steps the queue delivers messages again; repeated ones are dropped
+if they have an identity.  The known identities are read back from the newest files of the folder,
 the only state.
 """
 
@@ -29,10 +29,10 @@ from cdcfmt_core.transport import Drain
 
 MESSAGES: Final = "messages"
 REPEATED: Final = "repeated messages dropped"
-"""Counted where a message came again that the folder has."""
+"""The count of redelivered messages that the folder already has."""
 
 REMEMBERED: Final = 200_000
-"""The identities of so many last messages are known, or of all in a GiB of them if fewer."""
+"""Number of last messages whose identities are known; fewer if they have more than a GiB."""
 
 _REMEMBERED_BYTES = 1 << 30
 _WAIT_SECONDS = 1.0
@@ -46,33 +46,34 @@ DRAINING_OPTIONS: Final = (
         name="follow",
         type="bool",
         default=False,
-        help="Wait for more for ever, also while the broker is away for minutes.",
+        help="Wait for more messages forever, also if the broker is unavailable for minutes.",
     ),
     Option(
         name="idle",
         type="duration",
         default=_IDLE,
-        help="Without `follow`: the queue is empty when no message came for so long.",
+        help="Without `follow`: end after this time without a message.",
     ),
     Option(
         name="rollSize",
         type="bytes",
         default=_ROLL_SIZE,
         minimum=1,
-        help="Commit and acknowledge what was taken once it is so large.",
+        help="Commit and acknowledge the taken messages when they reach this size.",
     ),
     Option(
         name="rollInterval",
         type="duration",
         default=_ROLL_INTERVAL,
-        help="Commit and acknowledge what was taken once it is so old, or what the queue allows.",
+        help="Commit and acknowledge the taken messages at this age, or earlier if the queue "
+        "requires.",
     ),
     Option(
         name="compression",
         type="choice",
         choices=COMPRESSIONS,
         default="none",
-        help="How files are compressed; `zstd` needs `cdcfmt-core[files]`.",
+        help="Compression of the files; `zstd` needs `cdcfmt-core[files]`.",
     ),
     STORAGE_OPTIONS,
 )
@@ -80,7 +81,7 @@ DRAINING_OPTIONS: Final = (
 
 @attrs.frozen(kw_only=True)
 class How:
-    """When to commit, and when to end: the options, in bytes and seconds."""
+    """The options that decide when to commit and when to end, in bytes and seconds."""
 
     size: int = _ROLL_SIZE
     seconds: float = _ROLL_INTERVAL.total_seconds()
@@ -89,7 +90,7 @@ class How:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> How:
-        """From validated :data:`DRAINING_OPTIONS`."""
+        """Create from validated :data:`DRAINING_OPTIONS`."""
         return cls(
             size=values["rollSize"],
             seconds=values["rollInterval"].total_seconds(),
@@ -101,9 +102,11 @@ class How:
 class Draining:
     """Moves the messages of a queue into a folder.
 
-    ``open_drain`` connects; ``written`` is called with the number of messages of each commit,
-    ``trouble`` with each failure after which it connects again.  ``counts`` are of what is
-    committed.
+    :param open_drain: connects to the queue.
+    :param written: called with the number of messages of each commit.
+    :param trouble: called with each failure after which it reconnects.
+
+    ``counts``: number of committed and dropped messages.
     """
 
     def __init__(
@@ -155,7 +158,7 @@ class Draining:
                 time.sleep(_WAIT_SECONDS)
 
     def _commit_next(self, drain: Drain, folder: _Folder) -> bool:
-        """Fill a commit, make it and acknowledge it; False at the end."""
+        """Collect, commit and acknowledge messages; False at the end."""
         files = folder.open()
         counts: Counter[str] = Counter()
         try:
@@ -172,7 +175,7 @@ class Draining:
 
     def _fill(self, drain: Drain, folder: _Folder, files: TaskFiles, counts: Counter[str]) -> bool:
         how = self._how
-        # The other half is for a slow disk or store.
+        # The other half of the time is for a slow disk or store.
         seconds = min(how.seconds, drain.hold_seconds / 2)
         size = 0
         due = float("inf")
@@ -199,12 +202,12 @@ class Draining:
 
 
 class _Folder:
-    """The commits of a queue in the folder, and which messages they hold."""
+    """A queue's commits in the folder, and the identities of their messages."""
 
     def __init__(self, sink: FileSink, drain: Drain) -> None:
         self._sink = sink
         self._drain = drain
-        # The same in each run, so that two drains at once cannot both commit.
+        # The same in each run, so that two concurrent drains cannot both commit.
         self._query = CommitId.of(f"drain of {drain.queue}").query
         self._batch, files = sink.last_commits(self._query)
         self._most = max(REMEMBERED, drain.most)
@@ -215,7 +218,7 @@ class _Folder:
         return self._sink.open_task(self._id, 0)
 
     def take(self, message: Message) -> bytes | None:
-        """The line of a message; None if the folder has it."""
+        """The line of a message; None if the folder already has it."""
         digest = self._digest(message)
         if digest is not None:
             if digest in self._known:
@@ -227,14 +230,14 @@ class _Folder:
         return wrap_line(message)
 
     def commit(self, files: TaskFiles) -> None:
-        """:raises SinkError: if that fails, or another process made this commit."""
+        """:raises SinkError: if it fails, or another process has made this commit."""
         names = files.close()
         if not names:
             return
         if not self._sink.commit(self._id, names):
             raise SinkError(
-                f"{self._sink.path} has commit {self._batch} of {self._drain.queue} already: "
-                "another drain of this queue writes there; give each a folder, or stop one of them"
+                f"{self._sink.path} already has commit {self._batch} of {self._drain.queue}: "
+                "another drain of this queue writes there; use a folder for each, or stop one"
             )
         self._batch += 1
 
@@ -247,7 +250,7 @@ class _Folder:
         return None if identity is None else blake2b(identity, digest_size=16).digest()
 
     def _identities(self, files: list[str]) -> list[bytes]:
-        """Those of the last messages in ``files``, which come newest first; the oldest first."""
+        """Identities of the last messages, oldest first; ``files``: newest first."""
         found: deque[list[bytes]] = deque()
         count = size = 0
         for path in files:

@@ -48,7 +48,7 @@ def test_what_a_killed_writer_leaves_is_swept(results: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("commit", "check that the path may be written, and run again"),
+        ("commit", "check that the path is writable, and run again"),
         ("full", "there is no room left: make room, or write elsewhere, and run again"),
     ],
 )

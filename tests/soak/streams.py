@@ -158,7 +158,7 @@ def recreate(folder: Path, broker: Broker) -> Row:
     with started(APP, folder) as app:
         while app.process.poll() is None and time.monotonic() < begun + 300:
             time.sleep(0.2)
-    if "was deleted and made anew" not in app.log():
+    if "was deleted and recreated" not in app.log():
         row.different = 1
         row.notes.append(f"the streams did not end as documented: {app.log()[-1000:]}")
     row.seconds = time.monotonic() - begun

@@ -1,7 +1,7 @@
-"""Sinks of messages, in plain Python and without an engine.
+"""Sinks for messages in plain Python, without an engine.
 
-Files: :class:`FileSink`.  fsspec and zstandard come with
-``pip install 'cdcfmt-core[files]'`` and are imported on use.
+Files: :class:`FileSink`.  fsspec and zstandard are installed by
+``pip install 'cdcfmt-core[files]'`` and imported on use.
 """
 
 from cdcfmt_core.io.sinks.files import FileSink, TaskFiles

@@ -1,4 +1,4 @@
-"""Files that are compressed while they are written."""
+"""Compression of files while writing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _plain(file: IO[bytes]) -> Any:
 
 
 def _gzip(file: IO[bytes]) -> Any:
-    # Without a time and name in it, equal messages are equal files.
+    # Without time and name, so that equal messages give equal files.
     return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
 
 

@@ -1,9 +1,9 @@
 """Files as output: staged, then moved and listed in a manifest.
 
-A commit is its manifest: files are moved to their place first, and a reader sees them
-when the manifest lists them (:mod:`cdcfmt_core.io.sources.commits`), all at once.  A commit
-of one id is made once, however often it is tried, and whatever became of its manifest
-since (:mod:`cdcfmt_core.io.sinks.merging`).
+The manifest is the commit: files are moved first, and readers see all of them at once when the
+manifest lists them (:mod:`cdcfmt_core.io.sources.commits`).  A commit id is committed only once,
+however often it is tried, even if its manifest was merged since
+(:mod:`cdcfmt_core.io.sinks.merging`).
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from cdcfmt_core.io.sources.files import list_files, modified_at
 from cdcfmt_core.toolkit.filesystem import FileSystem, is_local, open_filesystem
 
 LEFTOVER_SECONDS: Final = 7 * 24 * 3600
-"""Uncommitted files are removed after so long: no task writes that long."""
+"""Age at which uncommitted files are removed; no task writes that long."""
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @attrs.frozen
 class FileSink:
-    """A folder that files are written to.  It can be pickled.
+    """A folder to write files to.  It can be pickled.
 
-    ``path`` is anything that fsspec can open; a local folder is made where it is missing.
+    ``path``: any path that fsspec can open; a missing local folder is created.
     """
 
     path: str
@@ -58,7 +58,7 @@ class FileSink:
     max_records_per_file: int = 0
 
     def prepare(self) -> None:
-        """Make the folder, before any task writes.
+        """Create the folder, before any task writes.
 
         :raises SinkError: if it cannot be written.
         """
@@ -73,7 +73,7 @@ class FileSink:
                     file.write(b'{"version": 1}\n')
 
     def is_empty(self) -> bool:
-        """Whether a reader would find no file."""
+        """Whether readers find no file."""
         filesystem, root = self._open()
         return not filesystem.exists(root) or not list_files(
             self.path, storage_options=self.storage_options
@@ -81,7 +81,7 @@ class FileSink:
 
     def open_task(self, commit_id: CommitId, task: int | str) -> TaskFiles:
         """The files of one attempt of one task."""
-        # An attempt of an earlier run may still be writing under the same number.
+        # An attempt of an earlier run may still write with the same number.
         token = uuid.uuid4().hex[:12]
         number = f"{task:05d}" if isinstance(task, int) else task
         return TaskFiles(self, f"part-{commit_id.query}-{commit_id.batch:08d}-{number}-{token}")
@@ -89,15 +89,15 @@ class FileSink:
     def is_committed(self, commit_id: CommitId) -> bool:
         filesystem, root = self._open()
         filesystem.invalidate_cache()
-        # In this order: a manifest goes when the merged one is there.
+        # In this order: a manifest is removed after the merged one is created.
         return filesystem.exists(f"{root}/{COMMITS}/{commit_id.manifest}") or in_merged(
             filesystem, root, commit_id
         )
 
     def last_commits(self, query: str) -> tuple[int, list[str]]:
-        """The number of the next batch of a query, and the files of its batches, newest first.
+        """A query's next batch number, and the files of its batches, newest first.
 
-        A batch that was overwritten since keeps its number.
+        Overwritten batches keep their numbers.
         """
         filesystem, root = self._open()
         valid = read_manifests(filesystem, root)
@@ -116,11 +116,11 @@ class FileSink:
         return max(batches, default=-1) + 1, files
 
     def commit(self, commit_id: CommitId, names: Sequence[str], *, overwrite: bool = False) -> bool:
-        """Make staged files visible, all at once; False if this id is committed already.
+        """Make staged files visible, all at once; False if this id is already committed.
 
-        ``overwrite`` takes the files of all earlier commits away.
+        ``overwrite``: remove the files of all earlier commits.
 
-        :raises SinkError: if that fails; nothing of it is visible then.
+        :raises SinkError: if it fails; then no file is visible.
         """
         filesystem, root = self._open()
         if self.is_committed(commit_id):
@@ -130,7 +130,7 @@ class FileSink:
         with self._failures("commit"):
             for name in names:
                 move(filesystem, f"{root}/{STAGED}/{name}", f"{root}/{name}")
-            # A manifest must not outlive, in a crash, the files that it lists.
+            # After a crash no manifest may exist without its files.
             sync_folder(filesystem, root)
             manifest = Manifest(tuple(names), tuple(sorted(earlier)))
             data = manifest.to_json(query=commit_id.query, batch=commit_id.batch)
@@ -141,37 +141,37 @@ class FileSink:
                 self._leave(names)
                 return False
         if in_merged(filesystem, root, commit_id):
-            # Another driver was faster by so much that its manifest is merged already.
+            # Another driver was so much faster that its manifest is already merged.
             remove(filesystem, path)
             self._leave(names)
             return False
         for name in committed_files(earlier.values()):
             remove(filesystem, f"{root}/{name}")
         with contextlib.suppress(OSError, SourceError):
-            # What fails here is tried again by the next commit.
+            # If merging fails, the next commit tries again.
             merge_manifests(filesystem, root)
         return True
 
     def _leave(self, names: Sequence[str]) -> None:
-        """Remove the files of a commit that another one came before, which may be this one."""
+        """Remove the files of a commit whose id is committed, except committed files."""
         filesystem, root = self._open()
         visible = committed_files(read_manifests(filesystem, root).values())
         self.discard(name for name in names if name not in visible)
 
     def discard(self, names: Iterable[str]) -> None:
-        """Remove files that were not committed, ignoring failures."""
+        """Remove uncommitted files, ignoring failures."""
         filesystem, root = self._open()
         for name in names:
             remove(filesystem, f"{root}/{STAGED}/{name}")
             remove(filesystem, f"{root}/{name}")
 
     def abort(self, commit_id: CommitId, names: Iterable[str]) -> None:
-        """Remove the files of a failed commit, unless it went through after all."""
+        """Remove the files of a failed commit, unless it succeeded after all."""
         if not self.is_committed(commit_id):
             self.discard(names)
 
     def sweep(self, older_than: float | None = None) -> None:
-        """Remove the leftovers of failed tasks and commits; ``older_than`` is a Unix time."""
+        """Remove the leftovers of failed tasks and commits; ``older_than``: a Unix time."""
         if older_than is None:
             older_than = time.time() - LEFTOVER_SECONDS
         filesystem, root = self._open()
@@ -208,7 +208,7 @@ class FileSink:
 
 
 class TaskFiles:
-    """The files of one attempt of one task, staged; none while nothing is written."""
+    """The staged files of one attempt of one task; none until the first write."""
 
     def __init__(self, sink: FileSink, stem: str) -> None:
         self._sink = sink
@@ -225,7 +225,7 @@ class TaskFiles:
         self.write_lines(line + b"\n", 1)
 
     def write_lines(self, lines: bytes, count: int) -> None:
-        """Write so many lines, each with its end.
+        """Write ``count`` lines, each with a line end.
 
         :raises SinkError: if they cannot be written.
         """
@@ -245,12 +245,12 @@ class TaskFiles:
             self._end()
 
     def close(self) -> list[str]:
-        """The names of the files, which are whole now."""
+        """Complete the files, and return their names."""
         self._end()
         return self._names
 
     def discard(self) -> None:
-        """Abort: remove what was written, ignoring failures."""
+        """Abort: remove the written files, ignoring failures."""
         for file in (self._file, self._raw):
             with contextlib.suppress(Exception):
                 if file is not None:
@@ -278,7 +278,7 @@ class TaskFiles:
         try:
             self._file.close()
             if is_local(self._filesystem):
-                # A manifest must not outlive, in a crash, the files that it lists.
+                # After a crash no manifest may exist without its files.
                 self._raw.flush()
                 os.fsync(self._raw.fileno())
             self._raw.close()
@@ -289,7 +289,7 @@ class TaskFiles:
 
 def failure(what: str, error: OSError) -> SinkError:
     """The error for something that cannot be written."""
-    hint = "check that the path may be written, and run again"
+    hint = "check that the path is writable, and run again"
     if error.errno in _NO_ROOM:
         hint = "there is no room left: make room, or write elsewhere, and run again"
     return SinkError(f"{what} cannot be written ({error}); nothing of it is visible; {hint}")

@@ -1,4 +1,4 @@
-"""Messages as lines of a file: the way back of :mod:`cdcfmt_core.io.sources.lines`."""
+"""Write messages as lines of a file: the inverse of :mod:`cdcfmt_core.io.sources.lines`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ _FIRST_FIELD: Final = re.compile(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:').match
 
 
 def line_writer(line_format: str) -> Callable[[Message], bytes]:
-    """A function that gives a message's line, without its end.
+    """A function that returns a message's line, without line end.
 
-    ``message``: the whole message as :func:`~cdcfmt_core.io.sources.wrap_line` writes it.
-    ``value``: the value alone; its key is left out.  ``auto``: the value alone where a
-    reader gets the whole message back from it, as it is a JSON object without key.
+    - ``message``: the whole message as :func:`~cdcfmt_core.io.sources.wrap_line` writes it.
+    - ``value``: only the value; the key is left out.
+    - ``auto``: only the value if readers can restore the whole message from it (a JSON object
+      without key), else ``message``.
     """
     return {"message": wrap_line, "value": _value, "auto": _auto}[line_format]
 
@@ -30,7 +31,7 @@ def _value(message: Message) -> bytes:
     if value is None:
         raise EncodeError("a message without value is not a line; set lineFormat=message")
     if b"\n" in value or value.endswith(b"\r"):
-        raise EncodeError("the value is more than one line; set lineFormat=message", sample=value)
+        raise EncodeError("the value has more than one line; set lineFormat=message", sample=value)
     return value
 
 
@@ -53,7 +54,7 @@ LineOfRows: TypeAlias = Literal["value", "message"] | None
 
 
 def line_of_rows(message: RowMessage, line_format: str, *, compresses: bool) -> LineOfRows:
-    """What of rows is a line under :func:`line_writer`; None: that differs between rows."""
+    """The part of each row that :func:`line_writer` writes; None: it differs between rows."""
     if line_format != "auto":
         return "message" if line_format == "message" else "value"
     begins = b""

@@ -1,10 +1,10 @@
-"""The manifests of many commits in few files.
+"""Merge the manifests of many commits into few files.
 
-A stream that runs for months makes a manifest for each batch, and readers open all of them.
-So ten of them become one file, ten such files the next larger one, and so on: of a million
-commits there are some fifty files, and each manifest was copied six times.  A merged file
-holds manifests as they were, and its parts are removed once it is there.  A process that
-reads both, stops at any step, or merges at the same time gets the same commits.
+A stream that runs for months writes a manifest per batch, and readers open all of them.  So ten
+of them become one file, ten such files a larger one, and so on: a million commits take about fifty
+files, and each manifest is copied six times.  A merged file holds manifests unchanged, and its
+parts are removed after it is created.  A process that reads both, stops at any step, or merges
+concurrently sees the same commits.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cdcfmt_core.io.sources.commits import (
 from cdcfmt_core.toolkit.filesystem import FileSystem
 
 MERGE_AT: Final = 10
-"""The number of files that become one, as in Spark's own file sink."""
+"""The number of files to merge into one, as in Spark's own file sink."""
 
 _ONCE = "once"
 _SINGLE = re.compile(r"([0-9a-f]{32})-(\d{20})\.json").fullmatch
@@ -40,9 +40,10 @@ _MERGED = re.compile(rf"{MERGED}(\d+)-(once|[0-9a-f]{{32}})-(\d+)-(\d+)-(\d+)-\w
 
 @attrs.frozen
 class CommitId:
-    """The id of a commit: ``query`` is 32 hexadecimal digits, ``batch`` counts up in it.
+    """The id of a commit.
 
-    ``once`` are those that no later run can have, as ``query`` was made up for one write.
+    - ``query``: 32 hexadecimal digits; ``batch``: increases within a query.
+    - ``once``: no later run has this id, as ``query`` was generated for a single write.
     """
 
     query: str
@@ -59,12 +60,12 @@ class CommitId:
 
     @classmethod
     def new(cls) -> CommitId:
-        """A new id, for a write that is never tried again."""
+        """A new id, for a write that is never retried."""
         return cls(uuid.uuid4().hex, once=True)
 
     @classmethod
     def parse(cls, manifest: str) -> CommitId | None:
-        """The id in the name of a manifest; None for a write without batches."""
+        """The id from the name of a manifest; None for a write without batches."""
         found = _SINGLE(manifest)
         return None if found is None else cls(found[1], int(found[2]))
 
@@ -75,9 +76,9 @@ class CommitId:
 
 @attrs.frozen
 class _ManifestFile:
-    """The parsed name of a file of manifests: batches ``first`` to ``last`` of a query.
+    """The parsed name of a manifest file: batches ``first`` to ``last`` of a query.
 
-    There may be gaps, as versions that users give need not follow each other.
+    There may be gaps, as versions that users give need not be consecutive.
     """
 
     name: str
@@ -101,9 +102,9 @@ class _ManifestFile:
 
 
 def commit_copied_files(filesystem: FileSystem, root: str) -> None:
-    """Commit the files in a folder without a marker: a copy of another one's files.
+    """Commit the files of a folder without a marker, which were copied from another folder.
 
-    Readers see them, and would not once there is a marker.
+    Readers see them, but would not see uncommitted files after the marker exists.
     """
     filesystem.invalidate_cache()
     try:
@@ -111,14 +112,14 @@ def commit_copied_files(filesystem: FileSystem, root: str) -> None:
     except FileNotFoundError:
         return
     names = sorted(filter(is_ours, (str(path).rpartition("/")[2] for path in listed)))
-    # Another writer's own files come behind its marker.
+    # Another writer may have created the marker, and then files of its own.
     if names and not filesystem.exists(f"{root}/{MARKER}"):
         manifest = f"{root}/{COMMITS}/{CommitId.new().manifest}"
         create(filesystem, manifest, Manifest(tuple(names)).to_json())
 
 
 def in_merged(filesystem: FileSystem, root: str, commit_id: CommitId) -> bool:
-    """Whether the manifest of a commit is among the merged ones."""
+    """Whether the manifest of a commit is merged."""
     return not commit_id.once and _is_in_merged(
         filesystem, root, list_manifest_files(filesystem, root), commit_id
     )
@@ -138,15 +139,15 @@ def _is_in_merged(filesystem: FileSystem, root: str, names: set[str], commit_id:
                 if commit_id.manifest in _read(filesystem, root, file.name):
                     return True
             except FileNotFoundError:
-                # Merged further since it was listed.
+                # It was merged again after the listing.
                 return in_merged(filesystem, root, commit_id)
     return False
 
 
 def merge_manifests(filesystem: FileSystem, root: str) -> None:
-    """Merge manifests where there are enough of them.
+    """Merge manifests if there are enough.
 
-    :raises OSError: if that fails, which does no harm.
+    :raises OSError: if it fails, which is harmless.
     :raises SourceError: if a manifest cannot be read.
     """
     while True:
@@ -165,7 +166,7 @@ def merge_manifests(filesystem: FileSystem, root: str) -> None:
 def _merge(filesystem: FileSystem, root: str, names: set[str], parts: list[_ManifestFile]) -> None:
     manifests: dict[str, Manifest] = {}
     for part in parts:
-        # What is merged already came first, and counts.
+        # The first commit of an id, which is already merged, is the valid one.
         known = (
             part.level == 0
             and part.query != _ONCE

@@ -1,4 +1,4 @@
-"""Creating files atomically."""
+"""Create files atomically."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNFINISHED = re.compile(r"\.[\w-]+\.json\.[0-9a-f]{32}").fullmatch
 
 
 def is_unfinished(name: str) -> bool:
-    """Whether a file of this name is one that :func:`create` was making."""
+    """Whether the name is that of an unfinished file of :func:`create`."""
     return _UNFINISHED(name) is not None
 
 
@@ -31,10 +31,10 @@ def remove(filesystem: FileSystem, path: str) -> None:
 
 
 def sync_folder(filesystem: FileSystem, folder: str) -> None:
-    """Have names of files that came into a local folder outlive a crash."""
+    """Make the names of new files in a local folder survive a crash."""
     if not is_local(filesystem):
         return
-    # Not every filesystem does that for folders, nor does Windows open them.
+    # Some filesystems cannot sync folders, and Windows cannot open them.
     with contextlib.suppress(OSError):
         opened = os.open(folder, os.O_RDONLY)
         try:
@@ -44,11 +44,11 @@ def sync_folder(filesystem: FileSystem, folder: str) -> None:
 
 
 def create(filesystem: FileSystem, path: str, data: bytes) -> None:
-    """A file that is there as a whole or not at all; FileExistsError if it is there."""
+    """Create a file completely or not at all; FileExistsError if it exists."""
     if not is_local(filesystem):
         if filesystem.exists(path):
             raise FileExistsError(path)
-        # Object stores show a file when it is whole.
+        # Object stores show a file only when it is complete.
         with filesystem.open(path, "wb") as file:
             file.write(data)
         return

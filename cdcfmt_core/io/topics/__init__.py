@@ -1,1 +1,1 @@
-"""Shared parts of sources with ranges of offsets: options, checkpoints, schema search."""
+"""Shared parts of topic sources: options, checkpoints, schema search."""

@@ -12,24 +12,24 @@ logger = open_logger("cdcfmt_core")
 
 
 def range_error(wanted: OffsetRange, text: str) -> SourceError:
-    """An error with the place of ``wanted``."""
+    """An error with the topic and partition of ``wanted``."""
     return SourceError(f"topic {wanted.topic}, partition {wanted.partition}: {text}")
 
 
 def lose(lost: OffsetRange, why: str, counts: Counter[str], *, fail: bool) -> None:
     """Count the offsets of ``lost`` as ``offsets lost``, and warn.
 
-    :raises SourceError: under ``fail``, which is ``failOnDataLoss``.
+    :raises SourceError: if ``fail`` (``failOnDataLoss``).
     """
     text = f"offsets {lost.start} to {lost.end - 1} are gone: {why}"
     if fail:
         raise range_error(
             lost,
-            f"{text}. They were deleted (retention) or the topic was made anew; "
-            "failOnDataLoss=false goes on with what there is",
+            f"{text}. They were deleted (retention) or the topic was recreated; "
+            "failOnDataLoss=false continues with the remaining messages",
         )
     logger.warning(
-        "topic %s, partition %d: %s; going on, as failOnDataLoss is false",
+        "topic %s, partition %d: %s; continuing, as failOnDataLoss is false",
         lost.topic,
         lost.partition,
         text,

@@ -1,9 +1,9 @@
-"""Low watermarks: the commit_ts below which all row changes of a topic precede a batch.
+"""Low watermarks: all row changes of a topic with a smaller commit_ts precede the batch.
 
-TiCDC delivers at least once: after a restart it sends the last changes again.  Source
-of the rule: TiCDC's own Kafka consumer, which drops a change below the *lowest* of all
-partitions' watermarks, and keeps one that is equal; a partition's own watermark is too high,
-as newer versions of TiCDC send changes below it for the first time.
+TiCDC delivers at least once: after a restart it sends the last changes again.  The rule is that
+of TiCDC's own Kafka consumer, which drops changes below the *lowest* watermark of all partitions
+and keeps equal ones.  A partition's own watermark is too high, as newer versions of TiCDC may send
+changes below it for the first time.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _AT_ONCE = 8
 
 
 class LowWatermarks:
-    """Finds low watermarks by reading back from where a batch begins, so that no state is needed.
+    """Finds low watermarks by reading backwards from the start of a batch, without any state.
 
-    ``watermark_of`` returns the commit_ts of the last watermark in a message.  At most
-    ``lookback`` offsets of each partition are read.
+    :param watermark_of: returns the commit_ts of the last watermark in a message.
+    :param lookback: maximum number of offsets to read per partition.
     """
 
     def __init__(
@@ -37,15 +37,15 @@ class LowWatermarks:
         lookback: int,
     ) -> None:
         self._source = source
-        # Deleted offsets cannot be searched; no data is lost by that.
+        # Deleted offsets cannot be searched, which loses no data.
         self._lenient = source.lenient()
         self._watermark_of = watermark_of
         self._lookback = lookback
 
     def find(self, starts: Mapping[TopicPartition, int]) -> dict[str, int]:
-        """The low watermark of each topic whose partitions a batch reads from ``starts`` on.
+        """The low watermark of each topic; ``starts``: the start of a batch in its partitions.
 
-        0, which drops nothing, where a partition has no watermark before its start.
+        0, which drops nothing, if a partition has no watermark before its start.
         """
         first = self._source.offsets(dict.fromkeys(starts, EARLIEST))
         with ThreadPoolExecutor(_AT_ONCE) as threads:
@@ -73,7 +73,7 @@ class LowWatermarks:
             high, size = low, min(2 * size, _LARGEST_PIECE)
         if bound > first:
             logger.warning(
-                "cdc: topic %s, partition %d: no watermark in the %d offsets before %d, so that "
+                "cdc: topic %s, partition %d: no watermark in the %d offsets before %d, so "
                 "no duplicates are dropped; raise watermarkLookback",
                 topic,
                 partition,

@@ -1,4 +1,4 @@
-"""Requested offsets; names and meaning are those of Spark's own sources of topics."""
+"""Requested offsets, with the names and meaning of Spark's Kafka source."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from cdcfmt_core.offsets import EARLIEST, LATEST, Offsets, TopicPartition, show_
 
 @attrs.frozen
 class OffsetRequest:
-    """Where to begin or to end, as the option named ``option`` asks for.
+    """Where to begin or end, as requested by the option named ``option``.
 
-    ``everywhere`` holds for all partitions, or ``each`` has a value for every one.  Values are
-    offsets, :data:`EARLIEST` or :data:`LATEST`, or, with ``is_time``, milliseconds since the
-    epoch.  ``missing_time`` is what becomes of a partition without a message that late.
+    - ``everywhere``: the value for all partitions; or ``each``: a value for every partition.
+    - ``is_time``: values are milliseconds since the epoch, else offsets, :data:`EARLIEST` or
+      :data:`LATEST`.
+    - ``missing_time``: what to do for a partition without a message at or after the time.
     """
 
     option: str
@@ -52,12 +53,12 @@ class OffsetRequest:
 def offset_request(
     values: Mapping[str, Any], side: Literal["starting", "ending"]
 ) -> OffsetRequest | None:
-    """The request of the options of one side; None without any.
+    """The request of the options of one side, or None.
 
-    As in Spark ``startingTimestamp`` goes before ``startingOffsetsByTimestamp``, and that
-    before ``startingOffsets``.
+    As in Spark, ``startingTimestamp`` has precedence over ``startingOffsetsByTimestamp``, and
+    that over ``startingOffsets``.
 
-    :raises OptionError: for text that is not offsets.
+    :raises OptionError: for invalid offsets.
     """
     strategy: Literal["error", "latest"] = "latest"
     if side == "starting":

@@ -1,4 +1,4 @@
-"""Options that mean the same for every source with ranges of offsets."""
+"""Options with the same meaning for every topic source."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ OFFSET_OPTIONS = (
     Option(
         name="startingOffsets",
         help="Where to begin: `earliest` (default in batch), `latest` (default in streams), or "
-        '`{"topicA": {"0": 23, "1": -2}}` for every partition, -2 is earliest, -1 latest. A '
-        "stream with a checkpoint goes on from there; partitions found later begin at earliest.",
+        '`{"topicA": {"0": 23, "1": -2}}` for every partition (-2: earliest, -1: latest). A stream '
+        "with a checkpoint continues from there; partitions found later begin at earliest.",
     ),
     Option(
         name="startingTimestamp",
         type="int",
         minimum=0,
-        help="Begin with the first messages of this time on, in milliseconds since the epoch.",
+        help="Begin with the first messages at or after this time (milliseconds since the epoch).",
     ),
     Option(
         name="startingOffsetsByTimestamp",
@@ -45,17 +45,18 @@ OFFSET_OPTIONS = (
         type="choice",
         choices=("error", "latest"),
         default="error",
-        help="Of a partition without a message that late: an error, or begin at its end.",
+        help="For a partition without a message at or after the time: an error, or begin at its "
+        "end.",
     ),
     Option(
         name="endingOffsets",
-        help="Batch: where to end, not included: `latest` (default), or as in `startingOffsets`.",
+        help="Batch: where to end (exclusive): `latest` (default), or as in `startingOffsets`.",
     ),
     Option(
         name="endingTimestamp",
         type="int",
         minimum=0,
-        help="Batch: end before the first messages of this time.",
+        help="Batch: end before the first messages at or after this time.",
     ),
     Option(
         name="endingOffsetsByTimestamp",
@@ -65,36 +66,37 @@ OFFSET_OPTIONS = (
         name="failOnDataLoss",
         type="bool",
         default=True,
-        help="What becomes of a query whose offsets are gone (retention, a topic that was "
-        "deleted or made anew): an error, or a warning, and it goes on with what there is.",
+        help="If offsets no longer exist (retention, a deleted or recreated topic): an error; "
+        "`false`: a warning, and the query continues with the remaining messages.",
     ),
 )
-"""Where reading begins and ends, and what becomes of offsets that are gone."""
+"""Where reading begins and ends, and how to handle lost offsets."""
 
 TOPIC_OPTIONS = (
     Option(
         name="maxOffsetsPerTrigger",
         type="int",
         minimum=1,
-        help="Streams: most offsets in a batch, shared out in proportion to the partitions' size.",
+        help="Streams: maximum number of offsets in a batch, shared in proportion to the size of "
+        "the partitions.",
     ),
     Option(
         name="minOffsetsPerTrigger",
         type="int",
         minimum=1,
-        help="Streams: wait for so many offsets, but not longer than `maxTriggerDelay`.",
+        help="Streams: wait for this number of offsets, but not longer than `maxTriggerDelay`.",
     ),
     Option(
         name="maxTriggerDelay",
         type="duration",
         default=timedelta(minutes=15),
-        help="Streams: how long `minOffsetsPerTrigger` may wait.",
+        help="Streams: the longest wait for `minOffsetsPerTrigger`.",
     ),
     Option(
         name="maxRecordsPerPartition",
         type="int",
         minimum=1,
-        help="Most offsets in one Spark partition.",
+        help="Maximum number of offsets in one Spark partition.",
     ),
     Option(
         name="includeHeaders",
@@ -103,4 +105,4 @@ TOPIC_OPTIONS = (
         help="Events: add `headers`, the message's headers.",
     ),
 )
-"""How Spark cuts batches and tasks."""
+"""How Spark splits the offsets into batches and tasks."""

@@ -1,4 +1,4 @@
-"""Which offsets a batch reads."""
+"""The offsets that a batch reads."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _LATEST = OffsetRequest("endingOffsets", everywhere=LATEST)
 
 
 def plan_ranges(client: TopicClient) -> list[OffsetRange]:
-    """The ranges of a batch, from ``startingOffsets`` to ``endingOffsets``, of all partitions.
+    """The ranges of a batch in all partitions, from ``startingOffsets`` to ``endingOffsets``.
 
-    :raises SourceError: if a topic does not exist, or a range ends before it begins
-        or behind a partition's end.
+    :raises SourceError: if a topic does not exist, or a range ends before its start
+        or after the partition's end.
     """
     options = client.topic_options
     partitions = client.selected(client.complete_topics())
@@ -31,12 +31,12 @@ def plan_ranges(client: TopicClient) -> list[OffsetRange]:
         last = latest[topic, partition]
         if start > end or end > last:
             text = (
-                f"topic {topic}, partition {partition} ends at {last}, offsets {start} to {end} "
-                "were asked for"
+                f"topic {topic}, partition {partition} ends at {last}, but offsets {start} to "
+                f"{end} were requested"
             )
             if options["failOnDataLoss"]:
-                raise SourceError(f"{text}; failOnDataLoss=false goes on with what there is")
-            logger.warning("%s; going on, as failOnDataLoss is false", text)
+                raise SourceError(f"{text}; failOnDataLoss=false reads the remaining messages")
+            logger.warning("%s; continuing, as failOnDataLoss is false", text)
             end = min(end, last)
         ranges.append(OffsetRange(topic, partition, start, end))
     return ranges

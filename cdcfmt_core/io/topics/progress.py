@@ -1,4 +1,4 @@
-"""How a stream goes from offset to offset."""
+"""The progress of a stream from offset to offset."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ logger = open_logger("cdcfmt_core")
 _LATEST = OffsetRequest("startingOffsets", everywhere=LATEST)
 _TRIES = 3
 _PAUSE = 1.0
-"""Seconds between retries, after an answer of a broker that cannot be right."""
+"""Seconds between retries after an implausible answer of a broker."""
 
 
 class StreamProgress:
-    """Finds the end of each next batch; it alone asks the brokers of a query.
+    """Finds the end of each next batch; the only part of a query's driver that asks the brokers.
 
     A :class:`cdcfmt_core.transport.Progress`.
     """
@@ -49,7 +49,7 @@ class StreamProgress:
         self._available_now = True
 
     def latest(self) -> dict[str, Any] | None:
-        """The ends of the partitions, as :meth:`advance` saw them last."""
+        """The partition ends that :meth:`advance` last saw."""
         topics: dict[str, dict[str, int]] = {}
         for (topic, partition), end in sorted(self._latest.items()):
             topics.setdefault(topic, {})[str(partition)] = end
@@ -58,12 +58,11 @@ class StreamProgress:
     def advance(
         self, start: dict[str, Any], limit: int | None, least: int | None
     ) -> dict[str, Any]:
-        """The end of the batch that follows ``start``; ``start`` itself if nothing is new.
+        """The end of the batch that begins at ``start``; ``start`` itself if nothing is new.
 
-        ``limit`` is the most, ``least`` the fewest offsets of a batch; None for no bound.
+        ``limit``, ``least``: maximum and minimum number of offsets in a batch; None: no bound.
 
-        :raises SourceError: if no broker answers, or offsets are gone under
-            ``failOnDataLoss``.
+        :raises SourceError: if no broker answers, or offsets are lost with ``failOnDataLoss``.
         """
         before = None if start == INITIAL else StreamOffset.of_json(start)
         starts, ends, ids = self._first() if before is None else self._next(before)
@@ -93,8 +92,8 @@ class StreamProgress:
         for place in partitions:
             if starts[place] > ends[place]:
                 self._lost(
-                    f"{show_partitions([place])} ends at {ends[place]}, and startingOffsets "
-                    f"says {starts[place]}"
+                    f"{show_partitions([place])} ends at {ends[place]}, but startingOffsets "
+                    f"is {starts[place]}"
                 )
                 starts[place] = ends[place]
         ids = _ids(topics)
@@ -111,7 +110,7 @@ class StreamProgress:
         if parked and not self._said_parked:
             self._said_parked = True
             logger.warning(
-                "%s: the options no longer select %s: not read, and their offsets are kept",
+                "%s: the options no longer select %s: they are not read, but their offsets kept",
                 self._client.title,
                 show_partitions(parked),
             )
@@ -121,9 +120,9 @@ class StreamProgress:
         ids = {**before.ids, **_ids(topics)}
         renewed = {name for name, old in before.ids.items() if ids[name] != old}
         if renewed:
-            self._lost(f"topic {', '.join(sorted(renewed))} was deleted and made anew")
+            self._lost(f"topic {', '.join(sorted(renewed))} was deleted and recreated")
         there = self._client.selected(topics)
-        # Found while running, or made anew: from the beginning.
+        # New or recreated: read from the beginning.
         fresh = {p for p in there if p not in starts or p[0] in renewed}
         for place in [p for p in starts if p[0] in renewed]:
             del starts[place]
@@ -138,7 +137,7 @@ class StreamProgress:
         return starts, ends, ids
 
     def _are_renewed(self, ids: Mapping[str, str]) -> bool:
-        """Whether a topic was made anew, so that offsets of the old one mean nothing."""
+        """Whether a topic was recreated, which invalidates the old offsets."""
         found = _ids(self._client.topics(ids))
         return any(found.get(name, id_) != id_ for name, id_ in ids.items())
 
@@ -152,7 +151,7 @@ class StreamProgress:
         if missing - known:
             raise SourceError(self._client.no_topic(missing - known))
         if missing:
-            self._lost(f"topic {', '.join(sorted(missing))} does not exist any more")
+            self._lost(f"topic {', '.join(sorted(missing))} no longer exists")
         return topics
 
     def _ends(self, places: set[TopicPartition], starts: Offsets) -> Offsets:
@@ -175,20 +174,20 @@ class StreamProgress:
             if self._available_now:
                 raise SourceError(
                     f"{self._client.title} at {self._client.address} reports no offsets of "
-                    f"{show_partitions(silent)}, and this run has to read all of them"
+                    f"{show_partitions(silent)}, which this run must read"
                 )
             logger.warning(
-                "%s: no offsets of %s for now", self._client.title, show_partitions(silent)
+                "%s: currently no offsets of %s", self._client.title, show_partitions(silent)
             )
         return ends | {place: starts[place] for place in silent}
 
     def _lost(self, what: str) -> None:
         if self._options["failOnDataLoss"]:
             raise SourceError(
-                f"data is lost: {what}; failOnDataLoss=false goes on with what there is"
+                f"data is lost: {what}; failOnDataLoss=false continues with the remaining messages"
             )
         logger.warning(
-            "%s: data may be lost: %s; going on, as failOnDataLoss is false",
+            "%s: data may be lost: %s; continuing, as failOnDataLoss is false",
             self._client.title,
             what,
         )

@@ -1,4 +1,4 @@
-"""Table schemas in ranges of a topic; the caller chooses the ranges."""
+"""Read table schemas in ranges of a topic; the caller chooses the ranges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FIRST_PIECE = 5_000
 
 @attrs.frozen
 class Stretch:
-    """The schemas in some offsets, and the time of the last message, in milliseconds."""
+    """The schemas from offset ``start`` on, and the last message's time in milliseconds."""
 
     start: int
     records: list[SchemaRecord]
@@ -27,11 +27,11 @@ class Stretch:
 class SchemaReading:
     """Reader of table schemas; ``scan`` finds those in a message.
 
-    :raises SourceError: by every method, if no broker answers.
+    Every method raises SourceError if no broker answers.
     """
 
     def __init__(self, source: Source, scan: ScanSchemas) -> None:
-        # Deleted offsets cannot be searched; no data is lost by that.
+        # Deleted offsets cannot be searched, which loses no data.
         self._source = source.lenient()
         self._scan = scan
 
@@ -45,7 +45,7 @@ class SchemaReading:
         return Stretch(start, records, last)
 
     def back(self, place: TopicPartition, end: int, first: int) -> Iterator[Stretch]:
-        """The same from ``end`` back to ``first``, in pieces that grow."""
+        """The schemas from ``end`` back to ``first``, in pieces of growing size."""
         size = _FIRST_PIECE
         while end > first:
             start = max(first, end - size)
@@ -54,5 +54,5 @@ class SchemaReading:
             size = min(2 * size, LARGEST_PIECE)
 
     def offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
-        """As :meth:`Source.offsets`."""
+        """See :meth:`Source.offsets`."""
         return self._source.offsets(wanted)

@@ -1,7 +1,7 @@
 """Search for table schemas in a topic, around the range that a task reads.
 
-Producers send them again and again (Simple's BOOTSTRAP), or once (DDL); they may stand
-behind the rows that need them, and in partition 0 alone.
+Producers send them repeatedly (Simple's BOOTSTRAP) or once (DDL); they may follow the rows that
+need them, and may be only in partition 0.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ class _Partition:
 class SchemaSearch:
     """Searches the partition of ``home`` outside of that range, then partition 0.
 
-    ``scan`` finds the schemas in a message.  Nothing is read twice: what a search passes
-    goes to its caller, whatever it was looking for.  ``reach`` bounds how many offsets before
-    the range are read, and as many behind it, of each partition.
+    No offset is read twice: a search returns all schemas that it passes.
+
+    :param scan: finds the schemas in a message.
+    :param reach: maximum number of offsets to read before the range, and after it, per partition.
     """
 
     def __init__(
@@ -49,13 +50,14 @@ class SchemaSearch:
         self._partitions: list[_Partition] | None = None
 
     def search(self, timestamp: int | None, *, on: bool = False) -> Iterator[list[SchemaRecord]]:
-        """The schemas of one stretch after the other, perhaps none; lazily.
+        """The schemas of one stretch after another (possibly none), lazily.
 
-        First before the range, then behind it, as far as the log goes now; ``on``: however
-        far.  Called once more, it resumes where it stopped, and reads what has come since.
-        ``timestamp`` is that of the message that needs a schema, in milliseconds: partition 0
-        is searched around that time.
+        Searches before the range, then after it to the current end of the log.  A later call
+        resumes there, and reads new messages.
 
+        :param timestamp: the time of the message that needs a schema, in milliseconds; partition 0
+            is searched around it.
+        :param on: ignore ``reach`` after the range.
         :raises SourceError: if no broker answers.
         """
         if self._partitions is None:
@@ -68,7 +70,7 @@ class SchemaSearch:
         home = self._home
         numbers = sorted({home.partition, 0}, key=lambda number: number != home.partition)
         first = self._offsets(dict.fromkeys(numbers, EARLIEST))
-        # Of its own partition the task passes what lies in the range, but only as it goes.
+        # The task itself passes the schemas within its range, but only while it reads.
         borders = {home.partition: (home.start, home.end)}
         if home.partition != 0:
             at = -1 if timestamp is None else self._offsets({0: timestamp})[0]

@@ -1,8 +1,8 @@
-"""The offset of a stream of topics, as a checkpoint holds it.
+"""The offset of a stream of topics, as stored in a checkpoint.
 
 An offset is plain JSON: ``{"v": 1, "topics": {"orders": {"0": [12, 40]}}, "ids": {...}}``.
-Each partition has where its part of the batch begins and ends, so that a batch is read again
-from its end offset alone; ``ids`` show whether a topic was recreated.
+It has the start and end of the batch in each partition, so that the end offset is enough to read
+a batch again; ``ids`` show whether a topic was recreated.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from cdcfmt_core.errors import SourceError
 from cdcfmt_core.offsets import OffsetRange, TopicPartition
 
 INITIAL: dict[str, Any] = {"v": 1}
-"""Before the first batch.  A constant: an engine asks again when that batch is run again."""
+"""The offset before the first batch; constant, as an engine asks again if that batch is rerun."""
 
 
 @attrs.frozen
 class StreamOffset:
-    """Where a batch begins and ends, by partition, and the ids of the topics."""
+    """The start and end of a batch by partition, and the ids of the topics."""
 
     starts: Mapping[TopicPartition, int]
     ends: Mapping[TopicPartition, int]
@@ -39,8 +39,8 @@ class StreamOffset:
     def of_json(cls, offset: Mapping[str, Any]) -> StreamOffset:
         if offset.get("v") != INITIAL["v"] or "topics" not in offset:
             raise SourceError(
-                f"the checkpoint's offset (version {offset.get('v')!r}) is of another source or "
-                "of a newer cdcfmt"
+                f"the checkpoint's offset (version {offset.get('v')!r}) is from another source or "
+                "a newer cdcfmt"
             )
         spans = {
             (topic, int(partition)): span

@@ -29,9 +29,9 @@ def _are_dense(topic: Topic) -> bool:
 
 @attrs.frozen
 class Topic:
-    """A topic; ``id`` differs from that of a later topic of the same name (None: no ids).
+    """A topic; a recreated topic of the same name has another ``id`` (None: no ids).
 
-    ``complete``: whether all partitions are there; by default they are 0, 1, 2 and so on.
+    ``complete``: whether no partition is missing; by default, if they are 0, 1, 2 and so on.
     """
 
     id: str | None
@@ -40,16 +40,16 @@ class Topic:
 
 
 class TopicClient(ABC):
-    """A client of brokers; errors are :class:`~cdcfmt_core.errors.SourceError` and say which.
+    """A client of brokers; raises :class:`~cdcfmt_core.errors.SourceError` with their address.
 
-    ``address`` shows where the brokers are, without secrets.
+    ``address``: the brokers' address, without secrets.
     """
 
     title: ClassVar[str]
     first_contact_seconds: ClassVar[float] = 15.0
-    """How long brokers may take until they first answer."""
+    """Maximum wait for the first answer of the brokers."""
     unknown_topic_seconds: ClassVar[float] = 3.0
-    """A topic that was just made is not known to every broker at once."""
+    """Maximum wait for a new topic, which some brokers may not know yet."""
 
     def __init__(self, topic_options: TopicOptions, address: str) -> None:
         self.topic_options = topic_options
@@ -57,9 +57,9 @@ class TopicClient(ABC):
 
     @abstractmethod
     def topics(self, known: Iterable[str] = ()) -> dict[str, Topic | None]:
-        """The selected topics, and those ``known`` from before; None: there is no such topic.
+        """The selected topics and the ``known`` ones; None: the topic does not exist.
 
-        An answer may lack partitions while brokers move them.
+        Partitions may be missing while brokers move them.
         """
 
     @abstractmethod
@@ -67,7 +67,7 @@ class TopicClient(ABC):
         """Offsets for EARLIEST, LATEST or a time in milliseconds.
 
         :data:`NO_MESSAGE` for a time after the last message.  Partitions that no broker
-        can report right now are left out.
+        can currently report are left out.
         """
 
     @abstractmethod
@@ -75,7 +75,7 @@ class TopicClient(ABC):
         """The names of all topics that the brokers report."""
 
     def complete_topics(self) -> dict[str, Topic]:
-        """The selected topics with all their partitions; waits while brokers move them.
+        """The selected topics with all partitions; waits while brokers move them.
 
         :raises SourceError: if a topic does not exist, or stays incomplete.
         """
@@ -99,7 +99,7 @@ class TopicClient(ABC):
             time.sleep(_PAUSE)
 
     def selected(self, topics: Mapping[str, Topic | None]) -> set[TopicPartition]:
-        """The partitions to read of these topics."""
+        """The partitions of these topics to read."""
         assigned = self.topic_options.topics.assigned
         there = {
             (name, partition)
@@ -110,7 +110,7 @@ class TopicClient(ABC):
         return there if assigned is None else there & assigned
 
     def all_offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
-        """:meth:`list_offsets` of all of them; waits while brokers move partitions."""
+        """:meth:`list_offsets` for all partitions; waits while brokers move them."""
         started = time.monotonic()
         found: Offsets = {}
         while True:
@@ -128,9 +128,9 @@ class TopicClient(ABC):
     def resolve(
         self, request: OffsetRequest, partitions: Iterable[TopicPartition], latest: Offsets
     ) -> Offsets:
-        """The offsets that a request means; ``latest`` are the ends, which are asked once.
+        """The offsets of a request; ``latest``: the partition ends, requested only once.
 
-        Offsets that the user wrote stay as they are.
+        Offsets given by the user are not changed.
         """
         values = request.values_for(partitions)
         if request.is_time:
@@ -139,9 +139,9 @@ class TopicClient(ABC):
             if late and request.missing_time == "error":
                 raise SourceError(
                     f"option {request.option}: no message that late in {show_partitions(late)}; "
-                    "startingOffsetsByTimestampStrategy=latest begins at their ends"
+                    "startingOffsetsByTimestampStrategy=latest begins at the end of each"
                 )
-            # Messages may have come since the ends were asked for.
+            # Messages may have arrived after the ends were requested.
             return {
                 p: latest[p] if offset < 0 else min(offset, latest[p])
                 for p, offset in found.items()
@@ -151,15 +151,15 @@ class TopicClient(ABC):
         return values | earliest | ends
 
     def no_topic(self, missing: Collection[str]) -> str:
-        """The error text for missing topics; without names, for a pattern that matches none."""
+        """The error text for missing topics, or (without names) a pattern without matches."""
         if not missing:
             return f"no topic on {self.address} matches {self.topic_options.topics}"
         text = f"topic {', '.join(sorted(missing))} does not exist on {self.address}"
         near = difflib.get_close_matches(min(missing), self.all_names(), n=3)
-        return text + (f"; there is {', '.join(near)}" if near else "")
+        return text + (f"; similar topics: {', '.join(near)}" if near else "")
 
     def selected_names(self) -> set[str]:
-        """The names that the options say, or that match their pattern."""
+        """The names in the options, or those that match the pattern."""
         topics = self.topic_options.topics
         if topics.pattern is None:
             return set(topics.names)

@@ -15,14 +15,14 @@ from cdcfmt_core.offsets import EARLIEST, LATEST, TopicPartition
 
 @attrs.frozen
 class TopicSelection:
-    """The partitions to read: of named topics, of matching topics, or ``assigned`` ones."""
+    """The partitions to read: those of named or matching topics, or ``assigned`` ones."""
 
     names: frozenset[str] = frozenset()
     pattern: str | None = None
     assigned: frozenset[TopicPartition] | None = None
 
     def selects(self, topic: str, partition: int) -> bool:
-        """Whether a partition of that name is among them."""
+        """Whether a partition is selected."""
         if self.assigned is not None:
             return (topic, partition) in self.assigned
         if self.pattern is not None:
@@ -37,7 +37,7 @@ class TopicSelection:
 
 @attrs.frozen(kw_only=True)
 class TopicOptions:
-    """Validated options of a source; a transport adds what its client needs."""
+    """Validated options of a source; a transport adds its client's settings."""
 
     topics: TopicSelection
     starting: OffsetRequest | None
@@ -48,12 +48,12 @@ class TopicOptions:
     def parse(
         cls, values: Mapping[str, Any], title: str, selecting: Sequence[str], **more: Any
     ) -> Self:
-        """From validated options of the transport ``title``.
+        """Create from validated options of the transport ``title``.
 
-        ``selecting`` are those of ``subscribe``, ``subscribePattern`` and ``assign`` that it has;
-        ``more`` are the fields of a subclass.
-
-        :raises OptionError: for options that do not go together or say nothing readable.
+        :param selecting: the options among ``subscribe``, ``subscribePattern`` and ``assign``
+            that it has.
+        :param more: the fields of a subclass.
+        :raises OptionError: for incompatible or invalid options.
         """
         given = [name for name in selecting if values[name]]
         if len(given) != 1:
@@ -79,32 +79,32 @@ class TopicOptions:
         return self.values[name]
 
     def check_batch(self) -> None:
-        """:raises OptionError: for what makes no sense in a batch."""
+        """:raises OptionError: for options that are not valid in a batch."""
         _refuse_offset(self.starting, LATEST, "latest")
         _refuse_offset(self.ending, EARLIEST, "earliest")
 
     def check_stream(self) -> None:
-        """:raises OptionError: for what makes no sense in a stream."""
+        """:raises OptionError: for options that are not valid in a stream."""
         if self.ending is not None:
             raise OptionError(
                 f"option {self.ending.option}: a stream has no end; Trigger.AvailableNow reads "
-                "what is there"
+                "the existing messages and stops"
             )
 
     def check_whole_topics(self) -> None:
-        """:raises OptionError: for a choice of partitions."""
+        """:raises OptionError: if only some partitions are selected."""
         if self.topics.assigned is not None:
             raise OptionError(
                 "option deduplicate: it needs the watermarks of all partitions of a topic; use "
-                "subscribe in place of assign"
+                "subscribe instead of assign"
             )
 
     def lenient(self) -> Self:
-        """The same without ``failOnDataLoss``."""
+        """A copy without ``failOnDataLoss``."""
         return attrs.evolve(self, values={**self.values, "failOnDataLoss": False})
 
     def begin_at(self, partition: int, offset: int) -> Self:
-        """This partition alone, from this offset on; the same where several topics are read."""
+        """A copy for this partition only, from this offset; itself if several topics are read."""
         names = self.topics.names
         if len(names) != 1:
             return self
@@ -129,7 +129,7 @@ def _selection(values: Mapping[str, Any]) -> TopicSelection:
         re.compile(pattern)
     except re.error as error:
         raise OptionError(
-            f"option subscribePattern: {pattern!r} is no regular expression: {error}"
+            f"option subscribePattern: {pattern!r} is not a regular expression: {error}"
         ) from None
     return TopicSelection(pattern=pattern)
 
@@ -139,6 +139,6 @@ def _refuse_offset(request: OffsetRequest | None, offset: int, word: str) -> Non
         return
     if request.everywhere == offset or offset in (request.each or {}).values():
         raise OptionError(
-            f"option {request.option}: {word} is not possible in a batch, nor where a schema is "
-            "inferred (a stream of changes takes its schema from .schema(...))"
+            f"option {request.option}: {word} is not possible in a batch, nor if the schema is "
+            "inferred (give a stream of changes its schema with .schema(...))"
         )

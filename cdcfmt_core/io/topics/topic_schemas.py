@@ -1,14 +1,14 @@
-"""The table schemas around the offsets that a task of a stream reads: the log is the store.
+"""Find the table schemas around the offsets that a stream's task reads; the log is the store.
 
-For formats whose rows take the newest schema before them in the stream (Debezium's DDL).
-The meaning of a row must not depend on the task that reads it.  So a task knows every schema of
-a table that the log holds before the row:
+For formats whose rows use the newest preceding schema in the stream (Debezium's DDL).  A row must
+not decode differently in another task, so a task finds all schemas of a table before the row in
+the log:
 
-- In its own partition, from the row back to the newest one.  The batches before it have seen
-  the offsets that they read; what lies before the first of them is looked through once.
-- In partition 0 of the topic, where producers may write schemas alone, and of the topic that
-  gave its own topic the first part of its name (Debezium's schema change topic): the same,
-  and from where the batch begins there on to the time of the row.
+- In its own partition, back from the row to the newest schema.  Earlier batches have seen the
+  offsets that they read; the offsets before the first batch are searched once.
+- In partition 0 of the topic, where producers may write all schemas, and of the topic whose name
+  is the first part of its own topic's name (Debezium's schema change topic): also from the start
+  of the batch there to the time of the row.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _NAMES_BYTES = 8 << 20
 
 @attrs.define
 class _Behind:
-    """The schemas in a partition before the batch, back to ``low``: each table's first position."""
+    """Each table's first schema position before the batch in a partition, back to ``low``."""
 
     low: int
-    # A forgotten entry is searched for again, farther back.
+    # A dropped entry is searched for again, farther back.
     first: Cache[_Table, Position] = attrs.field(factory=lambda: Cache(_NAMES_BYTES))
 
     def add(self, records: Iterable[SchemaRecord]) -> None:
@@ -53,14 +53,14 @@ class _Behind:
                 self.first.add(name, record.position, text_size(*name))
 
     def has(self, name: _Table, position: Position | None) -> bool:
-        """Whether a schema of the table stands at ``position`` or before."""
+        """Whether a schema of the table exists at or before ``position``."""
         first = self.first.get(name)
         return first is not None and (position is None or first <= position)
 
 
 @attrs.define
 class _Elsewhere:
-    """Another partition: ``high`` is how far it was read; later ones are not before ``until``."""
+    """Another partition, read up to ``high``; later messages are not older than ``until``."""
 
     begin: int
     high: int
@@ -68,14 +68,14 @@ class _Elsewhere:
 
 
 class TopicSchemaStore(KeptSchemaStore):
-    """A kept store that looks for a table's schemas in the topic when it is first asked.
+    """A persistent store that searches the topic for a table's schemas when first asked for it.
 
-    ``begins`` has where the batch of ``home`` begins in its own partition, and in the others
-    to search.  ``reach`` bounds how many offsets before and behind that are read of each;
-    0: no search.  ``run`` names the query through all its batches: its searches are noted in
-    the store's folder.  None: no notes.
+    :param begins: the start of the batch of ``home`` in its own partition and in others to search.
+    :param reach: maximum number of offsets to read before and after it, per partition; 0: none.
+    :param run: the name of the query in all its batches, under which its searches are noted in the
+        store's folder.  None: no notes.
 
-    :raises SourceError: by every method, if no broker answers, too.
+    Every method may also raise SourceError if no broker answers.
     """
 
     def __init__(
@@ -104,12 +104,12 @@ class TopicSchemaStore(KeptSchemaStore):
         }
         self._time = 0
         self._open = False
-        # A forgotten entry is searched for again, with the same result.
+        # A dropped entry is searched for again, with the same result.
         self._looked: Cache[_Table, bool] = Cache(_NAMES_BYTES)
         self._looked_further: Cache[_Table, bool] = Cache(_NAMES_BYTES)
 
     def follow(self, messages: Iterable[_M]) -> Iterator[_M]:
-        """The messages in order, each after the schemas that other partitions had by its time."""
+        """The messages; before each one, reads other partitions' schemas up to its time."""
         for message in messages:
             if isinstance(message, Message) and (message.timestamp or 0) > self._time:
                 self._time = message.timestamp or 0
@@ -133,7 +133,7 @@ class TopicSchemaStore(KeptSchemaStore):
             self._look_back("nearest", name, position)
         found = super().find(database, table, position, schema=schema, stream=stream)
         if found is None and self._reach and not self._looked_further.get(name):
-            # The nearest one is of later rows: producers send old ones again.
+            # The nearest schema is for later rows, as producers send old rows again.
             self._looked_further.add(name, True, text_size(*name))
             self._look_back("first", name, position)
             found = super().find(database, table, position, schema=schema, stream=stream)
@@ -143,7 +143,7 @@ class TopicSchemaStore(KeptSchemaStore):
         if self._open:
             return
         self._open = True
-        # Other tasks of the batch read these.
+        # Other tasks of the batch read these offsets.
         begin = self._begins[self._home]
         if begin < self._start:
             self._learn(self._reading.read(self._home, begin, self._start).records)
@@ -163,7 +163,7 @@ class TopicSchemaStore(KeptSchemaStore):
                 if not noted(note, database, table, schema)
             }
         if len(notes) < len(self._behind):
-            # Only now: another task may have noted it just before.
+            # Reload now, as another task may have just noted it.
             self.reload(database, table, schema)
         found = [self._is_behind(place, name, position) for place in notes]
         if len(notes) == len(self._behind) and not any(found):
@@ -173,7 +173,7 @@ class TopicSchemaStore(KeptSchemaStore):
                 self.directory.note(note, database, table, schema)
 
     def _is_behind(self, place: TopicPartition, name: _Table, position: Position | None) -> bool:
-        """Looks for a schema that holds at ``position``; whether there is one."""
+        """Search for a schema valid at ``position``; whether there is one."""
         behind = self._behind[place]
         if behind.has(name, position):
             return True

@@ -1,4 +1,4 @@
-"""Base of every source of topics; a transport adds its client and its reader."""
+"""Base class of topic sources; a transport adds its client and its reader."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ _O = TypeVar("_O", bound=TopicOptions)
 
 @attrs.frozen(slots=False)
 class TopicSource(ABC, Generic[_O]):
-    """The topics that options select; a :class:`cdcfmt_core.transport.Source`."""
+    """A :class:`cdcfmt_core.transport.Source` of the topics that options select."""
 
     options: _O
 
     def __getstate__(self) -> dict[str, Any]:
-        # A client stays in its process.
+        # A client cannot leave its process.
         return {"options": self.options}
 
     @abstractmethod
     def open_client(self) -> TopicClient:
-        """A client of the driver; it connects when it is first asked."""
+        """A client for the driver; it connects on first use."""
 
     @abstractmethod
     def read(self, wanted: OffsetRange, counts: Counter[str] | None = None) -> Iterator[Message]:
-        """As :meth:`cdcfmt_core.transport.Source.read`."""
+        """See :meth:`cdcfmt_core.transport.Source.read`."""
 
     def read_columns(
         self, wanted: OffsetRange, counts: Counter[str] | None = None
     ) -> Iterator[MessageColumns] | None:
-        """As :meth:`cdcfmt_core.transport.Source.read_columns`."""
+        """See :meth:`cdcfmt_core.transport.Source.read_columns`."""
         return None
 
     @abstractmethod
     def ends(
         self, ranges: Sequence[OffsetRange], *, seconds: float | None = None
     ) -> Iterator[Message]:
-        """As :meth:`cdcfmt_core.transport.Source.ends`."""
+        """See :meth:`cdcfmt_core.transport.Source.ends`."""
 
     @functools.cached_property
     def client(self) -> TopicClient:

@@ -108,10 +108,10 @@ def test_selecting_and_where_to_begin_and_end(
         startingTimestamp="1600000000041", startingOffsetsByTimestampStrategy="latest"
     ) == [(1, 4, 5)]
     ending = {"endingOffsets": '{"pick-a": {"0": 9, "1": -1}}'}
-    with pytest.raises(SourceError, match="partition 0 ends at 5, offsets 0 to 9"):
+    with pytest.raises(SourceError, match="partition 0 ends at 5, but offsets 0 to 9"):
         spans(**ending)
     assert spans(**ending, failOnDataLoss="false") == [(0, 0, 5), (1, 0, 5)]
-    assert "going on, as failOnDataLoss is false" in caplog.text
+    assert "continuing, as failOnDataLoss is false" in caplog.text
 
 
 def test_transactions(kafka: Broker) -> None:
@@ -303,14 +303,14 @@ def test_what_is_wrong_is_said(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -
     text = error(parse(kafka.scram_servers, SCRAM, subscribe=topic))
     assert "certificate verify failed" in text
     text = error(parse(kafka.servers, subscribe="rihgt"))
-    assert f"topic rihgt does not exist on {kafka.servers}; there is right" in text
+    assert f"topic rihgt does not exist on {kafka.servers}; similar topics: right" in text
     assert "no topic on" in error(parse(kafka.servers, subscribePattern="nothing-.*"))
     text = error(parse(kafka.servers, assign='{"right": [0, 4]}'))
     assert "option assign: right-4 does not exist" in text
     kafka.produce(topic, numbered(9))
     first, second = f'{{"{topic}": {{"0": 7}}}}', f'{{"{topic}": {{"0": 4}}}}'
     text = error(parse(kafka.servers, subscribe=topic, startingOffsets=first, endingOffsets=second))
-    assert "right, partition 0 ends at 9, offsets 7 to 4 were asked for" in text
+    assert "right, partition 0 ends at 9, but offsets 7 to 4 were requested" in text
 
 
 @pytest.mark.parametrize("servers", ["127.0.0.1:1", "nowhere.invalid:9092", "sasl"])
