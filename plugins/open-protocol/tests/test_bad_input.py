@@ -155,7 +155,7 @@ def test_any_row(value: dict[str, Any]) -> None:
         (
             VERSION + struct.pack(">Q", 1 << 63) + b"x",
             "key[0]",
-            f"a length of {-(1 << 63)} where 1",
+            f"a length of {-(1 << 63)}, but 1",
         ),
         (
             VERSION + struct.pack(">q", (1 << 63) - 1),

@@ -15,7 +15,7 @@ from cdcfmt_core.io.sources import wrap_line
 from cdcfmt_core.testing.transports import Harness, Login, TransportTests
 
 SEGMENT = 3
-"""Messages of a segment, at most."""
+"""Maximum number of messages per segment."""
 
 
 @attrs.frozen
@@ -43,7 +43,7 @@ class SpoolHarness(Harness):
                 self._segment(topic, partition, len(some)).write_bytes(b"".join(some))
 
     def _segment(self, topic: str, partition: int, size: int) -> Path:
-        """The next one, of so many offsets."""
+        """The file of the next segment, with ``size`` offsets."""
         folder = self.root / topic / str(partition)
         last = max((path.stem for path in folder.glob("*.jsonl")), default="0-0")
         start = int(last.split("-")[1])

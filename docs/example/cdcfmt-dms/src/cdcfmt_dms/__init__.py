@@ -1,4 +1,4 @@
-"""AWS DMS's JSON messages for cdcfmt."""
+"""JSON messages of AWS DMS for cdcfmt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
     return [
         CodecSpec(
             name="dms",
-            summary="AWS DMS's JSON, whose control records have the types of rows",
+            summary="JSON of AWS DMS, with row types in control records",
             spec_url="https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Target.Kafka.html",
             open_decoder="cdcfmt_dms.decode:open_decoder",
             scan_schemas="cdcfmt_dms.schemas:open_schema_scan",

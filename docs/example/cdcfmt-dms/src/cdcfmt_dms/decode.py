@@ -1,6 +1,6 @@
-"""DMS's messages to events.
+"""DMS messages to events.
 
-Source: https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Target.Kafka.html, and messages.
+Source: https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Target.Kafka.html, real messages.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ DDL_TYPES: Final[Mapping[str, DdlType]] = {
 TAKEN: Final = frozenset(
     {"timestamp", "record-type", "operation", "schema-name", "table-name", "commit-timestamp"}
 )
-"""Members of `metadata` that fields of events take."""
+"""Members of `metadata` that have a field in events."""
 _TABLE: Final = "metadata.table-name"
 _COLUMN_BYTES: Final = 400
 
@@ -103,7 +103,7 @@ class _Decoder:
             extra["control"] = more
         times = times_of(metadata)
         if operation == "create-table" and table is not None:
-            # DMS sends it whenever a task begins, too.
+            # DMS also sends it whenever a task starts.
             return TableSchemaEvent(table, **times, extra=extra)
         return SchemaChange(
             "",
@@ -124,7 +124,7 @@ class _Decoder:
             )
         op, place = OPS[operation], place_of(metadata)
         if not self._context.event_filter.wants("row", *place, None, op, None):
-            return []  # Unread, as the kernel leaves them.
+            return []  # Skipped without decoding, as in the kernel.
         data, before = object_of(wire, "data"), object_of(wire, self._before)
         if not data:
             raise DecodeError("a required field of a row is missing", field="data")
@@ -144,7 +144,7 @@ class _Decoder:
     def _table(self, place: tuple[str, str], position: Position, names: set[str]) -> Table:
         """The table with the newest schema before a row.
 
-        :raises MissingSchemaError: if there is none, or it is older than the row's columns.
+        :raises MissingSchemaError: if there is none, or it lacks columns of the row.
         """
         schema = self._context.schemas.find(*place, position)
         if schema is None or not names <= set(schema.column_names):
@@ -175,13 +175,13 @@ class _Decoder:
 
 
 def image(row: Wire, table: Table, path: str) -> Image:
-    """What the wire says of a row; a column that it lacks is absent."""
+    """The image of a row; columns that the message lacks are absent."""
     values = read_image(row, table.readers, path)
     return Image(values, complete=len(row) == len(table.schema.columns))
 
 
 def deleted_image(data: Wire, table: Table) -> Image:
-    """A deleted row, of which DMS writes null for what the source's log does not have."""
+    """The image of a deleted row; DMS writes null for values that the source's log lacks."""
     keys = table.schema.key_columns
     return image(
         {name: value for name, value in data.items() if value is not None or name in keys},
@@ -191,7 +191,7 @@ def deleted_image(data: Wire, table: Table) -> Image:
 
 
 def times_of(metadata: Wire) -> dict[str, Any]:
-    """When the source committed it, if the endpoint shows transactions, and when DMS wrote it."""
+    """Commit time of the source (if the endpoint sends transactions), and time of the message."""
     return {
         "source_time": instant_of(metadata, "commit-timestamp", "metadata."),
         "emit_time": time_of(metadata),
@@ -199,6 +199,6 @@ def times_of(metadata: Wire) -> dict[str, Any]:
 
 
 def extra_of(wire: Wire, metadata: Wire, *taken: str) -> dict[str, Any]:
-    """What no field of an event takes."""
+    """Data that has no field in an event."""
     more = {name: wire[name] for name in wire if name not in ("metadata", *taken)}
     return {name: metadata[name] for name in metadata if name not in TAKEN} | more

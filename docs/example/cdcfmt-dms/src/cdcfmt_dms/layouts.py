@@ -1,4 +1,4 @@
-"""Where a row has what, for the compiled kernel."""
+"""Layout of rows, for the compiled kernel."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def extra(envelope: Mapping[str, Any]) -> Mapping[tuple[str, ...], Extra]:
 def limits(
     envelope: Mapping[str, Any], schemas: SchemaStore
 ) -> Mapping[tuple[str, ...], tuple[int, int]]:
-    """A schema holds up to the next control record of its table."""
+    """A schema is valid up to the next control record of its table."""
     metadata = envelope["metadata"]
     low, high = schemas.span(*place_of(metadata), (time_of(metadata),))
     first = 0 if low is None else low[0]
@@ -52,7 +52,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
         Layout(
             members={"data": "after", "metadata": METADATA, options["beforeImageField"]: "before"},
             row_words=("data",),
-            # Deletes are the decoder's, as their nulls may be something else.
+            # The decoder reads deletes, since their nulls may not be NULL.
             ops={word: op for word, op in OPS.items() if op != "delete"},
             encodings=encodings,
             extra=extra,

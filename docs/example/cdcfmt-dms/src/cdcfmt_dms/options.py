@@ -1,4 +1,4 @@
-"""The settings of a DMS endpoint that its messages do not show."""
+"""Options for settings of a DMS endpoint that its messages do not show."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from cdcfmt_core import Option
 OPTIONS: Final = (
     Option(
         "beforeImageField",
-        "The member with the row before an update: FieldName of the task's BeforeImageSettings.",
+        "Member with the before image of an update: FieldName of the task's BeforeImageSettings.",
         default="before-image",
     ),
     Option(
         "absentIsNull",
-        "Whether a column that a row lacks is NULL. DMS leaves out NULL and empty values where the "
-        "endpoint has IncludeNullAndEmpty=false, its default, so that `true` reads both as NULL.",
+        "Whether a column that a row lacks is NULL. DMS omits NULL and empty values if the "
+        "endpoint has IncludeNullAndEmpty=false, its default; then `true` reads both as NULL.",
         type="bool",
         default=False,
     ),

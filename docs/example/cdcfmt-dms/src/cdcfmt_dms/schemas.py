@@ -1,4 +1,4 @@
-"""Table schemas, which control records have: when they hold, and how values of a type stand."""
+"""Table schemas in control records, their positions, and the value encodings of types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.wire_json import instant_of, loads_exact, names_of, object_of, text_of
 from cdcfmt_core.types import Bool, Date, Float, Int, LogicalType, Text, Timestamp, Unknown
 
-# Those seen in real messages; values of other types stay as the JSON has them.
+# Types seen in real messages; values of other types are the unchanged JSON.
 TYPES: Final[Mapping[str, LogicalType]] = {
     "BOOL": Bool(),
     "INT16": Int(16),
@@ -38,7 +38,7 @@ _MARK: Final = b'"control"'
 
 
 def metadata_of(wire: Any, sample: bytes) -> dict[str, Any]:
-    """The member that all messages have."""
+    """The member `metadata`, which all messages have."""
     metadata = object_of(wire, "metadata") if type(wire) is dict else None
     if metadata is None:
         raise DecodeError("not a message of DMS: it has no metadata", sample=sample)
@@ -46,7 +46,7 @@ def metadata_of(wire: Any, sample: bytes) -> dict[str, Any]:
 
 
 def time_of(metadata: Mapping[str, Any]) -> int:
-    """When DMS wrote a message, by which rows and schemas of all partitions are ordered."""
+    """When DMS wrote a message: this orders rows and schemas of all partitions."""
     time = instant_of(metadata, "timestamp", "metadata.")
     if time is None:
         raise DecodeError("a required field is missing", field="metadata.timestamp")
@@ -64,8 +64,8 @@ def place_of(metadata: Mapping[str, Any]) -> tuple[str, str]:
 def schema_of(control: Mapping[str, Any], metadata: Mapping[str, Any]) -> SchemaRecord:
     """The schema of a control record, whose `control` may be empty.
 
-    Without columns (DROP TABLE, an endpoint without IncludeControlDetails) the types of rows are
-    unknown from there on: older ones must not be taken for them.
+    Without columns (DROP TABLE, an endpoint without IncludeControlDetails), the types of later
+    rows are unknown: older schemas must not be used for them.
     """
     definition = object_of(control, "table-def", "control.") or {}
     path = "control.table-def."
@@ -89,7 +89,7 @@ def _column(name: str, said: Mapping[str, Any], path: str, *, key: bool) -> Colu
 
 
 def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> ScanSchemas:
-    """A function that finds the schema in a message; rows are recognised by their bytes alone."""
+    """A function that finds the schema in a message; rows are skipped without parsing."""
 
     def scan(message: Message) -> Iterable[SchemaRecord]:
         value = message.value

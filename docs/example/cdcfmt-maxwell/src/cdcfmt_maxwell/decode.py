@@ -28,7 +28,7 @@ def open_decoder(options, context):
         extra = {name: value for name, value in wire.items() if name not in KNOWN} or None
         if kind in OPS:
             if not context.event_filter.wants("row", *place, None, OPS[kind], None):
-                return []  # Unread, as the kernel leaves it: step 7.
+                return []  # Skipped without decoding, as in the kernel: step 7.
             images = images_of(OPS[kind], wire)
             table = table_of(place, tuple(wire["data"]), key_columns_of(message.key))
             time = time_of(wire, 1_000_000)
@@ -38,7 +38,7 @@ def open_decoder(options, context):
             return [SchemaChange(query, ddl_type_of(query), *place, source_time=time, extra=extra)]
         if kind in ("bootstrap-start", "bootstrap-complete"):
             return [Heartbeat(source_time=time_of(wire, 1_000_000), extra={"type": kind})]
-        raise DecodeError("is no type of Maxwell's", field="type", sample=kind)
+        raise DecodeError("is not a message type of Maxwell", field="type", sample=kind)
 
     return decode
 
@@ -51,7 +51,7 @@ def images_of(op, wire):
         return Image(data), None
     if op != "update" or old is None:
         return None, Image(data)
-    same = tuple(name for name in data if name not in old)  # `old` has only what changed.
+    same = tuple(name for name in data if name not in old)  # `old` has only changed columns.
     before = {name: old.get(name, data[name]) for name in data}
     return Image(before, completed=same), Image(data)
 
@@ -66,5 +66,5 @@ def key_columns_of(key):
 def time_of(wire, microseconds):
     time = wire.get("ts")
     if type(time) is not int or not 0 <= time * microseconds <= MAX_TIMESTAMP:
-        raise DecodeError("is no time", field="ts", sample=time)
+        raise DecodeError("is not a time", field="ts", sample=time)
     return time * microseconds

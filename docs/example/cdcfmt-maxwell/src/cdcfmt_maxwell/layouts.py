@@ -1,4 +1,4 @@
-"""Where a row has what, for the compiled kernel.  Source: https://maxwells-daemon.io/dataformat/."""
+"""Layout of rows, for the compiled kernel.  Source: https://maxwells-daemon.io/dataformat/."""
 
 from cdcfmt_core.layout import Extra, Layout
 from cdcfmt_core.toolkit.encodings import Encoding
@@ -13,7 +13,7 @@ ROLES = {
     "data": "after",
     "old": "before",
 }
-# Maxwell's optional members: a message with an undeclared member is the decoder's.
+# Maxwell's optional members: the decoder reads messages with undeclared members.
 OTHERS = (
     *("xid", "xoffset", "commit", "position", "gtid", "server_id", "thread_id", "schema_id"),
     *("primary_key", "primary_key_columns", "query", "comment"),
@@ -35,7 +35,7 @@ def open_layouts(options):
             ops=OPS,
             encodings=encodings,
             extra=extra,
-            keyed=True,  # The key columns are those of the message's key.
+            keyed=True,  # The message key has the key columns.
             deleted_row="after",  # `data`
             completes_before=True,
             times=(0, MAX_TIMESTAMP // 1_000_000, 1_000_000),

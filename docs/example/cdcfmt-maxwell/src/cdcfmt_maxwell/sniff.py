@@ -1,4 +1,4 @@
-"""Recognising Maxwell's JSON from the bytes alone."""
+"""Recognition of Maxwell's JSON by its bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _find_type = re.compile(
 
 
 def sniff(message: Message) -> float:
-    """0.9 with Maxwell's names and one of its types near the beginning, else 0.0."""
+    """0.9 for Maxwell's names and one of its types near the beginning, otherwise 0.0."""
     value = message.value
     if value is None or value[:1] != b"{":
         return 0.0

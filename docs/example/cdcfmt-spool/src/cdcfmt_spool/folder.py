@@ -23,30 +23,30 @@ class Segment:
 
 @attrs.frozen
 class Folder:
-    """The folder of all topics; no text of it shows the token."""
+    """The folder of all topics; its token is never shown."""
 
     path: Path
     token: str = attrs.field(default="", repr=False)
 
     @classmethod
     def of(cls, settings: Mapping[str, str]) -> Folder:
-        """:raises OptionError: for settings that there are not, and without a path."""
+        """:raises OptionError: for unknown settings, and without a path."""
         if other := settings.keys() - {"path", "token"}:
-            raise OptionError(f"option spool.{min(other)}: there are spool.path and spool.token")
+            raise OptionError(f"option spool.{min(other)}: use spool.path and spool.token")
         if not settings.get("path"):
             raise OptionError("option spool.path is missing: the folder of the topics")
         return cls(Path(settings["path"]), settings.get("token", ""))
 
     def topic(self, name: str, error: type[CdcfmtError] = SourceError) -> Path | None:
-        """The folder of a topic; None without one.
+        """The folder of a topic; None if the topic does not exist.
 
-        :raises CdcfmtError: ``error``, where the folder is missing, or not for us.
+        :raises CdcfmtError: ``error``, if the folder is missing, or needs another token.
         """
         if not self.path.is_dir():
             raise error(f"there is no folder {self.path}; check spool.path")
         token = self.path / "token"
         if token.exists() and not hmac.compare_digest(token.read_bytes(), self.token.encode()):
-            raise error(f"{self.path} is not for who reads it with this spool.token; check it")
+            raise error(f"{self.path} cannot be used with this spool.token; check it")
         found = self.path / name
         return found if (found / "lock").exists() else None
 
@@ -68,12 +68,12 @@ class Folder:
 
 
 def segment_path(topic: Path, partition: int, start: int, end: int) -> Path:
-    """Where the segment with these offsets is."""
+    """The file of the segment with these offsets."""
     return topic / str(partition) / f"{start:020}-{end:020}.jsonl"
 
 
 def explain(address: str) -> Iterable[Check]:
-    """For ``cdcfmt doctor --spool FOLDER``."""
+    """The checks of ``cdcfmt doctor --spool FOLDER``."""
     path = Path(address)
     if not path.is_dir():
         return [Check(f"Spool {path}", "bad", "there is no such folder", "is it mounted here?")]

@@ -16,6 +16,6 @@ SINK_OPTIONS = (SETTINGS, Option(name="topic", help="Topic to write to; it must 
 
 
 def options_of_url(url: str) -> dict[str, str]:
-    """Those of ``spool://folder/topic``."""
+    """The options of ``spool://folder/topic``."""
     path, _, topic = url.removeprefix("spool://").rpartition("/")
     return {"spool.path": path, "subscribe": topic}

@@ -1,4 +1,4 @@
-"""A topic as a sink: segments that appear whole, one writer at a time."""
+"""A topic as sink: one writer at a time appends complete segments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOCK_SECONDS = 15.0
 
 @attrs.frozen
 class SpoolSink:
-    """A topic that exists; a :class:`cdcfmt_core.transport.Sink`."""
+    """An existing topic; a :class:`cdcfmt_core.transport.Sink`."""
 
     folder: Folder
     topic: str
@@ -33,7 +33,7 @@ class SpoolSink:
     def path(self) -> Path:
         found = self.folder.topic(self.topic, SinkError)
         if found is None:
-            raise SinkError(f"topic {self.topic} does not exist in {self.folder.path}: make it")
+            raise SinkError(f"topic {self.topic} does not exist in {self.folder.path}: create it")
         return found
 
     def partitions(self) -> int:
@@ -47,7 +47,7 @@ class SpoolSink:
 
 
 class SpoolProducer(Producer):
-    """Holds messages back until :meth:`flush`."""
+    """Buffers messages until :meth:`flush`."""
 
     def __init__(self, sink: SpoolSink) -> None:
         self._sink = sink
@@ -73,7 +73,7 @@ class SpoolProducer(Producer):
 
 
 def write_whole(path: Path, lines: Iterable[bytes]) -> None:
-    """A segment that readers see with all its lines, or not at all."""
+    """Write a segment that readers see with all its lines, or not at all."""
     hidden = path.with_suffix(".writing")
     with hidden.open("wb") as file:
         file.writelines(lines)
@@ -84,9 +84,9 @@ def write_whole(path: Path, lines: Iterable[bytes]) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """The lock of a topic; the system frees it where its holder dies.
+    """Hold the lock of a topic; the system frees it if its holder fails.
 
-    :raises SinkError: if another one holds it for too long.
+    :raises SinkError: if another writer holds it for too long.
     """
     deadline = time.monotonic() + LOCK_SECONDS
     with path.open("rb") as file:
@@ -97,7 +97,7 @@ def locked(path: Path) -> Iterator[None]:
             except BlockingIOError:
                 if time.monotonic() > deadline:
                     raise SinkError(
-                        f"{path} is held for {LOCK_SECONDS:g} s: who holds it?"
+                        f"{path} has been locked for {LOCK_SECONDS:g} s: find the writer"
                     ) from None
                 time.sleep(0.05)
         yield

@@ -1,4 +1,4 @@
-"""Topics as a source: a client for the driver, and how a range is read."""
+"""Topics as a source: a client for the driver, and the reader of a range."""
 
 from __future__ import annotations
 
@@ -98,12 +98,12 @@ class SpoolSource(TopicSource[SpoolOptions]):
 
 
 def read_segment(segment: Segment) -> Iterator[tuple[int, Message]]:
-    """Each message with its offset."""
+    """The messages of a segment with their offsets."""
     with segment.path.open("rb") as lines:
         for offset, line in enumerate(lines, segment.start):
             message = parse_line(line[:-1], offset=offset, line_format="message")
             if not isinstance(message, Message):
-                raise SourceError(f"{segment.path}: offset {offset} is no message: {message.error}")
+                raise SourceError(f"{segment.path}: no message at offset {offset}: {message.error}")
             yield offset, message
 
 
