@@ -43,7 +43,7 @@ def open_decoder(
     :raises OptionError: for an unknown option, or an invalid value.
     """
     registry = registry or default_registry()
-    common, own = decoding_options(protocol, _together(options, more), registry)
+    common, own = decoding_options(protocol, _together(protocol, options, more), registry)
     if event_filter is None:
         event_filter = EventFilter(
             include_tables=common["includeTables"] or (),
@@ -87,7 +87,7 @@ def open_encoder(
     """
     registry = registry or default_registry()
     codec = registry.get_codec(protocol)
-    common, own = _apart(_together(options, more), codec.encode_options, ENCODING_OPTIONS)
+    common, own = _apart(_together(protocol, options, more), codec.encode_options, ENCODING_OPTIONS)
     common = validate({**common, "protocol": protocol}, ENCODING_OPTIONS, owner=OWNER)
     return open_message_encoder(
         common,
@@ -112,15 +112,18 @@ def decoding_options(
     return validate({**common, "protocol": protocol}, DECODING_OPTIONS, owner=OWNER), given
 
 
-def _together(options: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:
+def _together(
+    protocol: str, options: Mapping[str, Any] | None, more: Mapping[str, Any]
+) -> dict[str, Any]:
     """The options of both.
 
-    :raises OptionError: for one that is given twice, and for the format.
+    :raises OptionError: for one that is given twice, and for another format.
     """
     given = {**(options or {}), **more}
     check_once(given)
-    if "protocol" in map(str.lower, given):
-        raise OptionError("option protocol: the first argument names the format; leave it out")
+    named = {str(value).lower() for name, value in given.items() if name.lower() == "protocol"}
+    if not named <= {protocol.lower()}:
+        raise OptionError(f"option protocol: {named.pop()}, and the first argument is {protocol}")
     return given
 
 

@@ -127,7 +127,7 @@ def test_a_plugin_with_an_option_of_another_format_does_not_harm_it() -> None:
     [
         ({"endingCommitTs": 4, "startingCommitTs": 5}, "4 is before startingCommitTs, 5"),
         ({"DIALECT": "canal", "dialect": "drs"}, "options DIALECT and dialect are one"),
-        ({"protocol": "debezium"}, "the first argument names the format"),
+        ({"protocol": "debezium"}, "debezium, and the first argument is canal-json"),
         ({"typeMap": ""}, "unknown type map ''"),
         ({"claimCheckStorageUri": ""}, "an empty text is no path"),
     ],
