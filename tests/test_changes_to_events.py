@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -114,6 +115,18 @@ def test_a_string_declared_as_json_is_its_text() -> None:
     with pytest.raises(EncodeError, match=r"\{'a': 1\}.*is not JSON") as caught:
         events(schema(), [(1, "{'a': 1}", "insert", TSO)], **declared)
     assert caught.value.column == "name"
+
+
+def test_a_json_null_is_no_null() -> None:
+    of = schema("id BIGINT, x VARIANT, _change_type STRING")
+    cells = [None, encode_variant(None), encode_variant("null"), encode_variant([None])]
+    rows = [(number, cell, "insert") for number, cell in enumerate(cells)]
+    found = [event.after.values["x"] for event in events(of, rows)]  # type: ignore[union-attr]
+    assert found == [None, "null", '"null"', "[null]"]
+    for value in (math.inf, {"a": [None, -math.nan]}):
+        with pytest.raises(EncodeError, match="JSON has no infinity") as caught:
+            events(of, [(1, encode_variant(value), "insert")])
+        assert caught.value.column == "x"
 
 
 def test_a_postimage_alone_is_an_upsert() -> None:

@@ -28,6 +28,7 @@ from cdcfmt_core.testing.carries import Carries, without
 from cdcfmt_core.testing.strategies import event_lists
 from cdcfmt_core.types import Geometry, Int
 from pyspark_cdcfmt.kernel.formats import is_installed
+from pyspark_cdcfmt.rows.variant import encode_variant
 
 pytestmark = pytest.mark.skipif(
     not is_installed(), reason="the kernel was not built: it needs Rust"
@@ -357,6 +358,14 @@ def test_json_that_is_text_is_the_kernels(options: dict[str, str]) -> None:
         rows, table = inserts("string", texts + odd)
         _, by_kernel = check_equal(rows, **given, **table)
         assert len(texts) - 2 <= by_kernel <= len(texts)
+
+
+def test_nulls_of_json() -> None:
+    cells = [dict(zip(("value", "metadata"), encode_variant(v), strict=True)) for v in ([], None)]
+    rows, table = inserts("variant", [*cells, None])
+    check_equal(rows, protocol="canal-json", **table)
+    lines, _ = written(rows, by_kernel=True, protocol="canal-json", **table)
+    assert [json.loads(line)["data"][0]["data"] for line in lines] == ["[]", "null", None]
 
 
 def batches_of(rows: Rows, size: int) -> Rows:

@@ -87,7 +87,11 @@ impl Column {
             Column::Instant(array) if !array.is_null(row) => Cell::Instant(array.value(row)),
             Column::Duration(array) if !array.is_null(row) => Cell::Duration(array.value(row)),
             Column::Variant(array) => match array.get(row) {
-                Some(variant) => variant.cell()?,
+                // A JSON `null` is no NULL.
+                Some(variant) => match variant.cell()? {
+                    Cell::Null => Cell::Other,
+                    cell => cell,
+                },
                 None => Cell::Null,
             },
             Column::Other(array) if !array.is_null(row) => Cell::Other,

@@ -28,6 +28,7 @@ from pyspark.sql.types import (
 from cdcfmt_core.column_names import fold, spelled
 from cdcfmt_core.errors import EncodeError, OptionError, PolicyError, show
 from pyspark_cdcfmt.options import SPARKS_SWITCH
+from pyspark_cdcfmt.rows.event_values import JSON_NULL
 from pyspark_cdcfmt.rows.policy import shortest_text
 from pyspark_cdcfmt.rows.row_schemas import EVENT_COLUMNS
 from pyspark_cdcfmt.rows.variant import decode_variant
@@ -268,10 +269,13 @@ ColumnCells: TypeAlias = tuple[
 def own_cells(array: pa.Array, type_: DataType) -> list[Any]:
     """The cells of a column of the table, as the values that images have.
 
+    A JSON ``null`` in a variant is :data:`JSON_NULL`.
+
     :raises EncodeError: for a date that Spark has and Python has not.
     """
     if isinstance(type_, VariantType):
-        return [variant_cell(pair) for pair in array_cells(array, type_)]
+        cells = ((pair, variant_cell(pair)) for pair in array_cells(array, type_))
+        return [JSON_NULL if pair and value is None else value for pair, value in cells]
     if isinstance(type_, TimestampType):
         array = array.cast(pa.timestamp("us", tz="UTC"))
     try:

@@ -6,14 +6,15 @@ and raises :class:`Misfit` for a value outside of the type.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
-from pyspark.sql.types import DataType, StringType
+from pyspark.sql.types import DataType, StringType, VariantType
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.errors import EncodeError, show
@@ -36,6 +37,10 @@ _CONVERTED = (logical.Json, logical.Vector, logical.Geometry)
 """Types whose values in Spark differ from those in events."""
 
 
+JSON_NULL: Final = object()
+"""The value of a variant that is a JSON ``null``, which is no NULL."""
+
+
 class Misfit(ValueError):
     """A value outside of the type of its ``column``."""
 
@@ -55,9 +60,13 @@ def cell_converter(column: Column, type_: DataType) -> Convert | None:
     """From the cells of a column of this Spark type to events' values; None: they are the same."""
     if isinstance(column.type, logical.Json) and isinstance(type_, StringType):
         return json_document
-    if column.source_type or isinstance(column.type, _CONVERTED):
-        return event_value(column.type)
-    return None
+    if not column.source_type and not isinstance(column.type, _CONVERTED):
+        return None
+    convert = event_value(column.type)
+    if not isinstance(type_, VariantType):
+        return convert
+    null = "null" if isinstance(column.type, logical.Json) else None
+    return lambda value: null if value is JSON_NULL else convert(value)
 
 
 def own_type(value: Any) -> LogicalType:
@@ -197,7 +206,11 @@ def json_text(value: Any) -> str:
                 sample=value,
             )
     try:
-        return orjson.dumps(value, default=_in_json).decode()
+        text = orjson.dumps(value, default=_in_json)
+        # It writes what JSON has no words for as null.
+        if b"null" in text and _has_infinity(value):
+            raise Misfit("JSON has no infinity and no NaN")
+        return text.decode()
     except TypeError as error:
         if "Integer" not in str(error):
             raise Misfit(f"{show(value)} is no value of JSON ({error})") from None
@@ -216,6 +229,14 @@ def _in_json(value: Any) -> Any:
     if isinstance(value, Decimal):
         return orjson.Fragment(f"{value:f}")
     raise TypeError(f"a {type(value).__name__} in it")
+
+
+def _has_infinity(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return any(map(_has_infinity, value))
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _with_large_integers(value: Any) -> Any:
