@@ -18,6 +18,8 @@ from maven import UnavailableError, cache_folder
 USER, PASSWORD = "reader", "s3cr3t-word"
 CLIENT = "client"
 """The user of the certificate."""
+UNREADABLE = "hidden-1"
+"""A stream that nobody may read."""
 
 _ERLANG = (
     "base", "asn1", "crypto", "public-key", "mnesia", "runtime-tools", "ssl", "eldap", "ftp",
@@ -109,7 +111,7 @@ def write_settings(folder: Path, ports: Sequence[int]) -> None:
 
 def _definitions() -> dict[str, object]:
     users = {"guest": "guest", USER: PASSWORD, CLIENT: None}
-    anything = {"configure": ".*", "write": ".*", "read": ".*"}
+    rights = {"configure": ".*", "write": ".*", "read": f"^(?!{UNREADABLE}$)"}
     return {
         "vhosts": [{"name": "/"}],
         "users": [
@@ -121,7 +123,7 @@ def _definitions() -> dict[str, object]:
             }
             for name, password in users.items()
         ],
-        "permissions": [{"user": name, "vhost": "/", **anything} for name in users],
+        "permissions": [{"user": name, "vhost": "/", **rights} for name in users],
     }
 
 

@@ -9,10 +9,12 @@ import attrs
 import pytest
 from brokers import NOWHERE
 from rabbitmq_broker import RabbitBroker
+from rabbitmq_files import UNREADABLE
 
 from cdcfmt_core.choosing import open_sink, open_source, split_options
 from cdcfmt_core.errors import SinkError, SourceError
 from cdcfmt_core.events import Message
+from cdcfmt_core.io.topics.stream_offset import INITIAL
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.transport import Sink, Source
 
@@ -86,6 +88,17 @@ def test_a_super_stream_that_lacks_a_stream(rabbitmq: RabbitBroker) -> None:
         values(rabbitmq, "holed")
     with pytest.raises(SinkError, match=text):
         sink(rabbitmq, "holed").partitions()
+
+
+def test_a_partition_that_the_user_may_not_read(rabbitmq: RabbitBroker) -> None:
+    topic = UNREADABLE.removesuffix("-1")
+    rabbitmq.create_stream(f"{topic}-0")
+    progress = source(rabbitmq, topic).open_progress()
+    at = progress.advance(dict(INITIAL), None, None)
+    rabbitmq.create_stream(UNREADABLE)
+    # Without it the stream would go on as if all were well.
+    with pytest.raises(SourceError, match="the user may not do this"):
+        progress.advance(at, None, None)
 
 
 def test_a_source_that_is_dropped_leaves_no_connection(rabbitmq: RabbitBroker) -> None:

@@ -45,6 +45,12 @@ def test_over_tls(rocketmq: RocketBroker) -> None:
     assert len(read_all(source_of(rocketmq, topic, trusted))) == 5
 
 
+def test_a_broker_in_place_of_a_name_server(rocketmq: RocketBroker) -> None:
+    source = source_of(rocketmq, "t", {"rocketmq.namesrv.addr": rocketmq.address})
+    with pytest.raises(SourceError, match=r"check rocketmq\.namesrv\.addr: this may be a broker"):
+        source.plan()
+
+
 def test_an_authority_that_is_not_the_brokers(
     rocketmq: RocketBroker, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

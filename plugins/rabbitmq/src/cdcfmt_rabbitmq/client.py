@@ -24,6 +24,10 @@ _COMMIT_SECONDS = 5.0
 _T = TypeVar("_T")
 
 
+class _NoAnswerError(SourceError):
+    """Trouble that may pass, or a stream that is gone."""
+
+
 class StreamClient(TopicClient):
     """Asks brokers by the stream protocol, repeatedly until they answer.
 
@@ -72,7 +76,7 @@ class StreamClient(TopicClient):
 
             try:
                 found[topic, partition] = self._ask(offset)
-            except SourceError as error:
+            except _NoAnswerError as error:
                 logger.info("rabbitmq: %s: %s", stream, error)
                 if not self._answered:
                     raise
@@ -89,7 +93,8 @@ class StreamClient(TopicClient):
         try:
             answer = retry(question, patience)
         except TroubleError as trouble:
-            raise SourceError(no_answer(self._options.settings, "streams", trouble)) from None
+            kind = _NoAnswerError if trouble.passing or trouble.missing else SourceError
+            raise kind(no_answer(self._options.settings, "streams", trouble)) from None
         self._answered = True
         return answer
 

@@ -220,6 +220,8 @@ def problem(settings: Settings, error: NoAnswerError | RefusedError) -> str:
         hint = f"check {ACCESS_KEY}, {SECRET_KEY} and the user's permissions"
         if error.code == codes.MESSAGE_ILLEGAL:
             hint = TOO_LARGE
+        elif error.code == codes.REQUEST_UNKNOWN:
+            hint = f"check {NAME_SERVERS}: this may be a broker, and no name server"
         return f"RocketMQ at {settings.address} refuses ({error}); {hint}"
     return (
         f"RocketMQ at {settings.address} does not answer ({error}); check {NAME_SERVERS}, "
