@@ -1,8 +1,8 @@
 """MySQL's types and values, for every format whose source is MySQL, TiDB or MariaDB.
 
 Types: :func:`resolve_type` (type text), :func:`logical_from_jdbc`, :func:`logical_from_code`.
-Values: :func:`text_parser` for text, :func:`json_value_parser` for JSON scalars, and
-:func:`format_time` for the way back.  :data:`MYSQL` is the type map that core registers.
+Values: :func:`text_parser` for text, :func:`json_value_parser` for JSON scalars; output:
+:func:`format_time`.  :data:`MYSQL` is the type map that core registers.
 """
 
 from __future__ import annotations

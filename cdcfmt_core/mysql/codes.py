@@ -1,7 +1,7 @@
 """MySQL's column type codes and TiCDC's column flags.
 
-Sources: TiCDC Open Protocol, "Column type code" and "Column flags"; beyond them 225
-(VECTOR, seen from TiCDC) and 0, 17, 18, 19 of MySQL's ``field_types.h``, which DTS uses.
+Sources: TiCDC Open Protocol, "Column type code" and "Column flags"; also 225 (VECTOR, seen from
+TiCDC) and 0, 17, 18, 19 of MySQL's ``field_types.h``, which DTS uses.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ CODE_NAMES: Final = {
     254: "char/binary",
     255: "geometry",
 }
-"""Code → column type; two where the BinaryFlag decides."""
+"""Code → column type; two types if the BinaryFlag decides."""
 
 BINARY_FLAG: Final = 0x01
 HANDLE_KEY_FLAG: Final = 0x02
@@ -89,14 +89,14 @@ FLAG_NAMES: Final = {
 _FLAG_OF: Final = {name: flag for flag, name in FLAG_NAMES.items()}
 
 TEXT_OR_BINARY_CODES: Final = frozenset({15, 249, 250, 251, 252, 253, 254})
-"""Codes of a text or its binary twin: only for these does the BinaryFlag say anything."""
+"""Codes of a text type and its binary counterpart, the only ones to which BinaryFlag applies."""
 
-# Of other types the UnsignedFlag says nothing: TiDB sets it on every BIT and YEAR.
+# The UnsignedFlag is meaningful only for these: TiDB sets it on every BIT and YEAR.
 _NUMBER_CODES: Final = frozenset({0, 1, 2, 3, 4, 5, 8, 9, 246})
 
 _INT_BITS: Final = {1: 8, 2: 16, 9: 24, 3: 32, 8: 64}
 
-# The smallest type that holds the signed and the unsigned one.
+# The smallest type that holds both the signed and the unsigned type.
 _EITHER_SIGN: Final[dict[int, LogicalType]] = {
     8: Int(16),
     16: Int(24),
@@ -129,12 +129,12 @@ _PLAIN: Final[dict[int, LogicalType]] = {
 
 
 def flag_names(flags: int) -> tuple[str, ...]:
-    """The names of the flags that are set, the lowest bit first."""
+    """The names of the flags that are set, lowest bit first."""
     return tuple(name for flag, name in FLAG_NAMES.items() if flags & flag)
 
 
 def named_flags(names: Iterable[str]) -> int:
-    """The way back of :func:`flag_names`; 0 where no name is one, as other formats have others."""
+    """The inverse of :func:`flag_names`; ignores unknown names, as of other formats."""
     return sum(_FLAG_OF.get(name, 0) for name in names)
 
 
@@ -150,12 +150,12 @@ def source_type_from_code(code: int, flags: int | None) -> str:
 
 
 def logical_from_code(code: int, flags: int | None) -> LogicalType:
-    """The logical type of a column; ``flags`` is None where an old message has none.
+    """The logical type of a column; ``flags``: None if an old message has none.
 
-    Without flags it is unknown whether a string or blob is text, so the type is Unknown and
-    its value stays as the wire wrote it; an integer gets a type that holds it with
-    either sign, BIGINT a decimal.  The BinaryFlag of other types is ignored: TiCDC sets it
-    on every column whose charset is binary, integers and dates included.
+    Without flags it is unknown whether a string or blob is text, so its type is Unknown and its
+    value remains as the wire wrote it; an integer gets a type that holds both signs, BIGINT a
+    decimal.  The BinaryFlag of other types is ignored: TiCDC sets it on every column whose
+    charset is binary, including integers and dates.
     """
     if code in _INT_BITS:
         bits = _INT_BITS[code]

@@ -10,11 +10,13 @@ from cdcfmt_core.mysql.statement_reader import StatementReader
 
 @attrs.define
 class ColumnChanges:
-    """Names as the text spells them; ``renamed`` has the new name of each old one.
+    """The changed columns, with names as the text spells them.
 
-    Columns that no row has are left out: virtual ones.  ``key``: the primary key is
-    added or dropped, ``rows`` that rows go or come without changes of them: with partitions, or
-    duplicate ones by ALTER IGNORE.
+    - ``added``: without virtual columns, which rows do not have.
+    - ``renamed``: old name → new name.
+    - ``key``: the primary key is added or dropped.
+    - ``rows``: rows are added or removed without row events: with partitions, or as duplicates by
+      ALTER IGNORE.
     """
 
     added: list[str] = attrs.field(factory=list)
@@ -27,7 +29,7 @@ class ColumnChanges:
 def column_changes(query: str) -> ColumnChanges:
     """The changes of all statements of ``query``.
 
-    :raises NotUnderstood: for text that cannot be read as ALTER TABLE where it begins so.
+    :raises NotUnderstood: for a statement that begins like ALTER TABLE but cannot be parsed.
     """
     changes = ColumnChanges()
     text, statements = read_statements(query)
@@ -53,7 +55,7 @@ def _read_alter(reader: StatementReader, changes: ColumnChanges) -> None:
             return
         if verb in ("ADD", "DROP") and "PRIMARY" in (action.peek(), action.peek(2)):
             changes.key = True
-        # Duplicate rows go.
+        # IGNORE removes duplicate rows.
         words = {action.peek(ahead) for ahead in range(3)}
         changes.rows |= ignores and verb == "ADD" and not words.isdisjoint(("UNIQUE", "PRIMARY"))
         if verb not in ("ADD", "DROP", "CHANGE", "RENAME") or action.is_no_column():

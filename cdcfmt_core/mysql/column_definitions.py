@@ -1,4 +1,4 @@
-"""Column types in definitions and in actions of ALTER TABLE."""
+"""Parse column types in CREATE TABLE and in the actions of ALTER TABLE."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cdcfmt_core.mysql.type_map import resolve_type
 from cdcfmt_core.mysql.type_output import type_text
 
 Columns: TypeAlias = dict[str, Column]
-"""Columns whose types are known, by their names in lower case."""
+"""Columns of known type, by lower-case name."""
 
 _OPTIONS: Final = """
     AFFINITY ALGORITHM ATTRIBUTES AUTO_ID_CACHE AUTO_INCREMENT AUTO_RANDOM_BASE AVG_ROW_LENGTH
@@ -31,11 +31,11 @@ _PARTITION_VERBS: Final = """
     REORGANIZE REPAIR TRUNCATE
 """
 _OF_PARTITIONS: Final = frozenset(_PARTITION_VERBS.split())
-"""Actions behind which there is nothing but partitions."""
+"""Actions that are followed only by partitions."""
 
 
 def define(columns: Columns, item: StatementReader) -> None:
-    """An item of CREATE TABLE's list."""
+    """Apply an item of CREATE TABLE's list."""
     if item.is_no_column() or not item.left or item.left[0].kind not in ("name", "word"):
         return
     _set_column(columns, item.name(), item)
@@ -50,7 +50,7 @@ def _set_column(columns: Columns, name: str, definition: StatementReader) -> Non
 
 
 def _column(name: str, definition: StatementReader) -> Column | None:
-    """The column of this definition; None for one of unknown type, and for one in no row."""
+    """The column of a definition; None if its type is unknown, or if it is virtual."""
     if not definition.left or definition.is_virtual():
         return None
     start, end = definition.left[0].start, definition.left[-1].end
@@ -58,7 +58,7 @@ def _column(name: str, definition: StatementReader) -> Column | None:
     if not parsed.well_formed:
         return None
     if parsed.elements is not None and (
-        # What a backslash means depends on sql_mode, and MySQL strips blanks.
+        # The meaning of a backslash depends on sql_mode, and MySQL strips blanks.
         any("\\" in definition.source(lexeme) for lexeme in definition.parenthesis(1))
         or any(element.endswith(" ") for element in parsed.elements)
     ):
@@ -81,7 +81,7 @@ def _whole(parsed: ColumnType) -> ColumnType:
 
 
 def alter(columns: Columns, action: StatementReader) -> bool:
-    """Apply one action of ALTER TABLE; False where nothing but partitions follows."""
+    """Apply one action of ALTER TABLE; False if only partitions follow."""
     verb = action.word()
     if action.peek() in ("PARTITION", "PARTITIONING", "PARTITIONS") and verb != "ALTER":
         return False
@@ -107,12 +107,12 @@ def alter(columns: Columns, action: StatementReader) -> bool:
             if action.peek() not in ("SET", "DROP"):
                 raise NotUnderstood("ALTER COLUMN changes neither default nor visibility")
     elif verb not in _CHANGES_NO_TYPE:
-        raise NotUnderstood(f"{verb} is no action of ALTER TABLE")
+        raise NotUnderstood(f"{verb} is not an action of ALTER TABLE")
     return True
 
 
-# With ``has_if``, IF (NOT) EXISTS, an action may have had no effect: a column that is known stays
-# as it is, and one that is not known stays so.
+# With ``has_if``, IF (NOT) EXISTS, an action may have had no effect: known columns stay unchanged,
+# and unknown ones stay unknown.
 
 
 def _add(columns: Columns, action: StatementReader, has_if: bool) -> None:

@@ -1,9 +1,9 @@
-"""MySQL's column type text, taken apart.
+"""Parse MySQL's column type text.
 
-What arrives is what the producer found: TiCDC's ``int unsigned zerofill``, SHOW CREATE
-TABLE's ``enum('a','b''c')``, or the words of somebody's DDL with all its attributes.
+Producers send TiCDC's ``int unsigned zerofill``, SHOW CREATE TABLE's ``enum('a','b''c')``, or the
+text of a DDL statement with all its attributes.
 Grammar: MySQL 8.4 Reference Manual, 11.1 (types), 9.1.1 (string escapes), 13.1.20
-(column attributes).  Synonyms become one name:
+(column attributes).  Synonyms are mapped to one name:
 
 - ``bool``, ``boolean``, ``int1`` → ``tinyint``
 - ``int2`` → ``smallint``
@@ -35,7 +35,7 @@ import attrs
 from cdcfmt_core.mysql.type_tokens import Token, first_word, read_tokens
 
 MAX_TEXT_LENGTH: Final = 1 << 16
-"""Longer text is not read: a thousand names of an enum, at 64 characters each, just fit."""
+"""Longer text is not parsed; a thousand names of an enum, of 64 characters each, just fit."""
 
 ALIASES: Final = {
     "bool": "tinyint",
@@ -83,8 +83,8 @@ _T = TypeVar("_T")
 
 _NUMBER = re.compile(r"[0-9]{1,9}").fullmatch
 _MOST_WORDS: Final = 3
-# PostgreSQL's and Oracle's "timestamp with time zone", "bit varying" and "long raw" begin
-# like types of MySQL and are none.
+# PostgreSQL's and Oracle's "timestamp with time zone", "bit varying" and "long raw" only begin
+# like types of MySQL.
 _FOREIGN_WORDS: Final = frozenset({"zone", "varying", "raw"})
 _CHARSET_WORDS: Final = {"ascii": "latin1", "unicode": "ucs2", "byte": "binary"}
 
@@ -93,10 +93,12 @@ _CHARSET_WORDS: Final = {"ascii": "latin1", "unicode": "ucs2", "byte": "binary"}
 class ColumnType:
     """A parsed type.
 
-    ``params`` and ``elements`` are what stands in the parentheses, nothing is filled in:
-    ``decimal`` has no params.  ``charset`` is what the text names, lower-cased.
-    ``binary`` is the attribute of that name, which picks a collation and not a type.
-    Text that is not a type at all has ``well_formed=False`` and its first word as base.
+    - ``base``: the type's name without synonyms.
+    - ``params``, ``elements``: the content of the parentheses, without defaults: ``decimal`` has
+      no params.
+    - ``charset``: the charset in the text, in lower case.
+    - ``binary``: the attribute of that name, which selects a collation, not a type.
+    - ``well_formed``: False for text that is not a type; its first word is then ``base``.
     """
 
     base: str
@@ -117,7 +119,7 @@ def parse_column_type(text: str) -> ColumnType:
 
 
 def binary_lengths(source_type: str) -> tuple[int | None, int | None]:
-    """How many bytes a BINARY or VARBINARY has exactly, and at most; None if not known."""
+    """The exact and the maximum number of bytes of a BINARY or VARBINARY; None if unknown."""
     parsed = parse_column_type(source_type)
     if parsed.base not in ("binary", "varbinary") or not parsed.params:
         return None, None
@@ -126,7 +128,7 @@ def binary_lengths(source_type: str) -> tuple[int | None, int | None]:
 
 
 class _Parser:
-    """Reads tokens from left to right; every method steps over what it has read."""
+    """Reads tokens from left to right; every method moves past what it has read."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
@@ -137,9 +139,9 @@ class _Parser:
         self._charset: str | None = None
 
     def column(self) -> ColumnType | None:
-        """The type, or None for text that is malformed."""
+        """The type, or None for malformed text."""
         while self._word() in ("unsigned", "signed", "zerofill") and len(self._tokens) > 1:
-            # "unsigned bigint": a form that TiCDC's own decoder accepts.
+            # "unsigned bigint", which TiCDC's own decoder also accepts.
             self._attribute()
         name = self._name()
         if not name:
@@ -191,7 +193,7 @@ class _Parser:
         return name
 
     def _list(self, kind: str, read: Callable[[str], _T | None]) -> tuple[_T, ...] | None:
-        """``(a, b)``; None unless it is whole and every part of it can be read."""
+        """The items of ``(a, b)``; None unless it is complete and every item is valid."""
         found: list[_T] = []
         while self._is("(" if not found else ","):
             self._at += 1
@@ -206,7 +208,7 @@ class _Parser:
         return tuple(found)
 
     def _attribute(self) -> bool:
-        """Step over one attribute; what is unknown says nothing about the type."""
+        """Move past one attribute; unknown ones do not affect the type."""
         word = self._word()
         if word == "unsigned":
             self._unsigned = True
@@ -222,7 +224,7 @@ class _Parser:
             self._at += 1
             self._charset = self._argument()
         elif word == "collate":
-            # Only this collation makes the type a binary one.
+            # Only this collation makes the type binary.
             if self._argument() == "binary":
                 self._charset = "binary"
         elif word in ("comment", "default"):
@@ -235,7 +237,7 @@ class _Parser:
         return True
 
     def _argument(self) -> str | None:
-        """The attribute's argument, lower-cased; stops on it."""
+        """The attribute's argument in lower case; moves to it."""
         following = self._tokens[self._at + 1 : self._at + 3]
         skip = bool(following) and following[0].kind == "="
         if len(following) <= skip or following[skip].kind not in ("word", "string"):
@@ -244,7 +246,7 @@ class _Parser:
         return following[skip].text.lower()
 
     def _parenthesis(self) -> bool:
-        """Step over ``( … )`` of an expression; false where it does not end."""
+        """Move past ``( … )`` of an expression; False if it is not closed."""
         depth = 0
         while self._at < len(self._tokens):
             depth += self._is("(")

@@ -1,7 +1,7 @@
-"""Canal's word for a DDL statement, from its first keywords.
+"""Canal's DDL type of a statement, from its first keywords.
 
-For wires that have no word of their own, or one that is not Canal's.  The classes are
-those that TiCDC and Canal give: databases, views and all else are QUERY.
+For wires without a DDL type, or with another product's.  The types are those of TiCDC and Canal:
+statements on databases, views and anything else are QUERY.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cdcfmt_core.events import DdlType
 
 DDL_TYPES: Final[frozenset[str]] = frozenset(get_args(DdlType))
 
-# MySQL and TiDB execute what is in some comments.
+# MySQL and TiDB execute the content of some comments.
 _BLANK_OR_COMMENT = re.compile(
     r"\s+|/\*(?:M?!\d*|T!(?:\[[^\]]*\])?)|\*/|/\*.*?\*/|--[^\n]*\n|#[^\n]*\n", re.DOTALL
 )
@@ -46,9 +46,9 @@ _OF_INDEX: Final[dict[str, DdlType]] = {"CREATE": "CINDEX", "DROP": "DINDEX"}
 
 
 def ddl_type_of(statement: str) -> DdlType:
-    """The DDL type of a statement; QUERY where no other word fits."""
+    """The DDL type of a statement; QUERY if no other type fits."""
     verb, *rest = _first_words(statement, 6) or [""]
-    # A temporary table may have the name of another one, whose rows stay.
+    # A temporary table may have the name of a permanent one, whose rows stay.
     if [verb, *rest[:1]] == _DROP_TEMPORARY:
         return "QUERY"
     target = next((word for word in rest if word not in _MODIFIERS), "")
@@ -60,9 +60,9 @@ def ddl_type_of(statement: str) -> DdlType:
 
 
 def ddl_type_on(word: str, statement: str) -> DdlType:
-    """The DDL type of a statement on a wire that has a word for it.
+    """The DDL type of a statement for which the message has the type ``word``.
 
-    It is the statement's own for other words than Canal's, and for DROP TEMPORARY TABLE, which
+    It is derived from the statement if ``word`` is not Canal's, and for DROP TEMPORARY TABLE, which
     Canal calls ERASE.
     """
     if word not in DDL_TYPES or _first_words(statement, 2) == _DROP_TEMPORARY:

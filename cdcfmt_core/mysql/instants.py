@@ -1,10 +1,10 @@
-"""TIMESTAMP text, a wall clock in the source's time zone, as an instant.
+"""Convert TIMESTAMP text, a wall clock in the source's time zone, to an instant.
 
-A day without a change of the clock has one offset, and it is kept: zones are asked once
-per day, not once per value.  In a day with a change every value is looked at:
+A day without a clock change has one UTC offset, which is cached: the zone is asked once per day,
+not once per value.  On a day with a change every value is checked:
 
 - a local time that occurs twice is its first instant,
-- one that does not exist moves forward by the width of the gap, as java.time has it
+- one that does not exist moves forward by the width of the gap, as in java.time
 
 and both are counted.
 """
@@ -30,7 +30,7 @@ _OFFSET = re.compile(r"[+-]([01][0-9]|2[0-3]):([0-5][0-9])").fullmatch
 def timestamp_parser(
     zone: tzinfo, counts: Counter[str]
 ) -> Callable[[str], datetime | InvalidValue]:
-    """For texts in ``zone``; one with ``Z`` or ``±hh:mm`` at its end says its own."""
+    """A parser of texts in ``zone``; a final ``Z`` or ``±hh:mm`` overrides the zone."""
     epochs = _epochs_of(zone)
 
     def parse(text: str) -> datetime | InvalidValue:
@@ -69,7 +69,7 @@ def timestamp_parser(
             counts[f"timestamp ambiguous in {zone}"] += 1
         elif first < second:
             counts[f"timestamp does not exist in {zone}"] += 1
-        # In a gap, too: by the offset before it, the instant lies behind it.
+        # Also in a gap: with the offset before the gap, the instant is after it.
         return _instant(text, value, first)
 
     fixed = zone.utcoffset(None)
@@ -81,7 +81,7 @@ def timestamp_parser(
 
 @lru_cache(maxsize=32)
 def _epochs_of(zone: tzinfo) -> dict[str, datetime]:
-    """Of each day without a change: 1970-01-01 00:00 UTC as local time, by that day's offset.
+    """By day without a clock change: 1970-01-01 00:00 UTC as local time with that day's offset.
 
     The columns of all tables share it.
     """
@@ -100,7 +100,7 @@ def _offset(value: datetime, zone: tzinfo, fold: int) -> timedelta:
 
 
 def offset_of_day(value: datetime, zone: tzinfo) -> timedelta | None:
-    """The offset of the whole day, or None where the clock changes in it or at its ends."""
+    """The UTC offset of the whole day; None if the clock changes in it or at its ends."""
     start = value.replace(hour=0, minute=0, second=0, microsecond=0)
     try:
         return offset_between(start, start + timedelta(days=1), zone)
@@ -109,9 +109,9 @@ def offset_of_day(value: datetime, zone: tzinfo) -> timedelta | None:
 
 
 def offset_between(start: datetime, end: datetime, zone: tzinfo) -> timedelta | None:
-    """The one offset of a span of at most a day, or None where the clock changes in it.
+    """The UTC offset of a span of at most a day; None if the clock changes in it.
 
-    Its two ends suffice: no zone has ever changed its clock twice within four days.
+    Checking both ends is enough: no zone has ever changed its clock twice within four days.
     """
     offsets = {_offset(at, zone, fold) for at in (start, end) for fold in (0, 1)}
     return offsets.pop() if len(offsets) == 1 else None

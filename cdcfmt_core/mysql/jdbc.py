@@ -1,4 +1,4 @@
-"""JDBC type codes (``java.sql.Types``), as Canal and CloudCanal send them.
+"""JDBC type codes (``java.sql.Types``), which Canal and CloudCanal send.
 
 Sources: TiCDC's Canal-JSON document, "SQL Type" and "Integer types"; CloudCanal's "MQ
 message formats", appendix "jdbcType".  A code describes a value as much as a column:
@@ -90,7 +90,7 @@ _BY_BASE: Final = {
     "set": _CODE["BIT"],
     "bit": _CODE["BIT"],
     "json": _CODE["VARCHAR"],
-    # Not in the documents; as the producers send them (vector: TiCDC, geometry: Canal).
+    # Not in the documents, but in messages (vector: TiCDC, geometry: Canal).
     "vector": _CODE["VARCHAR"],
     "geometry": _CODE["BLOB"],
     "point": _CODE["BLOB"],
@@ -102,7 +102,7 @@ _BY_BASE: Final = {
     "geometrycollection": _CODE["BLOB"],
 }
 
-# An unsigned integer above the signed maximum takes the next code; MEDIUMINT has room.
+# An unsigned integer above the signed maximum gets the next code, except MEDIUMINT.
 _ABOVE: Final = {
     "tinyint": (1 << 7, _CODE["SMALLINT"]),
     "smallint": (1 << 15, _CODE["INTEGER"]),
@@ -114,12 +114,12 @@ _TEXT_BASES: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumte
 
 
 def signed_limit(column: ColumnType) -> int | None:
-    """The value from which on the code depends on the value; None where it never does."""
+    """The value from which on the code is another one; None if the code never changes."""
     return _ABOVE[column.base][0] if column.unsigned and column.base in _ABOVE else None
 
 
 def jdbc_code(column: ColumnType, value: object) -> int:
-    """The code of a column's value; NULL has that of the small range, unknown types OTHER."""
+    """The code of a column's value; NULL: the code of small values; unknown type: OTHER."""
     if column.unsigned and column.base in _ABOVE and isinstance(value, int):
         limit, code = _ABOVE[column.base]
         if value >= limit:
@@ -130,8 +130,8 @@ def jdbc_code(column: ColumnType, value: object) -> int:
 
 
 _CERTAIN: Final[dict[int, LogicalType]] = {
-    # Several widths, unsigned ones and ENUM's index share a code: 64 bits hold them all,
-    # and unsigned values beyond come with DECIMAL's code.
+    # Several widths, unsigned integers and ENUM's index share a code: 64 bits hold them all;
+    # larger unsigned values have DECIMAL's code.
     _CODE["TINYINT"]: Int(64),
     _CODE["SMALLINT"]: Int(64),
     _CODE["INTEGER"]: Int(64),
@@ -144,12 +144,12 @@ _CERTAIN: Final[dict[int, LogicalType]] = {
     _CODE["FLOAT"]: Float(64),
     _CODE["DOUBLE"]: Float(64),
     _CODE["BOOLEAN"]: Bool(),
-    # VARCHAR is YEAR, JSON and VECTOR as well: their text is kept as it is.
+    # VARCHAR is also YEAR, JSON and VECTOR; their text is not changed.
     _CODE["CHAR"]: Text(),
     _CODE["VARCHAR"]: Text(),
     _CODE["LONGVARCHAR"]: Text(),
     _CODE["CLOB"]: Text(),
-    # Canal gives a SET's NULL this code, too, but never one of its values.
+    # Canal also sends this code for a SET's NULL, but never for its values.
     _CODE["BLOB"]: Binary(),
     _CODE["DATE"]: Date(),
     _CODE["TIME"]: Time(),
@@ -157,10 +157,10 @@ _CERTAIN: Final[dict[int, LogicalType]] = {
 
 
 def logical_from_jdbc(code: int) -> LogicalType:
-    """The logical type that a code alone implies with certainty.
+    """The logical type that is certain from the code alone.
 
-    Unknown remain: BIT (a bit value, or a SET's bitmap or names); TIMESTAMP (DATETIME's
-    wall clock or TIMESTAMP's instant); BINARY, VARBINARY and LONGVARBINARY (Canal sends
-    texts with them, too); NULL, OTHER and everything that MySQL does not have.
+    Unknown: BIT (a bit value, or a SET's bitmap or names); TIMESTAMP (DATETIME's wall clock or
+    TIMESTAMP's instant); BINARY, VARBINARY and LONGVARBINARY (which Canal also uses for texts);
+    NULL, OTHER and everything that MySQL does not have.
     """
     return _CERTAIN.get(code) or Unknown(f"jdbc {code}")

@@ -1,14 +1,14 @@
-"""A value that a wire may write as a JSON number or boolean instead of text.
+"""Parse values that a wire may write as a JSON number or boolean instead of text.
 
-Strings take the way of :mod:`cdcfmt_core.mysql.text`.  Beside them:
+Strings are parsed by :mod:`cdcfmt_core.mysql.text`.  Other valid values:
 
 - integers for Int, Float, Decimal, Bit, Year, Enum, Set; 0 and 1 for Bool
 - floats for Float only
 - booleans for Bool, Int(8) and a Bit of one or unknown width
-- ``decimal.Decimal``, from a JSON parser that keeps numbers exact, wherever a number is
-  accepted; integral where an integer is needed
+- ``decimal.Decimal``, from a JSON parser with exact numbers, wherever a number is valid; it must
+  be integral if an integer is needed
 
-Everything else is a bad value, and for an unknown type nothing is.
+Everything else is invalid, but for an unknown type every value is valid.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ _Read: TypeAlias = Callable[[object], object]
 
 
 class InexactNumber(ValueError):
-    """A JSON parser made a float of a number that must be exact: parse the text again."""
+    """A number that must be exact was parsed as a float: parse the text again."""
 
-    def __init__(self, reason: str = "a float stands where an exact number is needed") -> None:
+    def __init__(self, reason: str = "a float where an exact number is needed") -> None:
         super().__init__(reason)
 
 
 def json_value_parser(
     logical: LogicalType, *, time_zone: tzinfo, counts: Counter[str]
 ) -> Callable[[object], object]:
-    """Like ``text_parser``, for values as a JSON parser returns them."""
+    """Like ``text_parser``, for values returned by a JSON parser."""
     if isinstance(logical, Unknown):
         return _as_is
     if isinstance(logical, (Text, Json)):
@@ -101,7 +101,7 @@ _NAMES: Final = {
 
 
 def _int_first(low: int, high: int, parse: _Read) -> _Read:
-    """Most integers of a JSON wire are numbers: no detour for them."""
+    """A fast path for integers that are JSON numbers."""
 
     def parse_int(value: object) -> object:
         if type(value) is int and low <= value <= high:
@@ -127,8 +127,8 @@ def _reader(logical: LogicalType, from_text: Callable[[str], object]) -> _Read:
             return from_text("1" if value else "0") if takes_bool else _refuse(value)
         number = _integer(value)
         if number < 0 and isinstance(logical, (Enum, Set)):
-            raise ValueError("negative")  # as text it would pass for a name
-        # The text form of an integer has the same meaning and the same limits.
+            raise ValueError("negative")  # as text it would be taken for a name
+        # The text of an integer has the same meaning and limits.
         return from_text(str(number))
 
     return read_integer

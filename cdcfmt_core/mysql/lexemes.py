@@ -1,7 +1,7 @@
-"""DDL text as lexemes: names, words, strings, punctuation, each with its place in the text.
+"""Split DDL text into lexemes: names, words, strings, punctuation, with their positions.
 
-sqlglot's tokenizer for MySQL does it.  Comments are left out, but for those that MySQL and
-TiDB execute: ``/*!50606 … */``, ``/*M! … */``, ``/*T![auto_rand] … */``.
+Uses sqlglot's tokenizer for MySQL.  Comments are dropped, except those that MySQL and TiDB
+execute: ``/*!50606 … */``, ``/*M! … */``, ``/*T![auto_rand] … */``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 from cdcfmt_core.errors import MissingDependencyError
 
 MAX_LENGTH: Final = 1 << 18
-"""Longer statements are not read: 4 096 columns, with their comments, fit."""
+"""Longer statements are not parsed; 4 096 columns, with their comments, fit."""
 
 Kind: TypeAlias = Literal["name", "word", "string", "mark"]
 
@@ -29,9 +29,9 @@ class NotUnderstood(ValueError):
 
 
 class Lexeme(NamedTuple):
-    """``kind`` is ``name`` in backticks, ``word``, ``string`` or ``mark``; ``text`` is its value.
+    """A lexeme, at ``source[start:end]`` of the text that :func:`read_statements` returns.
 
-    It is ``source[start:end]`` of the text that :func:`read_statements` returns.
+    ``kind``: ``name`` (in backticks), ``word``, ``string`` or ``mark``; ``text``: its value.
     """
 
     kind: Kind
@@ -46,9 +46,9 @@ class Lexeme(NamedTuple):
 
 
 def read_statements(text: str) -> tuple[str, list[list[Lexeme]]]:
-    """The text with what is executed out of its comments, and the lexemes of each statement.
+    """The text with executed comments as plain text, and the lexemes of each statement.
 
-    :raises NotUnderstood: for text that is too long, or in which something does not end.
+    :raises NotUnderstood: for text that is too long, or has an unclosed comment or quote.
     """
     if len(text) > MAX_LENGTH:
         raise NotUnderstood(f"it is longer than {MAX_LENGTH} characters")
@@ -63,7 +63,7 @@ def read_statements(text: str) -> tuple[str, list[list[Lexeme]]]:
 def split_items(lexemes: list[Lexeme]) -> list[list[Lexeme]]:
     """The parts between commas outside of parentheses.
 
-    :raises NotUnderstood: if a parenthesis is open, or closed too often.
+    :raises NotUnderstood: if parentheses are unbalanced.
     """
     items: list[list[Lexeme]] = [[]]
     depth = 0
@@ -96,8 +96,8 @@ def _lexemes(text: str) -> Iterator[Lexeme]:
     try:
         tokens = tokenizer().tokenize(text)
     except Exception as error:
-        # A TokenError where something quoted does not end; whatever else, it is no DDL.
-        raise NotUnderstood("it has no tokens") from error
+        # A TokenError for an unclosed quote; any other error: the text is not DDL.
+        raise NotUnderstood("it cannot be split into tokens") from error
     for token in tokens:
         start, end = token.start, token.end + 1
         source = text[start:end]
@@ -114,7 +114,7 @@ def _lexemes(text: str) -> Iterator[Lexeme]:
 
 
 def _without_comments(text: str, lexemes: list[Lexeme]) -> tuple[str, bool]:
-    """The text with blanks for comments, but for what is executed; and if there is such."""
+    """The text with comments as blanks, and executed ones opened; whether there are such."""
     parts, at, executed = [], 0, False
     for start, end in [*((lexeme.start, lexeme.end) for lexeme in lexemes), (len(text),) * 2]:
         gap = _executed(text[at:start])
@@ -125,7 +125,7 @@ def _without_comments(text: str, lexemes: list[Lexeme]) -> tuple[str, bool]:
 
 
 def _executed(gap: str) -> str:
-    """The text between lexemes: blanks, and the text of executed comments."""
+    """A text between lexemes, reduced to blanks and the content of executed comments."""
     opened, at = "", 0
     while match := _EXECUTED.search(gap, at):
         end = gap.find("*/", match.end())
@@ -142,12 +142,12 @@ def _tokenizer() -> Any:
         from sqlglot.dialects.mysql import MySQL
     except ImportError as error:
         raise MissingDependencyError(
-            "DDL statements have the exact types of columns, and reading them needs sqlglot: pip "
+            "DDL statements have the exact types of columns, and parsing them needs sqlglot: pip "
             "install 'cdcfmt-core[ddl]', or set scanSchemas=false"
         ) from error
 
     class Tokenizer(MySQL.Tokenizer):  # type: ignore[misc, unused-ignore]
-        # It would give all of RENAME TABLE in one piece.
+        # Else it would return all of RENAME TABLE as one token.
         COMMANDS: ClassVar[set[Any]] = set()
 
     return Tokenizer

@@ -1,1 +1,1 @@
-"""Table schemas: the store, the scan of an input, and the folder on disk."""
+"""Table schemas: the store in memory, the store on disk, and the scan of an input."""

@@ -13,13 +13,13 @@ from cdcfmt_core.schemas.store import SchemaRecord
 from cdcfmt_core.types import LogicalType
 
 FORMAT = 1
-"""Version of the text; a newer one is refused."""
+"""Version of the text; newer versions are rejected."""
 
 _TYPES: dict[str, type] = {class_.__name__: class_ for class_ in types.LogicalType.__args__}
 
 
 def record_to_json(record: SchemaRecord) -> str:
-    """One line of JSON; equal records give equal text."""
+    """A record as one line of JSON; equal records give equal text."""
     table = record.table
     fields = {
         "format": FORMAT,
@@ -31,14 +31,14 @@ def record_to_json(record: SchemaRecord) -> str:
         "key_columns": list(table.key_columns),
         "columns": [column_to_dict(column) for column in table.columns],
     }
-    # ASCII, as names may hold bytes that are no UTF-8.
+    # ASCII, as names may hold bytes that are not UTF-8.
     return json.dumps(fields, ensure_ascii=True, separators=(",", ":"))
 
 
 def record_from_json(text: str | bytes) -> SchemaRecord:
-    """The record of such a text.
+    """The record from a text of :func:`record_to_json`.
 
-    :raises ValueError: if it is none, or was written by a newer version.
+    :raises ValueError: if it is invalid, or was written by a newer version.
     """
     try:
         fields = json.loads(text)
@@ -72,7 +72,7 @@ def column_to_dict(column: Column) -> dict[str, Any]:
 def column_from_dict(fields: dict[str, Any]) -> Column:
     """The column that :func:`column_to_dict` wrote.
 
-    :raises KeyError: or TypeError, if it is none.
+    :raises KeyError: or TypeError, if it is invalid.
     """
     return Column(
         fields["name"],

@@ -1,7 +1,7 @@
 """A folder of table schemas, shared by tasks and kept across restarts.
 
-One file holds one schema of one table.  Its name is made from what it holds, and it is moved
-into place whole, so that many tasks may write at a time: they write the same, or apart.
+One file holds one schema of one table.  Its name is a digest of its content, and a complete file is
+moved to it, so that tasks may write concurrently: files of the same name are equal.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ logger = open_logger("cdcfmt_core")
 
 @attrs.frozen
 class Entry:
-    """A file of the folder; ``problem`` says why it holds no schema."""
+    """A file of the folder; ``problem``: why it has no valid schema, or None."""
 
     name: str
     size: int
@@ -42,8 +42,8 @@ class Entry:
 class SchemaDirectory:
     """The schemas in the folder ``uri``, on any filesystem of fsspec; it can be pickled.
 
-    :raises MissingDependencyError: by every method, if a library is missing.
-    :raises SourceError: by every method, if the folder cannot be read or written.
+    Every method raises MissingDependencyError if a library is missing, and SourceError if the
+    folder cannot be read or written.
     """
 
     uri: str
@@ -51,7 +51,7 @@ class SchemaDirectory:
     _saved: set[str] = attrs.field(factory=set, init=False, repr=False, eq=False)
 
     def check(self) -> None:
-        """Make the folder if it is not there; for an early error where that fails."""
+        """Create the folder if it is missing; an early check that it is usable."""
         filesystem, root = self._open()
         try:
             filesystem.makedirs(root, exist_ok=True)
@@ -59,9 +59,9 @@ class SchemaDirectory:
             raise self._failure(root, error) from error
 
     def save(self, record: SchemaRecord) -> bool:
-        """Write a schema that is not there yet; True if it was written.
+        """Write a schema unless it exists; True if it was written.
 
-        One that no reader would take is left out, with a warning.
+        A schema that is too large for readers is skipped, with a warning.
         """
         table = record.table
         size, data = table_size(table), b""
@@ -70,7 +70,7 @@ class SchemaDirectory:
             size = len(data)
         if size > MAX_SCHEMA_BYTES:
             logger.warning(
-                "schema store: a schema of %s is not kept: it has %d bytes, more than %d",
+                "schema store: a schema of %s is not stored: it has %d bytes, more than %d",
                 qualified(table.database, table.table),
                 size,
                 MAX_SCHEMA_BYTES,
@@ -93,9 +93,9 @@ class SchemaDirectory:
         return written
 
     def note(self, text: str, database: str, table: str, schema: str | None = None) -> None:
-        """Keep a note about a table: which schema was searched, where, and by which query.
+        """Store a note about a table: which schema was searched, where, and by which query.
 
-        A task that reads the same messages again acts on this note, even if schemas came since.
+        A task that reads the same messages again obeys it, even if schemas were added since.
         """
         filesystem, root = self._open()
         path = self._note_of(root, text, database, table, schema)
@@ -106,7 +106,7 @@ class SchemaDirectory:
             raise self._failure(path, error) from error
 
     def noted(self, text: str, database: str, table: str, schema: str | None = None) -> bool:
-        """Whether there is such a note."""
+        """Whether the note exists."""
         filesystem, root = self._open()
         path = self._note_of(root, text, database, table, schema)
         try:
@@ -123,13 +123,13 @@ class SchemaDirectory:
         return list(self._read(filesystem, f"{root}/{_folder_of(database, schema, table)}"))
 
     def entries(self) -> Iterator[Entry]:
-        """Every schema file, in the order of their names, also those that cannot be read.
+        """Every schema file, sorted by name, including unreadable ones.
 
-        :raises SourceError: if there is no such folder.
+        :raises SourceError: if the folder does not exist.
         """
         filesystem, root = self._open()
         if not filesystem.isdir(root):
-            raise SourceError(f"schema store {self.uri}: there is no such folder")
+            raise SourceError(f"schema store {self.uri}: the folder does not exist")
         for path, size in self._find(filesystem, root):
             name = path.removeprefix(f"{root}/")
             try:
@@ -148,7 +148,7 @@ class SchemaDirectory:
 
     def _open(self) -> tuple[FileSystem, str]:
         filesystem, root = open_filesystem(self.uri, self.storage_options)
-        # Other tasks write here, too.
+        # Other tasks write here too.
         filesystem.invalidate_cache()
         return filesystem, root.rstrip("/")
 
@@ -160,7 +160,7 @@ class SchemaDirectory:
         try:
             filesystem.mv(aside, path)
         except OSError:
-            # Another task was faster; its file is the same.
+            # Another task was faster; its file is equal.
             if not filesystem.exists(path):
                 raise
             filesystem.rm_file(aside)
@@ -168,9 +168,9 @@ class SchemaDirectory:
     def _read(self, filesystem: FileSystem, folder: str) -> Iterator[SchemaRecord]:
         for path, size in self._find(filesystem, folder):
             if size > MAX_SCHEMA_BYTES:
-                # Another version wrote it; the table's other schemas must not be lost by it.
+                # Another version wrote it; still use the table's other schemas.
                 logger.warning(
-                    "schema store %s: %s is left out: it has %d bytes, more than %d; "
+                    "schema store %s: %s is skipped: it has %d bytes, more than %d; "
                     "cdcfmt schemas forget --broken deletes it",
                     self.uri,
                     path,
@@ -181,7 +181,7 @@ class SchemaDirectory:
             yield self._read_one(filesystem, path)
 
     def _find(self, filesystem: FileSystem, folder: str) -> Iterator[tuple[str, int]]:
-        """Paths of schema files with their sizes."""
+        """The paths and sizes of schema files."""
         try:
             found = filesystem.find(folder, detail=True)
         except FileNotFoundError:
@@ -205,12 +205,12 @@ class SchemaDirectory:
     def _failure(self, path: str, error: Exception) -> SourceError:
         return SourceError(
             f"schema store {self.uri}: {path}: {error}; set schemaStore to a folder that can be "
-            "read and written, with nothing in it but what cdcfmt puts there"
+            "read and written, and holds only files of cdcfmt"
         )
 
 
 def _folder_of(database: str, schema: str | None, table: str) -> str:
-    # Readable for people, exact by the digest: names may be long, or differ in case only.
+    # Readable, and unique by the digest: names may be long, or differ only in case.
     exact = json.dumps([database, schema, table])
     parts = [part for part in (database, schema, table) if part is not None]
     readable = ".".join(_UNSAFE_IN_NAMES.sub("-", part)[:48] for part in parts)

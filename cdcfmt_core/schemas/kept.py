@@ -1,4 +1,4 @@
-"""A schema store that is kept in a folder."""
+"""A persistent schema store, in a folder."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from cdcfmt_core.schemas.versions import Position
 
 
 class KeptSchemaStore(SchemaStore):
-    """Writes new schemas to a folder, and loads those of other tables from it.
+    """Writes new schemas to a folder, and loads schemas from it.
 
-    A table's schemas are read once, when they are first asked for; :meth:`reload` reads
-    those that others have written since.
-
-    :raises SourceError: by every method, if the folder cannot be read or written.
+    A table's schemas are loaded once, when first requested; :meth:`reload` also loads those that
+    others have written since.  Every method raises SourceError if the folder cannot be read or
+    written.
     """
 
     def __init__(
@@ -32,7 +31,7 @@ class KeptSchemaStore(SchemaStore):
         self._loaded: Cache[tuple[str, str | None, str], bool] = Cache(max_bytes // 4)
 
     def __bool__(self) -> bool:
-        # The folder may have schemas that were not loaded yet.
+        # The folder may have schemas that are not loaded yet.
         return True
 
     def add(self, record: SchemaRecord | Statement) -> None:
@@ -41,7 +40,7 @@ class KeptSchemaStore(SchemaStore):
             self.directory.save(record)
 
     def reload(self, database: str, table: str, schema: str | None = None) -> list[SchemaRecord]:
-        """Read the table's schemas once more; all that the folder has."""
+        """Read all of the table's schemas in the folder again."""
         records = self.directory.load(database, table, schema)
         for record in records:
             self._forgotten.pop(short_key((record.stream, database, schema, table)), None)
@@ -57,7 +56,7 @@ class KeptSchemaStore(SchemaStore):
 
     def _forgot(self, key: TableKey, position: Position) -> None:
         super()._forgot(key, position)
-        # The folder has it still.
+        # The folder still has it.
         self._loaded.discard(key[1:])
         if self._forgot_names:
             self._loaded.clear()

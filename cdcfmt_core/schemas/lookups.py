@@ -1,4 +1,4 @@
-"""Tables that gained schemas after a row had requested its own."""
+"""Record tables that get more schemas after one of their rows has requested its schema."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _MOST_TABLES = 100_000
 
 
 class Lookups:
-    """Records the requests to a schema store, and later additions.
+    """Records requests to a schema store, and later additions.
 
-    Without additions since the first row of a table, all its rows find the same schemas.
+    If nothing is added after the first row of a table, all its rows find the same schemas.
     """
 
     def __init__(self) -> None:
@@ -24,19 +24,19 @@ class Lookups:
         self._lost = False
 
     def note_asked(self, key: TableKey) -> None:
-        """A row looked for its schema."""
+        """Record that a row requested its schema."""
         if len(self._asked) >= _MOST_TABLES:
             self._asked.clear()
             self._lost = True
         self._asked.add(short_key(key))
 
     def note_added(self, key: TableKey) -> None:
-        """The store has one more schema of a table."""
+        """Record that a schema of a table was added."""
         if (short := short_key(key)) in self._asked:
             self._late.add(short[1:])
 
     def is_late(self, table: TableName) -> bool:
-        """Whether a table may have gained a schema behind a row of it, since :meth:`begin`."""
+        """Whether a schema may have been added after a row of the table, since :meth:`begin`."""
         return self._lost or short_key(("", *table))[1:] in self._late
 
     def begin(self) -> None:

@@ -1,7 +1,7 @@
-"""The scan of an input for table schemas, before any of its rows is decoded.
+"""Scan an input for table schemas before any row is decoded.
 
-A file is read by many tasks, and a row's schema may stand in another one's part of it:
-a reader of pieces collects the schemas of the whole input first.
+Many tasks read a file, and a row's schema may be in another task's part: the schemas of the whole
+input are collected first.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ def open_schema_scan(
     codec_options: Mapping[str, Any],
     registry: Registry | None = None,
 ) -> MarkedScan[SchemaRecord] | None:
-    """A function that finds the schemas in a message; None where no format needs it.
+    """A function that finds the schemas in a message; None if no format needs it.
 
     ``options`` and ``codec_options`` are those of
-    :func:`~cdcfmt_core.decoding.open_message_decoder`.  A message that cannot be read has no
-    schemas: decoding it will say why.
+    :func:`~cdcfmt_core.decoding.open_message_decoder`.  An unreadable message has no schemas;
+    decoding it reports the error.
     """
     return _open(options, codec_options, registry, ("scan_schemas",))
 
@@ -36,15 +36,15 @@ def open_input_scan(
     codec_options: Mapping[str, Any],
     registry: Registry | None = None,
 ) -> MarkedScan[SchemaRecord | Statement] | None:
-    """Like :func:`open_schema_scan`, with DDL statements: for a scan of a whole input.
+    """Like :func:`open_schema_scan`, plus DDL statements; only for scans of a whole input.
 
-    What a part of an input's statements says may be out of date.
+    Types from only a part of the statements could be outdated.
     """
     return _open(options, codec_options, registry, SCANS)
 
 
 SCANS = ("scan_schemas", "scan_statements")
-"""The fields of :class:`CodecSpec` that find something before rows are decoded."""
+"""The fields of :class:`CodecSpec` with scans that run before rows are decoded."""
 
 
 def _open(

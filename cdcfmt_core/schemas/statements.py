@@ -1,8 +1,8 @@
-"""Exact column types from DDL statements, for wires whose rows carry types in part.
+"""Exact column types from DDL statements, for wires whose rows have incomplete types.
 
-TiCDC's plain Canal-JSON and Open Protocol say ``decimal`` and ``enum``, and their DDL says
-``decimal(10,2)`` and ``enum('a','b')``.  A type counts only where it says what the row's own
-type says, and more (:func:`refined_type`).
+TiCDC's plain Canal-JSON and Open Protocol send ``decimal`` and ``enum``, but their DDL has
+``decimal(10,2)`` and ``enum('a','b')``.  Such a type is used only if it agrees with the row's own
+type and has more detail (:func:`refined_type`).
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ if TYPE_CHECKING:
 logger = open_logger("cdcfmt_core")
 
 _MAX_CHARACTERS: Final = 8 << 20
-"""The most characters of all statements; half a million take about a second to read."""
+"""Maximum total characters of all statements; half a million take about a second to parse."""
 
 _MAX_BYTES: Final = 128 << 20
-"""The most bytes of all versions of tables: each ALTER adds a version."""
+"""Maximum total bytes of all versions of tables; each ALTER adds a version."""
 
 
 @attrs.frozen
 class Statement:
-    """A DDL statement: rows before ``start`` are older, rows from ``end`` on are newer.
+    """A DDL statement.
 
-    Of those between nothing can be said.  Both are numbers that order rows, such as a
-    commit_ts.  ``database`` and ``table`` are what the message names.
+    - ``start``, ``end``: rows before ``start`` are older, rows from ``end`` on are newer; for rows
+      between, the order is unknown.  Both are numbers that order rows, such as a commit_ts.
+    - ``database``, ``table``: the names in the message.
     """
 
     query: str
@@ -48,8 +49,8 @@ class Statement:
 class Statements:
     """The statements of an input, and the columns of its tables between them.
 
-    They are read when a table is first asked for, in the order of their positions, and are
-    plain data after that.
+    Statements are parsed in the order of their positions when a table is first requested; after
+    that they are plain data.
     """
 
     def __init__(self) -> None:
@@ -61,14 +62,14 @@ class Statements:
         return bool(self._unread) or bool(self._tables)
 
     def add(self, statement: Statement) -> None:
-        """Add one; the copies that a producer writes to all partitions count once."""
+        """Add a statement; copies of it in other partitions are ignored."""
         if self._unread is None or statement in self._unread:
             return
         self._characters += len(statement.query)
         if self._characters > _MAX_CHARACTERS:
             logger.warning(
-                "the input has more than %d characters of DDL, which is too much to read: column "
-                "types are those of rows",
+                "the input has more than %d characters of DDL, which is too much to parse: column "
+                "types are taken only from rows",
                 _MAX_CHARACTERS,
             )
             self._unread = None
@@ -77,11 +78,11 @@ class Statements:
         self._tables = None
 
     def tables(self) -> Iterator[TableSchema]:
-        """The known columns of all tables, perhaps not all of them, in the order of positions."""
+        """The known columns (possibly not all) of all tables, ordered by position."""
         return self._read().tables() if self else iter(())
 
     def find(self, database: str, table: str, position: int | None) -> TableSchema | None:
-        """The columns of known type at this position; None where nothing is known."""
+        """The columns of known type at this position; None if none is known."""
         if position is None or not self:
             return None
         return self._read().find(database, table, (position,))
@@ -89,7 +90,7 @@ class Statements:
     def span(
         self, database: str, table: str, position: int | None
     ) -> tuple[int | None, int | None]:
-        """The positions from which and before which :meth:`find` finds the same."""
+        """The first position, and the end (exclusive), with the same result of :meth:`find`."""
         if position is None or not self:
             return None, None
         start, end = self._read().span(database, table, (position,))
@@ -105,7 +106,7 @@ class Statements:
                 if tables.forgetful:
                     logger.warning(
                         "the tables of the input's DDL take more than %d bytes: column types are "
-                        "those of rows",
+                        "taken only from rows",
                         _MAX_BYTES,
                     )
                     self._unread, tables = None, SchemaStore()
@@ -114,7 +115,7 @@ class Statements:
         return self._tables
 
     def __getstate__(self) -> dict[str, Any]:
-        # The receiver of a copy need not read them again.
+        # The receiver of a copy need not parse the statements again.
         tables = self._read() if self else None
         return {"_unread": {}, "_characters": 0, "_tables": tables}
 
@@ -125,7 +126,7 @@ def refined_type(
     column: Column | None,
     resolve_type: Callable[[str], LogicalType],
 ) -> tuple[str, LogicalType]:
-    """A row's own type of a column, or the DDL's type where it agrees and has more detail."""
+    """A column's type in the row, or in the DDL if that agrees and has more detail."""
     from cdcfmt_core.mysql.column_type import parse_column_type
 
     if column is None:
@@ -134,13 +135,13 @@ def refined_type(
     if not wire.well_formed or wire.params or wire.elements is not None:
         return source_type, logical
     if (wire.base, wire.unsigned) != (own.base, own.unsigned):
-        # An older or newer definition, or one that the database took otherwise.
+        # An older or newer definition, or one that the database interpreted differently.
         return source_type, logical
     return column.source_type, resolve_type(column.source_type)
 
 
 def _versions(statements: Iterable[Statement]) -> Iterator[tuple[TableSchema, int]]:
-    """Tables, and from which position on they have these columns."""
+    """Tables, and the positions from which on they have these columns."""
     from cdcfmt_core.mysql.table_history import TableHistory
 
     history = TableHistory()

@@ -1,8 +1,8 @@
-"""Table schemas by the position in the stream from which they hold (docs/events.md, "Types").
+"""Table schemas by the stream position from which they are valid (docs/events.md, "Types").
 
 For formats whose rows do not carry their column types: schema events of the same stream have
 them (``tableChanges`` of Debezium's DDL, Simple's BOOTSTRAP).  A position is any tuple that
-orders within one stream, such as ``(commit_ts,)``, a binlog's file and offset, or a schema
+is ordered within one stream, such as ``(commit_ts,)``, a binlog's file and offset, or a schema
 version.  Some formats need the newest schema before a row (:meth:`SchemaStore.find`), others
 exactly the one that the row names (:meth:`SchemaStore.at`).
 """
@@ -29,13 +29,13 @@ from cdcfmt_core.schemas.versions import Position, Versions, alike, with_newest
 
 DEFAULT_MAX_SCHEMA_BYTES = 128 << 20
 MAX_SCHEMA_BYTES = 16 << 20
-"""The largest schema, in memory and in a folder: 4 096 columns of MySQL take some 2 MB."""
+"""Maximum size of a schema, in memory and in a folder; 4 096 columns of MySQL take about 2 MB."""
 _POSITION = 300
 
 
 @attrs.frozen
 class SchemaRecord:
-    """``table`` holds from ``position`` on; ``stream`` names the stream that both belong to."""
+    """A table schema that is valid from ``position`` on, in the stream named ``stream``."""
 
     table: TableSchema
     position: Position
@@ -43,15 +43,15 @@ class SchemaRecord:
 
 
 class SchemaStore:
-    """The schemas of many tables; plain data, which can be sent to other processes.
+    """The schemas of many tables: plain data that can be pickled.
 
-    Beyond ``max_bytes`` it forgets the table that was used longest ago, its oldest schema
-    first.  A schema of more than :data:`MAX_SCHEMA_BYTES` is forgotten at once.  A row that may
-    need a forgotten schema gets an error, never an older schema.
+    Beyond ``max_bytes`` it drops schemas of the least recently used table, the oldest first.  A
+    schema larger than :data:`MAX_SCHEMA_BYTES` is dropped at once.  A row that may need a dropped
+    schema gets an error, never an older schema.
 
-    - ``changes``: grows with every new schema and statement
-    - ``statements``: the added DDL statements, which are never kept in a folder
-    - ``lookups``: records requests, if it is set
+    - ``changes``: increases with every new schema and statement
+    - ``statements``: the added DDL statements, which are never stored in a folder
+    - ``lookups``: records requests, if set
     """
 
     def __init__(self, max_bytes: int = DEFAULT_MAX_SCHEMA_BYTES) -> None:
@@ -62,7 +62,7 @@ class SchemaStore:
         self._max_bytes = max_bytes
         self._tables: OrderedDict[TableKey, Versions] = OrderedDict()
         self._count = 0
-        # By table the last position that was forgotten.
+        # The last dropped position by table.
         self._forgotten: dict[TableKey, Position] = {}
         self._forgotten_bytes = 0
         self._forgot_names = False
@@ -83,11 +83,11 @@ class SchemaStore:
 
     @property
     def forgetful(self) -> bool:
-        """Whether schemas were forgotten."""
+        """Whether schemas were dropped."""
         return bool(self._forgotten) or self._forgot_names
 
     def copy(self) -> Self:
-        """A copy; schemas that are added to it do not reach this store."""
+        """A copy; adding schemas to it does not change this store."""
         made = type(self).__new__(type(self))
         made.__dict__ |= self.__dict__
         made._tables = OrderedDict((key, each.copy()) for key, each in self._tables.items())
@@ -96,28 +96,28 @@ class SchemaStore:
         return made
 
     def tables(self) -> Iterator[TableSchema]:
-        """Every schema in memory, a table's in the order of their positions."""
+        """Every schema in memory, by table, in the order of positions."""
         for versions in self._tables.values():
             yield from (table for _, table in versions.in_order())
 
     def versions_of(self, table: tuple[str, ...]) -> Iterator[TableSchema]:
-        """The schemas of a table in memory, those of statements too, in the order of positions.
+        """The schemas of a table in memory, then those from statements, each ordered by position.
 
-        Statements may know some of its columns only.
+        Those from statements may have only some of the columns.
         """
         for known in chain(self.tables(), self.statements.tables()):
             if known.name == table:
                 yield known
 
     def keys_by_table(self) -> dict[TableName, list[TableKey]]:
-        """What :meth:`records_of` takes for each table in memory."""
+        """The keys for :meth:`records_of`, by table in memory."""
         found: dict[TableName, list[TableKey]] = {}
         for key in self._tables:
             found.setdefault(key[1:], []).append(key)
         return found
 
     def records_of(self, keys: Iterable[TableKey]) -> Iterator[SchemaRecord]:
-        """The schemas in memory under these keys."""
+        """The schemas in memory under these keys, with their positions."""
         for key in keys:
             for position, table in self._tables[key].in_order():
                 yield SchemaRecord(table, position, key[0])
@@ -125,8 +125,8 @@ class SchemaStore:
     def add(self, record: SchemaRecord | Statement) -> None:
         """Add a schema, or a statement.
 
-        A schema that says what another of its position or the version before it says is kept as
-        the same object, since decoders recognise a change of a table by the object.
+        A schema equal to another one at its position or to the previous version is stored as the
+        same object, since decoders recognise a changed table by the object.
         """
         if isinstance(record, Statement):
             self.changes += 1
@@ -135,7 +135,7 @@ class SchemaStore:
         table, position = record.table, record.position
         key = (record.stream, table.database, table.schema, table.table)
         if table_size(table) > MAX_SCHEMA_BYTES:
-            # An older schema of the table does not hold behind it.
+            # Older schemas of the table are not valid after it.
             self.changes += 1
             self._forgot(key, position)
             return
@@ -169,11 +169,11 @@ class SchemaStore:
         schema: str | None = None,
         stream: str = "",
     ) -> TableSchema | None:
-        """The newest schema at or before ``position``; of all where that is None.
+        """The newest schema at or before ``position`` (None: the newest of all).
 
-        Of several at one position the last one added holds.
+        Of several at one position, the last one added.
 
-        :raises MissingSchemaError: if it may have been forgotten.
+        :raises MissingSchemaError: if it may have been dropped.
         """
         key = stream, database, schema, table
         versions = self._used(key)
@@ -195,9 +195,9 @@ class SchemaStore:
         schema: str | None = None,
         stream: str = "",
     ) -> tuple[TableSchema, ...]:
-        """All different schemas added at exactly this position, the newest last.
+        """All distinct schemas added at exactly this position, the newest last.
 
-        The same object as before while nothing new is added.
+        The result is the same object until a schema is added.
         """
         versions = self._used((stream, database, schema, table))
         return () if versions is None else versions.tables.get(position, ())
@@ -212,7 +212,7 @@ class SchemaStore:
         stream: str = "",
         exact: bool = True,
     ) -> MissingSchemaError:
-        """The error of a row whose schema is missing; it says if that may be forgotten."""
+        """The error for a row whose schema is missing, and whether it may have been dropped."""
         place = database, table, position
         make = partial(MissingSchemaError, *place, schema=schema, stream=stream, exact=exact)
         error = make()
@@ -233,9 +233,9 @@ class SchemaStore:
         schema: str | None = None,
         stream: str = "",
     ) -> tuple[Position | None, Position | None]:
-        """The positions from which and before which the schema found there holds.
+        """The first position, and the end (exclusive), where the schema at ``position`` is valid.
 
-        None where there is no such end.
+        None: no such bound.
         """
         key = stream, database, schema, table
         self._load(key)
@@ -247,7 +247,7 @@ class SchemaStore:
         return positions[at - 1] if at else None, positions[at] if at < len(positions) else None
 
     def _load(self, key: TableKey) -> None:
-        """Hook: add what is known of a table elsewhere, before it is looked up."""
+        """Hook: add a table's schemas from elsewhere, before it is looked up."""
 
     def _used(self, key: TableKey) -> Versions | None:
         self._load(key)
@@ -280,7 +280,7 @@ class SchemaStore:
             self._forgotten[key] = position
 
     def _may_lack(self, key: TableKey, start: Position | None) -> bool:
-        """Whether a schema between ``start`` and the row may have been forgotten."""
+        """Whether a schema between ``start`` and the row may have been dropped."""
         last = self._forgotten.get(short_key(key))
         if last is None:
             return self._forgot_names
@@ -297,4 +297,4 @@ class NoSchemas(SchemaStore):
     """No-op store: each message is decoded in isolation."""
 
     def add(self, record: SchemaRecord | Statement) -> None:
-        """Forget it."""
+        """Ignore the record."""

@@ -1,4 +1,4 @@
-"""The schemas of one table, by the positions from which they hold."""
+"""The schemas of one table, by the positions from which they are valid."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from cdcfmt_core.events import TableSchema
 Position: TypeAlias = tuple[Any, ...]
 
 _MAX_ALTERNATIVES = 10
-"""Different schemas at one position."""
+"""Maximum number of distinct schemas at one position."""
 
 
 @attrs.define
 class Versions:
-    """Positions in order, and the schemas added at each, in order.
+    """The positions in order, and the schemas added at each, in order.
 
-    ``sizes`` are about the bytes that each position takes.
+    ``sizes``: approximate bytes of each position.
     """
 
     positions: list[Position] = attrs.field(factory=list)
@@ -38,9 +38,9 @@ class Versions:
                 yield position, table
 
     def interned(self, position: Position, table: TableSchema) -> TableSchema:
-        """The schema that says the same here or at the position before, if any, else ``table``."""
+        """An equal schema at this or the previous position, else ``table``."""
         at = bisect_right(self.positions, position)
-        # The position itself, if it is there, and the one before.
+        # The position itself, if present, and the previous one.
         for index in range(at - 1, max(at - 3, -1), -1):
             for known in reversed(self.tables[self.positions[index]]):
                 if alike(known, table):
@@ -49,11 +49,11 @@ class Versions:
 
 
 def with_newest(known: tuple[TableSchema, ...], table: TableSchema) -> tuple[TableSchema, ...]:
-    """The schemas of a position, with this one as the last."""
+    """The schemas of a position, with ``table`` as the last."""
     others = tuple(other for other in known if other is not table)
     return (*others[1 - _MAX_ALTERNATIVES :], table)
 
 
 def alike(one: TableSchema, other: TableSchema) -> bool:
-    """Whether two schemas say the same."""
+    """Whether two schemas have equal columns and key columns."""
     return one.columns == other.columns and one.key_columns == other.key_columns

@@ -36,7 +36,7 @@ def test_the_tables(store: Path) -> None:
         for path in (store / "no", store.parent / "file"):
             missing = run("schemas", command, path)
             assert missing.exit_code == 3
-            assert missing.stderr == f"error: schema store {path}: there is no such folder\n"
+            assert missing.stderr == f"error: schema store {path}: the folder does not exist\n"
 
 
 def test_broken_files_are_named_and_forgotten(store: Path) -> None:

@@ -149,7 +149,7 @@ def test_a_schema_that_is_too_large_is_left_out(
     monkeypatch.setattr(module, "MAX_SCHEMA_BYTES", limit)
     again = SchemaDirectory(directory.uri)
     assert texts(again.load("shop", "orders")) == texts([record(1)])
-    assert "is left out: it has" in caplog.text
+    assert "is skipped: it has" in caplog.text
     broken = [entry for entry in again.entries() if entry.problem]
     assert [entry.size for entry in broken] == [limit + 1]
     again.forget(broken[0].name)

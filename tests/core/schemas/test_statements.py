@@ -91,7 +91,7 @@ def test_more_statements_than_can_be_read_say_nothing(caplog: pytest.LogCaptureF
     assert not made
     assert types_at(made, 5) is None
     assert len(caplog.messages) == 1
-    assert "column types are those of rows" in caplog.text
+    assert "column types are taken only from rows" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -136,4 +136,4 @@ def test_tables_of_ddl_are_bounded_by_bytes(
     assert types_at(made, 5) is None
     assert types_at(made, 19, "t19") is None
     assert not made
-    assert "column types are those of rows" in caplog.text
+    assert "column types are taken only from rows" in caplog.text
