@@ -1,7 +1,7 @@
-"""ENUM and SET: an index or a bitmap becomes names where the definition is known, and back.
+"""ENUM and SET: convert an index or bitmap to names if the definition is known, and back.
 
 MySQL 8.4 Reference Manual, 11.3.5 and 11.3.6: index 0 is the invalid value, printed as
-an empty string; bit n stands for member n, and members are printed in defined order.
+an empty string; bit n means member n, and members are printed in defined order.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _MAX_REMEMBERED: Final = 1_024
 
 @functools.lru_cache(maxsize=128)
 def enum_parser(names: tuple[str, ...] | None) -> Callable[[str], str | int]:
-    """Index → name, or the index itself where the names are unknown."""
+    """Index → name, or the index itself if the names are unknown."""
     limit = MAX_ENUM if names is None else len(names)
     known: dict[str, str | int] = {}
     if names is not None:
         known = {name: name for name in names}
-        # An index wins over a name that is made of digits.
+        # An index has precedence over a name of digits.
         known |= {str(index): name for index, name in enumerate(("", *names))}
 
     def parse(text: str) -> str | int:
@@ -44,7 +44,7 @@ def enum_parser(names: tuple[str, ...] | None) -> Callable[[str], str | int]:
 
 @functools.lru_cache(maxsize=128)
 def set_parser(names: tuple[str, ...] | None) -> Callable[[str], str | int]:
-    """Bitmap → names joined by commas, or the bitmap where the names are unknown."""
+    """Bitmap → names joined by commas, or the bitmap itself if the names are unknown."""
     limit = MAX_SET if names is None else (1 << len(names)) - 1
     known: dict[str, str | int] = {}
 
@@ -67,8 +67,8 @@ def set_parser(names: tuple[str, ...] | None) -> Callable[[str], str | int]:
 
 
 def enum_index(names: tuple[str, ...] | None) -> Callable[[Any], int]:
-    """Name → index, for wires that have indexes; an index stays what it is."""
-    # A member "" wins over the invalid value, which prints the same.
+    """Name → index, for wires with indexes; an index is unchanged."""
+    # A member "" has precedence over the invalid value, which is printed equally.
     known = {"": 0} | {name: index for index, name in enumerate(names or (), 1)}
     limit = MAX_ENUM if names is None else len(names)
 
@@ -86,7 +86,7 @@ def enum_index(names: tuple[str, ...] | None) -> Callable[[Any], int]:
 
 
 def set_bitmap(names: tuple[str, ...] | None) -> Callable[[Any], int]:
-    """Names joined by commas → bitmap, for wires that have bitmaps; a bitmap stays."""
+    """Names joined by commas → bitmap, for wires with bitmaps; a bitmap is unchanged."""
     bits = {name: 1 << bit for bit, name in enumerate(names or ())}
     limit = MAX_SET if names is None else (1 << len(names)) - 1
 
@@ -104,7 +104,7 @@ def set_bitmap(names: tuple[str, ...] | None) -> Callable[[Any], int]:
 
 
 def enum_name(names: tuple[str, ...] | None) -> Callable[[Any], str]:
-    """Index → name, for wires that have names; a name stays what it is."""
+    """Index → name, for wires with names; a name is unchanged."""
     parse = enum_parser(names)
 
     def name_of(value: Any) -> str:
@@ -117,7 +117,7 @@ def enum_name(names: tuple[str, ...] | None) -> Callable[[Any], str]:
 
 
 def set_names(names: tuple[str, ...] | None) -> Callable[[Any], str]:
-    """Bitmap → names joined by commas, for wires that have names; names stay."""
+    """Bitmap → names joined by commas, for wires with names; names are unchanged."""
     parse = set_parser(names)
 
     def names_of(value: Any) -> str:
@@ -132,10 +132,10 @@ def set_names(names: tuple[str, ...] | None) -> Callable[[Any], str]:
 def _unknown_member(names: tuple[str, ...] | None) -> str:
     if names is None:
         return (
-            "the format needs the column's members and its type does not list them; "
+            "the format needs the column's members, but its type does not list them; "
             "declare the type, such as enum('a','b')"
         )
-    return "no member of the column's type"
+    return "not a member of the column's type"
 
 
 def _is_number(text: str) -> bool:
@@ -143,7 +143,7 @@ def _is_number(text: str) -> bool:
 
 
 def _number(text: str, limit: int, what: str) -> int:
-    # Digits beyond the longest possible are not worth an int of their length.
+    # Too many digits: do not build a huge int.
     value = int(text) if len(text) <= _MAX_DIGITS else limit + 1
     if value > limit:
         raise ValueError(f"{what} beyond {limit}")

@@ -1,4 +1,4 @@
-"""Tables whose rows go as a whole: by TRUNCATE, DROP and OR REPLACE, or to another name."""
+"""Find tables that a statement empties (TRUNCATE, DROP, OR REPLACE) or renames."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from cdcfmt_core.mysql.lexemes import NotUnderstood, read_statements, split_item
 from cdcfmt_core.mysql.statement_reader import StatementReader, TableName
 
 Emptied: TypeAlias = set[tuple[str, str | None]]
-"""Database and table in lower case; None stands for all tables of the database."""
+"""Database and table in lower case; None means all tables of the database."""
 
 _N = TypeVar("_N")
 
 
 def emptied_tables(query: str, database: str, *, if_exists: bool = True) -> Emptied:
-    """The tables that ``query`` empties, ``database`` being the current one.
+    """The tables that ``query`` empties; none if it cannot be parsed.
 
-    Text that is not understood empties none.  ``if_exists``: also those of IF EXISTS, and of
-    CREATE OR REPLACE, which may be a table's first statement.
+    :param database: the current database.
+    :param if_exists: include those of IF EXISTS, and of CREATE OR REPLACE, which may be a table's
+        first statement.
     """
     return {
         ((named or database).lower(), table and table.lower())
@@ -27,7 +28,7 @@ def emptied_tables(query: str, database: str, *, if_exists: bool = True) -> Empt
 
 
 def is_emptied(by: Emptied, database: str, table: str) -> bool:
-    """Whether a table is among those, its name compared without case as most servers do."""
+    """Whether a table is emptied; its name is compared without case, as on most servers."""
     database = database.lower()
     return not by.isdisjoint({(database, None), (database, table.lower())})
 

@@ -1,6 +1,6 @@
-"""Numbers as MySQL and Go print them: the way back of :mod:`cdcfmt_core.mysql.numbers`.
+"""Print numbers as MySQL and Go do: the inverse of :mod:`cdcfmt_core.mysql.numbers`.
 
-A printer raises ``ValueError`` or ``TypeError`` for what is no value of its type.
+A printer raises ``ValueError`` or ``TypeError`` for a value that is not of its type.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SMALLEST: Final = 2.0**-126
 
 
 def int_printer(low: int, high: int) -> Callable[[Any], str]:
-    """For integers within bounds."""
+    """A printer of integers within bounds."""
 
     def print_int(value: Any) -> str:
         if low <= value <= high:
@@ -32,7 +32,7 @@ def int_printer(low: int, high: int) -> Callable[[Any], str]:
 
 
 def check_int(low: int, high: int) -> Callable[[Any], int]:
-    """For wires with JSON numbers: the integer itself, within bounds."""
+    """A check of integers within bounds, for wires with JSON numbers; returns the integer."""
 
     def check(value: Any) -> int:
         if type(value) is int and low <= value <= high:
@@ -58,7 +58,7 @@ def check_bool(value: Any) -> int:
 
 
 def check_year(value: Any) -> int:
-    """YEAR: 0 or 1901 to 2155."""
+    """Check a YEAR: 0 or 1901 to 2155."""
     if type(value) is int and (value == 0 or 1901 <= value <= 2155):
         return value
     raise ValueError("not a year (0 or 1901 to 2155)")
@@ -69,7 +69,7 @@ def print_year(value: Any) -> str:
 
 
 def print_decimal(value: Any) -> str:
-    """All digits, and never an exponent."""
+    """All digits, without an exponent."""
     text = _decimal_text(value)
     if not value.is_finite():
         raise ValueError("not a finite number")
@@ -87,15 +87,15 @@ def print_float32(value: Any) -> str:
 
 
 def float_printer(bits: int, dumps: Callable[[Any], bytes] | None) -> Callable[[Any], str]:
-    """Of FLOAT or DOUBLE; with ``dumps``, a JSON writer, in a fraction of the time."""
+    """A printer of FLOAT or DOUBLE; a JSON writer, ``dumps``, makes it much faster."""
     print_any = print_float32 if bits == 32 else print_float
     if dumps is None:
         return print_any
-    # Whose digits are few enough to be those of a binary32, point and ".0" included.
+    # Maximum length for the digits of a binary32, including point and ".0".
     longest = 10 if bits == 32 else 1_000
 
     def print_common(value: Any) -> str:
-        # Beyond these exponents begin, of which JSON writers have their own.
+        # Outside these bounds there are exponents, in which JSON writers differ.
         if type(value) is float and (1e-4 < value < 1e15 or -1e15 < value < -1e-4):
             text = dumps(value).decode()
             if len(text) <= longest:
@@ -106,7 +106,7 @@ def float_printer(bits: int, dumps: Callable[[Any], bytes] | None) -> Callable[[
 
 
 def finite_text(value: Any) -> str:
-    """``repr``, but for what MySQL does not have: NaN and the infinities."""
+    """``repr`` of a finite float; MySQL has neither NaN nor infinities."""
     text = _float_text(value)
     if text[-1] in "nf":
         raise ValueError("not a finite number")
@@ -116,14 +116,14 @@ def finite_text(value: Any) -> str:
 def shortest32(value: Any) -> str:
     """Like ``repr``, with only the digits that distinguish a binary32 from its neighbours."""
     text = finite_text(value)
-    # The shortest text of the largest one is larger, and rounded to it.
+    # The shortest text of the largest binary32 is larger than it, but rounds to it.
     if not -_LARGEST <= value <= _LARGEST and _pack(value) is None:
         raise ValueError("too large for a FLOAT")
-    # Nine digits distinguish any two: so few are the text from the source.
+    # Nine digits distinguish any two values: a short text is already the source's.
     if len(text) <= 10:
         return text
     stored = _FLOAT.pack(value)
-    # Six digits are always kept, but of the smallest numbers, which have fewer bits.
+    # Keep at least six digits, except of the smallest numbers, which have fewer bits.
     for digits in range(1 if -_SMALLEST < value < _SMALLEST else 6, 9):
         short = f"{value:.{digits}g}"
         if math.isfinite(number := float(short)) and _pack(number) == stored:
@@ -145,9 +145,9 @@ def _plain(text: str) -> str:
 
 
 def go_json_float(text: str, *, exponent_digits: int = 1) -> str:
-    """A float's ``repr`` as Go's ``encoding/json`` writes it: an exponent below 1e-6 and from
-    1e21 on, of no more digits than it needs, but of ``exponent_digits`` at least."""
-    # repr turns to exponents below 1e-4 and from 1e16 on.
+    """A float's ``repr`` as Go's ``encoding/json`` writes it: with an exponent below 1e-6 and
+    from 1e21 on, of ``exponent_digits`` or more digits."""
+    # repr has exponents below 1e-4 and from 1e16 on.
     if "e" not in text:
         return text.removesuffix(".0")
     mantissa, _, exponent = text.partition("e")
@@ -159,5 +159,5 @@ def go_json_float(text: str, *, exponent_digits: int = 1) -> str:
 
 
 def print_vector(value: Any) -> str:
-    """VECTOR as TiDB prints it: ``[1,2.5,-3]``, elements of 32 bits."""
+    """VECTOR as TiDB prints it: ``[1,2.5,-3]``, with 32-bit elements."""
     return "[" + ",".join(map(print_float32, value)) + "]"

@@ -1,8 +1,8 @@
-"""MySQL's numbers as text, read exactly or not at all.
+"""Parse MySQL's numbers from text, exactly.
 
-Python's constructors are laxer than any producer: ``int(" 1_0 ")`` is 10, ``float("nan")``
-a number, and both take the digits of every script.  The fast test of each parser admits
-only what needs no doubt; the rest is held against a pattern.
+Python's constructors accept more than any producer writes: ``int(" 1_0 ")`` is 10,
+``float("nan")`` is valid, and both accept the digits of every script.  Each parser has a fast test
+that passes only clear cases; others are checked against a pattern.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Final
 from cdcfmt_core.types import Decimal, InvalidValue, LogicalType
 
 MAX_DIGITS: Final = 65
-"""Of a DECIMAL (MySQL 8.4 Reference Manual, 12.25.2), before and after the point."""
+"""Maximum digits of a DECIMAL (MySQL 8.4 Reference Manual, 12.25.2), before and after the point."""
 
 _LARGEST_KNOWN: Final = 255
 _WIDE_BITS: Final = 215
-"""The limit of integers of 65 digits."""
+"""Bits for integers of up to 65 digits."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}").fullmatch
 
@@ -34,11 +34,11 @@ NOT_FINITE: Final = {
     "+Inf": math.inf,
     "-Inf": -math.inf,
 }
-"""As Java's ``Double.toString`` and Go's ``strconv`` write them."""
+"""The texts of Java's ``Double.toString`` and Go's ``strconv``."""
 
 _EXACT: Final = decimal.Context(
     prec=MAX_DIGITS,
-    # 1E-65 to just below 1E+65: a number beyond is refused before it is ever written out.
+    # 1E-65 to just below 1E+65: numbers outside are rejected before they are written out.
     Emin=-MAX_DIGITS,
     Emax=MAX_DIGITS - 1,
     traps=[
@@ -56,9 +56,9 @@ _LARGEST: Final = sys.float_info.max
 
 @functools.lru_cache(maxsize=256)
 def int_parser(low: int, high: int) -> Callable[[str], int]:
-    """For integers within bounds; zeros in front (ZEROFILL) and a sign are fine."""
-    # Flags, counts and statuses are small; others lose little by the look.  Columns share it:
-    # it takes 15 KB.
+    """A parser of integers within bounds; leading zeros (ZEROFILL) and a sign are valid."""
+    # Flags, counts and statuses are small; for others the look-up costs little.  Columns share the
+    # table, which takes 15 KB.
     known = {str(value): value for value in range(max(low, 0), min(high, _LARGEST_KNOWN) + 1)}
 
     def parse(text: str) -> int:
@@ -78,14 +78,14 @@ def int_parser(low: int, high: int) -> Callable[[str], int]:
 
 
 def integer_decimal_parser(logical: LogicalType) -> Callable[[str], decimal.Decimal]:
-    """For integers that are decimals: of 64 bits with or without sign where digits are bounded."""
+    """A parser of integers as decimals: signed or unsigned 64 bits if the type has a precision."""
     bits = 64 if isinstance(logical, Decimal) and logical.precision else _WIDE_BITS
     parse = int_parser(-(1 << (bits - 1)), (1 << bits) - 1)
     return lambda text: decimal.Decimal(parse(text))
 
 
 def parse_float(text: str) -> float:
-    """A float; Go writes up to 309 digits before the point, Java ``4.9E-324``."""
+    """Parse a float; Go writes up to 309 digits before the point, Java ``4.9E-324``."""
     if text.isascii() and "_" not in text and text.strip() == text:
         try:
             value = float(text)
@@ -95,13 +95,13 @@ def parse_float(text: str) -> float:
             return value
         if text in NOT_FINITE:
             return NOT_FINITE[text]
-        # Neither finite nor spelt so: an overflow, or "nan", "iNF" and their kin.
+        # Not finite, but not a valid spelling: an overflow, or "nan", "iNF" and the like.
         raise ValueError("not a number" if text[-1].isalpha() else "too large for a float")
     raise ValueError("not a number")
 
 
 def parse_decimal(text: str) -> decimal.Decimal | InvalidValue:
-    """A decimal with up to 65 digits, all of them kept; an exponent may move the point."""
+    """Parse a decimal of up to 65 digits, without loss; an exponent may move the point."""
     if text.isascii() and "_" not in text and text.strip() == text:
         try:
             value = _EXACT.create_decimal(text)
@@ -117,7 +117,7 @@ def parse_decimal(text: str) -> decimal.Decimal | InvalidValue:
 
 
 def check_decimal(value: decimal.Decimal) -> decimal.Decimal | InvalidValue:
-    """A Decimal from elsewhere, held to the same limits."""
+    """Check that a Decimal is within the same limits."""
     if not value.is_finite():
         return InvalidValue(str(value))
     try:

@@ -1,4 +1,4 @@
-"""A statement's lexemes from left to right, with the steps that every reader of DDL takes."""
+"""Read a statement's lexemes from left to right: the common steps of all DDL readers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from cdcfmt_core.mysql.lexemes import Lexeme, NotUnderstood, split_items
 
 TableName: TypeAlias = tuple[str | None, str]
-"""Database, if it is there, and table."""
+"""Database (or None) and table."""
 
 _NO_COLUMN: Final = frozenset(
     ["PRIMARY", "KEY", "INDEX", "UNIQUE", "FULLTEXT", "SPATIAL", "CONSTRAINT", "FOREIGN", "CHECK"]
@@ -17,9 +17,10 @@ _INDEX_KINDS: Final = frozenset(["VECTOR", "COLUMNAR"])
 
 
 class StatementReader:
-    """Lexemes from left to right; ``left`` are those that were not read yet.
+    """Reads a statement's lexemes from left to right.
 
-    ``table`` is the one that the statement is about, once it is known.
+    - ``left``: the unread lexemes.
+    - ``table``: the statement's table, once known.
     """
 
     def __init__(self, lexemes: list[Lexeme], text: str) -> None:
@@ -43,21 +44,21 @@ class StatementReader:
         return word
 
     def take(self, word: str) -> bool:
-        """Step over this word, if it is next."""
+        """Move past this word if it is next."""
         found = self.peek() == word
         if found:
             self.left = self.left[1:]
         return found
 
     def skip(self, *words: str) -> bool:
-        """Step over these words, if all of them are next."""
+        """Move past these words if all of them are next."""
         found = all(self.peek(ahead) == word for ahead, word in enumerate(words))
         if found:
             self.left = self.left[len(words) :]
         return found
 
     def take_marks(self, *texts: str) -> bool:
-        """As :meth:`take`, for marks and words."""
+        """Like :meth:`take`, for marks and words."""
         found = tuple(lexeme.text.upper() for lexeme in self.left[: len(texts)]) == texts
         if found and self.left[0].kind == "mark":
             self.left = self.left[len(texts) :]
@@ -75,11 +76,11 @@ class StatementReader:
             raise NotUnderstood("a name is missing")
         lexeme, self.left = self.left[0], self.left[1:]
         if self.left and self.left[0].start == lexeme.end and self.left[0].kind != "mark":
-            raise NotUnderstood("a name is in two pieces")
+            raise NotUnderstood("a name has two parts")
         return lexeme.text
 
     def table_name(self) -> TableName:
-        """The next name; how long MariaDB waits for that table (``WAIT 5``) is stepped over.
+        """The next table name; moves past MariaDB's ``WAIT 5`` or ``NOWAIT``, if present.
 
         :raises NotUnderstood: unless a name is next.
         """
@@ -90,9 +91,9 @@ class StatementReader:
         return name
 
     def dropped(self, *, if_exists: bool = True) -> Iterator[tuple[str | None, str | None]]:
-        """Behind DROP: databases and tables; of a whole database the table is None.
+        """After DROP: databases and tables; the table is None for a whole database.
 
-        ``if_exists``: also behind IF EXISTS.
+        ``if_exists``: also after IF EXISTS.
 
         :raises NotUnderstood: unless names are next.
         """
@@ -106,7 +107,7 @@ class StatementReader:
             yield each.table_name() if is_table else (each.name(), None)
 
     def renamed(self) -> Iterator[tuple[TableName, TableName]]:
-        """Behind RENAME: the old and the new name of each table.
+        """After RENAME: the old and the new name of each table.
 
         :raises NotUnderstood: unless names are next.
         """
@@ -120,7 +121,7 @@ class StatementReader:
             yield old, pair.table_name()
 
     def takes_table_name(self) -> bool:
-        """Step over what stands before the table's new name in an action of ALTER TABLE."""
+        """Move to the table's new name, if an action of ALTER TABLE renames the table."""
         found = self.peek() == "RENAME" and self.peek(1) not in ("COLUMN", "INDEX", "KEY")
         if found:
             self.word()
@@ -128,26 +129,26 @@ class StatementReader:
         return found
 
     def skip_column(self) -> bool:
-        """Step over what may stand before a column's name in an action of ALTER TABLE.
+        """Move to the column's name in an action of ALTER TABLE.
 
-        Whether IF stands there: the action may have had no effect.
+        True if IF (NOT) EXISTS precedes it: the action may have had no effect.
         """
         self.take("COLUMN")
         return self.skip("IF", "NOT", "EXISTS") or self.skip("IF", "EXISTS")
 
     def skip_modifiers(self) -> None:
-        """Step over what may stand between ALTER and TABLE."""
+        """Move past modifiers between ALTER and TABLE."""
         while self.take("IGNORE") or self.take("ONLINE") or self.take("OFFLINE"):
             pass
 
     def is_no_column(self) -> bool:
-        """Whether what follows is an index or a constraint."""
+        """Whether an index or a constraint follows."""
         return self.peek() in _NO_COLUMN or (
             self.peek() in _INDEX_KINDS and self.peek(1) in ("INDEX", "KEY")
         )
 
     def is_virtual(self) -> bool:
-        """Whether it defines a column that is computed when it is read."""
+        """Whether a virtual column is defined, which is computed when it is read."""
         depth, words = 0, set()
         for lexeme in self.left:
             if lexeme.kind == "mark":
@@ -157,9 +158,9 @@ class StatementReader:
         return "AS" in words and not words & {"STORED", "PERSISTENT"}
 
     def parenthesis(self, skipped: int = 0) -> list[Lexeme]:
-        """What is between the parenthesis that comes after ``skipped`` and its end.
+        """The lexemes between the parenthesis after ``skipped`` lexemes and the closing one.
 
-        :raises NotUnderstood: if it has none.
+        :raises NotUnderstood: if it is not closed.
         """
         depth = 0
         for at, lexeme in enumerate(self.left[skipped:], skipped):

@@ -1,11 +1,11 @@
-"""Column types from DDL statements, which are given in order.
+"""Track column types through DDL statements, given in order.
 
-sqlglot cuts a statement into its parts (:mod:`~cdcfmt_core.mysql.lexemes`), and a column's
-type is read by :func:`~cdcfmt_core.mysql.parse_column_type`, as every type text is.  Nothing
-is guessed: where a definition is not understood its column has no type from there on, and
-where a statement is not understood the whole table has none, until it is created again.
+sqlglot splits a statement into tokens (:mod:`~cdcfmt_core.mysql.lexemes`), and
+:func:`~cdcfmt_core.mysql.parse_column_type` parses types, like every type text.  Nothing is
+guessed: after a definition that cannot be parsed its column is unknown, and after a statement that
+cannot be parsed the whole table is unknown, until it is created again.
 
-Names are compared without case, as TiDB does.
+Names are compared without case, as in TiDB.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _ROUTINES: Final = frozenset(["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACK
 
 
 class TableHistory:
-    """The columns of tables after the statements so far; a table of which nothing is known is
-    not there.
+    """The columns of tables after the statements so far.
 
-    ``touched`` has the tables whose columns may be others than before, with those that they had.
+    - ``tables``: known columns by table, without unknown tables.
+    - ``touched``: tables whose columns may have changed, with the columns before.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class TableHistory:
         self.touched: dict[Name, Columns] = {}
 
     def apply(self, query: str, database: str, table: str) -> None:
-        """Take note of a statement; ``database`` and ``table`` are what the message names."""
+        """Apply a statement; ``database``, ``table``: the names in the message."""
         if table:
             self._name(database, table)
         try:
@@ -51,7 +51,7 @@ class TableHistory:
                 return
 
     def _apply(self, reader: StatementReader, database: str, table: str) -> bool:
-        """False where what follows is no statement but part of this one."""
+        """Apply a statement; False if the following text is still part of it."""
         verb = reader.word()
         if verb == "CREATE" and any(lexeme.upper in _ROUTINES for lexeme in reader.left[:8]):
             return False
@@ -70,7 +70,7 @@ class TableHistory:
         return True
 
     def _give_up(self, query: str, database: str, table: str) -> None:
-        """Mark tables as unknown after a text that cannot be cut into statements."""
+        """Mark tables as unknown after a text that cannot be split into statements."""
         type_ = ddl_type_of(query)
         if type_ in ("CREATE", "ALTER", "ERASE") and table:
             self._forget(self._name(database, table))

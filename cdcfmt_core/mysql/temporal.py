@@ -1,7 +1,7 @@
-"""MySQL's dates and times as text (MySQL 8.4 Reference Manual, 11.2).
+"""Parse MySQL's dates and times from text (MySQL 8.4 Reference Manual, 11.2).
 
-``datetime.fromisoformat`` does the work where the text has exactly MySQL's shape; its
-other spellings (``20231227``, ``2023-W52-3``, a comma for the point) never reach it.
+``datetime.fromisoformat`` parses text in exactly MySQL's format; other formats that it accepts
+(``20231227``, ``2023-W52-3``, a comma for the point) are excluded before.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_TIME: Final = timedelta(hours=838, minutes=59, seconds=59, microseconds=999_
 
 EPOCH: Final = datetime(1970, 1, 1)
 
-# What is not a digit, in its place: every third character from the first hyphen on.
+# The separators: every third character from the first hyphen on.
 DATETIME_MARKS: Final = frozenset({"-- ::", "--T::", "-- ::.", "--T::."})
 _TIME_MARKS: Final = frozenset({"::", "::."})
 
@@ -32,7 +32,7 @@ from_iso = datetime.fromisoformat
 
 
 def parse_date(text: str) -> date | InvalidValue:
-    """``2023-12-27``; a day that no calendar has (``2023-00-00``) is an invalid value."""
+    """Parse ``2023-12-27``; an impossible day (``2023-00-00``) gives an InvalidValue."""
     if text[4::3] == "--" and len(text) == 10:
         try:
             return _date_from_iso(text)
@@ -44,14 +44,14 @@ def parse_date(text: str) -> date | InvalidValue:
 
 
 def parse_datetime(text: str) -> datetime | InvalidValue:
-    """``2023-12-27 12:27:23.123456``, with a blank or ``T`` and up to six digits."""
+    """Parse ``2023-12-27 12:27:23.123456``, with a blank or ``T`` and up to six digits."""
     if text[4:20:3] in DATETIME_MARKS and len(text) <= 26:
         try:
             value = from_iso(text)
         except ValueError:
             pass
         else:
-            # Newer Pythons read 24:00 as the next day; MySQL has no such hour.
+            # Newer Pythons parse 24:00 as the next day; MySQL has no such hour.
             if value.tzinfo is None and (value.hour or text[11] == "0"):
                 return value
     if _DATETIME(text):
@@ -60,7 +60,7 @@ def parse_datetime(text: str) -> datetime | InvalidValue:
 
 
 def parse_time(text: str) -> timedelta:
-    """``-838:59:59.000000``."""
+    """Parse ``-838:59:59.000000``."""
     if text[2:9:3] in _TIME_MARKS and len(text) <= 15:
         try:
             return from_iso("1970-01-01 " + text) - EPOCH
@@ -84,8 +84,8 @@ def parse_time(text: str) -> timedelta:
 def format_time(value: timedelta, fsp: int | None = None) -> str:
     """A TIME as MySQL prints it, with ``fsp`` digits after the point.
 
-    Without ``fsp`` a fraction is printed only where there is one, in six digits; so it is
-    where ``fsp`` digits would not hold it.
+    Without ``fsp``, or if the fraction needs more digits, it is printed with six digits, and only
+    if it is not zero.
     """
     sign = ""
     if value.days < 0:

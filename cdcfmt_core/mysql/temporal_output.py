@@ -1,7 +1,7 @@
-"""Dates and times as MySQL prints them: the way back of :mod:`cdcfmt_core.mysql.temporal`.
+"""Print dates and times as MySQL does: the inverse of :mod:`cdcfmt_core.mysql.temporal`.
 
-A printer raises ``ValueError``, ``TypeError`` or ``AttributeError`` for what is no value of its
-type.  ``isoformat`` would be simpler, and takes more than twice as long.
+A printer raises ``ValueError``, ``TypeError`` or ``AttributeError`` for a value that is not of its
+type.  ``isoformat`` would be simpler, but takes more than twice as long.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def temporal_printer(
     time_zone: tzinfo,
     counts: Counter[str] | None = None,
 ) -> Printer:
-    """Dates and times, with the digits of the type; six or none where these are unknown.
+    """A printer of dates and times, with the type's digits; six or none if these are unknown.
 
-    ``counts``: of instants whose text in ``time_zone`` is that of an earlier one.
+    ``counts``: gets the number of instants with the same text in ``time_zone`` as an earlier one.
     """
     if isinstance(logical, Date):
         return _print_date
@@ -46,7 +46,7 @@ def temporal_printer(
 
 
 def _day(value: date) -> str:
-    """``2023-12-27``, remembered: rows of a table are of few days."""
+    """A day as ``2023-12-27``, cached, as a table's rows have few distinct days."""
     ordinal = value.toordinal()
     day = _days.get(ordinal)
     if day is None:
@@ -57,7 +57,7 @@ def _day(value: date) -> str:
 
 
 def _clock_printer(fsp: int | None, zone: tzinfo | None) -> Printer:
-    """For datetimes of ``zone``, whose fields are printed as they stand."""
+    """A printer of datetimes in ``zone``, whose fields are printed unchanged."""
     digits = fsp or 0
     unit = 10 ** (6 - digits)
     fractions: tuple[str, ...] = ("",)
@@ -74,7 +74,7 @@ def _clock_printer(fsp: int | None, zone: tzinfo | None) -> Printer:
         seconds = _TWO_DIGITS[value.second]
         fraction = value.microsecond
         if fraction % unit:
-            # What the digits of the type do not hold is not cut off.
+            # Do not cut off digits beyond those of the type.
             end = f".{fraction:06}"
         elif fractions:
             end = fractions[fraction // unit]
@@ -86,14 +86,14 @@ def _clock_printer(fsp: int | None, zone: tzinfo | None) -> Printer:
 
 
 def _instant_printer(print_utc: Printer, zone: tzinfo, counts: Counter[str] | None) -> Printer:
-    # Of each day in UTC without a change of the clock: what local time is ahead.
+    # The local time's offset, by UTC day without a clock change.
     offsets: dict[int, timedelta] = {}
 
     def print_instant(value: Any) -> str:
         if type(value) is datetime and value.tzinfo is UTC:
             offset = offsets.get(value.toordinal())
             if offset is not None:
-                # Still said to be UTC, but its fields are those of the zone.
+                # Still labelled UTC, but with the zone's fields.
                 return print_utc(value + offset)
         return print_other(value)
 
@@ -120,7 +120,7 @@ def _instant_printer(print_utc: Printer, zone: tzinfo, counts: Counter[str] | No
 
 
 def _local(value: datetime, zone: tzinfo) -> tuple[timedelta, bool]:
-    """What local time is ahead, and whether an earlier instant has the same one."""
+    """The offset of local time, and whether an earlier instant has the same local time."""
     local = value.astimezone(zone)
     return local.utcoffset() or timedelta(), bool(local.fold)
 
@@ -137,7 +137,7 @@ def _print_date(value: Any) -> str:
         return _days.get(value.toordinal()) or _day(value)
     if type(value) is not InvalidValue:
         raise TypeError("not a date")
-    # What MySQL stores and no calendar has; anything else raises here.
+    # Accept impossible days that MySQL stores; raise for anything else.
     parse_date(value.text)
     return value.text
 

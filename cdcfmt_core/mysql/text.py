@@ -1,14 +1,14 @@
-"""A MySQL value's text → the Python value of its logical type.
+"""Parse a MySQL value's text to the Python value of its logical type.
 
 For wires that write every value as text: canal-json, CloudCanal, DTS and the text parts
 of the others.  A parser raises ``ValueError`` with a short reason for a bad value, and
-returns :class:`~cdcfmt_core.types.InvalidValue` for one that MySQL holds and Python cannot
-(``0000-00-00``).  NULL never reaches it.
+returns :class:`~cdcfmt_core.types.InvalidValue` for one that MySQL can hold but Python cannot
+(``0000-00-00``).  It is never called for NULL.
 
-Choices that the wire leaves open:
+Interpretation of ambiguous text:
 
 - ENUM and SET text of digits only is an index or a bitmap, as TiCDC and Canal write them;
-  other text is names as they stand.  Wires that always send names need no parser.
+  other text is names.  Wires that always send names need no parser.
 - BINARY text has one Latin-1 character per byte.
 - Geometry is MySQL's internal form in Latin-1: SRID in four bytes, little-endian, then WKB.
 """
@@ -69,10 +69,10 @@ _PLAIN: Final[dict[type, Callable[[str], object]]] = {
 def text_parser(
     logical: LogicalType, *, time_zone: tzinfo, counts: Counter[str]
 ) -> Callable[[str], object]:
-    """The parser of one column.
+    """The parser of one column; text, JSON text and values of unknown type are unchanged.
 
-    ``time_zone`` is that of TIMESTAMP texts; ``counts`` gets what its clock changes did.
-    Text, JSON text and values of unknown type stay as they are.
+    :param time_zone: the zone of TIMESTAMP texts.
+    :param counts: gets the number of texts affected by the zone's clock changes.
     """
     if isinstance(logical, Int):
         return int_parser(*logical.bounds)
@@ -92,18 +92,18 @@ def text_parser(
 
 
 def parse_binary(text: str) -> bytes:
-    """Latin-1 characters, one per byte; any other was put there in place of lost bytes."""
+    """Bytes from Latin-1 text, one character per byte; other characters replaced lost bytes."""
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError as error:
         character = f"U+{ord(text[error.start]):04X}"
         raise ValueError(
-            f"bytes were lost: character {character} at position {error.start} is no byte"
+            f"bytes were lost: character {character} at position {error.start} is not a byte"
         ) from None
 
 
 def parse_geometry(text: str) -> GeometryValue:
-    """The internal form of a geometry."""
+    """A geometry from MySQL's internal form."""
     data = parse_binary(text)
     if len(data) < _SMALLEST_GEOMETRY:
         raise ValueError("not a geometry: shorter than SRID and WKB header")

@@ -1,9 +1,8 @@
-"""A value of a logical type → its text as MySQL and its change feeds write it.
+"""Print a value of a logical type as MySQL and its change feeds do.
 
-The way back of :mod:`cdcfmt_core.mysql.text`.  A printer raises ``ValueError``,
-``TypeError`` or ``AttributeError`` for what is no value of its type; :func:`value_error`
-makes an :class:`~cdcfmt_core.errors.EncodeError` of that, which names the column.  NULL
-never reaches a printer.
+The inverse of :mod:`cdcfmt_core.mysql.text`.  A printer raises ``ValueError``, ``TypeError`` or
+``AttributeError`` for a value that is not of its type; :func:`value_error` converts that to an
+:class:`~cdcfmt_core.errors.EncodeError` that names the column.  A printer is never called for NULL.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from cdcfmt_core.mysql.temporal_output import Printer, temporal_printer
 from cdcfmt_core.types import LogicalType
 
 BAD_VALUE: Final = (ValueError, TypeError, AttributeError, OverflowError)
-"""The errors of printers."""
+"""The errors that printers raise."""
 
 print_text: Final[Printer] = str.__str__
 
@@ -46,8 +45,8 @@ def text_printer(
 ) -> Printer:
     """The printer of one column; TIMESTAMP is a wall clock in ``time_zone``.
 
-    ENUM and SET are printed as index and bitmap, BINARY has one Latin-1 character a byte,
-    geometry is MySQL's internal form in Latin-1.  ``dumps``, a JSON writer, makes floats faster.
+    ENUM and SET are printed as index and bitmap, BINARY as one Latin-1 character per byte,
+    geometry as MySQL's internal form in Latin-1.  ``dumps``: a JSON writer, for faster floats.
 
     :raises EncodeError: for a column of unknown type.
     """
@@ -79,7 +78,7 @@ def unknown_type(logical: types.Unknown) -> EncodeError:
     source = f" ({logical.source_type})" if logical.source_type else ""
     return EncodeError(
         f"its type{source} is not known, so its values cannot be written; declare a "
-        "schema, set typeMap, or read the messages with types (DDL, tableChanges), too"
+        "schema, set typeMap, or also read the messages with types (DDL, tableChanges)"
     )
 
 
@@ -105,7 +104,7 @@ def value_error(column: str, value: object, error: Exception) -> EncodeError:
         return error.at(column=column)
     if isinstance(value, types.InvalidValue):
         return EncodeError(
-            "the source holds a value that this format cannot write",
+            "the source has a value that this format cannot write",
             column=column,
             sample=value.text,
         )

@@ -1,7 +1,7 @@
-"""MySQL column type text → logical type.
+"""Map MySQL's column type text to logical types.
 
-Names are those of :mod:`cdcfmt_core.mysql.column_type`, synonyms resolved.  A parameter
-that the text lacks stays unknown: TiCDC sends ``decimal`` for a ``decimal(10,4)``.
+Names are those of :mod:`cdcfmt_core.mysql.column_type`, with synonyms resolved.  A parameter that
+is missing in the text is unknown: TiCDC sends ``decimal`` for a ``decimal(10,4)``.
 
 - ``tinyint`` → ``Int(8)``
 - ``smallint`` → ``Int(16)``
@@ -38,8 +38,8 @@ that the text lacks stays unknown: TiCDC sends ``decimal`` for a ``decimal(10,4)
 - ``geometry``, ``point``, ``linestring``, ``polygon``, ``multipoint``, ``multilinestring``,
   ``multipolygon``, ``geometrycollection`` → ``Geometry()``
 
-Anything else, and parameters that MySQL does not have (``decimal(70)``, ``time(9)``), is
-unknown.  Zero is MySQL's way to say "the default" in ``decimal(0)`` and ``bit(0)``.
+Anything else is unknown, also with parameters that MySQL does not have (``decimal(70)``,
+``time(9)``).  In ``decimal(0)`` and ``bit(0)``, MySQL's zero means the default.
 """
 
 from __future__ import annotations
@@ -172,12 +172,12 @@ _resolve_long = lru_cache(maxsize=16)(_resolve)
 
 
 def resolve_type(text: str) -> LogicalType | None:
-    """The logical type of a column type text; None for what is not a MySQL type."""
+    """The logical type of a column type text; None if it is not a MySQL type."""
     return _resolve_short(text) if len(text) <= _CACHED_LENGTH else _resolve_long(text)
 
 
 MYSQL: Final = TypeMap(
     name="mysql",
     resolve=resolve_type,
-    summary="MySQL, TiDB and MariaDB column types, as SHOW CREATE TABLE or DDL writes them",
+    summary="MySQL, TiDB and MariaDB column types, as in SHOW CREATE TABLE or DDL",
 )

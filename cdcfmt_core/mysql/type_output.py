@@ -1,8 +1,7 @@
-"""A column's type as MySQL type text, for wires that send it.
+"""Print a column's type as MySQL type text, for wires that send it.
 
-The source's own text serves where it is MySQL's and says what the column's logical type
-says; otherwise (Connect's ``int32``, a DTS number, a type that somebody declared) the
-text is made of the logical type.
+The source's own text is used if it is MySQL's and agrees with the column's logical type; otherwise
+(Connect's ``int32``, a DTS number, a declared type) the text is generated from the logical type.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from cdcfmt_core.types import LogicalType
 _INT_NAMES: Final = {8: "tinyint", 16: "smallint", 24: "mediumint", 32: "int", 64: "bigint"}
 _NAMES: Final[dict[type, str]] = {
     types.Decimal: "decimal",
-    # The longest of their kind, as the length is unknown.
+    # The largest type of its kind, as the length is unknown.
     types.Text: "longtext",
     types.Binary: "longblob",
     types.Date: "date",
@@ -43,7 +42,7 @@ DISPLAY_WIDTHS: Final = {
     "int": (11, 10),
     "bigint": (20, 20),
 }
-"""Of integers that MySQL gives no other width, with and without a sign."""
+"""Default display widths of integers in MySQL, signed and unsigned."""
 _BINARY_TWINS: Final = {
     "char": "binary",
     "varchar": "varbinary",
@@ -55,7 +54,7 @@ _BINARY_TWINS: Final = {
 
 
 def flag_texts(column: Column) -> dict[str, str]:
-    """The flags of a word and a text, such as ``charset utf8mb4``."""
+    """The flags that consist of a word and a text, such as ``charset utf8mb4``."""
     pairs = (flag.partition(" ") for flag in column.flags)
     return {word: text for word, space, text in pairs if space}
 
@@ -81,7 +80,7 @@ def _says_the_same(source: LogicalType | None, logical: LogicalType) -> bool:
     if source is None:
         return False
     if isinstance(logical, types.Bool):
-        # tinyint(1) and bit(1) that a type map calls booleans.
+        # tinyint(1) and bit(1), which type maps may map to booleans.
         return isinstance(source, (types.Int, types.Bit))
     if isinstance(logical, (types.Int, types.Float)):
         return source == logical
@@ -107,7 +106,7 @@ def _of_logical(logical: LogicalType) -> ColumnType:
 
 
 def type_text(parsed: ColumnType, *, full: bool) -> str:
-    """``int unsigned``; with ``full`` also what stands in the parentheses."""
+    """The type as text, ``int unsigned``; ``full``: with the parentheses."""
     text = parsed.base
     if full and parsed.elements is not None:
         text += "(" + ",".join(map(_quoted, parsed.elements)) + ")"

@@ -1,8 +1,8 @@
-"""The tokens of a column type text: words, strings, punctuation.
+"""Split a column type text into tokens: words, strings, punctuation.
 
-Every alternative of the pattern matches once it has begun, as strings and comments may
-lack their end.  The pattern never backtracks, so hostile text costs linear time.  Possessive
-quantifiers would say the same, but CPython before 3.11.5 reads them wrongly (gh-106052).
+Every alternative of the pattern matches once it has started, as the end of strings and comments is
+optional.  So the pattern never backtracks, and hostile text takes linear time.  Possessive
+quantifiers would do the same, but are broken in CPython before 3.11.5 (gh-106052).
 Escapes in strings: MySQL 8.4 Reference Manual, 9.1.1, table 9.1.
 """
 
@@ -29,17 +29,17 @@ _FIRST_WORD: Final = re.compile(r"\s*([^\s(),]{0,64})")
 
 
 class Token(NamedTuple):
-    """``kind`` is ``word``, ``string`` or the punctuation character itself."""
+    """A token; ``kind``: ``word``, ``string`` or the punctuation character itself."""
 
     kind: str
     text: str
 
 
 def read_tokens(text: str) -> list[Token] | None:
-    """All tokens but names in backticks, or None where something quoted does not end."""
+    """All tokens except names in backticks; None if a quote or comment is not closed."""
     tokens = []
     for match in _TOKEN.finditer(text):
-        # The last group that took part: an …_end is missing where the end is.
+        # The last group that matched: an …_end, unless the end is missing.
         kind = match.lastgroup
         if kind == "word":
             tokens.append(Token("word", match["word"]))
@@ -55,7 +55,7 @@ def read_tokens(text: str) -> list[Token] | None:
 
 
 def first_word(text: str) -> str:
-    """The lower-cased first word of any text, cut where it is absurdly long."""
+    """The first word of any text in lower case, cut if it is very long."""
     match = _FIRST_WORD.match(text)
     return match[1].lower() if match else ""
 
@@ -69,7 +69,7 @@ def _unescape(text: str, quote: str) -> str:
 def _escaped(match: re.Match[str], quote: str) -> str:
     character = match[1]
     if character is None:
-        # A doubled quote counts as one only between quotes of the same kind.
+        # A doubled quote means one only between quotes of the same kind.
         return quote if match[0][0] == quote else match[0]
-    # \% and \_ keep their backslash: they are for LIKE.
+    # \% and \_ keep their backslash, which is for LIKE.
     return match[0] if character in "%_" else _ESCAPES.get(character, character)

@@ -77,7 +77,7 @@ def test_the_code_of_an_unsigned_value_depends_on_it() -> None:
         (("x", "int", Int(32)), "5", "not a value of the column's type.*got '5'"),
         (("x", "int", Int(32)), 1 << 31, "not within"),
         (("x", "enum", Enum()), "small", "its type does not list them; declare the type"),
-        (("x", "enum('a')", Enum(("a",))), "b", "no member of the column's type.*got 'b'"),
+        (("x", "enum('a')", Enum(("a",))), "b", "not a member of the column's type.*got 'b'"),
         (("x", "double", Float(64)), float("nan"), "not a finite number"),
         (("x", "decimal", Decimal()), InvalidValue("NaN"), "cannot write.*got 'NaN'"),
         (("x", "varchar", Text()), b"a", "not a value of the column's type"),

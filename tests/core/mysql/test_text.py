@@ -221,7 +221,7 @@ def test_bad(logical: LogicalType, text: str) -> None:
 
 
 def test_lost_bytes_are_named() -> None:
-    with pytest.raises(ValueError, match=r"lost: character U\+FFFD at position 2 is no byte"):
+    with pytest.raises(ValueError, match=r"lost: character U\+FFFD at position 2 is not a byte"):
         parse(Binary(), "ab\ufffd")
     with pytest.raises(ValueError, match=r"U\+0100 at position 0"):
         parse(Binary(), "\u0100")
