@@ -62,7 +62,7 @@ def share_width(table: Table, width: int, *, fixed: int, least: int = 12) -> Non
 
 
 def print_table(table: Table, out: Console) -> None:
-    """Print a table without breaking words; if too wide, one column below the other."""
+    """Print a table without breaking words; if too wide, the cells of each row as a list."""
     cells = [[column.header, *column.cells] for column in table.columns]
     needs = [max(cell_len(str(cell)) for cell in each) for each in cells]
     words = [

@@ -48,7 +48,7 @@ def write_events(records: Sequence[Mapping[str, Any]]) -> None:
 
 
 def write_changes(records: Sequence[Mapping[str, Any]]) -> None:
-    """Print a line per change; if too wide, one column below the other."""
+    """Print a line per change; if too wide, the columns of each change as a list."""
     out = console(wide=True)
     if not records:
         out.print("nothing to show", style="faint")

@@ -34,7 +34,7 @@ OPTIONS = (
         type="choice",
         choices=("both", "after", "none"),
         default="both",
-        help="`after`: one row per change, without the images before updates. "
+        help="`after`: one row per change, without before images of updates. "
         "`none`: events without images.",
     ),
     Option(

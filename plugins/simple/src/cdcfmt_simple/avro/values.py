@@ -59,7 +59,7 @@ def open_converters(
     if isinstance(logical, Int):
         of_long = _within(*logical.bounds)
     elif isinstance(logical, (Bit, Set)):
-        # 64 bits, of which the highest looks like a sign.
+        # Unsigned 64-bit numbers, stored as signed ones.
         of_long = lambda value: of_number(value & UINT64)  # noqa: E731
     elif isinstance(logical, Float):
         # NaN and infinity, too.
