@@ -367,9 +367,9 @@ def test_the_template_is_whole(template: Path) -> None:
         ("-a", "not a valid name of a format"),
         ("../a", "not a valid name of a format"),
         ("", "not a valid name of a format"),
-        ("canal-json", "there is a format 'canal-json' already"),
-        ("canal", "there is a format 'canal' already"),
-        ("simple", "there is a format 'simple' already"),
+        ("canal-json", "there is already a format 'canal-json'"),
+        ("canal", "there is already a format 'canal'"),
+        ("simple", "there is already a format 'simple'"),
     ],
 )
 def test_names_that_no_plugin_can_have(name: str, reason: str, tmp_path: Path) -> None:
@@ -382,6 +382,6 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     folder = create_plugin("mine", tmp_path)
     mine = folder / "README.md"
     mine.write_text("my words")
-    with pytest.raises(OptionError, match="is there already: remove it"):
+    with pytest.raises(OptionError, match="already exists: remove it"):
         create_plugin("mine", tmp_path)
     assert mine.read_text() == "my words"

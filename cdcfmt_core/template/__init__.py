@@ -1,7 +1,7 @@
-"""A plugin to begin with: a whole package that installs, is listed and passes the kit.
+"""The template of a format plugin: a complete package that passes the conformance kit.
 
-Its files are in ``files``; in them and in their names ``@name@`` is the format and
-``@package@`` the Python package, and the messages of cases stand as bare values.
+Its files are in ``files``; in them and in their names ``@name@`` stands for the format and
+``@package@`` for the Python package.  Messages of cases are stored as values only.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _SUFFIX = ".in"
 
 
 def create_plugin(name: str, folder: Path) -> Path:
-    """Write the plugin ``cdcfmt-NAME`` below ``folder``, and return its own folder.
+    """Create the plugin ``cdcfmt-NAME`` in ``folder``, and return its own folder.
 
-    :raises OptionError: if the name cannot be a format's, or is taken, or the folder is there.
+    :raises OptionError: if the name is invalid or taken, or the plugin's folder exists.
     """
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise OptionError(
@@ -31,12 +31,12 @@ def create_plugin(name: str, folder: Path) -> Path:
             "hyphens between words, such as acme-json"
         )
     if name == "core" or name in KNOWN_PACKAGES or _is_installed(name):
-        raise OptionError(f"there is a format {name!r} already: take another name")
+        raise OptionError(f"there is already a format {name!r}: choose another name")
     if name in KNOWN_TRANSPORTS or name in default_registry().transports():
-        raise OptionError(f"there is a transport {name!r} already: take another name")
+        raise OptionError(f"there is already a transport {name!r}: choose another name")
     target = folder / f"cdcfmt-{name}"
     if target.exists():
-        raise OptionError(f"{target} is there already: remove it, or take another name")
+        raise OptionError(f"{target} already exists: remove it, or choose another name")
     package = f"cdcfmt_{name.replace('-', '_')}"
     for path, text in _template():
         text = text.replace("@name@", name).replace("@package@", package)
@@ -57,13 +57,13 @@ def _is_installed(name: str) -> bool:
     except LookupError:
         return False
     except CdcfmtError:
-        # It is broken, or there are two of it.
+        # It is broken, or installed twice.
         return True
     return True
 
 
 def _template() -> Iterator[tuple[tuple[str, ...], str]]:
-    """The files' paths and texts."""
+    """The paths and texts of the template's files."""
 
     def walk(folder: Traversable, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
         for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):

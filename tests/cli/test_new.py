@@ -20,13 +20,13 @@ def test_what_cannot_be_made(tmp_path: Path) -> None:
     assert run("new", "acme", "--folder", tmp_path).exit_code == 0
     again = run("new", "acme", "--folder", tmp_path)
     assert again.exit_code == 2
-    assert "is there already: remove it, or take another name" in again.stderr
+    assert "already exists: remove it, or choose another name" in again.stderr
     bad = run("new", "Acme JSON", "--folder", tmp_path)
     assert bad.exit_code == 2
     assert "is not a valid name of a format" in bad.stderr
     taken = run("new", "debezium", "--folder", tmp_path)
     assert taken.exit_code == 2
-    assert "there is a format 'debezium' already" in taken.stderr
+    assert "there is already a format 'debezium'" in taken.stderr
     transport = run("new", "kafka", "--folder", tmp_path)
     assert transport.exit_code == 2
     assert "there is already a transport 'kafka': choose another name\n" in transport.stderr

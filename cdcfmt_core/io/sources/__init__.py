@@ -1,10 +1,10 @@
-"""Sources of messages, in plain Python and without an engine.
+"""Sources of messages in plain Python, without an engine.
 
-Files: :func:`list_files` finds them, :func:`plan_partitions` divides them into splits,
-:func:`read_split` reads one split as messages (:func:`read_lines` keeps blocks of lines
-whole), and :class:`FileOffset` is the position of a stream of files.  Paths are anything
-that fsspec can open; fsspec and zstandard come with ``pip install 'cdcfmt-core[files]'`` and
-are imported on use.  Topics come with packages of their own (:mod:`cdcfmt_core.transport`).
+Files: :func:`list_files` lists them, :func:`plan_partitions` divides them into splits,
+:func:`read_split` reads a split as messages (:func:`read_lines` keeps blocks of lines unsplit),
+and :class:`FileOffset` is the position of a stream of files.  A path is anything that fsspec can
+open; fsspec and zstandard are installed by ``pip install 'cdcfmt-core[files]'`` and imported on
+use.  Topics are in separate packages (:mod:`cdcfmt_core.transport`).
 """
 
 from cdcfmt_core.io.sources.ends import read_ends, spread

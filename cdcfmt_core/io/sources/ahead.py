@@ -1,4 +1,4 @@
-"""Several sources read at once, their messages in the order of the sources."""
+"""Read several sources concurrently, with their messages in the order of the sources."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from cdcfmt_core.io.sources.lines import BadLine
 Messages: TypeAlias = Iterator[Message | BadLine]
 
 _AHEAD_BYTES = 1 << 20
-"""Values of one source that are held while an earlier one is still read."""
+"""Maximum bytes of values to buffer per source while an earlier one is read."""
 
 
 def read_ahead(sources: Iterable[Messages], threads: int | None = None) -> Messages:
-    """The messages of all sources, in order; threads begin the next sources meanwhile.
+    """The messages of all sources, in order; threads start reading the next sources early.
 
-    For searches with few hits: reading and searching a block of a file release the lock of
-    other threads.  ``threads`` is the number of processors by default.
+    For searches with few hits: reading and searching a block of a file release Python's global
+    lock.  ``threads``: number of processors by default.
     """
     threads = threads or os.cpu_count() or 1
     begun: deque[tuple[Future[deque[Message | BadLine]], Messages]] = deque()
@@ -44,7 +44,7 @@ def _begin(source: Messages) -> deque[Message | BadLine]:
     while size < _AHEAD_BYTES and (message := next(source, None)) is not None:
         size += len(message.value or b"")
         begun.append(message)
-        # A name would hold a large message beside the next one.
+        # Else the name would keep a large message while the next one is read.
         del message
     return begun
 

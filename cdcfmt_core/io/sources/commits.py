@@ -1,10 +1,10 @@
 """The committed files of a folder that cdcfmt writes.
 
-Beside its files such a folder has ``_cdcfmt/``: ``staged/`` with files that are being
-written, and ``commits/`` with one manifest for each commit, which lists its files.  Old
-manifests are merged: a file ``merged-…`` holds several of them as they were, so that
-nothing hangs on when that happens.  A file of ours that no manifest lists is left over
-from a commit that failed.  Files of other names are ignored.
+In addition to its files such a folder has ``_cdcfmt/`` with ``staged/``, the files that are being
+written, and ``commits/``, one manifest per commit, which lists its files.  Old manifests are
+merged: a file ``merged-…`` holds several of them unchanged, so merging has no visible effect.  A
+file with cdcfmt's naming that no manifest lists is the rest of a failed commit.  Files with other
+names are ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cdcfmt_core.errors import SourceError
 from cdcfmt_core.toolkit.filesystem import FileSystem
 
 MARKER: Final = "_cdcfmt/sink.json"
-"""Says that a folder has manifests, also before its first commit."""
+"""The file that marks a folder as having manifests, even before its first commit."""
 
 STAGED: Final = "_cdcfmt/staged"
 COMMITS: Final = "_cdcfmt/commits"
@@ -38,7 +38,7 @@ def is_ours(name: str) -> bool:
 
 @attrs.frozen
 class Manifest:
-    """One commit: its files by name, and the commits that it took the place of."""
+    """One commit: the names of its files, and the commits that it replaces."""
 
     files: tuple[str, ...]
     replaces: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Manifest:
 
 
 def merged_to_json(manifests: Mapping[str, Manifest]) -> bytes:
-    """Several manifests by name, in one file."""
+    """The content of a file with several manifests by name."""
     commits = {name: attrs.asdict(manifest) for name, manifest in manifests.items()}
     return json.dumps({"version": 2, "commits": commits}).encode()
 
@@ -56,8 +56,8 @@ def merged_to_json(manifests: Mapping[str, Manifest]) -> bytes:
 def read_manifest_file(filesystem: FileSystem, path: str) -> dict[str, Manifest]:
     """The manifests in one file, by name.
 
-    :raises FileNotFoundError: if it is not there, or no more.
-    :raises SourceError: if it is none, or of a later version.
+    :raises FileNotFoundError: if it does not exist, or no longer.
+    :raises SourceError: if it is invalid, or of a later version.
     """
     with filesystem.open(path, "rb") as file:
         data = file.read()
@@ -66,7 +66,7 @@ def read_manifest_file(filesystem: FileSystem, path: str) -> dict[str, Manifest]
         parsed = json.loads(data)
         if parsed["version"] not in (1, 2):
             raise SourceError(
-                f"manifest {path} was written by a later version of cdcfmt; update it"
+                f"manifest {path} was written by a later version of cdcfmt; update cdcfmt"
             )
         commits = {name: parsed} if parsed["version"] == 1 else parsed["commits"]
         return {
@@ -75,13 +75,13 @@ def read_manifest_file(filesystem: FileSystem, path: str) -> dict[str, Manifest]
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SourceError(
-            f"manifest {path} cannot be read ({error!r}); it says which files beside it are "
-            "committed: restore it"
+            f"manifest {path} cannot be read ({error!r}); it lists the committed files of the "
+            "folder: restore it"
         ) from error
 
 
 def list_manifest_files(filesystem: FileSystem, folder: str) -> set[str]:
-    """The names of the files with manifests of a folder."""
+    """The names of a folder's manifest files."""
     filesystem.invalidate_cache()
     try:
         listed = filesystem.ls(f"{folder.rstrip('/')}/{COMMITS}", detail=False)
@@ -100,8 +100,8 @@ def read_manifests(filesystem: FileSystem, folder: str) -> dict[str, Manifest]:
     files: dict[str, dict[str, Manifest]] | None = None
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
-        # A listing need not show a file that is made meanwhile, nor one that goes: while
-        # manifests are merged it may show neither.  Two that are equal show all.
+        # A listing may lack files that are created or removed during it: while manifests are
+        # merged, it may have neither the old nor the new ones.  Two equal listings are complete.
         listed = list_manifest_files(filesystem, folder)
         if files is not None and listed == files.keys():
             break
@@ -112,7 +112,7 @@ def read_manifests(filesystem: FileSystem, folder: str) -> dict[str, Manifest]:
                     filesystem, f"{folder}/{COMMITS}/{name}"
                 )
             except FileNotFoundError:
-                # Merged since it was listed.
+                # It was merged after the listing.
                 continue
             files[name] = found
         if time.monotonic() > deadline:
@@ -123,7 +123,7 @@ def read_manifests(filesystem: FileSystem, folder: str) -> dict[str, Manifest]:
 def join_manifests(files: Mapping[str, Mapping[str, Manifest]]) -> dict[str, Manifest]:
     """The manifests of several files.
 
-    What was merged came first: a driver that was thought dead may make its manifest once more.
+    A merged one has precedence: a driver that was thought dead may write its manifest again.
     """
     return {
         commit: manifest
@@ -133,25 +133,25 @@ def join_manifests(files: Mapping[str, Mapping[str, Manifest]]) -> dict[str, Man
 
 
 def still_valid(manifests: Mapping[str, Manifest]) -> dict[str, Manifest]:
-    """The manifests that no other one replaces."""
+    """The manifests that no other manifest replaces."""
     replaced = {name for manifest in manifests.values() for name in manifest.replaces}
     return {name: manifest for name, manifest in manifests.items() if name not in replaced}
 
 
 def committed_files(manifests: Iterable[Manifest]) -> set[str]:
-    """The names of the files that they list."""
+    """The names of all files that the manifests list."""
     return {name for manifest in manifests for name in manifest.files}
 
 
 class Committed:
-    """Lists folders, with all files of a commit or none of them."""
+    """Lists folders, with either all files of a commit or none."""
 
     def __init__(self, filesystem: FileSystem) -> None:
         self._filesystem = filesystem
         self._folders: dict[str, set[str] | None] = {}
 
     def shows(self, path: str) -> bool:
-        """Whether a file is committed, or not ours."""
+        """Whether a file is committed, or was not written by cdcfmt."""
         folder, _, name = path.rpartition("/")
         if not is_ours(name):
             return True
@@ -162,7 +162,7 @@ class Committed:
         """The entries of a folder."""
         key = folder.rstrip("/")
         while True:
-            # First the manifests: the files that they list are in their place by then.
+            # Read the manifests first: the files that they list then exist.
             self._committed_in(key)
             listed = self._filesystem.ls(folder, detail=True)
             if self._has_all(key, (str(info["name"]) for info in listed)):
@@ -181,18 +181,18 @@ class Committed:
             self._filesystem.invalidate_cache()
 
     def _has_all(self, folder: str, paths: Iterable[str]) -> bool:
-        """Whether all committed files are listed, or gone for good; False: list again."""
+        """Whether all committed files are listed or permanently removed; False: list again."""
         visible = self._folders.get(folder)
         if not visible or visible <= {path.rpartition("/")[2] for path in paths}:
             return True
-        # Overwritten meanwhile, or removed by hand.
+        # The files were overwritten, or removed by hand.
         del self._folders[folder]
         return self._committed_in(folder) == visible
 
     def _committed_in(self, folder: str) -> set[str] | None:
         if folder not in self._folders:
             visible = None
-            # A folder without it is a copy of committed files.
+            # A folder without the marker is a copy of committed files.
             if self._filesystem.exists(f"{folder}/{MARKER}"):
                 visible = committed_files(read_manifests(self._filesystem, folder).values())
             self._folders[folder] = visible

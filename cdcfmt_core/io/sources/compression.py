@@ -1,7 +1,6 @@
-"""Compressed files as streams of bytes, in bounded memory.
+"""Decompress files as streams of bytes, in bounded memory.
 
-Memory stays bounded for every input: a piece is at most what one read asks for, or one
-zstd block (128 KiB).
+For every input, a piece has at most the size of one read, or of one zstd block (128 KiB).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _SUFFIXES: dict[str, Compression] = {
     ".zstd": "zstd",
     ".bz2": "bzip2",
 }
-# Read as plain text these would give nothing but bad lines.
+# Read as plain text, these would only give bad lines.
 _UNREADABLE_COMPRESSIONS = (".xz", ".lz4", ".snappy", ".lzo", ".br", ".deflate", ".zip", ".7z")
 _ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.zst", ".tar.bz2")
 _TABLES = (".parquet", ".orc", ".avro")
@@ -43,13 +42,13 @@ _ZSTD_DICTIONARY_SIZES = (0, 1, 2, 4)
 def compression_of(path: str) -> Compression | None:
     """The compression by the file's name; None for a plain file.
 
-    :raises SourceError: for one that cannot be read.
+    :raises SourceError: for a file type that cannot be read.
     """
     name = path.lower()
     for suffix, remedy in _UNREADABLE_SUFFIXES.items():
         if name.endswith(suffix):
             raise SourceError(
-                f"file {path}: {suffix} files cannot be read; {remedy}, or leave it out by "
+                f"file {path}: {suffix} files cannot be read; {remedy}, or leave it out with "
                 "pathGlobFilter"
             )
     for suffix, compression in _SUFFIXES.items():
@@ -59,10 +58,9 @@ def compression_of(path: str) -> Compression | None:
 
 
 def decompress(file: io.RawIOBase, compression: Compression, piece_bytes: int) -> Iterator[bytes]:
-    """The content of ``file`` in pieces, through all its members or frames.
+    """The content of ``file`` in pieces, from all its members or frames.
 
-    :raises DecodeError: after the last piece that could be read, if the data is damaged or
-        cut off.
+    :raises DecodeError: after the last readable piece, if the data is damaged or cut off.
     :raises MissingDependencyError: if zstandard is needed and missing.
     """
     return _READERS[compression](file, piece_bytes)
@@ -72,7 +70,7 @@ def _gzip(file: io.RawIOBase, piece_bytes: int) -> Iterator[bytes]:
     with gzip.GzipFile(fileobj=file, mode="rb") as stream:
         while True:
             try:
-                # Not read(): that loses what it has gathered when the damage is reached.
+                # Not read(), which loses the data before the damage.
                 piece = stream.read1(piece_bytes)
             except EOFError as error:
                 raise _cut_off("gzip") from error
@@ -102,10 +100,10 @@ def _bzip2(file: io.RawIOBase, piece_bytes: int) -> Iterator[bytes]:
 
 
 def _zstd(file: io.RawIOBase, _: int) -> Iterator[bytes]:
-    """Walks the frames (RFC 8878) and feeds them block by block.
+    """Walk the frames (RFC 8878) and decompress them block by block.
 
-    zstandard's own stream reader takes a cut-off frame for a complete one, and its
-    ``decompressobj`` returns all that its input expands to at once.
+    zstandard's own stream reader accepts a cut-off frame as complete, and its ``decompressobj``
+    returns the whole decompressed input at once.
     """
     zstandard = _import_zstandard()
     decompressor = zstandard.ZstdDecompressor()
@@ -128,7 +126,7 @@ def _zstd(file: io.RawIOBase, _: int) -> Iterator[bytes]:
         elif _ZSTD_MAGIC.startswith(magic):
             raise _cut_off("zstd")
         else:
-            raise _damaged("zstd", f"{magic!r} begins no frame")
+            raise _damaged("zstd", f"{magic!r} does not start a frame")
 
 
 def _zstd_frame(decompressor: Any, take: Callable[[int], bytes]) -> Iterator[bytes]:
@@ -170,12 +168,12 @@ def _import_zstandard() -> Any:
 
 
 def _cut_off(name: str) -> DecodeError:
-    return DecodeError(f"the {name} data is cut off, what follows is lost; write the file again")
+    return DecodeError(f"the {name} data is cut off, the rest is lost; write the file again")
 
 
 def _damaged(name: str, error: object) -> DecodeError:
     return DecodeError(
-        f"the {name} data is damaged ({error}), what follows is lost; write the file again"
+        f"the {name} data is damaged ({error}), the rest is lost; write the file again"
     )
 
 

@@ -1,4 +1,4 @@
-"""The first and last messages of files; the middle is not read."""
+"""Read the first and last messages of files, without the middle."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from cdcfmt_core.io.sources.reader import DEFAULT_BLOCK_BYTES, HowToRead, read_s
 from cdcfmt_core.io.sources.splits import FileSplit
 
 MAX_FILES = 100
-"""The most files that are opened, spread evenly over all."""
+"""Maximum number of files to open, spread evenly over all."""
 
 _BLOCK_BYTES = 1 << 16
 _TAIL_BYTES = (1 << 16, 1 << 20, 1 << 24)
-"""Bytes before a plain file's end that are searched for its last lines, until some are found."""
+"""Bytes before a plain file's end to search for its last lines; the next size if none is found."""
 
 _MAX_COMPRESSED_BYTES = 64 << 20
-"""Stored bytes of compressed files that are read through for their last lines, in all."""
+"""Maximum stored bytes of compressed files, in total, to read for their last lines."""
 
 _MAX_HELD_BYTES = 16 << 20
-"""The most bytes of a file's last messages, which are held together."""
+"""Maximum bytes of a file's last messages, which are buffered together."""
 
 _MESSAGES = 10_000
 
@@ -33,12 +33,12 @@ _T = TypeVar("_T")
 
 
 def messages_at_end(slices: int) -> int:
-    """How many messages are read at either end of so many files or partitions: 10 to 200."""
+    """Number of messages to read at each end of ``slices`` files or partitions: 10 to 200."""
     return min(max(_MESSAGES // (2 * max(slices, 1)), 10), 200)
 
 
 def spread(items: Sequence[_T], most: int) -> list[_T]:
-    """At most so many items, evenly, the first and the last among them."""
+    """At most ``most`` items, evenly spread, including the first and the last."""
     if len(items) <= most:
         return list(items)
     return [items[index * (len(items) - 1) // (most - 1)] for index in range(most)]
@@ -51,15 +51,14 @@ def read_ends(
     compressed_tails: bool = True,
     **how: Unpack[HowToRead],
 ) -> Iterator[Message | BadLine]:
-    """The first and last messages of whole ``files``, ``each`` of them at either end; lazily.
+    """The first and last messages of whole ``files``, lazily.
 
-    Fewer of many files, unless ``each`` is given.
+    The first file's beginning and the last file's end come first, then the other files.  A message
+    may be repeated.
 
-    The first file's beginning and the last one's end come first, then the other files.  A
-    compressed file has no end to go to: without ``compressed_tails`` it shows its beginning
-    only, otherwise the last ones are read through, up to 64 MiB as stored.  A message may come
-    twice.
-
+    :param each: number of messages at each end; by default fewer for many files.
+    :param compressed_tails: also read the ends of the last compressed files, which requires reading
+        them completely, up to 64 MiB of stored bytes; otherwise only their beginnings.
     :raises SourceError: if a file cannot be read.
     """
     how = {**how, "block_bytes": _BLOCK_BYTES}
@@ -106,7 +105,7 @@ def _tail(file: FileSplit, each: int, how: HowToRead) -> Iterator[Message | BadL
 
 
 def _last(messages: Iterable[Message | BadLine], each: int) -> deque[Message | BadLine]:
-    """The last ``each`` of them, fewer where these are large."""
+    """The last ``each`` messages; fewer if they are large."""
     last: deque[Message | BadLine] = deque()
     held = 0
     for message in messages:

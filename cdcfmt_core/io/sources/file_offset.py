@@ -1,4 +1,4 @@
-"""The offset of a stream of files, bounded in size however many files there are."""
+"""The offset of a stream of files, of bounded size for any number of files."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _MICROSECOND = timedelta(microseconds=1)
 class FileOffset:
     """The files of a directory that have been read; times are microseconds since 1970.
 
-    A file that was modified at or before ``floor`` counts as read; one modified later has
-    been read if it is in ``read``, which maps paths to modification times.  ``batch`` maps
-    the files of the step that ended here to their sizes (None: unknown), in the order of
-    reading: a step that is repeated has the very same files, whatever has come since.
-    ``number`` counts the steps.
+    - ``number``: the number of the step.
+    - ``floor``: files modified at or before this time count as read.
+    - ``read``: modification times of the read files modified later, by path.
+    - ``batch``: sizes (None: unknown) of the files of the step that ended here, by path, in reading
+      order: a repeated step has exactly the same files, whatever has arrived since.
     """
 
     number: int = 0
@@ -33,11 +33,11 @@ class FileOffset:
     batch: Mapping[str, int | None] = attrs.field(factory=dict)
 
     def is_read(self, file: FileInfo) -> bool:
-        """Whether the stream is done with this file: it was read, or came too late."""
+        """Whether the stream has read this file, or skips it because it arrived too late."""
         return file.path in self.read or self.is_old(file)
 
     def is_old(self, file: FileInfo) -> bool:
-        """Whether only the file's time says that it was read."""
+        """Whether the file counts as read by its time."""
         return self.floor is not None and modified(file) <= self.floor
 
     def is_changed(self, file: FileInfo) -> bool:
@@ -45,24 +45,24 @@ class FileOffset:
         return file.path in self.read and modified(file) > self.read[file.path]
 
     def unread(self, files: Iterable[FileInfo]) -> list[FileInfo]:
-        """The unread files, by time and path.  Empty files are left for later."""
+        """The unread files, by time and path, without empty files, which may still be written."""
         waiting = [file for file in files if file.size != 0 and not self.is_read(file)]
         return sorted(waiting, key=lambda file: (modified(file), file.path))
 
     def advance(
         self, files: Iterable[FileInfo], *, limit: int | None, max_age: timedelta, now: int
     ) -> FileOffset:
-        """The offset behind the next ``limit`` of the ``files``; the same if all are read.
+        """The offset after the next ``limit`` of the ``files``; itself if all are read.
 
-        The floor follows ``max_age`` behind the newest file that was read, but never behind
-        ``now`` (a file from the future must not exclude others), nor above an unread file.
+        The floor is ``max_age`` before the newest read file, or before ``now`` if that is earlier
+        (a file from the future must not exclude others), and always below unread files.
         """
         files = list(files)
         waiting = self.unread(files)
         if not waiting:
             return self
         batch = waiting if limit is None else waiting[:limit]
-        # A file that was changed after it was read stays read, under its newer time.
+        # A file changed after reading still counts as read, with its newer time.
         times = {file.path: modified(file) for file in files if file.path in self.read}
         read = {path: max(time, times.get(path, time)) for path, time in self.read.items()}
         read |= {file.path: modified(file) for file in batch}
@@ -79,11 +79,11 @@ class FileOffset:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON object; a stream's start is ``{"v": 1}``."""
+        """The offset as a JSON object; a stream's start is ``{"v": 1}``."""
         if not self.number:
             return {"v": VERSION}
         paths = [*self.read, *self.batch]
-        # It only shortens the text, and URLs have no path components.
+        # It only shortens the JSON, and URLs have no path components.
         folder = os.path.commonprefix(paths).rpartition("/")[0]  # noqa: RUF071
         cut = len(folder)
         return {
@@ -97,11 +97,11 @@ class FileOffset:
 
     @classmethod
     def from_json(cls, offset: Mapping[str, Any]) -> FileOffset:
-        """:raises SourceError: if the offset is not of this version's file stream."""
+        """:raises SourceError: if the offset is not from a file stream of this version."""
         if offset.get("v") != VERSION or ("number" in offset and "batch" not in offset):
             raise SourceError(
-                "the checkpoint's offset is not one of a stream of files as this version "
-                "writes them: was it written by a newer version, or by a stream of another source?"
+                "the checkpoint's offset is not from a stream of files of this version: was it "
+                "written by a newer version, or by a stream of another source?"
             )
         if "number" not in offset:
             return cls()
@@ -115,13 +115,13 @@ class FileOffset:
 
 
 def modified(file: FileInfo) -> int:
-    """When the file was last modified, in microseconds since 1970.
+    """The file's modification time, in microseconds since 1970.
 
     :raises SourceError: if its filesystem does not report it.
     """
     if file.mtime is None:
         raise SourceError(
-            f"file {file.path} has no modification time, by which a stream finds new files; "
+            f"file {file.path} has no modification time, which a stream needs to find new files; "
             "its filesystem can be read in batch only"
         )
     return round(file.mtime * 1_000_000)

@@ -1,4 +1,4 @@
-"""The files of an input: files, directories and globs as a sorted list."""
+"""List the files of an input: files, directories and globs."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ FILES_WITHOUT_MESSAGES: tuple[tuple[str | None, str, str], ...] = (
     ("meta", "schema_*.json", "TiCDC's storage sink: table definitions"),
     ("meta", "CDC*.index", "TiCDC's storage sink: the name of the newest file"),
 )
-"""Folder (None: any), glob on the name and reason of what is passed over beside the data."""
+"""Files to skip next to the data: folder (None: any), glob on the name, and reason."""
 
 _TIME_KEYS = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
 
 
 @attrs.frozen
 class FileInfo:
-    """A file: ``size`` in bytes as stored, None if the filesystem does not report it.
+    """A file of the input.
 
-    ``path`` is absolute, or a URL as the user spelt it; ``mtime`` are seconds since the
-    epoch, None where unknown.
+    - ``path``: an absolute path, or a URL as the user spelt it.
+    - ``size``: stored bytes; None if the filesystem does not report it.
+    - ``mtime``: modification time in seconds since the epoch; None if unknown.
     """
 
     path: str
@@ -45,14 +46,15 @@ def list_files(
     path_glob_filter: str | None = None,
     empty_globs: bool = False,
 ) -> list[FileInfo]:
-    """The files behind ``paths``, by path and each once.
+    """The files of ``paths``, sorted by path, without duplicates.
 
-    A path is a file, a directory (with all below it) or a glob; what exists under the very
-    name is no glob.  Names that Spark hides (``_x``, ``.x``) are passed over below the given
-    path unless the glob spells them out, and so are :data:`FILES_WITHOUT_MESSAGES` unless
-    the path is the file itself.  ``path_glob_filter`` is a glob on the file name.  An empty
-    directory gives no file, nor does a glob that matches nothing where ``empty_globs`` says so.
+    A path is a file, a directory (with everything below it) or a glob; the name of an existing
+    file or directory is not a glob.  Below the given path, names that Spark hides (``_x``, ``.x``)
+    are skipped unless the glob spells them out, and :data:`FILES_WITHOUT_MESSAGES` are skipped
+    unless the path is the file itself.
 
+    :param path_glob_filter: a glob on the file name.
+    :param empty_globs: accept a glob without matches.
     :raises SourceError: if a path does not exist, a glob matches nothing, or something
         cannot be listed.
     :raises OptionError: if a glob is malformed.
@@ -84,7 +86,7 @@ def _expand(
     path: str, options: Mapping[str, Any] | None, *, empty_globs: bool
 ) -> Iterator[FileInfo]:
     filesystem, inner = open_filesystem(path, options)
-    # Remote filesystems remember listings; a stream that polls must see new files.
+    # Remote filesystems cache listings; a stream that polls must see new files.
     filesystem.invalidate_cache()
     info = _info(filesystem, inner)
     if info is not None:
@@ -105,12 +107,10 @@ def _expand(
 
 
 class _Naming:
-    """Turns a filesystem's own path back into one that opens from scratch.
+    """Converts a filesystem's own path back to one that can be opened.
 
-    ``committed`` decides which files of a folder count.
-
-    What stands before the filesystem's path (scheme, host, account) is the user's, since
-    filesystems do not report it.
+    The part before the filesystem's path (scheme, host, account) is taken from the user's path, as
+    filesystems do not report it.  ``committed`` decides which files of a folder are visible.
     """
 
     def __init__(self, filesystem: FileSystem, url: str, inner: str) -> None:
@@ -159,7 +159,7 @@ def _files_below(
 def _walk(
     filesystem: FileSystem, folder: str, committed: Committed
 ) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Every folder from ``folder`` down that is not hidden, with what it shows."""
+    """``folder`` and every folder below it that is not hidden, with their visible entries."""
     local = is_local(filesystem)
     stack, seen = [folder], set()
     while stack:
@@ -179,7 +179,7 @@ def _walk(
 def _match(
     filesystem: FileSystem, folder: str, parts: list[str], committed: Committed
 ) -> Iterator[dict[str, Any]]:
-    """The matches of the glob components ``parts`` below ``folder``."""
+    """The matches for the glob components ``parts`` below ``folder``."""
     info = _info(filesystem, folder)
     if info is None or not parts:
         if info is not None:
@@ -211,18 +211,18 @@ def _children(
 ) -> Iterator[dict[str, Any]]:
     for info in committed.ls(folder):
         if info.get("islink"):
-            # The listing describes the link; what counts is what it leads to.
+            # The listing describes the link; its target is needed.
             name = _path(info)
             target = None if is_hidden(_name(name)) else _info(filesystem, name)
             if target is None and not is_hidden(_name(name)):
-                raise SourceError(f"path does not exist: {name} is a link that leads nowhere")
+                raise SourceError(f"path does not exist: {name} is a broken link")
             info = target or info
         if _path(info) != folder.rstrip("/"):
             yield info
 
 
 def _split_glob(pattern: str) -> tuple[str, list[str]]:
-    """The part before the first glob component, and the components from there on."""
+    """The part before the first glob component, and the components from that one on."""
     scheme, mark, rest = pattern.rpartition("://") if "://" in pattern else ("", "", pattern)
     parts = rest.split("/")
     first = next((i for i, part in enumerate(parts) if has_magic(part)), len(parts))
@@ -243,7 +243,7 @@ def _file_info(info: dict[str, Any], naming: _Naming) -> FileInfo:
 
 
 def modified_at(info: dict[str, Any]) -> float | None:
-    """When a listed file was written, in seconds since the epoch; None where unknown."""
+    """A listed file's modification time in seconds since the epoch; None if unknown."""
     value = next((info[key] for key in _TIME_KEYS if info.get(key) is not None), None)
     if isinstance(value, str):
         try:

@@ -1,7 +1,7 @@
-"""Globs as Spark and Hadoop have them, with ``**`` for any depth besides.
+"""Globs of Spark and Hadoop, plus ``**`` for any depth.
 
-``*`` and ``?`` stay within one name; ``[a-c]``, ``[^a]``, ``[!a]`` are classes; ``{a,b/c}``
-are alternatives, nested ones too; a backslash takes the next character literally.
+``*`` and ``?`` match within one name; ``[a-c]``, ``[^a]``, ``[!a]`` are classes; ``{a,b/c}``
+are alternatives, also nested; a backslash makes the next character literal.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _MAGIC = frozenset("*?[{")
 
 
 def has_magic(text: str) -> bool:
-    """Whether ``text`` holds a character that globs give a meaning."""
+    """Whether ``text`` has a character with a special meaning in globs."""
     return not _MAGIC.isdisjoint(text)
 
 
 def expand_braces(pattern: str) -> list[str]:
-    """Every pattern that the alternatives in ``pattern`` stand for, in their order.
+    """All patterns that the alternatives in ``pattern`` expand to, in order.
 
     :raises OptionError: if a brace is not closed.
     """
@@ -52,7 +52,7 @@ def expand_braces(pattern: str) -> list[str]:
 
 @functools.lru_cache(maxsize=256)
 def compile_name(pattern: str) -> re.Pattern[str]:
-    """The regular expression for one name (no slash), to be matched with ``fullmatch``.
+    """The regular expression for one name (without slash), for ``fullmatch``.
 
     :raises OptionError: if a class or brace is not closed.
     """
@@ -73,7 +73,7 @@ def _translate(pattern: str) -> str:
             out.append(re.escape(pattern[index]))
             index += 1
         elif char == "[":
-            # A bracket right behind the opening (or the negation) is a member.
+            # A bracket directly after the opening one (or the negation) is a member.
             first = index + (pattern[index : index + 1] in ("^", "!"))
             end = pattern.find("]", first + 1)
             if end < 0:
@@ -84,7 +84,7 @@ def _translate(pattern: str) -> str:
             index = end + 1
         else:
             out.append(re.escape(char))
-    # A run of stars matches as one does, but takes time by the power of its length.
+    # Several stars match the same as one, but take time exponential in their number.
     return re.sub(r"(?:\.\*){2,}", ".*", "".join(out))
 
 

@@ -1,4 +1,4 @@
-"""Lines as messages: a message's value, or a whole message as a JSON object."""
+"""Read lines as messages: a message's value, or a whole message as a JSON object."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _FIRST_FIELDS = tuple(map(str.encode, FIELDS))
 
 
 def _holds_any(lines: bytes, marks: Sequence[bytes], names: Sequence[bytes]) -> bool:
-    """Whether lines hold one of ``marks``, or a whole message if ``names`` are its fields."""
+    """Whether lines have one of ``marks``, or (if ``names`` is not empty) a whole message."""
     if any(mark in lines for mark in marks):
         return True
     return bool(names and (begins_message(lines) or holds_message(lines)))
 
 
 try:
-    # The kernel searches ten times as fast, and planning waits for the search.
+    # The kernel's search is ten times as fast, and planning waits for it.
     from cdcfmt_kernel import holds_any
 except ImportError:
     holds_any = _holds_any
@@ -40,11 +40,11 @@ except ImportError:
 
 @attrs.frozen
 class BadLine:
-    """A line without a message, and the reason.
+    """A line without a valid message.
 
-    ``offset`` is its byte offset in the uncompressed file.  ``value`` is the line itself,
-    or as much of it as was there before the file broke off; None if it was too long to
-    keep.  ``error`` names file and offset, too.
+    - ``error``: the reason, with file and offset.
+    - ``offset``: the line's byte offset in the uncompressed file.
+    - ``value``: the line, or its part before the file was cut off; None if it is too long.
     """
 
     error: DecodeError
@@ -55,10 +55,11 @@ class BadLine:
 
 @attrs.define(slots=False)
 class Lines:
-    r"""Lines of a file in one piece, each with its ``\n``, not parsed yet.
+    r"""A block of unparsed lines of a file, each with its ``\n``.
 
-    ``offset`` is the first one's byte offset.  ``parse(line, offset)`` parses a line that is
-    not blank, ``cut()`` all of them.  ``plain``: each is a message's value.
+    - ``offset``: the first line's byte offset.
+    - ``plain``: each line is a message's value.
+    - ``parse(line, offset)``: parses one line that is not blank; ``cut()``: parses all lines.
     """
 
     data: bytes
@@ -73,12 +74,12 @@ class Lines:
 
     @property
     def are_whole(self) -> bool:
-        """Whether they are whole messages, as the first one is."""
+        """Whether the lines are whole messages, judging by the first one."""
         return not self.plain and begins_message(self.data) is not None
 
     @cached_property
     def starts(self) -> list[int]:
-        """Where in ``data`` each line begins."""
+        """The start of each line in ``data``."""
         find, starts, at = self.data.find, [0], 0
         while at := find(b"\n", at) + 1:
             starts.append(at)
@@ -92,13 +93,13 @@ class Lines:
         return [first + start for start in self.starts]
 
     def messages(self) -> Iterator[Message]:
-        """Lines that are values, without blank ones."""
+        """The messages of lines that are values, if there are no blank lines."""
         for start, line in zip(self.starts, self.data.split(b"\n"), strict=False):
             offset = self.offset + start
             yield Message(None, line.removesuffix(b"\r"), offset=offset, path=self.path)
 
     def message(self, place: int) -> Message | BadLine:
-        """The message of one line."""
+        """The message of one line, by the line's number."""
         start = self.starts[place]
         line = self.data[start : self.data.index(b"\n", start)]
         return self.parse(line.removesuffix(b"\r"), self.offset + start)
@@ -107,7 +108,7 @@ class Lines:
 def one_by_one(
     items: Iterable[Message | BadLine | Lines | Sequence[Message]],
 ) -> Iterator[Message | BadLine]:
-    """Messages one by one; blocks of lines are parsed."""
+    """Single messages from messages, lists and blocks of lines, which are parsed."""
     for item in items:
         if isinstance(item, Message | BadLine):
             yield item
@@ -122,7 +123,7 @@ def line_parser(
 ) -> Callable[[bytes, int], Message | BadLine]:
     """``parse(line, offset)`` for the lines of one file.
 
-    :raises OptionError: if there is no such format.
+    :raises OptionError: for an unknown line format.
     """
     if line_format not in get_args(LineFormat):
         raise OptionError(
@@ -147,14 +148,14 @@ def line_parser(
 def marked_lines(
     marks: Sequence[bytes], line_format: LineFormat, separator: bytes
 ) -> Callable[[bytes], bool] | None:
-    """Whether whole lines may hold values with one of ``marks``; None where that is unknown.
+    """A test whether complete lines may have values with one of ``marks``; None: impossible.
 
-    The lines have no separator before the first one and one behind each.
+    The lines have a separator after each and none before the first.
     """
     if not marks or separator != b"\n" or line_format == "message":
         return None
 
-    # Values in whole messages are base64.
+    # Whole messages always pass, as their values are base64.
     names = _FIRST_FIELDS if line_format == "auto" else ()
     return lambda lines: holds_any(lines, marks, names)
 
@@ -162,9 +163,9 @@ def marked_lines(
 def marked_messages(
     messages: Iterable[Message | BadLine], marks: Sequence[bytes]
 ) -> Iterator[Message | BadLine]:
-    """Messages in order, at least those whose values hold one of ``marks``; all without marks.
+    """The messages in order, at least those whose values have one of ``marks``; all without marks.
 
-    Those of a megabyte are searched at once, and left out together.
+    About a megabyte of messages is searched at once, and then kept or dropped.
     """
     if not marks:
         yield from messages
@@ -174,7 +175,7 @@ def marked_messages(
     for message in messages:
         held.append(message)
         size += len(message.value or b"")
-        # A name would hold a large message beside the next one.
+        # Else the name would keep a large message while the next one is read.
         del message
         if size >= _SEARCHED_BYTES:
             yield from _marked(held, marks)
@@ -183,7 +184,7 @@ def marked_messages(
 
 
 def _marked(messages: list[Message | BadLine], marks: Sequence[bytes]) -> list[Message | BadLine]:
-    # A large one is not copied to be searched.
+    # Do not copy a large message to search it.
     if len(messages) < 2 or len(messages[-1].value or b"") > _SEARCHED_BYTES:
         return messages
     values = b"\0".join(message.value or b"" for message in messages)
@@ -193,12 +194,12 @@ def _marked(messages: list[Message | BadLine], marks: Sequence[bytes]) -> list[M
 def parse_line(
     line: bytes, *, offset: int, path: str | None = None, line_format: LineFormat = "auto"
 ) -> Message | BadLine:
-    """The message that ``line`` (without its terminator) holds; never raises for its content.
+    """The message of a ``line`` (without terminator); never raises for its content.
 
-    ``line_format``: ``value`` takes every line for a value; ``message`` takes it for a JSON
-    object of a whole message; ``auto`` does so if the object has no other fields than those,
-    has ``key`` or ``value`` (or at least topic, partition and offset: a record of Kafka in
-    which both are null) and these are text or null.  ``offset`` is the line's byte offset,
-    which is the message's where the object has no offset.
+    :param offset: the line's byte offset, used as the message's if the object has none.
+    :param line_format: ``value``: every line is a value; ``message``: every line is a JSON object
+        of a whole message; ``auto``: an object is a whole message if it has no fields of other
+        names, has ``key`` or ``value`` (or at least topic, partition and offset, as a Kafka record
+        in which both are null), and these are text or null.
     """
     return line_parser(line_format, path)(line, offset)

@@ -1,4 +1,4 @@
-"""Options of inputs: one table, for every engine that reads files."""
+"""Options of file inputs, for every engine."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ FILE_OPTIONS = (
         type="choice",
         choices=("auto", "value", "message"),
         default="auto",
-        help="What a line is: a message's `value`, or a whole `message` as JSON with base64 "
-        "`key` and `value`, as Spark writes a Kafka DataFrame to JSON; `auto`: by each line.",
+        help="Content of a line: a message's `value`, or a whole `message` as JSON with base64 "
+        "`key` and `value`, as Spark writes a Kafka DataFrame to JSON; `auto`: decide per line.",
     ),
     Option(
         name="lineSep",
-        help="Separator of lines; by default `\\n` or `\\r\\n`.",
+        help="Line separator; by default `\\n` or `\\r\\n`.",
     ),
     Option(
         name="scanSchemas",
         type="bool",
         default=True,
-        help="Look through the whole input of a batch first: for table schemas where a format's "
-        "rows may lack their types (debezium, simple), for DDL statements where rows have them in "
-        "part (TiCDC's canal-json, open-protocol); `false` spares that pass.",
+        help="First scan the whole input of a batch: for table schemas, if a format's rows may "
+        "lack types (debezium, simple); for DDL statements, if rows have incomplete types "
+        "(TiCDC's canal-json, open-protocol). `false` saves this pass.",
     ),
     STORAGE_OPTIONS,
 )

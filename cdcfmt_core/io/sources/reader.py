@@ -1,7 +1,6 @@
-"""Reads the lines of a split as messages, through bounded memory.
+"""Read the lines of a split as messages, in bounded memory.
 
-At any time one block of the file, one line and, for compressed files, the decompressor's
-window are held.
+Memory holds one block of the file, one line and, for compressed files, the decompressor's window.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from cdcfmt_core.toolkit.filesystem import SourceFile
 DEFAULT_BLOCK_BYTES = 1 << 19
 
 _BOM = b"\xef\xbb\xbf"
-# What is read at a time around a split or a block, where the border of a line is looked for.
+# Read size around a split or a block, when searching for a line border.
 _TAIL_BYTES = 1 << 16
 
 
@@ -39,29 +38,28 @@ class HowToRead(TypedDict, total=False):
 def read_split(split: FileSplit, **how: Unpack[HowToRead]) -> Iterator[Message | BadLine]:
     r"""The messages of the lines that begin in ``split``, in order.
 
-    Lines end with ``\n`` or ``\r\n``, or exactly with ``line_separator``; the last one need
-    not.  Blank lines and a byte order mark at the file's start are dropped.  A line of more
-    than ``max_message_bytes``, or one that ``line_format`` refuses, is a :class:`BadLine`,
-    and reading goes on behind it; where compressed data is damaged, a BadLine is the last.
+    Lines end with ``\n`` or ``\r\n``, or exactly with ``line_separator``; the end of the last one
+    is optional.  Blank lines and a byte order mark at the file's start are dropped.  A line of more
+    than ``max_message_bytes``, or one that is invalid for ``line_format``, becomes a
+    :class:`BadLine`, and reading continues; damaged compressed data ends with a BadLine.
 
     A message's offset is its line's byte offset in the uncompressed file, unless the line
-    holds a whole message with its own offset.
+    is a whole message with its own offset.
 
-    With ``marks`` only messages are wanted whose value holds one of these bytes; others may
-    come, too.
+    With ``marks``, only messages whose value has one of these bytes are needed; others may be
+    returned too.
 
-    :raises SourceError: if the file is gone, shorter than it was when it was listed, or
+    :raises SourceError: if the file no longer exists, is shorter than when it was listed, or
         cannot be read.
-    :raises OptionError: if the separator is empty or there is no such line format.
+    :raises OptionError: if the separator is empty or the line format unknown.
     """
     return cast(Iterator[Message | BadLine], _read(split, whole=False, **how))
 
 
 def read_lines(split: FileSplit, **how: Unpack[HowToRead]) -> Iterator[Message | BadLine | Lines]:
-    """Like :func:`read_split`, but lines that end in one block of the file stay one piece.
+    """Like :func:`read_split`, but may yield the lines of a block unsplit, as :class:`Lines`.
 
-    There are no such :class:`Lines` with a ``line_separator``, with ``marks``, or where each line
-    is a whole message.
+    Never with a ``line_separator``, with ``marks``, or with line format ``message``.
     """
     return _read(split, whole=True, **how)
 
@@ -136,7 +134,7 @@ def _messages(
             line, offset = line[len(_BOM) :], len(_BOM)
         if line and not line.isspace():
             message = [parse(line, offset)]
-            # A name would hold the line, or the message, until the next one is wanted.
+            # Else the names would keep line and message until the next one is requested.
             del line
             yield message.pop()
 
@@ -152,21 +150,22 @@ def cut_lines(
     wanted: Callable[[bytes], bool] | None = None,
     keep: Callable[[bytes, int], Lines | None] | None = None,
 ) -> Iterator[tuple[int, bytes | BadLine | Lines]]:
-    """Every line of ``pieces`` with its byte offset, which begins at ``offset``.
+    """Every line of ``pieces`` with its byte offset; the first one begins at ``offset``.
 
-    Lines of a block that ``wanted`` rejects are left out; what ``keep`` returns for a block and
-    its offset takes the place of its lines.
-    A line longer than ``limit`` bytes is a BadLine and is never held.  A DecodeError out of
-    ``pieces`` is the last BadLine, together with what was there of its line.
+    A line longer than ``limit`` bytes becomes a BadLine and is never buffered.  A DecodeError from
+    ``pieces`` becomes the last BadLine, with the existing part of its line.
+
+    :param wanted: lines of a block that it rejects are left out.
+    :param keep: its result for a block and offset, unless None, replaces the block's lines.
     """
     width = len(separator)
     overlap = width - 1
-    # The unfinished line, as long as it is not too long.  In one piece, as an allocator may keep
-    # what many pieces took.
+    # The unfinished line, unless too long.  One buffer, as an allocator may keep the memory of
+    # many pieces.
     held = bytearray()
-    size = 0  # its length so far, held or not
+    size = 0  # its length so far, buffered or not
     head = b""
-    rest = b""  # its last bytes, not counted yet: a separator may begin in them
+    rest = b""  # its last bytes, not counted yet: a separator may start in them
 
     def finish(last: bytes) -> bytes | BadLine:
         if not held and not size:
@@ -192,14 +191,14 @@ def cut_lines(
         if piece is None:
             break
         data = rest + piece if rest else piece
-        # The first and the last line may be in other pieces, too.
+        # Parts of the first and the last line may be in other pieces.
         start = data.find(separator) + width if size else 0
         last = data.rfind(separator) + width
         left_out = 0
         kept = None
-        # A line of many blocks comes by itself, for it to be held once.
+        # A line of many blocks is not joined with others, so that it is in memory only once.
         if keep is not None and last >= width and bool(held) == bool(size) and size <= len(data):
-            # Of a whole block, as most are, no byte is copied.
+            # A block of complete lines, the usual case, is not copied.
             kept = keep(b"".join((held, memoryview(data)[:last])) if held else data[:last], offset)
         if kept is not None:
             yield offset, kept
@@ -254,22 +253,22 @@ def _read_plain(
             break
         position += len(piece)
         yield piece
-        # All lines of the split; only a longer separator may overlap with another one.
+        # All lines of the split are read; only longer separators may overlap.
         if end is not None and position >= end and piece.endswith(separator) and len(separator) < 2:
             return
     if split.size is not None and position < split.size:
         raise SourceError(
-            f"file {split.path} ends at byte {position} and had {split.size} bytes when it was "
+            f"file {split.path} ends at byte {position}, but had {split.size} bytes when it was "
             "listed; it was written to in between, so list the input again"
         )
 
 
 def _seek(file: SourceFile, start: int, separator: bytes) -> int:
-    """Go to where lines can be cut from, so that the first to begin at ``start`` is seen.
+    """Seek to a position from which the first line that begins at or after ``start`` is found.
 
-    That is a little before ``start``, such that no separator that begins earlier reaches
-    beyond it: reading from there finds the same separators as reading from the file's
-    beginning, also for one that overlaps itself (``||`` in ``|||``).
+    It is a little before ``start`` and not inside of a separator: reading from there finds the
+    same separators as reading from the file's start, even for one that can overlap itself
+    (``||`` in ``|||``).
     """
     width = len(separator)
     position = low = max(start - width, 0)

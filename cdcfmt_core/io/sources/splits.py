@@ -1,4 +1,4 @@
-"""Planning of files: files become splits, and splits become partitions."""
+"""Divide files into splits, and group splits into partitions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ DEFAULT_OPEN_COST_BYTES = 4 << 20
 
 @attrs.frozen
 class FileSplit:
-    """The lines of ``path`` whose first byte lies in ``[start, end)``, in bytes.
+    """The lines of ``path`` whose first byte is in ``[start, end)``.
 
-    ``end`` is None for a file that is read whole.  ``size`` is the file's own as listed,
-    None if unknown; a plain file that turns out shorter is an error.
+    - ``end``: None to read to the end of the file.
+    - ``size``: the file's listed size in bytes; None if unknown.  A plain file that proves to be
+      shorter is an error.
     """
 
     path: str
@@ -27,7 +28,7 @@ class FileSplit:
 
     @property
     def length(self) -> int:
-        """Stored bytes that this split reads, as far as is known."""
+        """The number of stored bytes in this split; 0 if unknown."""
         return max((self.end if self.end is not None else self.size or 0) - self.start, 0)
 
 
@@ -40,13 +41,13 @@ def plan_partitions(
 ) -> list[list[FileSplit]]:
     """Divide ``files`` into partitions as Spark does (``spark.sql.files.maxPartitionBytes``).
 
-    Plain files are cut into splits of at most
-    ``min(max_partition_bytes, max(open_cost_bytes, total / min_partitions))`` bytes, where
-    the total counts ``open_cost_bytes`` for each file; compressed ones stay whole.  Splits
-    are packed into partitions up to that size.  The order of files and bytes is kept.
-    Empty files give nothing.
+    Plain files are divided into splits of at most
+    ``min(max_partition_bytes, max(open_cost_bytes, total / min_partitions))`` bytes, where the
+    total includes ``open_cost_bytes`` per file; compressed files are not split.  Splits are packed
+    into partitions up to that size.  The order of files and bytes is kept.  Empty files are
+    skipped.
 
-    :raises SourceError: if a file has a compression that cannot be read.
+    :raises SourceError: for a file whose compression cannot be read.
     """
     files = [file for file in files if file.size != 0]
     total = sum((file.size or 0) + open_cost_bytes for file in files)

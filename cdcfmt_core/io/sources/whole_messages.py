@@ -1,8 +1,8 @@
 """A whole message as a JSON object on one line.
 
-It is what Spark's Kafka source gives when it is written as JSON: ``key``,
-``value`` (base64), ``topic``, ``partition``, ``offset``, ``timestamp`` (ISO 8601 or
-milliseconds), ``timestampType`` (not used) and ``headers``; null fields may be left out.
+As Spark writes a DataFrame of its Kafka source as JSON: ``key``, ``value`` (base64), ``topic``,
+``partition``, ``offset``, ``timestamp`` (ISO 8601 or milliseconds), ``timestampType`` (not used)
+and ``headers``; null fields may be left out.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _ISO = re.compile(
     re.ASCII,
 )
 
-# Almost every line is recognised by its first field, without parsing it.
+# Almost every line can be recognised by its first field, without parsing.
 _BEGINS = rb'\{\s*"(?:%s)"\s*:' % "|".join(FIELDS).encode()
 begins_message = re.compile(rb"\s*" + _BEGINS).match
-# Blank lines are not looked through from each of them on.
+# Without the line break in the class, so that blank lines are not searched repeatedly.
 holds_message = re.compile(rb"\n[ \t\r\f\v]*" + _BEGINS).search
 
 
 def wrap_line(message: Message) -> bytes:
-    """The line, without a terminator, that :func:`parse_line` turns back into ``message``.
+    """The line, without terminator, that :func:`parse_line` converts back to ``message``.
 
-    ``path`` is not part of it.
+    It does not include ``path``.
 
     :raises EncodeError: if the topic or a header's name is not valid Unicode.
     """
@@ -60,9 +60,9 @@ def wrap_line(message: Message) -> bytes:
 
 
 def load_message(line: bytes, forced: bool) -> dict[str, Any] | None:
-    """The object if it is a whole message, else None, or an error where it must be one."""
+    """The object if it is a whole message, else None, or an error if ``forced``."""
     try:
-        # json.loads on bytes would let lone surrogates pass.
+        # json.loads on bytes would accept lone surrogates.
         wrapped = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
@@ -71,7 +71,7 @@ def load_message(line: bytes, forced: bool) -> dict[str, Any] | None:
         return _no_message(forced, "the line is not a JSON object", line)
     unknown = wrapped.keys() - set(FIELDS)
     if unknown:
-        return _no_message(forced, "a whole message has no such field", field=min(unknown))
+        return _no_message(forced, "unknown field of a whole message", field=min(unknown))
     for name in ("key", "value"):
         if not isinstance(wrapped.get(name), (str, type(None))):
             return _no_message(forced, "not base64 text", wrapped[name], field=name)
@@ -89,11 +89,11 @@ def _no_message(
 
 
 def as_message(wrapped: dict[str, Any], offset: int, path: str | None) -> Message:
-    """The message that an object of :func:`load_message` is.
+    """The message of an object from :func:`load_message`.
 
-    ``offset`` is that of its line, for an object that brings none.
+    ``offset``: the line's offset, used if the object has none.
 
-    :raises DecodeError: naming the field.
+    :raises DecodeError: for an invalid field; names it.
     """
     own_offset = _integer(wrapped, "offset", 64)
     return Message(
@@ -145,7 +145,7 @@ def _timestamp(wrapped: dict[str, Any]) -> int | None:
     match = _ISO.fullmatch(value)
     if match is None:
         raise DecodeError(
-            "not milliseconds nor a time with its zone such as 2026-01-01T08:00:00.000+08:00",
+            "neither milliseconds nor a time with a zone such as 2026-01-01T08:00:00.000+08:00",
             field="timestamp",
             sample=value,
         )
@@ -159,7 +159,7 @@ def _timestamp(wrapped: dict[str, Any]) -> int | None:
         )  # fmt: skip
     except ValueError as error:
         raise DecodeError(str(error), field="timestamp", sample=value) from error
-    # The shift is subtracted from the distance, which cannot overflow near the year 1.
+    # Subtract the shift from the difference, which cannot overflow near the year 1.
     distance = wall - _EPOCH - (-shift if sign == "-" else shift)
     return distance // timedelta(milliseconds=1) + int((fraction or "").ljust(3, "0")[:3])
 
