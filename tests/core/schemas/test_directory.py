@@ -141,7 +141,7 @@ def test_a_schema_that_is_too_large_is_left_out(
     limit = len(record_to_json(large)) - 1
     monkeypatch.setattr(module, "MAX_SCHEMA_BYTES", limit)
     assert not directory.save(large)
-    assert "a schema of shop.orders is not kept" in caplog.text
+    assert "a schema of shop.orders is not stored" in caplog.text
     # One of a version that wrote it costs the table's other schemas nothing.
     assert directory.save(record(1))
     monkeypatch.undo()
