@@ -29,7 +29,9 @@ def test_what_cannot_be_made(tmp_path: Path) -> None:
     assert "there is already a format 'debezium'" in taken.stderr
     transport = run("new", "kafka", "--folder", tmp_path)
     assert transport.exit_code == 2
-    assert "there is already a transport 'kafka': choose another name\n" in transport.stderr
+    assert transport.stderr == (
+        "error: there is already a transport 'kafka': choose another name\n"
+    )
     (tmp_path / "file").touch()
     unwritable = run("new", "other", "--folder", tmp_path / "file" / "below")
     assert unwritable.exit_code == 3
