@@ -66,7 +66,7 @@ DRAINING_OPTIONS: Final = (
         type="duration",
         default=_ROLL_INTERVAL,
         help="Commit and acknowledge the taken messages at this age, or earlier if the queue "
-        "requires.",
+        "waits a shorter time for the acknowledgement.",
     ),
     Option(
         name="compression",

@@ -77,8 +77,9 @@ def unknown_type(logical: types.Unknown) -> EncodeError:
     """The error for a column of unknown type."""
     source = f" ({logical.source_type})" if logical.source_type else ""
     return EncodeError(
-        f"its type{source} is not known, so its values cannot be written; declare a "
-        "schema, set typeMap, or also read the messages with types (DDL, tableChanges)"
+        f"its type{source} is not known, so its values cannot be written; declare a schema, set "
+        "typeMap, also read the messages with types (DDL, tableChanges), or name the type in the "
+        "events' `columns`"
     )
 
 

@@ -59,6 +59,11 @@ def list_files(
         cannot be listed.
     :raises OptionError: if a glob is malformed.
     """
+    if path_glob_filter is not None and (not path_glob_filter or "/" in path_glob_filter):
+        raise OptionError(
+            f"option pathGlobFilter: {path_glob_filter!r} is for the names of files, without "
+            "folders; a glob as the path chooses folders, too"
+        )
     wanted = None if path_glob_filter is None else compile_name(path_glob_filter)
     found: dict[str, FileInfo] = {}
     for path in [paths] if isinstance(paths, str) else paths:

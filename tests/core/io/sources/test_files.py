@@ -199,3 +199,9 @@ def test_escaped_text_matches_itself_alone(name: str, other: str) -> None:
     pattern = compile_name("".join("\\" + char for char in name))
     assert pattern.fullmatch(name)
     assert bool(pattern.fullmatch(other)) == (other == name)
+
+
+@pytest.mark.parametrize("pattern", ["", "2024/*.json"])
+def test_a_filter_of_names_that_no_name_can_match(tmp_path: Path, pattern: str) -> None:
+    with pytest.raises(OptionError, match="for the names of files, without folders"):
+        list_files(str(tmp_path), path_glob_filter=pattern)
