@@ -454,8 +454,13 @@ def test_where_a_flattened_rows_database_comes_from() -> None:
     header = flat({"a": 1}, topic="p.d.t", headers=(("__db", b"plain"),), options=options)
     assert header.table.database == "plain"
     assert flat({"a": 1}, topic="p.d.s.t").table.table == "t"
-    text = error_of(open_decoder(flattened="true").decode(message({"a": 1})))
-    assert "__table" in text
+    # A topic that was renamed to the table alone.
+    routed = flat({"a": 1}, topic="orders", options=options).table
+    assert (routed.database, routed.table) == ("given", "orders")
+    for more in ({}, {"topic": "orders"}):
+        text = error_of(open_decoder(flattened="true").decode(message({"a": 1}, **more)))
+        assert "__table" in text
+        assert "set flattenedDatabase" in text
 
 
 def test_a_flattened_stream_may_hold_envelopes() -> None:

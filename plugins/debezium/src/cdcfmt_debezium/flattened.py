@@ -71,9 +71,13 @@ def read_flat_record(
         if _SOURCE + name in added
     }
     parts = (message.topic or "").split(".")
-    table = text_of(source, "table") or (parts[-1] if len(parts) > 2 else "")
+    # A shorter topic may be any name, unless the user says what it lacks.
+    table = text_of(source, "table") or (parts[-1] if len(parts) > 2 or database else "")
     if not table:
-        raise DecodeError("the table is unknown: none in __table, headers or topic")
+        raise DecodeError(
+            "the table is unknown: none in __table, headers or topic; have the transform add it "
+            "(add.fields=table,db), or set flattenedDatabase where topics end with the table"
+        )
     extra = {
         name: value for name, value in source.items() if name not in _SPENT and value is not None
     }
