@@ -21,7 +21,9 @@ import pyspark_cdcfmt
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt.sync import status, writing
 from pyspark_cdcfmt.sync.__main__ import main
+from pyspark_cdcfmt.sync.expressions import of_tables
 from pyspark_cdcfmt.sync.job import limit_tasks, unset_tasks
+from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 
 
@@ -374,3 +376,11 @@ def test_a_table_resumes_with_what_was_held(lake: Lake) -> None:
     lake.run(keyless(3, "c", 4))
     assert lake.rows("audit") == {1: ("b", "1.50"), 2: ("b", "1.50"), 3: ("c", "1.50")}
     assert [row.action for row in lake.control("log")] == ["halt", "resume", "create"]
+
+
+def test_a_thousand_tables_at_once(spark: SparkSession) -> None:
+    names: list[TableName] = [("shop", None, f"t{number}") for number in range(1_000)]
+    rows = [("shop", None, "t7"), ("shop", "dbo", "t7"), ("Shop", None, "t7"), ("x", None, "t8")]
+    events = spark.createDataFrame(rows, "database STRING, schema STRING, table STRING")
+    halted = of_tables(events, [(*name, f"why {name[2]}") for name in names], "letter STRING")
+    assert [tuple(row) for row in halted.collect()] == [("shop", None, "t7", "why t7")]

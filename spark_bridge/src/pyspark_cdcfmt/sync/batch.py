@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import reduce
-from operator import or_
 
 import attrs
 from pyspark import StorageLevel
@@ -13,7 +11,7 @@ from pyspark.sql import functions as f
 
 from pyspark_cdcfmt import blocks_of, events_of
 from pyspark_cdcfmt.sync.control import Batch, Control, LogRow
-from pyspark_cdcfmt.sync.expressions import first_place, is_of
+from pyspark_cdcfmt.sync.expressions import IS_ORIGIN, first_place, is_of, of_tables
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.planning import Planner, Spread, spread_statements
@@ -39,7 +37,6 @@ _TEXTS = [*(f"of_{name}" for name in (*_NAME, "query")), *(f"own_{name}" for nam
 _OWN = (
     ", ".join(f"{name} STRING" for name in _TEXTS) + ", own_ddl STRUCT<query: STRING, type: STRING>"
 )
-_IS_ORIGIN = " AND ".join(f"{name} <=> of_{name}" for name in _NAME) + " AND ddl.query = of_query"
 
 
 @attrs.define
@@ -127,7 +124,7 @@ class Sync:
         session = blocks.sparkSession
         own = f.broadcast(session.createDataFrame(rows, _OWN))
         events = self._events(blocks.where("kind = 'ddl'"))
-        both = events.join(own, f.expr(_IS_ORIGIN)).withColumns(
+        both = events.join(own, f.expr(f"{IS_ORIGIN} AND ddl.query = of_query")).withColumns(
             {name: f.col(f"own_{name}") for name in ("database", "schema", "table", "ddl")}
         )
         # Computed once, as each table of the batch reads the blocks.
@@ -151,10 +148,9 @@ class Sync:
 
     def _hold(self, states: list[TableState], blocks: DataFrame, batch: Batch) -> None:
         """Append the events of halted tables to ``held``."""
-        are_theirs = reduce(or_, (is_of(state.name) for state in states))
-        events = self._events(blocks.where("kind IN ('row', 'ddl')").where(are_theirs))
-        reason = f.coalesce(*(f.when(is_of(state.name), state.halted) for state in states))
-        held = events.withColumn("letter", reason)
+        reasons = [(*state.name, state.halted) for state in states]
+        blocks = of_tables(blocks.where("kind IN ('row', 'ddl')"), reasons, "letter STRING")
+        held = of_tables(self._events(blocks.drop("letter")), reasons, "letter STRING")
         self.control.keep_events("held", batch, "", held, f.col("letter"))
 
     def _finish(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 from pyspark.sql import Column, DataFrame, Row
@@ -60,6 +60,23 @@ def is_of(name: TableName) -> Column:
     database, schema, table = ("NULL" if part is None else text_literal(part) for part in name)
     # One SQL text, since each part of an expression is a call to the JVM.
     return f.expr(f"`database` = {database} AND `schema` <=> {schema} AND `table` = {table}")
+
+
+_NAME = ("database", "schema", "table")
+_OF = [f"of_{name}" for name in _NAME]
+IS_ORIGIN = " AND ".join(f"{name} <=> of_{name}" for name in _NAME)
+"""Whether an event is of the table that the columns ``of_…`` name, as a condition in SQL."""
+
+
+def of_tables(events: DataFrame, facts: Iterable[tuple[Any, ...]], columns: str) -> DataFrame:
+    """The events, or blocks, of some tables, with what is known of these.
+
+    :param facts: of each table its name in three parts, and the values of ``columns``.
+    """
+    # A condition for each of some hundred tables is more than the stack of Spark's parser holds.
+    schema = ", ".join([*(f"{name} STRING" for name in _OF), columns])
+    known = f.broadcast(events.sparkSession.createDataFrame([*facts], schema))
+    return events.join(known, f.expr(IS_ORIGIN)).drop(*_OF)
 
 
 def first_place(rows: DataFrame, source: str = "_source") -> str:

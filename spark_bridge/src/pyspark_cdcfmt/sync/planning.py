@@ -236,7 +236,7 @@ def spread_statements(
             elif each.name in known:
                 emptied.discard((database.lower(), table.lower()))
             type_ = "TRUNCATE" if each.type == "TRUNCATE" else "ERASE"
-            for name in others:
+            for name in others if emptied else ():
                 if is_emptied(emptied, name[0], name[2]):
                     spread.append(Spread(each, attrs.evolve(each, name=name, type=type_)))
                     statements.setdefault(name, []).append(spread[-1].own)

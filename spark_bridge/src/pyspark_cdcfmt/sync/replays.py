@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 import attrs
@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt import decode, message_options
 from pyspark_cdcfmt.sync.control import ADDED, Batch, Control, LogRow
-from pyspark_cdcfmt.sync.expressions import is_of
+from pyspark_cdcfmt.sync.expressions import of_tables
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.states import TableState
@@ -36,42 +36,47 @@ class Replays:
         """Record ``resume`` and ``replay`` in the states, so that a restart knows them, too."""
         by_text = {state.text: state for state in states.values() if state.name != LETTERS}
         for text in self.options.resume:
-            state = by_text.get(text)
-            if state is None:
+            if text not in by_text:
                 known = ", ".join(sorted(by_text)) or "none"
                 raise OptionError(f"option resume: there is no table {text}, but these: {known}")
-            if state.halted:
-                states[state.name] = self._resume(state, "resume")
+        resumed = [by_text[text] for text in dict.fromkeys(self.options.resume)]
+        states |= self._resume([state for state in resumed if state.halted], "resume")
         if self.options.replay and self.control.has("dead_letters"):
-            letters = states.get(LETTERS, TableState(LETTERS, ""))
-            states[LETTERS] = self._resume(letters, "replay")
+            states |= self._resume([states.get(LETTERS, TableState(LETTERS, ""))], "replay")
         if any(state.catching_up for state in states.values()):
             self.control.discard_kept()
 
-    def _resume(self, state: TableState, action: str) -> TableState:
-        """The state of a resumed table, saved before its events are applied."""
+    def _resume(self, states: Sequence[TableState], action: str) -> dict[TableName, TableState]:
+        """The states of resumed tables, saved before their events are applied."""
         now = datetime.now(UTC)
-        resumed = attrs.evolve(state, halted=None, catching_up=now.isoformat())
-        batch = Batch(f"{action} {state.text}", int(now.timestamp() * 1000))
-        self.control.log(batch, [LogRow(action, state.halted or "", resumed)])
-        self.control.save(batch, [resumed])
+        to = now.isoformat()
+        resumed = {s.name: attrs.evolve(s, halted=None, catching_up=to) for s in states}
+        batch = Batch(action, int(now.timestamp() * 1000))
+        log = [LogRow(action, state.halted or "", resumed[state.name]) for state in states]
+        self.control.log(batch, log)
+        self.control.save(batch, resumed.values())
         return resumed
 
     def events(self, states: Mapping[TableName, TableState]) -> Iterator[DataFrame]:
         """The events to add to the next batch."""
-        for state in states.values():
-            if state.catching_up and state.name == LETTERS:
-                yield from self._letters(state)
-            elif state.catching_up:
-                yield self._kept("held", state).where(is_of(state.name))
+        again = [state for state in states.values() if state.catching_up]
+        if letters := [state for state in again if state.name == LETTERS]:
+            yield from self._letters(letters[0])
+        if tables := [state for state in again if state.name != LETTERS]:
+            spans = [(*state.name, state.caught_up, state.catching_up) for state in tables]
+            held = of_tables(self._kept("held", tables), spans, "since STRING, until STRING")
+            own = held.where("at > since::timestamp AND at <= until::timestamp")
+            yield own.drop("since", "until", *ADDED)
 
-    def _kept(self, name: str, state: TableState) -> DataFrame:
+    def _kept(self, name: str, states: Sequence[TableState]) -> DataFrame:
         """Events in ``held`` or ``dead_letters`` from ``caught_up`` to ``catching_up``."""
-        span = f"at > timestamp'{state.caught_up}' AND at <= timestamp'{state.catching_up}'"
-        return self.control.kept(name).where(span).drop(*ADDED)
+        since = min(state.caught_up for state in states)
+        until = max(state.catching_up or "" for state in states)
+        span = f"at > timestamp'{since}' AND at <= timestamp'{until}'"
+        return self.control.kept(name).where(span)
 
     def _letters(self, state: TableState) -> Iterator[DataFrame]:
-        letters = self._kept("dead_letters", state)
+        letters = self._kept("dead_letters", [state]).drop(*ADDED)
         yield letters.where("kind <> 'corrupt'")
         record = "_corrupt_record"
         # If a message has several bad rows, only the first one has its bytes.
