@@ -74,6 +74,9 @@ class Progress(Protocol):
     ) -> dict[str, Any]:
         """The end of the batch that begins at ``start``; ``start`` itself if nothing is new.
 
+        Before a batch of an earlier run is read again, a new progress is asked for the offsets
+        after it, to check that its topics are still the same.
+
         ``limit``, ``least``: maximum and minimum number of offsets in a batch; None: no bound.
 
         :raises SourceError: if no broker answers, or offsets no longer exist.
