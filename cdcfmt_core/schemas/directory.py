@@ -11,11 +11,12 @@ import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping
+from threading import Lock
 from typing import Any
 
 import attrs
 
-from cdcfmt_core.caches import table_size
+from cdcfmt_core.caches import Cache, table_size, text_size
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.schemas.as_json import record_from_json, record_to_json
 from cdcfmt_core.schemas.store import MAX_SCHEMA_BYTES, SchemaRecord
@@ -26,6 +27,11 @@ _SUFFIX = ".json"
 _UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9_]+")
 
 logger = open_logger("cdcfmt_core")
+
+_read: Cache[tuple[str, str, int], SchemaRecord] = Cache(32 << 20)
+"""Files that this process has read, which do not change: each task of a stream loads its tables
+anew, and a table has one more file for each ALTER."""
+_reading = Lock()
 
 
 @attrs.frozen
@@ -178,7 +184,14 @@ class SchemaDirectory:
                     MAX_SCHEMA_BYTES,
                 )
                 continue
-            yield self._read_one(filesystem, path)
+            key = self.uri, path, size
+            with _reading:
+                known = _read.get(key)
+            if known is None:
+                known = self._read_one(filesystem, path)
+                with _reading:
+                    _read.add(key, known, text_size(path) + table_size(known.table))
+            yield known
 
     def _find(self, filesystem: FileSystem, folder: str) -> Iterator[tuple[str, int]]:
         """The paths and sizes of schema files."""

@@ -50,6 +50,17 @@ def test_a_schema_is_written_once(directory: SchemaDirectory) -> None:
     assert len(list(directory.entries())) == 1
 
 
+def test_a_process_reads_each_file_once(directory: SchemaDirectory) -> None:
+    directory.save(record(1))
+    (known,) = directory.load("shop", "orders")
+    directory.save(record(2))
+    again = SchemaDirectory(directory.uri).load("shop", "orders")
+    assert any(each is known for each in again)
+    assert texts(again) == texts([record(1), record(2)])
+    directory.forget(next(iter(directory.entries())).name)
+    assert len(directory.load("shop", "orders")) == 1, "the folder says what there is"
+
+
 def test_nothing_there_is_nothing_found(directory: SchemaDirectory) -> None:
     assert directory.load("shop", "orders") == []
     directory.check()
