@@ -83,7 +83,7 @@ CANAL: dict[str, tuple[Damage, str]] = {
 
 OPEN: dict[str, tuple[Damage, str]] = {
     "value cut off": (value(lambda v: v[:-1]), "a length of"),
-    "value's length cut off": (value(lambda v: v[:5]), "cut off"),
+    "value's length cut off": (value(lambda v: v[:5]), "truncated"),
     "value's length lies": (value(lambda v: b"\x7f" + v[1:]), "a length of"),
     "value's length is negative": (value(lambda v: b"\xff" * 8 + v[8:]), "a length of"),
     "key cut off": (key(lambda k: k[:-1]), "a length of"),
