@@ -198,7 +198,7 @@ class _Decoder:
 @functools.lru_cache(maxsize=10_000)
 def _warn_of_another(table: str, version: int) -> None:
     logger.warning(
-        "%s has different schemas with version %d; a row is read with the schema that has its "
+        "%s has different schemas of version %d; a row is read with the schema that has its "
         "columns, and is corrupt if the schema is ambiguous",
         table,
         version,
