@@ -194,7 +194,7 @@ def test_tls_and_logins(spark: SparkSession, rabbitmq: RabbitBroker, external: b
     login = dict(rabbitmq.client_certificate) if external else login
     frame = spark.read.format("cdc").options(**options, **rabbitmq.tls, **login).load()
     if external and rabbitmq.version < (3, 12, 1):
-        refused = r"RabbitMQ 3\.\S+ cannot take a certificate as the login of streams"
+        refused = r"RabbitMQ 3\.\S+ cannot use a certificate as login of streams"
         with pytest.raises(Exception, match=refused):
             frame.count()
     else:
