@@ -248,7 +248,7 @@ def test_a_truncate_without_order_halts() -> None:
     assert settled.state.truncates == ()
     assert not plan(version(first=(0, 9), place="t/0"), after=settled).state.halted
     late = plan(version(first=(0, 9), place="t/1"), after=settled)
-    assert "rows on t/1 came after a TRUNCATE on t/0" in str(late.state.halted)
+    assert "rows on t/1 arrived after a TRUNCATE on t/0" in str(late.state.halted)
     assert late.state.truncated
     resumed = attrs.evolve(late, state=attrs.evolve(late.state, halted=None, catching_up="now"))
     passed = plan(version(first=(0, 9), place="t/1"), after=resumed)

@@ -65,7 +65,7 @@ def test_names_are_names_in_sql(delta: SparkSession, tmp_path: Path, store: str)
         delta.conf.unset("spark.sql.parser.escapedStringLiterals")
     assert lake.rows().keys() == {1}
     (halted,) = (row.detail for row in lake.control("log") if row.action == "halt")
-    assert halted == "its messages name no database: leave it out by exclude"
+    assert halted == "its messages name no database: leave the table out by exclude"
     (target,) = {path.name for path in (tmp_path / "lake" / "shop").iterdir()} - {"orders"}
     rows = lake.table(target)
     assert rows.columns[:2] == [f"id{name}", f"name{name}"]

@@ -1,7 +1,7 @@
 """``python -m pyspark_cdcfmt.sync job.toml``: run ``sync`` with options from a file.
 
-Prints a line of JSON per batch; on a terminal, a table.  Exit codes: 0, it ended and all tables are
-up to date; 1, the query failed; 2, the job file is wrong; 3, it ended and some tables are halted.
+Prints a JSON line per batch, or a table on a terminal.  Exit codes: 0, ended with all tables up to
+date; 1, the query failed; 2, the job file is wrong; 3, ended with some tables halted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.summary import Counts, Report
 
 _SESSION = {"spark.sql.codegen.cache.maxEntries": "2000"}
-"""Default settings of the session: Spark caches 100 compiled classes, and the MERGE of one table
+"""Default settings of the session: Spark caches only 100 compiled classes, and one table's MERGE
 has about thirty."""
 
 _NO_OPTIONS = frozenset({"source", "trigger", "snapshot"})
@@ -61,13 +61,13 @@ class Screen:
             numbers = f"{counts.changes:>10} {counts.deletes:>10} {counts.bad:>12}"
             lines.append(f"{one_line(table, 200):{width}} {numbers}  {state}")
         lines.append(report.position())
-        # Home, and what is below cleared.
+        # Move the cursor home, and clear the screen.
         print("\x1b[H\x1b[2J" + "\n".join(lines), flush=True)
 
 
 def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m pyspark_cdcfmt.sync", description=__doc__)
-    parser.add_argument("job", type=Path, help="a file of TOML: the arguments of sync, and [spark]")
+    parser.add_argument("job", type=Path, help="TOML file with the arguments of sync, and [spark]")
     parser.add_argument("--resume", action="append", default=[], metavar="TABLE")
     parser.add_argument("--replay", action="store_true", help="apply dead letters again")
     given = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Columns and keys of a target, by those of the source."""
+"""Columns and keys of a target, derived from those of the source."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pyspark_cdcfmt.sync.targets.protocol import Target
 Events: TypeAlias = Callable[[TableName], DataFrame]
 """The events of a table in a batch."""
 
-_NO_KEY = "the messages name no key: set keys for this table, or leave it out by exclude"
+_NO_KEY = "the messages name no key: set keys for this table, or exclude it"
 _OTHER_KEY = "keys names ({}), and the key of the target is ({}): choose a new target"
 
 
@@ -36,7 +36,7 @@ def type_map_of(source: Mapping[str, str], protocol: str) -> str:
 
 @attrs.frozen
 class ColumnPlanner:
-    """Plans columns and keys by the rows' columns; asks Spark only if types depend on values."""
+    """Plans columns and keys from the rows' columns; asks Spark only if types depend on values."""
 
     options: SyncOptions
     source: Mapping[str, str]
@@ -67,7 +67,7 @@ class ColumnPlanner:
     def _follow_column(
         self, plan: TablePlan, columns: dict[str, StructField], field: StructField
     ) -> None:
-        """Adapt ``columns``, those of the target, to a column of the source."""
+        """Adapt ``columns`` of the target to a column of the source."""
         name, type_ = field.name.lower(), field.dataType.simpleString()
         old = columns.get(name)
         if old is None:
@@ -95,7 +95,7 @@ class ColumnPlanner:
                 plan.note(action, detail)
 
     def _refused_names(self, versions: Sequence[Version]) -> str | None:
-        """The reason if a target cannot have these columns together."""
+        """The reason why a target cannot have these columns together; None if it can."""
         for version in versions:
             names = [column.name for column in version.columns]
             for alike in clashes(names):

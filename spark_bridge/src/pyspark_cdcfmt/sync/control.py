@@ -188,7 +188,7 @@ class Control:
         return self._spark.table(self.table(name))
 
     def discard_kept(self) -> None:
-        """Remove what a crashed run of this batch has kept: this run has more events."""
+        """Remove events that a crashed run of this batch kept: this run has more events."""
         for table in map(self.table, filter(self.has, ("held", "dead_letters", "staged"))):
             self._target.run(f"DELETE FROM {table} WHERE NOT ({self._first.is_earlier})")
         self._discarded = self._first

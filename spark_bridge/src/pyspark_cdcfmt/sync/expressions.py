@@ -39,7 +39,7 @@ class LogPlace:
     last: LogPosition
 
     def is_before(self, other: LogPlace | None) -> bool:
-        """Whether it is ``other`` or an earlier position; False for incomparable binlogs."""
+        """Whether this position is ``other`` or earlier; False for incomparable binlogs."""
         return (
             other is not None
             and self.servers <= other.servers | {_OF_SNAPSHOT}
@@ -56,7 +56,7 @@ class LogPlace:
 
 
 def is_of(name: TableName) -> Column:
-    """Whether an event is of a table."""
+    """Whether an event belongs to a table."""
     database, schema, table = ("NULL" if part is None else text_literal(part) for part in name)
     # One SQL text, since each part of an expression is a call to the JVM.
     return f.expr(f"`database` = {database} AND `schema` <=> {schema} AND `table` = {table}")

@@ -52,8 +52,8 @@ TASKS = {
     "spark.sql.shuffle.partitions": (200, 16, 4),
     "spark.databricks.delta.snapshotPartitions": (50, 1, 1),
 }
-"""Numbers of tasks: the default of Spark or Delta, which is the maximum; the minimum; the number
-per core.  With more tasks, starting them takes most of a batch."""
+"""Numbers of tasks: maximum (the default of Spark or Delta), minimum, and number per core.
+With more tasks, starting them takes most of a batch."""
 
 _LITERAL_NAMES = {
     "spark.sql.variable.substitute": "false",
@@ -118,8 +118,8 @@ def status(
     tables = Control(spark, target, folder)
     if not tables.has("tables"):
         raise OptionError(
-            f"{folder} has no state of tables: no batch of its sync has ended, or the sync has "
-            "another checkpoint or control"
+            f"{folder} has no state of tables: no batch of its sync has completed, or the sync "
+            "has another checkpoint or control"
         )
     return tables.status()
 
@@ -215,13 +215,13 @@ def open_store(options: SyncOptions, target: Target, control: Control) -> Store:
 
 
 def _source_options(source: dict[str, str], options: SyncOptions) -> dict[str, str]:
-    """All options of the source: the user's, and what sync needs."""
+    """All options of the source: the user's, and those that sync sets."""
     given = {name.lower() for name in source}
     for name, ours in _REPLACEMENTS.items():
         if name.lower() in given:
             instead = f"set {ours}, an option of sync" if ours else "leave it out"
             raise OptionError(f"source has the option {name}, which sync does not use: {instead}")
-    # Check the options before Spark does, whose error is a long trace.
+    # Check the options first: Spark's error would be a long stack trace.
     CdcDataSource(source | {BLOCKS_OPTION: "true"}).schema()
     own = {"includeColumns": "true"}
     for name, patterns in (("includeTables", options.tables), ("excludeTables", options.exclude)):

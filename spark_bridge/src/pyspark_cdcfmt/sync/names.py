@@ -23,7 +23,7 @@ def quote(name: str) -> str:
 
 
 def text_literal(text: str) -> str:
-    """A text as a SQL literal."""
+    """A string as a SQL literal."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 

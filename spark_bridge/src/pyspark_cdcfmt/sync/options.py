@@ -159,14 +159,14 @@ OPTIONS = (
         type="int",
         default=0,
         minimum=0,
-        help="Run OPTIMIZE in every so many batches, on the targets of that batch; 0: never.",
+        help="Run OPTIMIZE in every n-th batch, on the targets of that batch; 0: never.",
     ),
     Option(
         name="tombstone_retention",
         type="duration",
         default=timedelta(days=7),
-        help="How long the key of a deleted row is kept. An older change that arrives later than "
-        "that restores the row.",
+        help="How long the key of a deleted row is kept. After that, a late older change restores "
+        "the row.",
     ),
 )
 
@@ -224,9 +224,9 @@ class SyncOptions:
             if values[name] != defaults[name] and values["store"] != store:
                 raise OptionError(f"option {name} is for store={store}: leave it out")
         if len({"", values["start_at"].lower(), values["end_at"].lower()}) < 3:
-            raise OptionError("options start_at and end_at need names that differ without case")
+            raise OptionError("options start_at and end_at need names that differ, ignoring case")
         if values["replay"] and values["store"] == "changelog":
-            # It has the good rows of a bad message already.
+            # The target already has the good rows of a bad message.
             raise OptionError("option replay: a changelog cannot apply dead letters again")
         values["checkpoint"] = absolute(values["checkpoint"])
         values["control"] = absolute(values["control"] or f"{values['checkpoint']}/sync")
@@ -254,7 +254,7 @@ def absolute(path: str) -> str:
 
 def _keys(given: Any) -> dict[tuple[str, ...], tuple[str, ...]]:
     if isinstance(given, str):
-        # Invalid JSON is refused below.
+        # Invalid JSON fails below.
         with suppress(ValueError):
             given = json.loads(given)
     if not isinstance(given, Mapping):

@@ -20,21 +20,21 @@ from pyspark_cdcfmt.sync.table_plan import TablePlan
 _MOST_TRUNCATES = 100
 """Maximum number kept per table, for late changes."""
 _NO_ORDER = (
-    "{} came on another partition than rows of the table, without a commit_ts: the rows before it "
-    "are not known"
+    "{} and rows of the table are on different partitions, without a commit_ts: which rows are "
+    "before it is unknown"
 )
 _SEVERAL_FILES = (
-    "rows without a commit_ts came from {}: the order of the files is not known; read the topic, "
+    "rows without a commit_ts are in {}: the order of these files is unknown; read the topic, "
     "or files of whole messages with topic, partition and offset"
 )
 _MAYBE_TRUNCATED = (
-    "rows on {} came after a TRUNCATE on {}, without a commit_ts: it may have removed them; "
+    "rows on {} arrived after a TRUNCATE on {}, without a commit_ts: it may have removed them; "
     "resume accepts them as rows from after it"
 )
 
 
 _SNAPSHOT_WITHOUT_ORDER = (
-    "rows without a commit_ts came: the snapshot as of snapshot_commit_ts may have them or not; "
+    "rows have no commit_ts: whether the snapshot as of snapshot_commit_ts has them is unknown; "
     "start a new sync without that option"
 )
 
@@ -69,7 +69,7 @@ class Planner:
         if state.halted:
             return plan
         if "" in name:
-            plan.halt("its messages name no database: leave it out by exclude")
+            plan.halt("its messages name no database: leave the table out by exclude")
             return plan
         owner = self._targets.setdefault(state.target.lower(), name)
         if owner != name:
@@ -101,7 +101,7 @@ class Planner:
         files = {place for place in new | plan.state.places if place.startswith(FILE)}
         if self.columns.needs_key and len(files) > 1:
             plan.halt_unless_catching_up(_SEVERAL_FILES.format(" and ".join(sorted(files)[:2])))
-        # The last files are enough, as a second one halts.
+        # Keep only the newest files: a second file in one batch halts the table anyway.
         known = plan.state.places - (files if new & files else set())
         plan.state = attrs.evolve(plan.state, places=known | new)
 
@@ -126,7 +126,7 @@ class Planner:
                 version.may_precede(statement) for version in plan.versions
             )
             if choice == "halt" and not is_there:
-                # Rows from before it may still arrive, and must go.
+                # Rows from before it may still arrive, and must be removed.
                 choice = "apply"
             known = plan.state.truncates
             # The statements at the start of a snapshot removed nothing.
@@ -162,7 +162,7 @@ class Planner:
                 return
             plan.state = plan.state.with_truncated(place, statement.log)
             if any(version.places != {place} for version in plan.versions):
-                # By the binlog they are later, which offsets cannot show.
+                # Rows of other partitions are later by the binlog; offsets cannot show that.
                 plan.note("truncate", statement.query)
                 return
         plan.truncates.append(statement.sequence)
@@ -172,7 +172,7 @@ class Planner:
 
 
 def _cannot_follow(statement: Statement, is_there: bool) -> str | None:
-    """The reason to halt, if the statement adds or removes rows without change messages."""
+    """The reason to halt if the statement adds or removes rows without change messages."""
     database, _, table = statement.name
     names = renamed_tables(statement.query, database)
     is_new = (database.lower(), table.lower()) in {(d.lower(), t.lower()) for d, t in names}
@@ -183,7 +183,7 @@ def _cannot_follow(statement: Statement, is_there: bool) -> str | None:
     except NotUnderstood:
         loses_rows = False
     if loses_rows and is_there:
-        return f"{statement.query}: rows go or come without changes of them"
+        return f"{statement.query}: adds or removes rows without change messages"
     return None
 
 
@@ -210,7 +210,7 @@ def spread_statements(
     tables: Iterable[TableName],
     wants: Callable[[TableName], bool],
 ) -> tuple[list[Statement], list[Spread]]:
-    """Assign statements to all tables that they affect, also those that the message does not name.
+    """Assign statements to all tables that they affect, even if the message does not name them.
 
     Removes statements of unwanted tables.
 

@@ -1,4 +1,4 @@
-"""Events that a batch applies again: of tables that resume, and dead letters."""
+"""Events that a batch applies again: held events of resumed tables, and dead letters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LETTERS: TableName = ("", None, "dead letters")
 
 @attrs.frozen
 class Replays:
-    """The options ``resume`` and ``replay`` of a query, and the events for them.
+    """The options ``resume`` and ``replay`` of a query, and the events to apply for them.
 
     :ivar source: all options of the stream's source.
     """
@@ -33,12 +33,12 @@ class Replays:
     control: Control
 
     def request(self, states: dict[TableName, TableState]) -> None:
-        """Record ``resume`` and ``replay`` in the states, so that a restart knows them, too."""
+        """Record ``resume`` and ``replay`` in the states, so that they survive a restart."""
         by_text = {state.text: state for state in states.values() if state.name != LETTERS}
         for text in self.options.resume:
             if text not in by_text:
                 known = ", ".join(sorted(by_text)) or "none"
-                raise OptionError(f"option resume: there is no table {text}, but these: {known}")
+                raise OptionError(f"option resume: unknown table {text}; known tables: {known}")
         resumed = [by_text[text] for text in dict.fromkeys(self.options.resume)]
         states |= self._resume([state for state in resumed if state.halted], "resume")
         if self.options.replay and self.control.has("dead_letters"):

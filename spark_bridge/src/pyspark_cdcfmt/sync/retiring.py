@@ -17,7 +17,7 @@ from pyspark_cdcfmt.sync.table_plan import TablePlan
 def follow_columns(plan: TablePlan, statement: Statement, policy: str) -> None:
     """Apply renames and drops of a statement to the state's columns, by ``schema_changes``.
 
-    Added and changed columns follow later, when rows have them.
+    Added and changed columns are applied later, when rows have them.
     """
     if policy == "ignore" or _was_followed(plan, statement):
         return
@@ -38,7 +38,7 @@ def follow_columns(plan: TablePlan, statement: Statement, policy: str) -> None:
         plan.halt_unless_catching_up(f"{statement.query} (schema_changes=exception)")
         return
     if not _is_ordered(plan, statement):
-        text = "without a commit_ts or a binlog position, rows before it are not known"
+        text = "without a commit_ts or binlog position, which rows are before it is unknown"
         plan.note("refuse", f"{statement.query}: {text}", "warning")
         return
     for old, new in steps:
@@ -60,10 +60,10 @@ def _keep(plan: TablePlan, statement: Statement, names: Iterable[str]) -> None:
 
 
 def _was_followed(plan: TablePlan, statement: Statement) -> bool:
-    """Whether it is the last statement that was followed, or an earlier one."""
+    """Whether the statement is the last one that was applied, or an earlier one."""
     done = plan.state.altered_log
     if done is not None and statement.log is not None and done.servers == statement.log.servers:
-        # A restarted connector sends it again, after later ones.
+        # A restarted connector may repeat a statement after later ones.
         return statement.log.is_before(done)
     return statement.sequence <= plan.state.altered
 
@@ -85,7 +85,7 @@ def _retire(plan: TablePlan, statement: Statement, old: str, new: str | None) ->
         fields = [*columns.fields]
         names = [field.name.lower() for field in fields]
         if new is not None and new.lower() in names:
-            text = f"the target already has a column {new}, and keeps both"
+            text = f"the target already has a column {new} and keeps both"
             plan.note("refuse", f"{statement.query}: {text}", "warning")
             return
         if old.lower() in names:
@@ -105,13 +105,13 @@ def _retire(plan: TablePlan, statement: Statement, old: str, new: str | None) ->
 
 
 def check_retired(plan: TablePlan) -> None:
-    """Halt if rows have a column name that a renamed or dropped column had."""
+    """Halt if rows have the name of a renamed or dropped column again."""
     for retired in (*plan.state.retired, *plan.state.kept):
         is_kept = retired in plan.state.kept
         if not any(_has_again(version, retired, is_sure=is_kept) for version in plan.versions):
             continue
         what = "dropped" if is_kept or retired.now is None else f"renamed to {retired.now}"
-        then = "resume takes it as a new column"
+        then = "resume adds it as a new column"
         if is_kept:
             then = "rows in the target have its old values: give them the source's, and resume"
         plan.halt_unless_catching_up(

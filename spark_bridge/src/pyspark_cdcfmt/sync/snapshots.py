@@ -53,7 +53,7 @@ class Snapshots:
             name,
             target_of(self.options.into, name),
             columns=StructType([StructField(f.name, f.dataType) for f in rows.schema.fields]),
-            # The snapshot has the changes up to there.
+            # The snapshot has all changes up to this commit.
             truncates=((commit, SNAPSHOT_RANK, 0, 0, 0),) if commit else (),
         )
         assert state.columns is not None
@@ -71,12 +71,12 @@ class Snapshots:
             partition_by=self.store.partition_by,
         )
         batch = Batch(f"snapshot {state.text} of {self.query_id}", 0)
-        # A crashed run has set this property before it appended rows.
+        # A run sets this property before it appends rows; a crashed run has it set.
         if self.target.properties(state.target).get(_MARK) != batch.query_id:
             if not self.target.read(state.target).isEmpty():
                 raise OptionError(
-                    f"snapshot of {state.text}: the target {state.target} has rows already, of "
-                    "another query or another snapshot: drop it, or choose another one by into, "
+                    f"snapshot of {state.text}: the target {state.target} already has rows of "
+                    "another query or another snapshot: drop it, choose another target with into, "
                     "or leave the snapshot out"
                 )
             self.target.set_properties(state.target, {_MARK: batch.query_id})

@@ -29,14 +29,14 @@ class RecentDeletes:
     deletes: list[tuple[Sequence, str]] = attrs.field(factory=list)
 
     def add(self, deletes: Iterable[tuple[Sequence, str]]) -> None:
-        """Remember more deletes; beyond a thousand the oldest ones are forgotten."""
+        """Remember more deletes; keeps the last thousand."""
         known = sorted({*self.deletes, *deletes})
         forgotten, self.deletes = known[:-_MOST_DELETES], known[-_MOST_DELETES:]
         if forgotten:
             self.since = max(self.since, forgotten[-1][0])
 
     def behind(self, sequence: Sequence) -> list[tuple[Sequence, str]] | None:
-        """The deletes after a position; None if some of them may be forgotten."""
+        """The deletes after a position; None if some may have been forgotten."""
         if sequence < self.since:
             return None
         return [delete for delete in self.deletes if delete[0] > sequence]
@@ -63,19 +63,19 @@ class Retired:
 class TableState:
     """State of a source table between batches.
 
-    :ivar columns: the target's columns of the table itself, without those that sync adds.
+    :ivar columns: the target's columns, without those that sync adds.
     :ivar halted: the reason of a halt; the table's events then wait in ``held``.
     :ivar truncates: the ``_sequence`` of each TRUNCATE.
     :ivar places: partitions with rows that no commit_ts orders.
     :ivar truncated: partitions with a TRUNCATE that no commit_ts orders.
-    :ivar truncated_log: the last of these in the binlog; None if not known of all.
-    :ivar ignored: column changes that were logged and not followed.
+    :ivar truncated_log: binlog position of the last of these; None if any has an unknown one.
+    :ivar ignored: column changes that were logged but not applied.
     :ivar retired: column names that were renamed or dropped in the target.
     :ivar kept: columns that the source dropped and the target keeps.
     :ivar altered: the ``_sequence`` of the last statement that renamed or dropped columns.
     :ivar altered_log: its position in the binlog.
-    :ivar catching_up: the time of the resume (ISO text): the next batch has what was held until
-        then.
+    :ivar catching_up: the time of the resume (ISO text): the next batch applies events held
+        until then.
     :ivar caught_up: the time until which held events are applied (ISO text).
     """
 
@@ -104,9 +104,9 @@ class TableState:
     def settled(self) -> TableState:
         """The state after a completed batch.
 
-        Everything held so far is in the target, or held again.  A TRUNCATE without a commit_ts
-        is done: later offsets of its partition are higher, and rows of other partitions are
-        compared with ``truncated``.
+        All events held so far are in the target, or held again.  A TRUNCATE without a commit_ts
+        is no longer needed: later offsets of its partition are higher, and rows of other
+        partitions are compared with ``truncated``.
         """
         state = self
         if state.catching_up:
@@ -126,12 +126,12 @@ class TableState:
 
     @property
     def snapshot(self) -> tuple[int, ...] | None:
-        """The ``_sequence`` of the initial snapshot, which has all changes up to there."""
+        """The ``_sequence`` of the initial snapshot, which has all changes up to it."""
         return next((each for each in self.truncates if each[1] == SNAPSHOT_RANK), None)
 
     @property
     def is_significant(self) -> bool:
-        """Whether it has more than the table's name."""
+        """Whether the state has any information besides the table's name."""
         return bool(self.columns or self.halted or self.truncates or self.truncated)
 
     def to_json(self) -> str:

@@ -25,7 +25,7 @@ FILE = "file "
 
 @attrs.frozen
 class Counts:
-    """Numbers of a table's changes in a batch.
+    """Counts of a table's changes in a batch.
 
     :ivar first_bad: position of the first bad row.
     :ivar first: the lowest ``_sequence``.
@@ -92,7 +92,7 @@ class Report:
 class Version:
     """Rows of a table with the same columns.
 
-    :ivar places: their topic partitions or files, if no commit_ts orders them.
+    :ivar places: topic partitions or files of the rows, if no commit_ts orders them.
     :ivar first, last: the lowest and the highest commit and offset.
     :ivar log, first_log: the last and the first binlog position; None if any row has none.
     :ivar count: number of rows; of these ``reads`` are rows of the producer's snapshot,
@@ -144,7 +144,7 @@ class Statement:
 
     @property
     def at(self) -> tuple[int, int]:
-        """Its commit and offset."""
+        """The commit and offset."""
         return self.sequence[0], self.sequence[2]
 
     @property
@@ -252,8 +252,8 @@ def read_statements(events: DataFrame) -> dict[TableName, list[Statement]]:
     for statement in sorted(map(_statement, rows), key=lambda each: each.sequence):
         same = statement.identity
         if statement.place is not None:
-            # Within a partition there are no copies: binlog clocks count seconds, so two equal
-            # statements of one second are two.
+            # A partition has no copies: two equal statements of one second (the unit of binlog
+            # clocks) are two statements.
             here = statement.name, same, statement.place
             times[here] += 1
             same = same, times[here]

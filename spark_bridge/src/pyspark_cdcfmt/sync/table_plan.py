@@ -81,7 +81,7 @@ class TablePlan:
         self.note("halt", reason, "error")
 
     def halt_unless_catching_up(self, reason: str) -> None:
-        """Halt, unless the table resumes: then log the reason and go on."""
+        """Halt, unless the table is resuming: then log the reason and continue."""
         if self.state.catching_up:
             self.note("pass", reason, "warning")
         else:

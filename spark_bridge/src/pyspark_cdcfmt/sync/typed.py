@@ -56,7 +56,7 @@ def metadata_field(name: str, prefix: str) -> StructField:
 
 @attrs.frozen
 class TypedChanges:
-    """Turns events into changes; bad rows are marked, and their events can be found."""
+    """Turns events into changes; marks bad rows, and finds their events."""
 
     options: SyncOptions
     source: Mapping[str, str]
@@ -178,12 +178,12 @@ class TypedChanges:
         return self._with_keys(typed, state) if self.needs_key else typed
 
     def _with_keys(self, typed: DataFrame, state: TableState) -> DataFrame:
-        """Mark rows without a key as bad: a MERGE would match no row, or that of NULL."""
+        """Mark rows without a key as bad: a MERGE would match no row, or the row with key NULL."""
         kind, record = (self.options.metadata_prefix + n for n in ("change_type", "corrupt_record"))
         overlap = f.arrays_overlap(self._added("absent"), f.array(*map(f.lit, state.keys)))
         lacks = f.coalesce((f.col(quote(kind)) != "truncate") & overlap, f.lit(False))
         columns = ", ".join(state.keys)
-        text = f"{table_text(state.name)}: the row lacks its key ({columns}), which tells it apart"
+        text = f"{table_text(state.name)}: the row lacks its key ({columns})"
         reason = f.struct(
             f.lit(text).alias("reason"),
             f.lit(None).cast("binary").alias("key"),
@@ -201,7 +201,7 @@ class TypedChanges:
         return typed.drop(self.options.metadata_prefix + "source")
 
     def _with_names_now(self, typed: DataFrame, renamed: Mapping[str, str]) -> DataFrame:
-        """Move the cells of rows from before a RENAME to the renamed columns."""
+        """Move values of rows from before a RENAME to the renamed columns."""
         absent = self._added("absent")
         cells: dict[str, Column] = {}
         said = [f.lit(name) for name in renamed]
@@ -265,7 +265,7 @@ class TypedChanges:
     def good(
         self, state: TableState, typed: DataFrame, truncates: Sequence[Sequence[int]]
     ) -> DataFrame:
-        """The valid changes after the snapshot, and each of these TRUNCATEs once."""
+        """The valid changes after the snapshot, and each TRUNCATE of ``truncates`` once."""
         kind, sequence = self._added("change_type"), self._added("sequence")
         if state.snapshot is not None:
             typed = typed.where(f"{kind} IS NULL OR {sequence} > {literal(state.snapshot)}")

@@ -26,7 +26,7 @@ from pyspark_cdcfmt.sync.targets.protocol import Target
 from pyspark_cdcfmt.sync.typed import TypedChanges
 
 _SMALL = 10_000
-"""Up to this many rows of a table are one task, as tasks cost more than rows."""
+"""A table with at most this many rows is one task: tasks cost more than rows."""
 
 _AT_ONCE = 50
 """Maximum number of tables whose rows are counted, and tombstones appended, together."""
@@ -77,12 +77,12 @@ class Writer:
             ThreadPoolExecutor(self.options.parallel) as threads,
             ThreadPoolExecutor(1) as beside,
         ):
-            # So that small tables do not wait for large ones.
+            # Small tables do not wait for large ones.
             of_large = beside.submit(self._write_all, large, blocks, batch, threads.map)
             done = self._write_all(small, blocks, batch, threads.map)
             done |= of_large.result()
         for plan in large if self.store.needs_key else ():
-            # The next MERGE raises the same errors.
+            # Errors may be ignored: the next MERGE raises them, too.
             self._ahead.submit(self.target.prepare, plan.state.target)
         return done
 
@@ -134,7 +134,7 @@ class Writer:
         return True
 
     def _note_odd(self, writes: Iterable[Write], error: Exception) -> bool:
-        """Remember the tables that cannot be decoded directly; whether these include any."""
+        """Remember tables that cannot be decoded directly; True if ``writes`` has any."""
         odd = [
             write.plan.state.name
             for write in writes
@@ -157,13 +157,13 @@ class Writer:
             write.most_deletes = min(write.most_deletes, counted.deletes)
         for write in writes:
             state, first = write.plan.state, write.counts.first
-            # If all rows are bad, there is no first one.
+            # If all rows are bad, ``first`` is empty.
             may_be_late = bool(first) and state.has_tombstones
             late = may_be_late and self.control.has_deletes_since(state, first)
             write.counts = attrs.evolve(write.counts, late=late)
 
     def _open(self, plan: TablePlan, blocks: DataFrame) -> Write | None:
-        """Prepare the target and the changes; None without changes to write."""
+        """Prepare the target and the changes; None if there is nothing to write."""
         state = plan.state
         of_table = blocks.where(is_of(state.name))
         if plan.rows <= _SMALL:
@@ -224,7 +224,7 @@ class Writer:
             assert write.rows is not None
             letters = self.typed.bad_events(write.rows, write.typed)
             self.control.keep_events("dead_letters", batch, state.text, letters, f.col("letter"))
-            # By the cached rows: counting the letters would decode again.
+            # Uses the cached rows: counting the letters would decode again.
             record = quote(f"{self.options.metadata_prefix}corrupt_record")
             bad = write.typed.where(f"{record} IS NOT NULL")
             write.counts = attrs.evolve(counts, first_bad=first_place(bad, f"{record}.source"))

@@ -18,7 +18,7 @@ class Store(Protocol):
 
     @property
     def metadata(self) -> tuple[str, ...]:
-        """The metadata columns of changes that it needs, without prefix."""
+        """The metadata columns that it needs in changes, without prefix."""
 
     @property
     def needs_key(self) -> bool:
@@ -45,7 +45,7 @@ class Store(Protocol):
         """The partition column of a target."""
 
     def first_rows(self, rows: DataFrame, sequence: Sequence[int]) -> DataFrame:
-        """The rows of a new target, from a snapshot as of a ``_sequence``."""
+        """The initial rows of a target, from a snapshot as of a ``_sequence``."""
 
     def columns(self, own: StructType) -> StructType:
         """The columns of a target for a table's own columns."""

@@ -172,7 +172,7 @@ class CurrentRows:
                 if partial:
                     known.append(f"array_contains(s.__sync_set, {text_literal(name)})")
                 if self.soft:
-                    # A delete may have only its key on the wire.
+                    # The message of a delete may hold only the key.
                     known.append(f"NOT {is_delete}")
                 updated[column] = f"IF({' AND '.join(known)}, s.{column}, t.{column})"
         sets = ", ".join(f"t.{column} = {value}" for column, value in updated.items())

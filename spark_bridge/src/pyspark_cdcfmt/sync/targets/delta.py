@@ -71,7 +71,7 @@ class DeltaTarget:
         try:
             self._spark.read.format("delta").load(folder)
         except (AnalysisException, Py4JJavaError) as error:
-            # DATA_SOURCE_NOT_FOUND comes as Py4J's error.
+            # DATA_SOURCE_NOT_FOUND is a Py4JJavaError.
             if any(name in str(error) for name in _CONDITIONS_OF_NO_DELTA):
                 raise OptionError(_NO_DELTA) from error
 
@@ -162,8 +162,7 @@ class DeltaTarget:
             rows.sparkSession.catalog.dropTempView(view)
 
     def prepare(self, table: str) -> None:
-        # The number of files, which is a part of it, takes the whole state of the table, and
-        # Delta keeps that.
+        # To count the files, Delta loads the whole state of the table, and caches it.
         self._spark.sql(f"DESCRIBE DETAIL {table}").collect()
 
     def run(self, statement: str) -> None:
@@ -187,7 +186,7 @@ def path_of(table: str) -> str | None:
 
 
 def is_wider(old: DataType, new: DataType) -> bool:
-    """Whether Delta's type widening has this step."""
+    """Whether Delta's type widening supports this change."""
     if old == new:
         return False
     if isinstance(old, FloatType):

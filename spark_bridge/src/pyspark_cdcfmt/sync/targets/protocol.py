@@ -35,7 +35,7 @@ class Target(Protocol):
         """Add or change properties of a table."""
 
     def add_columns(self, table: str, columns: Sequence[StructField]) -> None:
-        """Add columns of NULLs."""
+        """Add columns, which are NULL in existing rows."""
 
     def can_widen(self, old: StructField, new: StructField) -> bool:
         """Whether the type of a column can be widened to that of ``new``."""
@@ -65,7 +65,7 @@ class Target(Protocol):
         """SQL's MERGE of ``rows`` as ``s`` into the table as ``t``."""
 
     def prepare(self, table: str) -> None:
-        """Load what the next MERGE reads first, such as the list of files."""
+        """Preload the metadata that the next MERGE needs, such as the list of files."""
 
     def run(self, statement: str) -> None:
         """Run an UPDATE or DELETE."""
