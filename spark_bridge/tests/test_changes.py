@@ -311,9 +311,9 @@ def test_type_options(spark: SparkSession, tmp_path: Path) -> None:
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW typed USING cdc OPTIONS ({options})")
     (row,) = spark.table("typed").select("t").collect()
     assert row.t == -(838 * 3600 + 59 * 60 + 59) * 1_000_000
-    with pytest.raises(PySparkException, match="timeAs would do nothing, as the types are"):
+    with pytest.raises(PySparkException, match="timeAs would have no effect, as the types are"):
         changes(spark, path, "t string", timeAs="micros").collect()
-    with pytest.raises(PySparkException, match="jsonAs would do nothing, as events"):
+    with pytest.raises(PySparkException, match="jsonAs would have no effect, as events"):
         spark.read.format("cdc").option("jsonAs", "string").load(path)
     text = fails(changes(spark, path, enumAs="name"))
     assert "shop.orders.n: number 1 of an enum or set whose names the wire does not have" in text

@@ -258,7 +258,7 @@ def test_events_need_no_schema_and_changes_do(stream: Stream) -> None:
     query.awaitTermination()
     assert sorted(stream.spark.table("kinds").collect()) == [("ddl", 1), ("row", 1)]
     frame = reader.option("table", "shop.orders").load(str(stream.input))
-    with pytest.raises(PySparkException, match=r"a stream of changes needs its schema"):
+    with pytest.raises(PySparkException, match=r"a stream of changes needs a schema"):
         frame.writeStream.format("noop").start().awaitTermination()
 
 

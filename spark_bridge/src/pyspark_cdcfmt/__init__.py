@@ -1,9 +1,9 @@
 """``spark.read.format("cdc")``: change-data-capture messages as a Spark data source.
 
-Spark finds :class:`DefaultSource` in every installed ``pyspark_*`` module.  If another such module
-is broken, Spark finds none of them; then call :func:`register`.  :func:`decode` reads messages in
-a DataFrame, :func:`encode` turns events into messages; :func:`spark_schema` is the schema of a
-table's changes.
+Spark looks for a :class:`DefaultSource` in every installed ``pyspark_*`` module.  If another such
+module is broken, Spark finds none; then call :func:`register`.  :func:`decode` decodes messages in
+a DataFrame, :func:`encode` turns events into messages, and :func:`spark_schema` returns the schema
+of a table's changes.
 
 Importing this module imports no format, since Spark imports it at every look-up.
 """
@@ -83,9 +83,9 @@ class DefaultSource(CdcDataSource):
 def register(spark: SparkSession) -> None:
     """Register the format ``cdc`` in this session, without Spark's look-up.
 
-    Makes the session the active one of this thread, which Spark needs for writing.
+    Makes the session active in this thread, as Spark needs for writing.
 
-    :raises MissingDependencyError: if the Python that Spark runs data sources with lacks this
+    :raises MissingDependencyError: if the Python that runs Spark's data sources lacks this
         package; the error names the variables to set.
     """
     check_interpreter(spark)

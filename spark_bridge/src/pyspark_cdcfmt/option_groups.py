@@ -19,35 +19,35 @@ INPUT_OPTIONS = (
         name="paths",
         type="list",
         default=(),
-        help="Several of them; `load([...])` sets it.",
+        help="Several paths; `load([...])` sets it.",
     ),
     Option(
         name="maxPartitionBytes",
         type="bytes",
         default=128 << 20,
         minimum=1,
-        help="Most bytes of files in one Spark partition; larger files are split at lines.",
+        help="Maximum bytes of files per Spark partition; larger files are split at line ends.",
     ),
     Option(
         name="minPartitions",
         type="int",
         minimum=1,
-        help="Fewest Spark partitions to aim at; by default the driver's number of cores, and for "
-        "topics one for each partition.",
+        help="Minimum number of Spark partitions to aim at. By default the driver's number of "
+        "cores; for topics one per topic partition.",
     ),
     Option(
         name="maxFilesPerTrigger",
         type="int",
         default=1000,
         minimum=1,
-        help="Streams: most files in one micro-batch.",
+        help="Streams: maximum number of files per micro-batch.",
     ),
     Option(
         name="maxFileAge",
         type="duration",
         default=timedelta(days=1),
         help="Streams: how much older than the newest file read so far a new file may be. "
-        "An older one is passed over, with a warning.",
+        "Older files are skipped with a warning.",
     ),
     *FILE_OPTIONS,
 )
@@ -56,23 +56,22 @@ SHAPE_OPTIONS = (
     Option(
         name="table",
         help="`database.table` or `database.schema.table`: the typed changes of that table "
-        "instead of events. A part with a dot or blank stands in backticks; exact case.",
+        "instead of events. Put a part with a dot or blank in backticks. Case-sensitive.",
     ),
     Option(
         name="requireTables",
         type="bool",
         default=True,
-        help="`table`, each pattern of `includeTables`, each of `keyColumns` and each column of "
-        "your schema must be known to the messages that the driver looks at before it reads: a "
-        "batch fails and names the nearest, a stream warns. An empty input passes. `false`: no "
-        "check.",
+        help="Check that `table`, each pattern of `includeTables`, each of `keyColumns` and each "
+        "column of your schema occurs in messages that the driver samples before the read. If not, "
+        "a batch fails and names the nearest match, a stream warns. An empty input passes.",
     ),
     Option(
         name="images",
         type="choice",
         choices=("both", "after", "none"),
         default="both",
-        help="`after`: one row per change, without the images before updates. "
+        help="`after`: one row per change, without the before images of updates. "
         "`none`: events without images.",
     ),
     Option(
@@ -92,41 +91,41 @@ SHAPE_OPTIONS = (
         name="keyColumns",
         type="list",
         default=(),
-        help="Columns that identify a row, in place of those that the wire names.",
+        help="Columns that identify a row, instead of the key columns in the messages.",
     ),
     Option(
         name="caseSensitive",
         type="bool",
-        help="Match names of columns with case. By default as `spark.sql.caseSensitive` says, "
-        "which Spark shows to tasks only: set both where inference or a schema of yours meets "
-        "names that differ in nothing but case.",
+        help="Match column names case-sensitively. The default is `spark.sql.caseSensitive`, which "
+        "only tasks can see: set both if column names in your schema or an inferred one differ "
+        "only in case.",
     ),
     Option(
         name="splitKeyUpdates",
         type="bool",
         default=False,
-        help="An update that changes the key becomes a delete and an insert "
-        "(always so under `images=after`).",
+        help="Split an update that changes the key into a delete and an insert "
+        "(always the case with `images=after`).",
     ),
     Option(
         name="metadataPrefix",
         default="_",
-        help="Changes: what the names of the added columns start with, instead of `_`.",
+        help="Changes: prefix of the names of the added columns, instead of `_`.",
     ),
     Option(
         name="includeSource",
         type="bool",
         default=False,
-        help="Changes without a schema: add `_source`, where the row's message was read; a schema "
-        "has it by naming it.",
+        help="Changes without a schema: add `_source`, the position of the row's message. In your "
+        "own schema, declare that column.",
     ),
     Option(
         name="inferSampleMessages",
         type="int",
         default=1000,
         minimum=1,
-        help="Changes without a schema: how many row messages of the table to look at, beside "
-        "those at the ends of files and topic partitions.",
+        help="Changes without a schema: how many row messages of the table to sample, in addition "
+        "to those at the ends of files and topic partitions.",
     ),
 )
 
@@ -136,41 +135,41 @@ MODE_OPTIONS = (
         type="choice",
         choices=("PERMISSIVE", "DROPMALFORMED", "FAILFAST"),
         default="PERMISSIVE",
-        help="A message or row that cannot be decoded: a row that says so in `_corrupt_record` "
-        "(an error where the schema lacks that column), none, or an error.",
+        help="A message or row that cannot be decoded: a row with the reason in `_corrupt_record` "
+        "(an error if the schema lacks that column), no row, or an error.",
     ),
     Option(
         name="incompleteRows",
         type="choice",
         choices=("fail", "emit", "corrupt"),
         default="fail",
-        help="Changes: an insert or update whose message held only part of the row. `fail`: "
-        "an error. `emit`: NULLs, and the names in `_absent`. `corrupt`: a bad row.",
+        help="Changes: an insert or update whose message has only part of the row. `fail`: an "
+        "error. `emit`: NULL, with the column names in `_absent`. `corrupt`: a bad row.",
     ),
     Option(
         name="onSchemaChange",
         type="choice",
         choices=("fail", "rescue", "ignore", "corrupt"),
         help="Changes: a value that its column's type cannot hold, a column that an inferred "
-        "schema lacks, or in a stream DDL that adds, drops or renames columns beside the schema. "
-        "`fail` (default for values and DDL): an error. `rescue` (default for columns): into "
-        "`_rescued`. `ignore`: left out or NULL, and counted. `corrupt`: a bad row.",
+        "schema lacks, or (in a stream) DDL that adds, drops or renames columns contrary to the "
+        "schema. `fail` (default for values and DDL): an error. `rescue` (default for columns): "
+        "into `_rescued`. `ignore`: left out or NULL, and counted. `corrupt`: a bad row.",
     ),
     Option(
         name="ignoreColumns",
         type="list",
         default=(),
-        help="Changes in a stream: columns of the table that DDL may add, drop or rename although "
-        "the schema lacks or declares them; `*` is all.",
+        help="Changes in a stream: columns of the table that DDL may add, drop or rename contrary "
+        "to the schema; `*` is all.",
     ),
     Option(
         name="onTruncate",
         type="choice",
         choices=("fail", "row", "ignore", "corrupt"),
         default="fail",
-        help="Changes: the table is truncated or dropped, also with its database or among several "
-        "tables. `fail`: an error. `row`: a row with `_change_type` `truncate`. `ignore`: nothing, "
-        "and counted. `corrupt`: a bad row.",
+        help="Changes: the table is truncated or dropped, alone, with other tables or with its "
+        "database. `fail`: an error. `row`: a row with `_change_type` `truncate`. `ignore`: no "
+        "row, and counted. `corrupt`: a bad row.",
     ),
     Option(
         name="invalidValues",
@@ -204,8 +203,8 @@ TYPE_OPTIONS = (
         type="choice",
         choices=("auto", "name", "index"),
         default="auto",
-        help="ENUM and SET columns of an inferred schema: names where the wire has them and "
-        "else numbers, always names, or always numbers.",
+        help="ENUM and SET columns of an inferred schema: names if the messages have them, else "
+        "numbers; always names; or always numbers.",
     ),
     Option(
         name="jsonAs",
@@ -219,31 +218,31 @@ TYPE_OPTIONS = (
 SCHEMA_OPTIONS = (
     Option(
         name="schemaStore",
-        help="Folder for the table schemas found in messages, for formats whose rows "
-        "lack their types: for the tasks of a stream and for its restarts. One for each source.",
+        help="Folder for the table schemas found in messages, for formats whose rows lack their "
+        "types. The tasks of a stream share it, and a restart reads it. One folder per source.",
     ),
     Option(
         name="onMissingSchema",
         type="choice",
         choices=("wait", "corrupt", "fail", "raw"),
         help="A row whose table schema is neither known nor found around it. `wait` (default in "
-        "streams): go on looking for `schemaWaitTimeout`, then fail; nothing is lost. `corrupt` "
+        "streams): keep searching for `schemaWaitTimeout`, then fail; nothing is lost. `corrupt` "
         "(default elsewhere): a bad row. `fail`: an error. `raw` (debezium's default elsewhere): "
-        "its values as the JSON has them.",
+        "its values as in the JSON.",
     ),
     Option(
         name="schemaWaitTimeout",
         type="duration",
         default=timedelta(seconds=300),
-        help="How long `onMissingSchema=wait` waits for a schema to come.",
+        help="How long `onMissingSchema=wait` waits for a schema to arrive.",
     ),
     Option(
         name="schemaSearchMessages",
         type="int",
         default=1_000_000,
         minimum=0,
-        help="Topics: in how many offsets before and behind a task's own, of each partition, a "
-        "missing schema is looked for.",
+        help="Topics: how many offsets before and after a task's own to search for a missing "
+        "schema, in each partition.",
     ),
 )
 
@@ -253,15 +252,15 @@ DUPLICATE_OPTIONS = (
         type="choice",
         choices=("none", "watermark"),
         default="none",
-        help="Topics: `watermark` drops row changes that were sent before: those with a commit_ts "
-        "below the watermarks of all partitions where the batch begins.",
+        help="Topics: `watermark` drops repeated row changes: those with a commit_ts below the "
+        "watermarks of all partitions at the start of the batch.",
     ),
     Option(
         name="watermarkLookback",
         type="int",
         default=100_000,
         minimum=1,
-        help="Topics: in how many offsets before a batch `deduplicate` looks for a partition's "
+        help="Topics: how many offsets before a batch `deduplicate` searches for a partition's "
         "last watermark.",
     ),
 )

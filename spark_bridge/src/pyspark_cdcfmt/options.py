@@ -35,14 +35,14 @@ _OF_DATAFRAMES_TOO = ("storageOptions", "includeHeaders", "schemaStore", "onMiss
 
 
 def dataframe_options() -> Iterable[Option]:
-    """The bridge's options that do not say where messages come from."""
+    """The bridge's options, except those that select the input."""
     for option in bridge_options():
         if option in _OF_DATAFRAMES or option.name in _OF_DATAFRAMES_TOO:
             yield option
 
 
 def message_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a source's options that :func:`decode` takes."""
+    """The subset of a source's options that :func:`decode` accepts."""
     of_input = {option.name.lower() for option in bridge_options()}
     transports = default_registry().transports().values()
     of_input |= {option.name.lower() for spec in transports for option in spec.options}
@@ -64,8 +64,8 @@ _SPARKS_PREFIXES = ("option.", "spark.", "__")
 
 _NO_INPUT = (
     "the cdc source has no path and no topic: give load(path), or the options "
-    "kafka.bootstrap.servers and subscribe (or subscribePattern, assign). For SQL, note that "
-    "Spark hands the options of a CREATE TABLE ... USING cdc to the source only while it creates "
+    "kafka.bootstrap.servers and subscribe (or subscribePattern, assign). In SQL, "
+    "Spark passes the options of a CREATE TABLE ... USING cdc to the source only while it creates "
     "the table; use "
     "CREATE TEMPORARY VIEW ... USING cdc OPTIONS (path '...'), or SELECT ... FROM t WITH (...)"
 )
@@ -102,7 +102,7 @@ class ReadOptions:
 
     @property
     def splits_keys(self) -> bool:
-        """Whether an update of the key is a delete and an insert."""
+        """Whether an update of the key becomes a delete and an insert."""
         return bool(self["splitKeyUpdates"]) or self["images"] == "after"
 
     @property
@@ -113,22 +113,21 @@ class ReadOptions:
         """:raises OptionError: unless the options name either files or topics."""
         if self.paths and self.source is not None:
             raise OptionError(
-                f"the cdc source has both a path and options of {self.transport}: read one of "
-                "them, and union"
+                f"the cdc source has both a path and options of {self.transport}: read each one "
+                "separately, and union the results"
             )
         if not self.paths and self.source is None:
             raise OptionError(_NO_INPUT)
         if self["deduplicate"] != "none":
             if self.source is None:
                 raise OptionError(
-                    "option deduplicate: files have no record of the watermarks before them; it "
-                    "is for topics"
+                    "option deduplicate is for topics: files do not have the watermarks before them"
                 )
             self.source.check_whole_topics()
 
     @property
     def storage_options(self) -> dict[str, Any]:
-        """Options of the file system; the error never shows the text."""
+        """Options of the file system; errors never show their text, which may hold secrets."""
         return parse_storage_options(self["storageOptions"])
 
     def in_stream(self) -> ReadOptions:
@@ -137,7 +136,7 @@ class ReadOptions:
         return attrs.evolve(self, codec=codec, streaming=True)
 
     def event_filter(self) -> EventFilter:
-        """The events to decode, from the options alone."""
+        """The filter for the events to decode, from the options alone."""
         return EventFilter(
             table=self.table,
             include_tables=self["includeTables"],
@@ -152,7 +151,7 @@ def _with_policy(codec: Mapping[str, Any], policy: str | None) -> Mapping[str, A
     """The formats' options with ``onMissingSchema``, which the bridge shares with them."""
     if "onMissingSchema" not in codec or policy is None:
         return codec
-    # The failure shows a reader that it must look for a schema.
+    # On a failure the reader searches for the schema.
     return {**codec, "onMissingSchema": "raw" if policy == "raw" else "fail"}
 
 
@@ -175,13 +174,13 @@ def is_sparks_own(name: str) -> bool:
 
 
 def check_type_options(given: Iterable[str], why: str) -> None:
-    """:raises OptionError: for an option of type inference, in a read without inference."""
+    """:raises OptionError: for an option of type inference in a read without inference."""
     names = {name.lower() for name in given}
     useless = [option.name for option in TYPE_OPTIONS if option.name.lower() in names]
     if useless:
         raise OptionError(
-            f"{', '.join(useless)} would do nothing, as {why}: leave it out, and declare the type "
-            "that you want in the schema of a table's changes"
+            f"{', '.join(useless)} would have no effect, as {why}: leave it out, and declare the "
+            "type that you want in the schema of a table's changes"
         )
 
 
@@ -190,8 +189,8 @@ def parse_options(
 ) -> ReadOptions:
     """Validate options as Spark passes them: keys in lower case, values as text.
 
-    :param of_dataframe: the messages are in a DataFrame: options of the input are errors, keys
-        may be in any case, and values of any type.
+    :param of_dataframe: the messages are in a DataFrame: options of the input are errors; keys
+        may have any case, and values any type.
     :raises OptionError: for an option that neither the bridge nor the chosen format (any
         installed one under ``protocol=auto``) declares, and for invalid values.
     """
@@ -236,7 +235,7 @@ def parse_options(
             raise unknown_option(name, known, owner=owner)
     values = validate(bridge, own.values(), owner=owner)
     if values["typeMap"] is not None:
-        # Only tasks look it up, where it is wrong for each of them.
+        # Fail here: only tasks look it up otherwise, and each of them would fail.
         registry.get_type_map(values["typeMap"])
     for option in TOPIC_OPTIONS:
         if transport is None and option.name.lower() in bridge and option.name != "includeHeaders":
@@ -257,7 +256,7 @@ def parse_options(
 
 
 def _check_shape(options: ReadOptions, declared: Mapping[str, Option]) -> None:
-    """OptionError for columns that the other shape has: events, or changes."""
+    """:raises OptionError: for options of the other shape (events or changes)."""
     useless = _OF_CHANGES if options.table is None else _OF_EVENTS
     for option in declared.values():
         if option.name in useless and options[option.name] != option.default:
@@ -276,7 +275,7 @@ SPARKS_SWITCH = "spark.sql.caseSensitive"
 def is_case_sensitive(option: bool | None) -> bool:
     """The option ``caseSensitive``, else Spark's setting.
 
-    Spark shows the setting only to tasks: on the driver it counts as off.
+    Spark shows the setting only to tasks; on the driver it counts as off.
     """
     if option is not None:
         return option

@@ -30,16 +30,16 @@ _SECONDS = 60
 _FIND = "import importlib.util as u, sys; sys.exit(u.find_spec('pyspark_cdcfmt') is None)"
 
 _NO_STREAM_SCHEMA = (
-    "a stream of changes needs its schema from you, since inferring one from some messages would "
-    "give another one at every start: give .schema(...), or a schemaStore that has the table's "
-    'columns. In batch spark.read.format("cdc").option("table", ...) shows what would be inferred'
+    "a stream of changes needs a schema, since inference from some messages could give a different "
+    "schema at every start: set .schema(...), or a schemaStore that has the table's columns. "
+    'A batch spark.read.format("cdc").option("table", ...) shows the inferred schema'
 )
 
 
 class CdcDataSource(DataSource):
     """Change-data-capture messages of any installed format.
 
-    Without the option ``table``: events, one row per event of every table.  With it: the
+    Without the option ``table``: events, one row per event, of all tables.  With it: the
     typed changes of that table.  Options: docs/spark.md.
     """
 
@@ -71,8 +71,8 @@ class CdcDataSource(DataSource):
             return BLOCKS
         if options.table is None:
             return events_schema(options)
-        # Spark calls this only without a user's schema, and keeps this object. It does not say
-        # whether the read is a stream; some options show it.
+        # Spark calls this only without a user's schema, and keeps this object. Only some options
+        # show whether the read is a stream.
         self._inferred = schema_of_store(options)
         if self._inferred is None:
             if is_of_stream(self.options):
@@ -163,7 +163,7 @@ def check_interpreter(spark: SparkSession) -> None:
         return
     name: str = context.pythonExec
     program = shutil.which(name)
-    # Compared by name: an environment's Python links to the machine's, which lacks its packages.
+    # Compares paths unresolved: a venv's Python links to the system's, which lacks its packages.
     if program is not None and os.path.abspath(program) == os.path.abspath(sys.executable):
         return
     variable = "PYSPARK_PYTHON" if os.environ.get("PYSPARK_PYTHON") else "PYSPARK_PYTHON is unset"

@@ -44,7 +44,7 @@ _ALL_ROWS = dict.fromkeys(("incompleterows", "onschemachange", "ontruncate"), "c
 
 
 def parsed(options: dict[str, str]) -> ReadOptions:
-    """The options of a comparison, which continues where a read fails by default."""
+    """The options of a comparison, which continues in cases where a read fails by default."""
     return parse_options(_ALL_ROWS | {name.lower(): value for name, value in options.items()})
 
 
@@ -223,15 +223,15 @@ def check_kernel(subject: Subject) -> None:
     for what in ("rows", "events") if any(each.extra for each in layouts) else ("rows",):
         expect(
             by_kernel[what],
-            f"open_layouts promises {what} for the kernel, and it reads no message of the cases; "
-            f"the first that it refuses: {refusal}",
+            f"open_layouts promises {what} for the kernel, but the kernel reads no message of the "
+            f"cases; the first refusal: {refusal}",
         )
 
 
 def _reads(
     subject: Subject, case: Case, messages: Sequence[Message], number: int
 ) -> Iterator[tuple[StructType, ReadOptions, bool]]:
-    """The schemas and options by which a case is read, and whether it is the inferred schema."""
+    """Schemas and options for reading a case, and whether the schema was inferred."""
     given = {"protocol": subject.spec.name, **case.options}
     tables = _tables(subject, case)
     for place, table in enumerate(tables):
@@ -281,5 +281,6 @@ def _damaged(messages: Sequence[Message]) -> list[Message]:
     return found
 
 
-# In skipped values a number of more than a thousand digits is not seen (docs/decisions.md).
+# The kernel does not detect numbers of over a thousand digits in skipped values
+# (docs/decisions.md).
 _OTHER_VALUES = [value for value in OTHER_VALUES if len(repr(value)) < 100]

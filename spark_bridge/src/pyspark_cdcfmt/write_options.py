@@ -28,8 +28,8 @@ FILE_OPTIONS = (
         type="choice",
         choices=("auto", "value", "message"),
         default="auto",
-        help="What a line is: a whole `message` as JSON with base64 `key` and `value`, or its "
-        "`value` alone; `auto`: the value where that is a JSON object and the message has no key.",
+        help="Content of a line: a whole `message` as JSON with base64 `key` and `value`, or only "
+        "its `value`; `auto`: the value if it is a JSON object and the message has no key.",
     ),
     Option(
         name="compression",
@@ -43,18 +43,18 @@ FILE_OPTIONS = (
         type="int",
         default=0,
         minimum=0,
-        help="Most messages in a file; 0: one file for each task.",
+        help="Maximum number of messages per file; 0: one file per task.",
     ),
     Option(
         name="ifExists",
         type="choice",
         choices=("error", "ignore"),
-        help="With mode append, if the folder has files: an error, or nothing is written.",
+        help="With mode append, if the folder has files: raise an error, or write nothing.",
     ),
     Option(
         name="txnAppId",
-        help="With `txnVersion`: a name for the writer. A write of the same name and version is "
-        "done once, as in Delta; for foreachBatch.",
+        help="With `txnVersion`: a name for the writer. Writes with the same name and version "
+        "happen once, as in Delta; for foreachBatch.",
     ),
     Option(
         name="txnVersion",
@@ -70,8 +70,8 @@ TOPIC_OPTIONS = (
         name="singleTask",
         type="bool",
         default=False,
-        help="The rows come from one task (`coalesce(1)`), so that DDL is written in its place; "
-        "another task that has rows fails.",
+        help="All rows come from one task (`coalesce(1)`), so that DDL is written in its place; "
+        "a second task with rows fails.",
     ),
 )
 
@@ -79,36 +79,36 @@ ROW_OPTIONS = (
     Option(
         name="table",
         help="`database.table` or `database.schema.table`: the rows are changes of that table, "
-        "not events. A part with a dot or blank stands in backticks.",
+        "not events. Put a part with a dot or blank in backticks.",
     ),
     Option(
         name="keyColumns",
         type="list",
-        help="Columns that identify a row: required with `table`; of events, in place of those "
-        "that they name.",
+        help="Columns that identify a row. Required with `table`; for events, instead of their "
+        "`key_columns`.",
     ),
     Option(
         name="typesFrom",
         type="choice",
         choices=("columns", "values"),
         default="columns",
-        help="Events: where column types come from: the source types in `columns`, or the values "
-        "themselves, for rows that no cdc source made.",
+        help="Events: origin of column types: the source types in `columns`, or the values "
+        "themselves, for rows that were not read by a cdc source.",
     ),
     Option(
         name="columnTypes",
         help="Changes: JSON object of columns' source types, such as "
-        '`{"id": "bigint unsigned"}`, in place of the types of the DataFrame.',
+        '`{"id": "bigint unsigned"}`, instead of the types of the DataFrame.',
     ),
     Option(
         name="typeMap",
-        help="Type map that says what source types are, instead of that of the format that the "
-        "rows were read from.",
+        help="Type map of the source types, instead of that of the format that the rows were "
+        "read from.",
     ),
     Option(
         name="metadataPrefix",
         default="_",
-        help="Changes: what the names of `_change_type` and the like start with, instead of `_`.",
+        help="Changes: prefix of the names of `_change_type` and similar columns, instead of `_`.",
     ),
     Option(
         name="ordered",
@@ -194,8 +194,8 @@ def parse_write_options(
         text = f"option protocol: name the format to write, one of {', '.join(sorted(written))}"
         if all(name == "path" or is_sparks_own(name) for name in map(str.lower, given)):
             text += (
-                ". In SQL Spark hands the options of a CREATE TABLE to no write: use INSERT INTO t "
-                "WITH (path '...', protocol '...') SELECT ..."
+                ". In SQL, Spark does not pass the options of a CREATE TABLE to writes: use "
+                "INSERT INTO t WITH (path '...', protocol '...') SELECT ..."
             )
         raise OptionError(text)
     left_out = (*FILE_OPTIONS, *TOPIC_OPTIONS) if of_dataframe else ()
@@ -245,11 +245,9 @@ def _check_together(
     if transport is not None:
         for option in FILE_OPTIONS:
             if option.name.lower() in names and option is not STORAGE_OPTIONS:
-                raise OptionError(
-                    f"option {option.name} is for files, and not for {transport.title}"
-                )
+                raise OptionError(f"option {option.name} is for files, not for {transport.title}")
     elif "singletask" in names:
-        raise OptionError("option singleTask is for topics; files need no such promise")
+        raise OptionError("option singleTask is for topics; leave it out for files")
     if ("txnappid" in names) != ("txnversion" in names):
         raise OptionError("options txnAppId and txnVersion go together")
     useless = ("columnTypes", "metadataPrefix") if options.table is None else ("typesFrom",)
