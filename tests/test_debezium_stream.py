@@ -170,5 +170,5 @@ def test_without_a_store(spark: SparkSession, topics: dict[str, str], tmp_path: 
     )
     # Refused at once, before anything is read: there is no such topic.
     refused = {**topics, "subscribePattern": "nobody", "maxOffsetsPerTrigger": "9"}
-    with pytest.raises(PySparkException, match=r"needs a schema .* schemaStore"):
+    with pytest.raises(PySparkException, match=r"needs a schema, .* schemaStore"):
         spark.readStream.format("cdc").options(**refused, table="shop.wide").load()
