@@ -101,7 +101,7 @@ def test_a_sequence_without_offsets_is_told(spark: SparkSession) -> None:
     messages = bronze(spark, row_message("INSERT", {"id": "1"}, commit_ts=None))
     schema = f"id INT, _sequence {SEQUENCE.simpleString()}"
     given = {"table": "shop.orders", "schema": schema, "mode": "FAILFAST"}
-    with pytest.warns(UserWarning, match="no offset, so _sequence does not order messages without"):
+    with pytest.warns(UserWarning, match="no offset column, so _sequence orders neither"):
         decode(messages, **given)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -182,7 +182,7 @@ def test_what_is_not_read_is_warned_of_once(caplog: pytest.LogCaptureFixture) ->
     for _ in range(2):
         watch.compare([*there, FileInfo("/in/new", 1, 60)], offset)
     late, changed = caplog.messages
-    assert "7 files came too late" in late
+    assert "7 files arrived too late" in late
     assert "/in/late0, /in/late1, /in/late2, /in/late3, /in/late4 and 2 more;" in late
     assert "1 files were changed after they were read, and are not read again: /in/a;" in changed
     assert (watch.too_late, watch.changed) == (7, 1)

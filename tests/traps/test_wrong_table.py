@@ -35,7 +35,7 @@ def test_a_batch_fails_and_names_the_nearest(spark: SparkSession, tmp_path: Path
     for table in ("Shop.Orders", "shop.order"):
         with pytest.raises(PySparkException) as caught:
             reader.option("table", table).load(path).collect()
-        assert f"no table {table} is in the 1 messages looked at" in str(caught.value)
+        assert f"no table {table} is in the 1 sampled messages" in str(caught.value)
         assert "did you mean shop.orders?" in str(caught.value)
         assert "requireTables=false" in str(caught.value)
     frame = reader.option("table", "Shop.Orders").option("requireTables", "false").load(path)
@@ -77,5 +77,5 @@ def test_a_stream_of_a_topic_warns(kafka: Broker) -> None:
     options |= {"startingOffsets": "earliest", "table": "shop.order"}
     reader: Any = CdcDataSource(options).streamReader(SCHEMA)
     end = reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())
-    with pytest.warns(UserWarning, match=r"4 messages looked at; did you mean shop\.orders\?"):
+    with pytest.warns(UserWarning, match=r"4 sampled messages; did you mean shop\.orders\?"):
         assert len(reader.partitions(reader.initialOffset(), end)) == 2

@@ -25,8 +25,8 @@ _BATCHES = 3
 """Micro-batches whose names a stream checks."""
 _STREAM_SECONDS = 3.0
 _MAY_COME = (
-    "the stream goes on, since it may come later; a row of the table that lacks a column of "
-    "keyColumns ends it"
+    "the stream continues, since it may appear later; a row of the table that lacks a column of "
+    "keyColumns ends the stream"
 )
 
 
@@ -93,9 +93,10 @@ def _has_table(table: TableName, survey: Survey) -> bool:
 
 
 class StreamCheck:
-    """Warns of names that the first micro-batches of a stream do not know.
+    """Warns of names that the first micro-batches of a stream do not have.
 
-    They may come later: a stream goes on.  It ends where a declared type cannot hold a column.
+    The stream continues, as they may appear later.  It fails if a declared type cannot hold a
+    column.
     """
 
     def __init__(self, options: ReadOptions, schema: StructType, *, inferred: bool) -> None:
@@ -154,7 +155,7 @@ class StreamCheck:
             self._batches = 0
         elif not self._warned and (reason := self._names.unknown(self._survey)):
             self._warned = True
-            warn(f"{reason} ({_MAY_COME}; requireTables=false spares this check)")
+            warn(f"{reason} ({_MAY_COME}; requireTables=false disables this check)")
 
     def _knows(self, survey: Survey) -> bool:
         table = self._options.table

@@ -1,6 +1,6 @@
 """Decode messages in a DataFrame, such as Spark's Kafka source or a bronze table.
 
-No function reads the columns or schema of a DataFrame: Declarative Pipelines do not allow it.
+Functions here never read a DataFrame's columns or schema: Declarative Pipelines do not allow it.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ KAFKA_COLUMNS = {name: name for name in ("key", "topic", "partition", "offset", 
 """The columns of Spark's Kafka source: ``decode(df, **KAFKA_COLUMNS)``."""
 
 _NO_OFFSET = (
-    "cdc: decode is given no offset, so {0} does not order messages without a commit_ts, nor rows "
-    "without a key ({0}.offset is NULL): name offset or source, or leave {0} out of the schema"
+    "cdc: decode has no offset column, so {0} orders neither messages without a commit_ts nor rows "
+    "without a key ({0}.offset is NULL): set offset or source, or leave {0} out of the schema"
 )
 
 _TYPES = {
@@ -71,21 +71,21 @@ def decode(
     schemas: SchemaStore | None = None,
     **options: Any,
 ) -> DataFrame:
-    """The events or changes in the messages of a DataFrame, batch or streaming.
+    """Decode the messages of a batch or streaming DataFrame to events or changes.
 
-    ``value`` and the other columns are those of Spark's Kafka source, by name or as
-    expressions; they are cast to its types.  ``key`` is needed by formats with
-    data in it, ``offset`` for ``_sequence`` and for the places in errors.  A row
-    with a NULL value gives no rows.  ``source``, in place of ``topic`` to ``timestamp``, is a
-    struct like ``_source``: a dead letter with the ``source`` of its ``_corrupt_record`` comes
-    back in its old place.
+    Columns are names or expressions, and are cast to the types of Spark's Kafka source.  A row
+    with a NULL value is skipped.
 
-    Options are those of ``format("cdc")`` apart from those of its input.  With ``table``
-    the result has the changes of that table, and ``schema`` is required; without it, it
-    has events.  ``schemas`` are table schemas from :func:`learn_schemas`; the option
-    ``schemaStore`` is a folder that has them, and takes those in the messages.
-
-    :raises OptionError: for wrong options, and for a schema that cannot be.
+    :param key: needed by formats with data in the key.
+    :param offset: needed for ``_sequence``, and for positions in errors.
+    :param source: a struct like ``_source``, instead of ``topic`` to ``timestamp``: the ``source``
+        of a dead letter's ``_corrupt_record`` gives it its original position.
+    :param schema: the schema of the changes; required with the option ``table``.
+    :param schemas: table schemas from :func:`learn_schemas`; the option ``schemaStore`` names a
+        folder with them instead, to which schemas in the messages are added.
+    :param options: options of ``format("cdc")``, except those of its input.  With ``table`` the
+        result has the changes of that table, else events.
+    :raises OptionError: for wrong options, and for an invalid schema.
     """
     parsed = _parse(options)
     given, rows = _row_schemas(schema, parsed)
@@ -93,7 +93,7 @@ def decode(
     if parsed.table is not None and source is None and offset is None and sequence in rows.names:
         warnings.warn(_NO_OFFSET.format(sequence), UserWarning, stacklevel=2)
     if schemas is not None and parsed["schemaStore"] is not None:
-        raise OptionError("decode gets its schemas from schemas or from schemaStore, not from both")
+        raise OptionError("decode takes either schemas or the option schemaStore, not both")
     store = open_store(parsed) if schemas is None else schemas
     policy = policy_of(parsed, streaming=False)
 
@@ -121,20 +121,18 @@ _OPTIONS_OF_CHANGES = (
 def changes(
     events: DataFrame, table: str, *, schema: StructType | str, **options: Any
 ) -> DataFrame:
-    """The typed changes of one table out of events, batch or streaming.
+    """The typed changes of one table, from a batch or streaming DataFrame of events.
 
-    ``events`` are all columns of the events shape as read with ``includeColumns=true``,
-    which has the source types that variants lack, and with ``images`` as variants.
-    The rows are those that the option ``table`` with this schema gives for the messages,
-    apart from three things: a row that goes bad here has no key and value in its
-    ``_corrupt_record``; the null of JSON is NULL; and JSON columns cannot be text, as events
-    hold them parsed.
+    The result equals a read of the messages with the options ``table`` and this schema, except
+    that a row which becomes bad here has no key and value in its ``_corrupt_record``; a JSON null
+    is NULL; and JSON columns cannot be text, as events hold them parsed.
 
-    Options of ``format("cdc")`` that apply: ``typeMap``, ``sourceTimeZone``, ``images``,
-    ``keyColumns``, ``caseSensitive``, ``splitKeyUpdates``, ``metadataPrefix``, ``mode``,
-    ``incompleteRows``, ``onSchemaChange``, ``onTruncate``, ``invalidValues``.
-
-    :raises OptionError: for wrong options, and for a schema that cannot be.
+    :param events: all columns of the events shape, read with ``includeColumns=true`` (for the
+        source types, which variants lack), and with images as variants.
+    :param options: these of ``format("cdc")``: ``typeMap``, ``sourceTimeZone``, ``images``,
+        ``keyColumns``, ``caseSensitive``, ``splitKeyUpdates``, ``metadataPrefix``, ``mode``,
+        ``incompleteRows``, ``onSchemaChange``, ``onTruncate``, ``invalidValues``.
+    :raises OptionError: for wrong options, and for an invalid schema.
     """
     for name in options:
         if name.lower() not in map(str.lower, _OPTIONS_OF_CHANGES):
@@ -148,7 +146,7 @@ def changes(
         yield from engine.lists(stored_messages(batches))
 
     assert parsed.table is not None
-    # A statement may be about other tables than the one that its message names.
+    # A statement may affect other tables than the one that its message names.
     is_row = (f.col("kind") == "row") & is_of_table(parsed.table)
     wanted = is_row | f.col("kind").isin("ddl", "corrupt")
     event = f.struct(*(f.col(name) for name in STORED_COLUMNS))
@@ -167,10 +165,10 @@ def learn_schemas(
     timestamp: ColumnName | None = None,
     **options: Any,
 ) -> SchemaStore:
-    """The table schemas in the messages of a batch DataFrame, for :func:`decode`.
+    """Collect the table schemas in the messages of a batch DataFrame, for :func:`decode`.
 
-    For formats whose rows do not carry their types.  Runs a Spark job that looks through
-    all messages and collects nothing but schemas; where no format needs them, it runs none.
+    For formats whose rows do not carry their types.  Runs a Spark job over all messages that
+    collects only schemas; runs none if no format needs them.
     Columns and options are those of :func:`decode`.
     """
     parsed = _parse(options)
@@ -205,9 +203,10 @@ def learn_schemas(
 def inlined(
     df: DataFrame, function: Run, column: Column, rows: StructType, given: StructType
 ) -> DataFrame:
-    """The rows in the lists that a function makes of a column, under the names ``given``.
+    """Apply a function that returns a list of rows per cell, and flatten the lists.
 
-    The function returns one list for each cell.
+    :param rows: the schema of the function's rows.
+    :param given: the schema with the names of the result.
     """
     lists = _udf(function, ArrayType(rows, containsNull=False))
     found = df.select(f.inline(lists(column)))
@@ -215,7 +214,7 @@ def inlined(
 
 
 def _udf(function: Run, result: DataType) -> Callable[[Column], Column]:
-    # Spark takes the form of the function from its type hints.
+    # Spark derives the kind of the function from its type hints.
     made: Callable[[Column], Column] = arrow_udf(function, result)  # type: ignore[call-overload]
     return made
 
@@ -228,17 +227,16 @@ def _parse(options: dict[str, Any]) -> ReadOptions:
 def _row_schemas(
     given: StructType | str | None, options: ReadOptions
 ) -> tuple[StructType, StructType]:
-    """The schema with the names that the user wrote, and with ours."""
+    """The schema with the user's spelling of names, and with ours."""
     if given is None:
         if options.table is not None:
             raise OptionError(
-                "the option table needs schema=...: decode cannot look at the "
-                "messages before it runs"
+                "the option table needs schema=...: decode cannot read the messages before it runs"
             )
         return (events_schema(options),) * 2
     schema = _parse_ddl(given) if isinstance(given, str) else given
     if not isinstance(schema, StructType):
-        raise OptionError(f"schema is {schema!r}, and must be a struct of columns")
+        raise OptionError(f"schema is {schema!r}; it must be a struct of columns")
     return schema, check_schema(schema, options)
 
 
@@ -250,7 +248,7 @@ def _parse_ddl(text: str) -> DataType:
             raise
         raise OptionError(
             "Spark does not parse a schema's text inside the query function of a pipeline: call "
-            "StructType.fromDDL(...) outside of it, and give the result as schema"
+            "StructType.fromDDL(...) outside of it, and pass the result as schema"
         ) from error
 
 
@@ -265,13 +263,11 @@ def _message_column(**columns: ColumnName | None) -> Column:
 
 
 def _place(source: ColumnName | None, **columns: ColumnName | None) -> dict[str, ColumnName | None]:
-    """The columns with the place of a message: those of ``source`` where it is given."""
+    """The columns with the position of a message: fields of ``source``, or separate columns."""
     if source is None:
         return columns
     given = [name for name, column in columns.items() if column is not None]
     if given:
-        raise OptionError(
-            f"decode takes {join_names(given)} from source, too: leave one of the two out"
-        )
+        raise OptionError(f"decode takes {join_names(given)} from source: leave them or source out")
     struct = f.col(source) if isinstance(source, str) else source
     return {name: struct[name] for name in (*columns, "path")}

@@ -30,11 +30,13 @@ _MOST_NAMES = 20
 
 @attrs.frozen
 class GivenNames:
-    """Table, patterns of tables and columns that the user named.
+    """Names of tables and columns that the user gave, for comparison with the input.
 
-    Where the schema was inferred, table and columns are those of the input.  ``keys`` are
-    ``keyColumns``, of the table ``keyed`` or of any.  ``added`` are the names of the columns
-    that the changes shape adds.
+    :ivar table: None if the schema was inferred.
+    :ivar patterns: ``includeTables``.
+    :ivar columns: the table's columns in the user's schema; empty if it was inferred.
+    :ivar keys: ``keyColumns`` of the table ``keyed``, or of any table.
+    :ivar added: names of the columns that the changes shape adds.
     """
 
     table: TableName | None
@@ -69,11 +71,11 @@ class GivenNames:
         return self.table is not None or bool(self.patterns or self.keys)
 
     def table_in(self, survey: Survey) -> bool:
-        """Whether the survey has a schema of the table, if one is asked for."""
+        """Whether the survey has a schema of the table; True without a table."""
         return self.table is None or bool(survey.complete_schemas_of(self.table))
 
     def all_in(self, survey: Survey) -> bool:
-        """Whether the survey knows all of them."""
+        """Whether the survey knows all names."""
         return (
             self.table_in(survey)
             and not self._unmatched(survey)
@@ -83,22 +85,22 @@ class GivenNames:
         )
 
     def check(self, survey: Survey) -> None:
-        """:raises SourceError: if messages were seen, and none has one of the names."""
+        """:raises SourceError: for a name that no message has; not for an empty input."""
         reason = self.unknown(survey)
         if reason:
             raise SourceError(
-                f"{reason} (requireTables=false reads without this check, for names that are "
-                "rare or still to come)"
+                f"{reason} (requireTables=false disables this check, for names that are rare "
+                "or appear later)"
             )
 
     def unknown(self, survey: Survey) -> str | None:
-        """The error of the first name that the survey did not find; None if it found all.
+        """An error text for the first unknown name; None if all are known.
 
         An input without tables is not checked.
         """
         if not survey.tables:
             return None
-        looked = f"the {survey.messages} messages looked at" if survey.messages else "the schemas"
+        looked = f"the {survey.messages} sampled messages" if survey.messages else "the schemas"
         if self.table is not None and self.table not in survey.tables:
             name = table_names([self.table])
             return (
@@ -156,12 +158,12 @@ class GivenNames:
 
 
 def unmatched_exclusion(survey: Survey, options: ReadOptions) -> str | None:
-    """The error of the first pattern of ``excludeTables`` that matches no table seen."""
+    """An error text for the first pattern of ``excludeTables`` that matches no known table."""
     for text in options["excludeTables"] if survey.tables else ():
         if not any(_wants(EventFilter(include_tables=(text,)), table) for table in survey.tables):
             return (
-                f"option excludeTables: {text} matches no table of the messages looked at, and "
-                f"leaves nothing out; {nearest_tables(text, survey.tables)}"
+                f"option excludeTables: {text} matches no table of the sampled messages and "
+                f"excludes nothing; {nearest_tables(text, survey.tables)}"
             )
     return None
 
@@ -176,7 +178,7 @@ def _names_in(schemas: Iterable[TableSchema]) -> list[str]:
 
 
 def some(names: Iterable[str]) -> str:
-    """The names on one line; of many only the first ones."""
+    """The names on one line; only the first ones of a long list."""
     listed = list(names)
     more = f" and {len(listed) - _MOST_NAMES} more" if len(listed) > _MOST_NAMES else ""
     return ", ".join(listed[:_MOST_NAMES]) + more
@@ -204,8 +206,8 @@ _EXAMPLES: dict[type[LogicalType], Any] = {
 def check_declared_types(schema: StructType, survey: Survey, options: ReadOptions) -> None:
     """Compare the user's schema with all versions of the table's.
 
-    A column is refused if no version fits.  Integers are decided by their values: BIGINT is often
-    declared for BIGINT UNSIGNED.
+    Rejects a column whose type no version fits.  Integers are checked by their values instead:
+    BIGINT is often declared for BIGINT UNSIGNED.
 
     :raises PolicyError: under ``onSchemaChange=fail``.
     """

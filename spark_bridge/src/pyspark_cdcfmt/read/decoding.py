@@ -1,4 +1,4 @@
-"""The reference path: a decoder as the options ask for it, and the rows of each message."""
+"""The reference path: the decoder for the options, and the rows of each message."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def open_decoder(
     schemas: SchemaStore | None = None,
     on_zoneless: Callable[[str, str], None] | None = None,
 ) -> MessageDecoder:
-    """The message decoder that the options ask for."""
+    """Open the message decoder that the options select."""
     return open_message_decoder(
         options.values,
         options.codec,
@@ -48,14 +48,15 @@ def open_decoder(
 
 MAX_LIST_BYTES = 32 << 20
 MAX_LIST_SHARE = 2
-"""A list of a message's rows has so many bytes at most, plus so many times the message's."""
+"""Maximum bytes of a list of a message's rows: a constant, plus a multiple of the message's."""
 
 
 class RowMaker:
     """Turns a message into rows under a mode: PERMISSIVE, DROPMALFORMED or FAILFAST.
 
-    Without a column for what is bad, ``no_place_in`` has its name: PERMISSIVE is FAILFAST then.
-    ``messages`` counts all of them, ``skipped`` those with rows that ``event_filter`` excludes.
+    :param no_place_in: the column for bad rows, if the schema lacks it; PERMISSIVE then fails.
+    :ivar messages: number of messages.
+    :ivar skipped: number of messages with rows that ``event_filter`` excludes.
     """
 
     def __init__(
@@ -81,10 +82,10 @@ class RowMaker:
         self.skipped = 0
 
     def rows(self, message: Message | BadLine) -> Iterator[tuple[Any, ...]]:
-        """The rows of a message, each made when it is asked for.
+        """The rows of a message, made lazily.
 
-        :raises DecodeError: for a bad one in FAILFAST.
-        :raises PolicyError: for one that an option refuses by ``fail``, in every mode.
+        :raises DecodeError: for a bad row in FAILFAST.
+        :raises PolicyError: for a row that an option refuses by ``fail``, in every mode.
         """
         self.messages += 1
         if isinstance(message, BadLine):
@@ -122,16 +123,16 @@ class RowMaker:
                         **message.position,
                     ) from None
                 except Exception as error:
-                    # In PERMISSIVE no row ends the job.
+                    # In PERMISSIVE a bad row must not end the job.
                     event = self._bad_row(message, event, error)
             yield from self._corrupt(held, event)
-            # A message's bytes stand in its first bad row only.
+            # Only the first bad row of a message has its bytes.
             held = attrs.evolve(message, key=None, value=None)
 
     def listed(
         self, message: Message | BadLine, weigh: Callable[[tuple[Any, ...]], int]
     ) -> list[tuple[Any, ...]]:
-        """All rows of a message; one bad row if they are too many bytes for one list."""
+        """All rows of a message; a single bad row if they are too large for one list."""
         rows: list[tuple[Any, ...]] = []
         most = MAX_LIST_BYTES + MAX_LIST_SHARE * len(message.value or b"")
         size = 0
@@ -141,7 +142,7 @@ class RowMaker:
             if size > most and len(rows) > 1 and isinstance(message, Message):
                 error = DecodeError(
                     f"the message's rows have more than {most} bytes, too many for one list: "
-                    'read it with format("cdc"), which gives them in several batches',
+                    'read it with format("cdc"), which splits them into several batches',
                     protocol=self._decoder.protocol,
                     **message.position,
                 )
@@ -183,7 +184,7 @@ class RowMaker:
             raise event.error
         if self._mode == "PERMISSIVE" and self._no_place_in is not None:
             raise DecodeError(
-                f"{event.error}; a bad row has no place in the schema: add {self._no_place_in} "
+                f"{event.error}; the schema has no column for bad rows: add {self._no_place_in} "
                 "to it, or set mode to DROPMALFORMED or FAILFAST"
             ) from None
         self._counts["corrupt messages and rows"] += 1
@@ -196,7 +197,7 @@ class RowMaker:
         field = _column(getattr(error, "field", None), names)
         reason = str(getattr(error, "reason", error))
         if not isinstance(error, BadRow | BadValue | CdcfmtError):
-            reason = f"the row cannot be shown: {type(error).__name__}: {reason}"
+            reason = f"the row cannot be converted: {type(error).__name__}: {reason}"
         return Corrupt(
             DecodeError(
                 reason,
@@ -209,26 +210,26 @@ class RowMaker:
 
 
 def _names(event: Any) -> list[str]:
-    """The database, schema and table of an event, as far as it has them."""
+    """The non-empty ones of an event's database, schema and table."""
     named = event.table if isinstance(event, RowChange) else event
     names = (getattr(named, part, None) for part in ("database", "schema", "table"))
     return [name for name in names if isinstance(name, str) and name]
 
 
 def _column(name: str | None, names: list[str]) -> str | None:
-    """A column's name; the events shape puts database and table before it."""
+    """A column's name, without the database and table that the events shape prefixes."""
     return None if name is None else name.removeprefix(".".join([*names[:1], *names[-1:], ""]))
 
 
 REPEATED_BYTES: Final = 4096
 REPEATED_SHARE: Final = 8
-"""A row of a message may repeat so many bytes, plus its part of so many times the message."""
+"""Limit for a row: REPEATED_BYTES, plus its share of REPEATED_SHARE times the message's bytes."""
 
 
 class Repeats:
     """A limit for the bytes that the rows of one message repeat: names, headers and ``extra``.
 
-    All of them together repeat at most REPEATED_SHARE times the message, and REPEATED_BYTES each.
+    In total REPEATED_SHARE times the message's bytes, plus REPEATED_BYTES per row.
     """
 
     def __init__(
@@ -245,15 +246,15 @@ class Repeats:
             self._sizes = {id(event): each for event, each in zip(events, sizes, strict=True)}
 
     def check(self, event: Event) -> None:
-        """Refuse a row whose repeated bytes are beyond the limit.
+        """Refuse a row whose repeated bytes exceed the limit.
 
-        :raises BadRow: without a name of the row, as these may be what is too long.
+        :raises BadRow: without names from the row, since they may be too long.
         """
         size = self._sizes.get(id(event), 0)
         if size > self._most:
             raise BadRow(
-                f"each of the message's rows repeats {size} bytes of names, headers and extra, "
-                f"and may repeat {self._most}: {REPEATED_BYTES}, and its part of "
+                f"each of the message's rows repeats {size} bytes of names, headers and extra; "
+                f"the limit is {self._most}: {REPEATED_BYTES}, plus its share of "
                 f"{REPEATED_SHARE} times the message"
             )
 
@@ -261,7 +262,7 @@ class Repeats:
 def _repeated(
     message: Message, events: Sequence[Event], *, of_events: bool, of_columns: bool
 ) -> Iterator[int]:
-    """The bytes that each event's rows may have in common with others."""
+    """The bytes that each event's rows may repeat from other rows."""
     headers = value_bytes(message.headers) if of_events else 0
     table: TableSchema | None = None
     extra: Mapping[str, Any] | None = None

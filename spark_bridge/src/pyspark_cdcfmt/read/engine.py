@@ -1,4 +1,4 @@
-"""From messages to record batches, under every reader and on every executor."""
+"""Messages to record batches: the core of every reader, on the executors."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ from pyspark_cdcfmt.rows.row_schemas import corrupt_column
 logger = open_logger("pyspark_cdcfmt")
 
 _MOST_COUNTS = 100
-"""The most counts in the log line of a task."""
+"""Maximum number of counts in the log line of a task."""
 _MAX_SAMPLED = 64
 _MAX_SAMPLED_BYTES = 1 << 20
-"""The first messages, and bytes of them, that may choose the decoder of all."""
+"""Limits of the first messages that determine the decoder: number, and total bytes."""
 
 WORKER_LOGGING = "PYSPARK_SPARK_SESSION_UUID"
-"""Set where Spark keeps what Python workers log (spark.sql.pyspark.worker.logging.enabled)."""
+"""Set if Spark captures logs of Python workers (spark.sql.pyspark.worker.logging.enabled)."""
 
 
 class Engine:
     """Decodes the messages of one task into record batches of ``schema``.
 
-    ``inferred``: the schema is ours and not the user's.  ``schemas`` are the
-    table schemas that were found before decoding, and ``missing`` finds those that were not.
-    Row changes before ``low_watermark``, a commit_ts, are dropped as duplicates.  ``decoder``
-    stands in place of the one that the options ask for.  With one, or without ``by_kernel``, the
-    reference decodes all messages.
-
-    ``chunks`` is the kernel's side, once the first messages chose it.
+    :param inferred: whether ``schema`` was inferred, not given by the user.
+    :param schemas: table schemas found before decoding.
+    :param missing: finds other table schemas.
+    :param low_watermark: row changes with a smaller commit_ts are dropped as duplicates.
+    :param decoder: replaces the decoder of the options, and disables the kernel.
+    :param by_kernel: whether the kernel may decode messages.
+    :ivar chunks: the kernel's side; None until the first messages select it.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Engine:
                 self._projection(),
                 self._counts,
                 schemas,
-                # Of changes only those columns matter that are in the schema.
+                # For changes only the columns in the schema matter.
                 on_zoneless=None if options.table is None else note_zoneless,
             )
         observed = ObservedDecoder(decoder)
@@ -135,24 +135,24 @@ class Engine:
 
     @property
     def counts(self) -> Counter[str]:
-        """Counts of changed messages and values, by a text that names the change."""
+        """Counts of changed messages and values, by description of the change."""
         return self._counts
 
     @property
     def skipped(self) -> int:
-        """Messages with rows that the filters exclude."""
+        """Number of messages with rows that the filters exclude."""
         return self._make.skipped + self._unwanted
 
     @property
     def refusal(self) -> str | None:
-        """Why the kernel did not read the first message of rows that it was given."""
+        """The reason why the kernel refused a row message for the first time."""
         if self.chunks is not None:
             return self.chunks.learner.refusal
         return None if self._opening is None else self._opening.refusal
 
     @property
     def _unwanted(self) -> int:
-        """Skipped messages that the kernel did not decode."""
+        """Number of messages that the kernel skipped without decoding."""
         return self.chunks.unwanted if self.chunks is not None else 0
 
     def batches(
@@ -162,8 +162,8 @@ class Engine:
     ) -> Iterator[pa.RecordBatch]:
         """The rows of the messages, in order.
 
-        At the end a line of JSON is logged: ``place``, the source of the messages, then counts;
-        ``skipped`` are messages with rows that the filters exclude.
+        Logs a JSON line at the end: ``place`` (the source of the messages), then counts;
+        ``skipped`` counts messages with rows that the filters exclude.
 
         :raises DecodeError: in FAILFAST mode.
         :raises PolicyError: for what an option refuses by ``fail``.
@@ -176,7 +176,7 @@ class Engine:
         yield from self._logged(arrays, place)
 
     def lists(self, messages: Iterable[Item]) -> Iterator[pa.ListArray]:
-        """Like :meth:`batches`, but arrays of lists: one list of rows for each message.
+        """Like :meth:`batches`, but yields arrays of lists: one list of rows per message.
 
         :raises DecodeError: in FAILFAST mode.
         :raises PolicyError: for what an option refuses by ``fail``.
@@ -191,7 +191,7 @@ class Engine:
         yield from self._logged(arrays)
 
     def _open(self, messages: Iterable[Item]) -> Iterable[Item]:
-        """The messages, with the decoder chosen by the first ones."""
+        """All messages, after choosing the decoder by the first ones."""
         items = iter(messages)
         held: list[Item] = []
         size = 0
@@ -208,7 +208,7 @@ class Engine:
             if self.chunks is not None or size > _MAX_SAMPLED_BYTES:
                 break
         held.reverse()
-        # None of them is held beside the next one.
+        # Releases each message before the next one is read.
         return chain((held.pop() for _ in range(len(held))), items)
 
     def _by_reference(
@@ -231,7 +231,7 @@ class Engine:
             for array in arrays:
                 rows += array.num_rows if isinstance(array, pa.RecordBatch) else len(array.values)
                 held = [array]
-                # A name would hold it beside the next one.
+                # A variable would keep it alive while the next one is made.
                 del array
                 yield held.pop()
         finally:
@@ -247,16 +247,16 @@ class Engine:
             "by kernel": by_kernel,
             "by reference": by_reference,
         }
-        # An engine may be used more than once.
+        # An engine may run several times; log only the difference.
         since = {name: count - self._said[name] for name, count in done.items()}
         line: dict[str, object] = {"event": "cdc task", **(place or {}), **since}
         counts = self._counts - self._said
         self._said = self._counts + Counter(done)
         if counts:
-            # A message may have any number of columns with something to count.
+            # The number of counted columns has no limit.
             line["counts"] = dict(counts.most_common(_MOST_COUNTS))
         if WORKER_LOGGING in os.environ and logger.level == logging.NOTSET:
-            # With worker logging on, the lines of tasks without trouble are wanted, too.
+            # With worker logging on, tasks without problems log their line, too.
             logger.setLevel(logging.INFO)
         logger.log(logging.WARNING if counts else logging.INFO, json.dumps(line))
 
@@ -276,7 +276,7 @@ class Engine:
 
 
 def _size_of(item: Item) -> int:
-    """The bytes of messages."""
+    """The bytes of the messages' values."""
     if isinstance(item, MessageBatch):
         return item.size
     return len(item.data if isinstance(item, Lines) else item.value or b"")

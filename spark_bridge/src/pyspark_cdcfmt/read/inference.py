@@ -44,24 +44,24 @@ def infer_columns(
     schemas: Iterable[TableSchema] = (),
     on_guessed: Callable[[list[str]], None] | None = None,
 ) -> list[StructField]:
-    """The table's columns as seen in the first ``sample`` of its row messages, and at the ends.
+    """Infer the table's columns from its first ``sample`` row messages, and the input's ends.
 
-    Empty without a row or schema of the table; :func:`describe_missing` says why.
-    Columns keep the order in which they first came; a type that changes on the way widens.
-    A type that is unknown for a NULL counts only while there is no value: some wires (DTS)
-    type each value.  A DECIMAL whose digits the wire does not send has those of its values.
+    Empty without a row or schema of the table; :func:`describe_missing` describes the reason.
+    Columns keep the order of their first appearance; changed types are widened.
+    An unknown type of a NULL counts only if the column has no value: some formats (DTS)
+    type each value.  A DECIMAL without digits in the messages has those of its values.
 
-    :param ends: gives the first and last messages of every file or topic partition, for
+    :param ends: returns the first and last messages of every file or topic partition, for
         columns that were added after the sample.
-    :param schemas: the table's schemas found between, for columns that no row looked at has.
-    :param on_guessed: takes the DECIMAL columns whose digits only values showed, if any.
+    :param schemas: all found schemas of the table, for columns that no sampled row has.
+    :param on_guessed: called with the DECIMAL columns whose digits only values show, if any.
     """
     columns = UnitedColumns(options)
     rows = 0
 
     def say(count: int) -> None:
         logger.warning(
-            "cdc: inferring the schema of %s, %d messages read so far; .schema(...) spares it",
+            "cdc: inferring the schema of %s, %d messages read so far; .schema(...) avoids this",
             table_names([table]),
             count,
         )
@@ -79,7 +79,7 @@ def infer_columns(
 
 
 class UnitedColumns:
-    """The columns of a table, united over its messages."""
+    """The union of a table's columns over its messages."""
 
     def __init__(self, options: TypeOptions) -> None:
         self._options = options
@@ -93,11 +93,11 @@ class UnitedColumns:
         return bool(self._types)
 
     def see(self, message: Message | BadLine, decoder: Decodes) -> bool:
-        """Take in a message; whether it has rows of the table."""
+        """Add a message; True if it has rows of the table."""
         return not isinstance(message, BadLine) and self.see_events(decoder.decode(message))
 
     def see_events(self, events: Sequence[Event]) -> bool:
-        """Take in the table's events of a message; whether there are rows among them."""
+        """Add the table's events of a message; True if any is a row."""
         for schema, nulls in _schemas_and_nulls(events):
             if (schema, nulls) not in self._merged:
                 self._merged.add((schema, nulls))
@@ -108,10 +108,10 @@ class UnitedColumns:
         return bool(changes)
 
     def add_missing(self, schemas: Iterable[TableSchema]) -> None:
-        """Add the columns that only these schemas have, in their order; rows' types go first.
+        """Add columns that only these schemas have, in their order; types from rows take priority.
 
-        A column of the first schema that no row has is left out by the wire (a virtual column),
-        unless that schema is partial.
+        A column of the first schema that no row has is a virtual column, which the producer leaves
+        out, unless that schema is partial.
         """
         same = partial(fold, case_sensitive=self._options.case_sensitive)
         known = set(map(same, self._types))
@@ -125,7 +125,7 @@ class UnitedColumns:
 
     @property
     def guessed(self) -> list[str]:
-        """The DECIMAL columns whose digits only values show."""
+        """DECIMAL columns whose digits are known only from values."""
         types = self._types.items()
         return [name for name, t in types if isinstance(t, Decimal) and t.precision is None]
 
@@ -137,7 +137,7 @@ class UnitedColumns:
         return [StructField(name, spark_type(types[name], self._options)) for name in types]
 
     def add(self, schema: TableSchema, nulls: Collection[str]) -> None:
-        """Take in a schema; ``nulls`` are the columns whose type is unknown for want of a value."""
+        """Add a schema; ``nulls``: columns whose type is unknown because they are NULL."""
         for name, column in self._names.of(schema).items():
             known = self._types.setdefault(name, None)
             if column.name in nulls:
@@ -147,7 +147,7 @@ class UnitedColumns:
 
 
 def merge_columns(schemas: Iterable[TableSchema], options: TypeOptions) -> list[StructField]:
-    """The columns of all versions of a table; a type that changed on the way widens."""
+    """The columns of all versions of a table; changed types are widened."""
     united = UnitedColumns(options)
     for schema in schemas:
         united.add(schema, ())
@@ -155,14 +155,14 @@ def merge_columns(schemas: Iterable[TableSchema], options: TypeOptions) -> list[
 
 
 class ColumnNames:
-    """The columns of a table's schemas: those that match are one, spelled as it first came."""
+    """Names of columns across a table's schemas; the first spelling of a name wins."""
 
     def __init__(self, options: TypeOptions) -> None:
         self._case_sensitive = options.case_sensitive
         self._first: dict[str, str] = {}
 
     def of(self, schema: TableSchema) -> dict[str, Column]:
-        """The columns by their names in the schema that is made.
+        """The columns by their names in the inferred schema.
 
         :raises OptionError: if two of them differ only in case.
         """
@@ -175,12 +175,12 @@ class ColumnNames:
         return {self.name(column.name): column for column in schema.columns}
 
     def name(self, column: str) -> str:
-        """How a column is spelled in the schema that is made."""
+        """The spelling of a column in the inferred schema."""
         return self._first.setdefault(fold(column, case_sensitive=self._case_sensitive), column)
 
 
 def _schemas_and_nulls(events: Iterable[Event]) -> Iterator[tuple[TableSchema, frozenset[str]]]:
-    """Schemas, each with the columns of unknown type whose value is NULL."""
+    """Schemas, each with its columns of unknown type whose value is NULL."""
     for event in events:
         if isinstance(event, RowChange):
             images = [image.values for image in (event.before, event.after) if image is not None]
@@ -200,9 +200,9 @@ def _schemas_and_nulls(events: Iterable[Event]) -> Iterator[tuple[TableSchema, f
 def describe_missing(
     messages: Iterable[Message | BadLine], decoder: Decodes, table: tuple[str, ...]
 ) -> str:
-    """An error text for a table without rows, with the tables that there are.
+    """An error text for a table without rows, with the existing tables.
 
-    ``decoder`` is that of every table.
+    :param decoder: decodes all tables.
     """
     survey = Survey()
     for message in islice(messages, _MAX_SAMPLED):
@@ -224,8 +224,8 @@ def describe_missing(
 class InferredSchema:
     """A schema and the table schemas read by its inference, which the reader reuses.
 
-    ``of_store`` schemas are those that the schema store has, which a stream may have, too.
-    ``schemas`` are the table schemas found in ``slices``.
+    :ivar of_store: whether it is from the schema store; a stream may use only such a schema.
+    :ivar schemas: the table schemas found in ``slices``.
     """
 
     schema: StructType
@@ -234,12 +234,12 @@ class InferredSchema:
     schemas: SchemaStore | None = None
 
     def schemas_in(self, slices: Sequence[Slice]) -> SchemaStore | None:
-        """The table schemas in these slices; None if the input is another one by now."""
+        """The table schemas in these slices; None if the input has changed since."""
         return self.schemas if list(self.slices) == list(slices) else None
 
 
 def schema_of_store(options: ReadOptions) -> InferredSchema | None:
-    """The table's columns as ``schemaStore`` has them, and else the messages' schema events."""
+    """The table's columns from ``schemaStore``, else from schema events in the messages."""
     store = open_store(options)
     if not isinstance(store, KeptSchemaStore):
         return None
@@ -260,7 +260,7 @@ def schema_of_store(options: ReadOptions) -> InferredSchema | None:
 
 
 def infer_schema(options: ReadOptions) -> InferredSchema:
-    """The schema that the input's messages give.
+    """Infer the schema from the input's messages.
 
     :raises SourceError: if no message of the table is found.
     """

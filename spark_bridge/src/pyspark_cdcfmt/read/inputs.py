@@ -50,7 +50,7 @@ class FilesSlice(Slice):
 
 
 def find_files(options: ReadOptions, *, empty_globs: bool = False) -> list[FileInfo]:
-    """The files of the input as of now; SourceError for a path that does not exist."""
+    """List the current files of the input; SourceError for a missing path."""
     return list_files(
         options.paths,
         storage_options=options.storage_options,
@@ -61,7 +61,7 @@ def find_files(options: ReadOptions, *, empty_globs: bool = False) -> list[FileI
 
 @attrs.frozen
 class FilesInput(Input):
-    """The files behind the options' paths."""
+    """The files that the options' paths select."""
 
     options: ReadOptions
 
@@ -134,8 +134,8 @@ class FilesInput(Input):
 class TopicSlice(Slice):
     """The messages of a topic's partition with ``start`` <= offset < ``end``.
 
-    ``begins``, of a stream's, has the beginnings of its batch here and in the partitions that
-    may hold schemas of its tables.
+    :ivar begins: for streams: the batch's start offsets in this partition, and in those that may
+        hold schemas of its tables.
     """
 
     topic: str
@@ -219,7 +219,7 @@ class TopicInput(Input):
 def begins_around(
     slice_: TopicSlice, begins: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """The beginnings of a batch that :class:`TopicSchemaStore` needs."""
+    """The start offsets of a batch that :class:`TopicSchemaStore` needs."""
     parts = slice_.topic.split(".")
     topics = {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
     places = [(slice_.topic, slice_.partition), *((topic, 0) for topic in sorted(topics))]
@@ -229,7 +229,7 @@ def begins_around(
 def slices_of(
     ranges: Sequence[OffsetRange], options: ReadOptions, source: Source
 ) -> list[TopicSlice]:
-    """The slices of these ranges, one of each partition of the topics."""
+    """The slices of these ranges (one range per topic partition)."""
     low_watermarks: dict[str, int] = {}
     if options["deduplicate"] == "watermark":
         low_watermarks = find_low_watermarks(ranges, options, source)
@@ -253,7 +253,7 @@ def slices_of(
 def find_low_watermarks(
     ranges: Sequence[OffsetRange], options: ReadOptions, source: Source
 ) -> dict[str, int]:
-    """The commit_ts by topic below which row changes are duplicates, at the ranges' begin."""
+    """By topic, the commit_ts below which row changes are duplicates, at the start of ranges."""
     decoder = open_decoder(options, EventFilter(kinds=frozenset({"watermark"})))
 
     def watermark_of(message: Message) -> int | None:
@@ -261,16 +261,16 @@ def find_low_watermarks(
         return max(found, default=None)
 
     low_watermarks = LowWatermarks(source, watermark_of, options["watermarkLookback"])
-    # A stream keeps the offsets of topics that are gone or not selected any more.
+    # A stream keeps the offsets of topics that were deleted or are no longer selected.
     topics = {each.topic for each in ranges if each.size > 0}
     starts = {(r.topic, r.partition): r.start for r in ranges if r.topic in topics}
     return low_watermarks.find(starts)
 
 
 def open_input(options: ReadOptions) -> Input:
-    """The input that the options name.
+    """Open the input that the options select.
 
-    :raises OptionError: if they name none, or two.
+    :raises OptionError: if they select none, or two.
     """
     options.require_input()
     if options.source is not None:

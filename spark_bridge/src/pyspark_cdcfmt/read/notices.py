@@ -56,7 +56,7 @@ _GAINED = (
     "the schema to read them"
 )
 _UNTYPED = (
-    "the messages have no types for columns ({}), whose values stay as the wire has them; "
+    "the messages have no types for columns ({}), whose values stay as in the message; "
     "read the messages that have them, too: DDL, or Debezium's schema change topic"
 )
 _NEGATIVE = (
@@ -66,15 +66,15 @@ _NEGATIVE = (
 )
 _DIGITS = (
     "the messages do not have the digits of DECIMAL columns ({}), whose scale is that of the "
-    "values looked at; declare them in a schema, or let the input hold the table's CREATE TABLE"
+    "sampled values; declare them in a schema, or include the table's CREATE TABLE in the input"
 )
 _MEMBERS = (
     "the messages do not have the names of ENUM and SET columns ({}), which are read as numbers; "
-    "let the input hold the table's CREATE TABLE, or set enumAs=index"
+    "include the table's CREATE TABLE in the input, or set enumAs=index"
 )
 _KEYLESS = (
-    "the messages name no key, so an update of a key is no delete and insert (images=after, "
-    "splitKeyUpdates); set keyColumns if the table has a key"
+    "the messages name no key, so an update of a key does not become a delete and an insert "
+    "(images=after, splitKeyUpdates); set keyColumns if the table has a key"
 )
 
 
@@ -157,7 +157,7 @@ def _of_table(
         _WALL_CLOCKS: [] if inferred else _wall_clocks(columns, options, schema),
         # Columns that an inferred schema lacks are rescued, and counted.
         _GAINED: [] if inferred else _gained(versions, schema),
-        # Some wires have types of values, and none of NULL.
+        # Some formats have types only for values that are not NULL.
         _UNTYPED: [c for c in columns if _is_untyped(c) and examples.get(c.name) is not None],
         _NEGATIVE: [c for c in columns if isinstance(c.type, Int) and c.name in negative],
         _DIGITS: [c for c in columns if inferred and _lacks_digits(c.type)],

@@ -26,8 +26,8 @@ from pyspark_cdcfmt.read.slices import SECONDS_BETWEEN_NEWS, Input, Slice, with_
 logger = open_logger("pyspark_cdcfmt")
 
 NO_STORE = (
-    "a stream needs a folder for the table schemas that it meets, as a restart may begin "
-    "behind them: set schemaStore to one that driver and executors can write"
+    "a stream needs a folder for the table schemas that it finds, as a restart may begin "
+    "after them: set schemaStore to one that driver and executors can write"
 )
 
 Policy: TypeAlias = Literal["wait", "corrupt", "fail", "raw"]
@@ -69,7 +69,7 @@ def find_schemas(
     def say(count: int) -> None:
         logger.warning(
             "cdc: looking for table schemas, %d messages read and %d schemas found so far; "
-            "scanSchemas=false spares it where messages carry their types",
+            "scanSchemas=false avoids this if messages carry their types",
             count,
             len(store),
         )
@@ -91,12 +91,12 @@ def policy_of(options: ReadOptions, *, streaming: bool) -> Policy:
     if given == "raw" and protocol.lower() != AUTO and _needs_schemas(protocol):
         raise OptionError(
             f"option onMissingSchema: a row of {protocol} cannot be read without its table's "
-            "schema; wait, corrupt or fail"
+            "schema; set wait, corrupt or fail"
         )
     if given == "wait" and not streaming:
         raise OptionError(
-            "option onMissingSchema: nothing comes to a batch while it runs, so wait is for "
-            "streams; corrupt or fail"
+            "option onMissingSchema: wait is for streams, as a batch gets no new messages; set "
+            "corrupt or fail"
         )
     return given or ("wait" if streaming else "corrupt")
 
@@ -182,15 +182,15 @@ class MissingSchemas:
                 break
             if time.monotonic() - started > seconds:
                 raise SourceError(
-                    f"{error}: it did not come within {seconds:g} s (schemaWaitTimeout). Nothing "
-                    "is lost: start the query again once the producer has sent it, or set "
-                    "onMissingSchema=corrupt to have such rows as corrupt ones"
+                    f"{error}: it did not arrive within {seconds:g} s (schemaWaitTimeout). Nothing "
+                    "is lost: start the query again after the producer has sent it, or set "
+                    "onMissingSchema=corrupt to get such rows as bad rows"
                 )
             time.sleep(_SECONDS_BETWEEN_LOOKS)
         if self._policy == "fail":
             raise SourceError(
                 f"{error} (onMissingSchema=fail): it is neither in the schema store nor in the "
-                "topic around the row; onMissingSchema=corrupt goes on without such rows"
+                "topic around the row; onMissingSchema=corrupt makes such rows bad rows"
             )
         self._give_up(wanted)
         return False
@@ -203,13 +203,13 @@ class MissingSchemas:
         try:
             return self._store.find(*place, schema=error.schema, stream=error.stream)
         except MissingSchemaError:
-            # Forgotten, so any schema found now is new.
+            # The store has dropped it, so any schema found now is new.
             return None
 
     def _search_places(self, wanted: _Wanted, message: Message, *, on: bool) -> Iterator[None]:
         """Add the schemas of one place after another."""
         if isinstance(self._store, KeptSchemaStore):
-            # The store has these already, and its folder.
+            # The store and its folder already have these.
             self._note_known(self._store.reload(*_table_of(wanted)))
             yield
         if not self._searched:

@@ -91,7 +91,7 @@ class TopicStreamReader(_StreamReader):
         self._has_advanced = False
 
     def initialOffset(self) -> dict[str, Any]:
-        # Offsets by timestamp would lose rows: Spark asks again if batch 0 is repeated.
+        # Offsets by timestamp would lose rows: Spark calls this again if batch 0 is repeated.
         return dict(INITIAL)
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -101,7 +101,7 @@ class TopicStreamReader(_StreamReader):
         most, least = self._options["maxOffsetsPerTrigger"], self._options["minOffsetsPerTrigger"]
         if most is not None:
             return ReadMaxRows(most)
-        # Spark has no limit that is both; advance() gets the least of the options.
+        # Spark has no limit with both a minimum and a maximum; advance() applies the minimum.
         return ReadAllAvailable() if least is None else ReadMinRows(least)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class TopicStreamReader(_StreamReader):
         offset = StreamOffset.of_json(end)
         ranges = offset.ranges()
         if not self._has_advanced:
-            # Of a run before this one: its topics may have been made anew since.
+            # The batch is from an earlier run: its topics may have been recreated since.
             now = StreamOffset.of_json(self._progress.advance(end, None, None)).ids
             ranges = [r for r in ranges if offset.ids.get(r.topic) in (None, now.get(r.topic))]
         slices = slices_of(ranges, self._options, self._source)
@@ -182,7 +182,7 @@ class FileStreamReader(_StreamReader):
         return self._offset.to_json()
 
     def reportLatestOffset(self) -> dict[str, Any]:
-        """For the query's progress: numbers of waiting files, and of files that came too late."""
+        """For the query's progress: numbers of waiting files, and of files that are too late."""
         return {
             "waiting": len(self._offset.unread(self._files)),
             "tooLate": self._watch.too_late,
@@ -195,8 +195,8 @@ class FileStreamReader(_StreamReader):
             return []
         if after.number != before.number + 1:
             raise SourceError(
-                f"a micro-batch goes from step {before.number} to {after.number} of the stream "
-                "of files, and an offset names the files of one step only"
+                f"a micro-batch spans steps {before.number} to {after.number} of the stream of "
+                "files, but an offset names the files of one step only"
             )
         files = [FileInfo(path, size) for path, size in after.batch.items()]
         slices = self._files_input.slices_of(files)
@@ -236,7 +236,7 @@ class Watch:
         if late:
             self.too_late += len(late)
             logger.warning(
-                "cdc: %d files came too late and are not read, as they are older than the newest "
+                "cdc: %d files arrived too late and are skipped, as they are older than the newest "
                 "file by more than maxFileAge: %s; read them in batch",
                 len(late),
                 _some(late),
