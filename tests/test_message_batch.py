@@ -65,18 +65,22 @@ def test_messages_come_back() -> None:
     assert list(batch[3:9]) == given[3:9]
 
 
-def test_times_of_spark_are_rounded_down() -> None:
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "GMT+8"])
+def test_times_of_spark_are_rounded_down(zone: str) -> None:
     times = [
         datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC),
         datetime(2024, 1, 1, 0, 0, 0, 1, UTC),
+        # In New York this hour comes twice.
+        datetime(2024, 11, 3, 5, 30, 0, 1, UTC),
+        datetime(2024, 11, 3, 6, 30, 0, 1, UTC),
     ]
-    structs = pa.array(
-        [{"value": b"x", "timestamp": time} for time in times],
-        pa.struct([("value", pa.binary()), ("timestamp", pa.timestamp("us", "UTC"))]),
-    )
+    values = pa.array([b"x"] * len(times))
+    of_spark = pa.array(times, pa.timestamp("us", "UTC")).cast(pa.timestamp("us", zone))
+    structs = pa.StructArray.from_arrays([values, of_spark], ["value", "timestamp"])
     batch = MessageBatch.of_structs(structs)
     assert batch.columns.schema.equals(MESSAGE)
-    assert [message.timestamp for message in batch] == [-1, 1_704_067_200_000]
+    expected = [-1, 1_704_067_200_000, 1_730_611_800_000, 1_730_615_400_000]
+    assert [message.timestamp for message in batch] == expected
 
 
 @pytest.mark.parametrize("headers", [[(), ()], [(), (("trace", b"\xff"), ("empty", None))]])

@@ -63,9 +63,10 @@ class MessageBatch(Sequence[Message]):
         """Of structs with any of the fields; ``timestamp`` is one of Spark's."""
         given = dict(zip((field.name for field in structs.type), structs.flatten(), strict=True))
         if "timestamp" in given:
-            given["timestamp"] = pc.floor_temporal(given["timestamp"], unit="millisecond").cast(
-                pa.timestamp("ms", "UTC")
-            )
+            # In UTC: Arrow rounds local times, which the session's zone may have twice.
+            utc = given["timestamp"].cast(pa.timestamp("us", "UTC"))
+            floor = pc.floor_temporal(utc, unit="millisecond")
+            given["timestamp"] = floor.cast(pa.timestamp("ms", "UTC"))
         arrays = [
             given[field.name].cast(field.type)
             if field.name in given
