@@ -381,7 +381,7 @@ def test_a_time_that_cannot_be_shown_is_a_mistake_of_the_decoder(times: dict[str
     decoder = open_decoder(Fake("acme", lambda message: [Heartbeat(**times)]), protocol="acme")
     (reason,) = reasons(decoder.decode(Message(None, b"x")))
     assert reason.startswith("the decoder failed: ValueError: ")
-    assert reason.endswith(f" is no {next(iter(times))}")
+    assert reason.endswith(f" is not a valid {next(iter(times))}")
 
 
 # Filters, for decoders that ignore them

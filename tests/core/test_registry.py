@@ -457,7 +457,7 @@ def test_disabled_plugins(site: Site, monkeypatch: pytest.MonkeyPatch, disabled:
     assert list(registry.codecs()) == ["fine"]
     assert "off_plugin" not in sys.modules
     assert [info.dist for info in registry.plugins() if info.disabled] == ["cdcfmt-off"]
-    with pytest.raises(UnknownFormatError, match="comes with cdcfmt-off, which CDCFMT_DISABLED"):
+    with pytest.raises(UnknownFormatError, match="is part of cdcfmt-off, which CDCFMT_DISABLED"):
         registry.get_codec("off")
 
 

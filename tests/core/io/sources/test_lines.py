@@ -113,7 +113,7 @@ def test_other_lines_are_values_as_they_stand_and_bad_where_messages_are_due(lin
         (b'{"value":"","offset":true}', "offset: not an integer of 64 bits"),
         (b'{"value":"","offset":1.0}', "offset: not an integer of 64 bits"),
         (b'{"value":"","timestamp":1e999}', "timestamp: not an integer of 64 bits"),
-        (b'{"value":"","timestamp":"2026-01-01T00:00:00"}', "timestamp: not milliseconds nor"),
+        (b'{"value":"","timestamp":"2026-01-01T00:00:00"}', "timestamp: neither milliseconds nor"),
         (b'{"value":"","timestamp":"2026-13-01T00:00:00Z"}', "timestamp: month must be"),
         (b'{"value":"","headers":{}}', "headers: not a list"),
         (b'{"value":"","headers":["x"]}', "headers[0]: not an object"),
