@@ -80,4 +80,4 @@ def test_bytes_of_a_text_whose_type_is_not_known(spark: SparkSession, tmp_path: 
             read.schema(declared).load(path).collect()
         message = str(failed.value)
         assert f"shop.wide.{declared.split()[0]}: '{value}'" in message
-        assert "declare a string, or read the messages that have the types, too" in message
+        assert "declare a string, or also read the messages that have the types" in message

@@ -146,7 +146,7 @@ def test_a_users_schema_is_a_projection(spark: SparkSession, orders: str) -> Non
 def test_a_users_schema_is_checked_before_any_work(spark: SparkSession, orders: str) -> None:
     with pytest.raises(PySparkException, match=r"_commit_version .* must be bigint"):
         changes(spark, orders, "id int, _commit_version string").count()
-    with pytest.raises(PySparkException, match="no type that a column of a table can have"):
+    with pytest.raises(PySparkException, match="a column of a table cannot have the type"):
         changes(spark, orders, "id map<string,string>").count()
     bad = "_corrupt_record struct<reason: string, key: binary, value: binary>"
     with pytest.raises(PySparkException, match="add `_rescued VARIANT` to it"):
@@ -175,7 +175,7 @@ def test_columns_that_a_message_did_not_send(spark: SparkSession, tmp_path: Path
     path = write_lines(tmp_path / "partial.json", INSERT, partial, deleted)
     frame = changes(spark, path, incompleteRows="corrupt")
     (reason,) = reasons(frame)
-    assert "holds only part of the row, without name, price" in reason
+    assert "has only part of the row, without name, price" in reason
     (row,) = frame.where("_change_type = 'delete'").collect()
     assert (row.id, row.name, row._absent) == (2, None, ["name", "price"])
     (row,) = (
@@ -185,8 +185,8 @@ def test_columns_that_a_message_did_not_send(spark: SparkSession, tmp_path: Path
     )
     assert (row.name, row._absent) == (None, ["name", "price"])
     assert fails(changes(spark, path)) == (
-        f"canal-json file {path}, offset {len(INSERT_LINE)}: shop.orders: the message holds only "
-        "part of the row, without name, price (incompleteRows=fail; to read on, set emit or "
+        f"canal-json file {path}, offset {len(INSERT_LINE)}: shop.orders: the message has only "
+        "part of the row, without name, price (incompleteRows=fail; to continue, set emit or "
         "corrupt)"
     )
 
@@ -221,7 +221,7 @@ def grown(spark: SparkSession, tmp_path: Path) -> Callable[..., DataFrame]:
 def test_schema_changes_fail(grown: Callable[..., DataFrame]) -> None:
     text = fails(grown(mode="DROPMALFORMED", onSchemaChange="fail"))
     assert "shop.orders.added: the schema has no such column" in text
-    assert "onSchemaChange=fail; to read on, set rescue, ignore or corrupt" in text
+    assert "onSchemaChange=fail; to continue, set rescue, ignore or corrupt" in text
     found = reasons(grown(onSchemaChange="corrupt"))
     assert len(found) == 2
     assert "orders.added: the schema has no such column" in found[0]
@@ -250,7 +250,7 @@ def test_truncate_and_drop(spark: SparkSession, tmp_path: Path) -> None:
     )
     text = fails(changes(spark, path))
     assert "shop.orders: the table is truncated or dropped by 'truncate table orders'" in text
-    assert "onTruncate=fail; to read on, set row, ignore or corrupt" in text
+    assert "onTruncate=fail; to continue, set row, ignore or corrupt" in text
     (reason,) = reasons(changes(spark, path, onTruncate="corrupt"))
     assert "'truncate table orders'" in reason
     assert changes(spark, path, onTruncate="ignore").count() == 1
@@ -316,7 +316,7 @@ def test_type_options(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(PySparkException, match="jsonAs would have no effect, as events"):
         spark.read.format("cdc").option("jsonAs", "string").load(path)
     text = fails(changes(spark, path, enumAs="name"))
-    assert "shop.orders.n: number 1 of an enum or set whose names the wire does not have" in text
+    assert "shop.orders.n: number 1 of an enum or set whose names are not in the messages" in text
     assert "enumAs=auto" in text
 
 

@@ -45,7 +45,7 @@ DECIMAL = ("decimal(10,2)", logical.Decimal(10, 2))
         (
             spark.StringType(),
             ("enum", logical.Enum()),
-            "an enum or set whose names the wire does not have",
+            "an enum or set whose names are not in the messages",
         ),
         (spark.StringType(), ("set", logical.Set()), "declare an integer column"),
         (
@@ -69,7 +69,7 @@ def test_what_no_row_can_be(
     text = str(caught.value)
     assert text.startswith("shop.orders.c: ")
     assert told in text
-    assert text.endswith("(onSchemaChange=fail; to read on, set rescue, ignore or corrupt)")
+    assert text.endswith("(onSchemaChange=fail; to continue, set rescue, ignore or corrupt)")
     for policy in ("rescue", "ignore", "corrupt"):
         check(declared, source, onschemachange=policy)
 

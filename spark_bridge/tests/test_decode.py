@@ -117,7 +117,7 @@ def test_options_are_checked_at_once(spark: SparkSession) -> None:
         decode(messages, pathglobfilter="*")
     with pytest.raises(OptionError, match="needs schema="):
         decode(messages, table="shop.orders")
-    with pytest.raises(OptionError, match="leave NOT NULL out"):
+    with pytest.raises(OptionError, match="remove NOT NULL"):
         decode(messages, schema="kind string not null")
     with pytest.raises(OptionError, match="must be a struct"):
         decode(messages, schema="int")

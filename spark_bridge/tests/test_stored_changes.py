@@ -132,5 +132,5 @@ def test_options_and_columns_are_checked(spark: SparkSession, dump: str, tmp_pat
 def test_an_event_that_cannot_be_one_again_is_corrupt() -> None:
     broken = {"kind": "row", "_source": {"protocol": "canal-json", "index": 3}}
     (event,) = StoredEvents(None).decode(StoredMessage(None, None, event=broken))
-    assert "canal-json: the event cannot be read again: KeyError" in str(event.error)  # type: ignore[union-attr]
+    assert "canal-json: the event cannot be restored: KeyError" in str(event.error)  # type: ignore[union-attr]
     assert event.index == 3

@@ -187,7 +187,7 @@ def test_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(variant_scalars, "SIZE_LIMIT", 1000)
     assert len(encode_variant("x" * 995)[0]) == 1000
     for value in ("x" * 996, b"x" * 1001, ["x" * 600] * 2, {"k" * 1000: 1}):
-        with pytest.raises(ValueError, match="Spark takes at most 1000"):
+        with pytest.raises(ValueError, match="Spark accepts at most 1000"):
             encode_variant(value)
     with pytest.raises(EncodeError, match="value of a variant would have"):
         VariantEncoder(("a", "b")).encode({"a": "x" * 600, "b": "x" * 600})

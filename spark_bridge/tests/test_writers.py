@@ -51,7 +51,7 @@ WRONG_EVENTS: list[tuple[StructType, str]] = [
         schema(kind=TEXT, table_schema=schema(table=TEXT, columns=ArrayType(NAMED))),
         "column table_schema.columns has no field source_type",
     ),
-    (StructType([*EVENTS.fields, EVENTS.fields[0]]), "column kind stands twice"),
+    (StructType([*EVENTS.fields, EVENTS.fields[0]]), "have column kind twice"),
 ]
 WRONG_CHANGES: list[tuple[StructType, dict[str, str], str]] = [
     (schema(id=LongType()), {}, "column _change_type is missing"),

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 BAD = "_corrupt_record STRUCT<reason: STRING, key: BINARY, value: BINARY>"
-ADVICE = "(onSchemaChange=fail; to read on, set rescue, ignore or corrupt)"
+ADVICE = "(onSchemaChange=fail; to continue, set rescue, ignore or corrupt)"
 
 
 def read(spark: SparkSession, path: str, columns: str, mode: str = "PERMISSIVE") -> DataFrame:
@@ -29,7 +29,7 @@ def test_the_types_tell(spark: SparkSession, tmp_path: Path) -> None:
     for columns, told in (
         ("price DECIMAL(10,1)", "price: the source's decimal(10,2) does not fit in decimal(10,1)"),
         ("price DECIMAL(6,2)", "price: the source's decimal(10,2) does not fit in decimal(6,2)"),
-        ("e STRING", "e: number 1 of an enum or set whose names the wire does not have"),
+        ("e STRING", "e: number 1 of an enum or set whose names are not in the messages"),
     ):
         frame = read(spark, path, columns)
         where = re.escape(f"{path}, offset 0: shop.orders.{told}; declare ")

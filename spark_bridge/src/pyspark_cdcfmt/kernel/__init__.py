@@ -1,1 +1,1 @@
-"""The Python side of the compiled kernel: opening and feeding it, and its plans."""
+"""The Python side of the compiled kernel: opens it, feeds it messages, and describes plans."""

@@ -27,7 +27,7 @@ Row: TypeAlias = tuple[Any, ...]
 _SINGLE = (Message, BadLine)
 _CHUNK_BYTES = 4 << 20
 _MESSAGE_BYTES = 4 << 10
-"""Bytes that a message adds to the size of a chunk besides its value: 1024 messages at most."""
+"""Bytes that a message adds to the size of a chunk besides its value; limits a chunk to 1024."""
 
 
 @attrs.frozen
@@ -48,7 +48,7 @@ Origins: TypeAlias = Chunk | Lines | WholeMessages
 def cut_chunks(
     messages: Iterable[Item], are_readable: Callable[[Lines | MessageBatch], bool]
 ) -> Iterator[Chunk | Lines]:
-    """Messages, some at a time; several in one piece stay so where they are readable."""
+    """Group messages into chunks; lines in one piece stay together if readable."""
     chunk: list[Message | BadLine] = []
     size = 0
     for item in messages:
@@ -63,7 +63,7 @@ def cut_chunks(
             continue
         chunk.append(item)
         size += len(item.value or b"") + _MESSAGE_BYTES
-        # A name would hold the last one beside the next.
+        # Release it before the next one is read.
         del item
         if size >= _CHUNK_BYTES:
             yield chunk
@@ -73,7 +73,7 @@ def cut_chunks(
 
 
 class Rows(Protocol):
-    """A function for the rows of a message: as an iterator, or as a list that stays together."""
+    """Makes the rows of a message: as an iterator, or as a list that is never split."""
 
     def rows(self, message: Message | BadLine) -> Iterator[Row]: ...
 
@@ -95,7 +95,7 @@ class Reference:
     batch: Callable[[list[Row]], pa.RecordBatch]
 
     def rows(self, message: Message | BadLine, *, in_list: bool) -> Iterable[Row]:
-        """The rows of a message; ``in_list`` if they stay together."""
+        """The rows of a message; ``in_list``: as a list that is never split."""
         return self.make.listed(message, self.weigh) if in_list else self.make.rows(message)
 
 
@@ -164,7 +164,7 @@ class Buffer:
         )
 
     def batch_of(self, rows: pa.RecordBatch, shape: Shape, protocol: str) -> pa.RecordBatch:
-        """The kernel's rows with all columns that are wanted."""
+        """The kernel's rows with all wanted columns."""
         arrays = []
         given = dict(zip(rows.schema.names, rows.columns, strict=True))
         for field in shape.schema:
@@ -177,7 +177,7 @@ class Buffer:
                 headers = [each for span in self.spans for each in span.headers()]
                 arrays.append(to_array(headers, field.type).take(rows.column("message")))
             elif what == "invalid":
-                # A row with a changed value is the reference's.
+                # The reference makes all rows with changed values.
                 arrays.append(_repeated([], rows.num_rows, field.type))
             else:
                 arrays.append(pa.nulls(rows.num_rows, field.type))
@@ -242,7 +242,7 @@ def merge_small(batches: Iterable[SizedBatch]) -> Iterator[SizedBatch]:
         held.append(each)
         rows += more
         size += max(each.size, each.batch.nbytes)
-        # A name would hold the batch beside the next one.
+        # Release the batch before the next one is made.
         del each
         if alone:
             yield held.pop()
@@ -257,7 +257,7 @@ def merge_small(batches: Iterable[SizedBatch]) -> Iterator[SizedBatch]:
 
 def _together(batches: Sequence[SizedBatch]) -> SizedBatch:
     if len(batches) == 1:
-        # Arrow would copy it.
+        # Avoids a copy by Arrow.
         return batches[0]
     return SizedBatch(
         pa.concat_batches([each.batch for each in batches]),

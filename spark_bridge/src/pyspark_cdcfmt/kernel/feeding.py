@@ -1,7 +1,7 @@
 """The compiled kernel, opened for a read and fed with messages.
 
-The kernel reads messages in order until it refuses one.  The reference decodes that message in
-its place, and the bridge adds the plan of its table schema, so that the kernel reads the next one.
+The kernel reads messages in order until it refuses one.  The reference decodes that message, and
+the bridge adds the plan of its table schema, so that the kernel can read the next one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class KernelChunks:
 
     :ivar by_kernel: number of messages that the kernel has decoded.
     :ivar by_reference: number of messages that the reference has decoded.
-    :ivar learner: has the first refusal.
+    :ivar learner: adds plans; remembers the first refusal.
     """
 
     def __init__(
@@ -70,12 +70,12 @@ class KernelChunks:
 
     @property
     def by_kernel(self) -> int:
-        """Messages that the kernel has read."""
+        """Number of messages that the kernel has read."""
         return self._taken - self.unwanted
 
     @property
     def unwanted(self) -> int:
-        """Messages that the filters exclude."""
+        """Number of messages that the filters exclude."""
         return self._kernel.skipped
 
     def batches(
@@ -95,7 +95,7 @@ class KernelChunks:
                 yield from self._read_lines(chunk, count_rows)
             else:
                 yield from self._read_messages(chunk, count_rows)
-            # A name would hold the messages beside the next ones, and a full batch must not wait.
+            # Release the messages before reading more, and do not delay a full batch.
             del chunk
             if self._is_full():
                 yield from self._finish(count_rows)
@@ -117,7 +117,7 @@ class KernelChunks:
                     at += 1
 
     def _reader(self, chunk: Chunk) -> Callable[[int], int]:
-        """The number of the first message that the kernel has not read, from one on."""
+        """A function: reads from a message on, and returns the number of the first unread one."""
         if isinstance(chunk, MessageBatch):
             return partial(self._kernel.read_batch, chunk.columns)
         if self._recognises is None and set(map(type, chunk)) == {Message}:
@@ -144,7 +144,7 @@ class KernelChunks:
                 line = data[at:end].removesuffix(b"\r")
                 if not line.isspace():
                     message = lines.parse(line, lines.offset + at)
-                    del line  # it may be large, and so may its rows
+                    del line  # line and rows may be large
                     if self.learner.skips(message):
                         continue
                     yield from self._pass_over(message, count_rows)
@@ -162,7 +162,7 @@ class KernelChunks:
             self._buffer.spans.append(Span(origins, count))
 
     def _pass_over(self, message: Message | BadLine, count_rows: bool) -> Iterator[SizedBatch]:
-        """Let the reference decode a refused message."""
+        """Decode a refused message by the reference."""
         is_example, (reason, at) = self.learner.is_example(message), self._kernel.stop
         number = self._number(message)
         for row in self._reference.rows(message, in_list=count_rows):
@@ -207,7 +207,7 @@ class KernelChunks:
 @functools.cache
 def _warn_once() -> None:
     logger.warning(
-        "cdcfmt-kernel is not installed, and decoding takes ten times as long without it: "
+        "cdcfmt-kernel is not installed; decoding takes ten times as long without it: "
         "pip install ./spark_bridge/kernel"
     )
 

@@ -1,4 +1,4 @@
-"""The format of the messages, and a kernel for it."""
+"""Detects the format of messages, and opens a kernel for it."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def is_installed() -> bool:
 class Format:
     """A format that the kernel reads.
 
-    :ivar recognises: whether a message has this format, if several may come; the reference decodes
-        the others.
+    :ivar recognises: whether a message has this format, if formats may be mixed; the reference
+        decodes the others.
     """
 
     protocol: str
@@ -54,7 +54,7 @@ class Format:
         return self.layouts[0].max_events is not None or any(each.keyed for each in self.layouts)
 
     def value(self, message: Message | BadLine) -> bytes | None:
-        """The value, if it is for the kernel."""
+        """The value, if the kernel may read it; else None."""
         if isinstance(message, BadLine):
             return None
         known = self.recognises is None or self.recognises(message)
@@ -77,7 +77,10 @@ class Format:
 def find_format(
     options: Mapping[str, Any], codec_options: Mapping[str, Any], message: Message, last: str | None
 ) -> Format | None:
-    """The format of a message, if the kernel reads it; ``last`` is that of the one before."""
+    """The format of a message, if the kernel reads it.
+
+    :param last: the format of the previous message.
+    """
     registry = default_registry()
     guesses = str(options["protocol"]).lower() == AUTO
     codec: CodecSpec | None = None
@@ -90,7 +93,7 @@ def find_format(
     try:
         layouts = list(codec.open_layouts(codec.own_options(codec_options)))
     except Exception as error:
-        # A mistake here costs time, and no row.
+        # An error here only costs time: the reference decodes everything.
         _warn(f"no layouts of {codec.name} for the kernel: {type(error).__name__}: {error}")
         return None
     records = [each for each in layouts if each.avro is not None]
@@ -108,7 +111,10 @@ def find_format(
 def open_kernel(
     layouts: Sequence[Layout], shape: Shape, max_message_bytes: int
 ) -> cdcfmt_kernel.Kernel:
-    """:raises Unsupported: if no message is for the kernel."""
+    """Open a kernel.
+
+    :raises Unsupported: if the kernel can read no message of these layouts.
+    """
     try:
         settings = describe_settings(layouts, shape, max_message_bytes)
         settings["zone"] = describe_zone(shape.policy.time_zone)
@@ -129,7 +135,7 @@ def _warn(text: str) -> None:
 
 @attrs.define
 class NumberedTables:
-    """Table schemas by number, for rows that another kernel writes."""
+    """Table schemas by number, for rows that the writing kernel encodes."""
 
     schemas: list[TableSchema] = attrs.field(factory=list)
     _numbers: dict[TableSchema, int] = attrs.field(factory=dict)

@@ -36,10 +36,10 @@ _LEARNT = ("unknown", "a time zone that the kernel lacks")
 """Reasons of the kernel that a new plan or zone resolves."""
 _SAMPLE = 40
 _LARGEST_EXAMPLE = 8 << 20
-"""Maximum bytes of a message that is read again for its schema."""
+"""Maximum bytes of a message that is parsed again for a plan."""
 _PLANS_OF_TABLE = 16
 _WORTH_A_PLAN = 1000
-"""Messages that the kernel must read for each further plan of a table."""
+"""Number of messages that the kernel must have read for each additional plan of a table."""
 _TABLE_BYTES = 8 << 20
 
 
@@ -66,7 +66,7 @@ class ObservedDecoder:
 
     def decode(self, message: Message) -> list[Event]:
         """Decode a message."""
-        self._events = []  # so that those of a large message are released before the next ones
+        self._events = []  # release the last events first; they may be large
         self._events = self._decoder.decode(message)
         return self._events
 
@@ -140,7 +140,7 @@ class Learner:
         if changes and not is_unwanted:
             self._add_plans(message, changes, by_kernel)
         elif self._decoder.is_whole():
-            # The filters refused it.
+            # No events, but not corrupt: the filters excluded it.
             try:
                 self._kernel.skip(*self._row(message), all=is_unwanted)
             except ValueError as error:
@@ -160,7 +160,7 @@ class Learner:
     def _row(
         self, message: Message | BadLine, event: int | None = None
     ) -> tuple[bytes, bytes | None]:
-        """Value and key of a message, or of the event in it at which the kernel stopped."""
+        """Value and key of a message, or of its event at which the kernel stopped."""
         value, key = message.value or b"", getattr(message, "key", None)
         if self._in_frames:
             return self._kernel.event(value, key, self._kernel.stop[1] if event is None else event)
@@ -202,7 +202,7 @@ class Learner:
             except (Unsupported, ValueError) as error:
                 self._note(str(error))
             except Exception as error:
-                # A mistake here costs time, and no row.
+                # An error here only costs time: the reference decodes the rows.
                 logger.warning("no plan for the kernel: %s: %s", type(error).__name__, error)
 
     def _shows_schema(self, change: RowChange) -> bool:
@@ -211,7 +211,7 @@ class Learner:
         return image is not None and (image.complete or not self._in_frames)
 
     def _add_plan(self, table: TableSchema, value: bytes, key: bytes | None) -> None:
-        """Adds the plan of a table schema, for messages or events like this one."""
+        """Add the plan of a table schema, for messages or events like this one."""
         layout = self._layouts[self._kernel.layout(value, key)]
         if layout.avro is None:
             wire = orjson.loads((self._in_frames and key) or value)
@@ -225,7 +225,7 @@ class Learner:
             self._add_zones(layout.zoned, value, key)
 
     def _add_zones(self, zoned: Zoned, value: bytes, key: bytes | None) -> None:
-        """Adds the time zones of a message's values."""
+        """Add the time zones of a message's values."""
         known: set[str] = set()
         name = self._kernel.missing_zone(value, key)
         while name is not None and name not in known:

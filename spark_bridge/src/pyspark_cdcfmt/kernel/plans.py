@@ -40,7 +40,7 @@ _PLAIN: dict[type, str] = {
 _LATIN1 = ("latin_1", "cp1252")
 """Charsets that encode U+00A0 to U+00FF as the bytes A0 to FF."""
 _ORDERS_SCHEMAS = ("commit_ts", "source_time", "other_time", "position")
-"""Roles of members by which schemas can be limited."""
+"""Roles of members that can limit the validity of a schema."""
 _CLOCKS: dict[type, str] = {logical.DateTime: "date_time", logical.Time: "time"}
 
 
@@ -83,7 +83,7 @@ def describe_plan(
         elif column.name in wanted and shape.inferred and not shape.events:
             use = "null"
         elif layout.reads_all and encoding.name == "other":
-            # Its type may have none in Spark.
+            # Its type may have no Spark type.
             use = "null"
         elif column.name in wanted or layout.reads_all:
             use = {"check": _target(spark_type(column.type, TypeOptions()))}

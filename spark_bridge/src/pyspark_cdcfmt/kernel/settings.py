@@ -97,7 +97,7 @@ class Shape:
         return keys
 
     def keys_of(self, table: TableSchema) -> tuple[str, ...]:
-        """The table's columns that are its key, by option or schema."""
+        """The table's existing key columns, by option or schema."""
         return tuple(name for name in self.key_of(table) if name in table.column_names)
 
     def is_keyed(self, table: TableSchema) -> bool:
@@ -139,7 +139,7 @@ def make_shape(
     inferred: bool,
     low_watermark: int,
 ) -> Shape:
-    """The shape that a read wants of every table."""
+    """Make the shape for a read."""
     events = options.table is None
     added = schema.fields if events else metadata_fields(options)
     prefix = "" if events else options["metadataPrefix"]

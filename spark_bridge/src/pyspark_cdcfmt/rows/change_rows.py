@@ -43,8 +43,8 @@ Row: TypeAlias = tuple[Any, ...]
 class _TablePlan:
     """The mapping of one table schema's images to the columns of the read.
 
-    :ivar columns: for each column its name in the schema, its name on the wire, and the converter.
-    :ivar keys: the key's columns.  Other names are those of the wire.
+    :ivar columns: for each column its name in the schema, its name in messages, and the converter.
+    :ivar keys: the key columns.  Other names are those in messages.
     :ivar without_key: the ``keyColumns`` that the table lacks; the messages' key replaces them.
     """
 
@@ -184,7 +184,7 @@ class ChangeRows:
             and is_new
         ):
             without = f", without {', '.join(absent)}" if absent else ""
-            reason = f"the message holds only part of the row{without}"
+            reason = f"the message has only part of the row{without}"
             refuse("incompleteRows", self._incomplete_rows, reason)
         added["absent"] = absent
         added["invalid"] = list(dict.fromkeys(changed))

@@ -1,8 +1,8 @@
 """Conversion of changes rows to events, the inverse of :mod:`pyspark_cdcfmt.rows.change_rows`.
 
 The two rows of an update become one event.  They are paired by their equal ``_sequence`` (without
-its part), and by the key if the sequence has no offset; the preimage waits for its postimage,
-which may come in a later batch.  Rows without ``_sequence`` are pairs if they are adjacent.  A
+its part), and by the key if the sequence has no offset; the preimage is kept until its postimage
+arrives, perhaps in a later batch.  Without ``_sequence``, adjacent rows are pairs.  A
 postimage without a preimage is an upsert.
 """
 
@@ -56,15 +56,15 @@ def check_changes(schema: spark.StructType, options: WriteOptions) -> None:
     for field in own:
         if logical_type(field.dataType) is None:
             raise OptionError(
-                f"column {field.name}: {field.dataType.simpleString()} is no type that a column "
-                "of a table can have; cast it"
+                f"column {field.name}: a column of a table cannot have the type "
+                f"{field.dataType.simpleString()}; cast it"
             )
     names = [field.name for field in own]
     if len(set(names)) < len(names):
-        raise OptionError("two columns of the rows to write have one name")
+        raise OptionError("two columns of the rows to write have the same name")
     if options["keyColumns"] is None:
         raise OptionError(
-            "option keyColumns: name the columns that identify a row ([] if the table has none)"
+            "option keyColumns: list the columns that identify a row ([] if the table has none)"
         )
     for option, given in (("keyColumns", options["keyColumns"]), ("columnTypes", declared)):
         for name in option_names(option, given, names):
@@ -75,7 +75,7 @@ def check_changes(schema: spark.StructType, options: WriteOptions) -> None:
 
 
 class ChangeInput:
-    """Makes events of record batches; the schema was checked by :func:`check_changes`."""
+    """Converts record batches to events; :func:`check_changes` has checked the schema."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class ChangeInput:
     def events(self, batches: Iterable[pa.RecordBatch]) -> Iterator[InputEvent]:
         """The events of the rows, each at the place of its last row.
 
-        :raises EncodeError: for a row that is no change, and for a preimage alone.
+        :raises EncodeError: for an invalid row, and for a preimage without a postimage.
         """
         for batch in batches:
             added = {
@@ -117,7 +117,7 @@ class ChangeInput:
                     yield event
 
     def _convert(self, batch: pa.RecordBatch) -> tuple[Iterable[tuple[Any, ...]], list[str]]:
-        """The values of each row's own columns, and the columns with a value that does not fit."""
+        """The values of each row's own columns, and the columns with an unconvertible value."""
         columns, unconverted = [], []
         for name, convert in self._columns.items():
             try:
@@ -128,7 +128,7 @@ class ChangeInput:
                 try:
                     column = [None if value is None else convert(value) for value in column]
                 except (Misfit, EncodeError):
-                    # Raised when its row is reached.
+                    # The error is raised later, at its row.
                     unconverted.append(name)
             columns.append(column)
         return zip(*columns, strict=True) if columns else [()] * batch.num_rows, unconverted
@@ -183,8 +183,8 @@ class ChangeInput:
         commit_ts = said.get("commit_version")
         if commit_ts is not None and commit_ts < FIRST_TSO:
             raise EncodeError(
-                f"{commit_ts} is not a commit_ts of TiDB (Delta's change feed has versions of its "
-                "own there): leave the column out",
+                f"{commit_ts} is not a commit_ts of TiDB (Delta's change feed has its own versions "
+                "there): leave the column out",
                 column=self._added["commit_version"],
             )
         sequence = said.get("sequence")
@@ -228,7 +228,7 @@ class ChangeInput:
             raise self._alone()
         if len(self.waiting) >= MAX_WAITING:
             raise EncodeError(
-                f"{MAX_WAITING} update_preimages wait for their postimages; "
+                f"{MAX_WAITING} update_preimages have no postimage yet; "
                 "sortWithinPartitions by the key and then _sequence"
             )
         self.waiting[key] = said, image
@@ -246,8 +246,8 @@ class ChangeInput:
     def _alone(self) -> EncodeError:
         return EncodeError(
             "an update_preimage has no update_postimage after it in the same task: repartition by "
-            "the key and sortWithinPartitions by _sequence; for updates that change the key read "
-            "with splitKeyUpdates=true, or write from one task"
+            "the key and sortWithinPartitions by _sequence; if updates change the key, read with "
+            "splitKeyUpdates=true or write from one task"
         )
 
     def _located(self, error: EncodeError, said: dict[str, Any]) -> EncodeError:

@@ -37,10 +37,9 @@ from pyspark_cdcfmt.rows.variant import decode_variant
 def match_fields(
     fields: Sequence[StructField], columns: Sequence[str], *, case_sensitive: bool
 ) -> dict[str, StructField]:
-    """The fields by the columns that they name; those without a column are left out.
+    """The fields by the columns that they name, without fields that match no column.
 
-    :raises PolicyError: for a field that two columns match, and for one that matches none only
-        because of case.
+    :raises PolicyError: for a field that matches two columns, or would match one in another case.
     """
     by_name: dict[str, list[str]] = {}
     for column in columns:
@@ -65,9 +64,9 @@ def match_fields(
 def match_keys(
     given: Sequence[str], columns: Sequence[str], *, case_sensitive: bool
 ) -> tuple[str, ...]:
-    """The option ``keyColumns`` as the table spells them; one without a column stays as it is.
+    """The option ``keyColumns`` in the table's spelling; unknown names stay unchanged.
 
-    :raises PolicyError: for a name that two columns match.
+    :raises PolicyError: for a name that matches two columns.
     """
     fields = [StructField(name, NullType()) for name in given if name not in columns]
     match_fields(fields, columns, case_sensitive=case_sensitive)
@@ -82,8 +81,8 @@ def _check_near_misses(
     for field in fields:
         if field.name not in matched and field.name.lower() in others:
             raise PolicyError(
-                f"the table has {show(others[field.name.lower()])}, and names match with case "
-                f"({SPARKS_SWITCH}, or the option caseSensitive): declare it so",
+                f"the table has {show(others[field.name.lower()])}, and names are case-sensitive "
+                f"({SPARKS_SWITCH}, or the option caseSensitive): declare that name",
                 column=field.name,
             )
 
@@ -95,7 +94,7 @@ def check_columns(
     names = given.names
     for name in names:
         if names.count(name) > 1:
-            raise OptionError(f"column {name} stands twice in the rows to write")
+            raise OptionError(f"the rows to write have column {name} twice")
     for name in required:
         if name not in names:
             raise OptionError(f"column {name} is missing: {shape}")
@@ -103,17 +102,17 @@ def check_columns(
         expected = known.get(field.name)
         if expected is None:
             near = difflib.get_close_matches(field.name, known, n=1, cutoff=0.6)
-            hint = f"; did you mean {near[0]}?" if near else f" (there are {', '.join(known)})"
-            raise OptionError(f"column {field.name} is not written: {shape}{hint}")
+            hint = f"; did you mean {near[0]}?" if near else f" (known: {', '.join(known)})"
+            raise OptionError(f"column {field.name} is unknown: {shape}{hint}")
         if not _alike(field.dataType, expected):
             raise OptionError(
-                f"column {field.name} is {field.dataType.simpleString()}, and must be "
+                f"column {field.name} is {field.dataType.simpleString()}; it must be "
                 f"{expected.simpleString()}"
             )
 
 
 def check_spelling(names: Iterable[str], added: Iterable[str]) -> None:
-    """:raises OptionError: for a column of the table that an added one may be meant by."""
+    """:raises OptionError: for a column that may be a misspelt added column."""
     spellings = {name.lower(): name for name in added}
     for name in names:
         if (near := spellings.get(name.lower())) is not None:
@@ -124,7 +123,7 @@ def check_spelling(names: Iterable[str], added: Iterable[str]) -> None:
 
 
 def _alike(given: DataType, expected: DataType) -> bool:
-    """Whether a column has the expected type, apart from nullability and the width of integers."""
+    """Whether a column has the expected type, ignoring nullability and width of integers."""
     if isinstance(expected, StructType):
         return isinstance(given, StructType) and _alike_fields(given.fields, expected)
     if isinstance(expected, ArrayType):
@@ -142,7 +141,7 @@ def _alike_fields(given: Sequence[StructField], expected: StructType) -> bool:
 def cells(batch: pa.RecordBatch, name: str, type_: DataType) -> Iterable[Any]:
     """The cells of a column: variants as ``(value, metadata)``, times as microseconds.
 
-    NULL for each row where the batch has no such column.
+    All NULL if the batch lacks the column.
     """
     index = batch.schema.get_field_index(name)
     if index < 0:
@@ -155,7 +154,7 @@ def array_cells(array: pa.Array, type_: DataType) -> list[Any]:
     if array.null_count == len(array):
         return [None] * len(array)
     if isinstance(type_, TimestampType | TimestampNTZType):
-        # The session's zone is in the array's type, and does not matter.
+        # The array's type has the session's time zone, which does not matter.
         result: list[Any] = array.cast(pa.int64()).to_pylist()
         return result
     if isinstance(type_, StructType) and array.type.num_fields:
@@ -191,8 +190,8 @@ def variant_cell(pair: tuple[bytes, bytes] | None) -> Any:
 
 
 _SHAPE = (
-    "rows to write are events, as format('cdc') reads them without the option table; for the "
-    "changes of one table set the option table"
+    "rows to write must be events, as read by format('cdc') without the option table; to write "
+    "changes of one table, set the option table"
 )
 _NEEDED = {
     "columns": ("name", "source_type"),
@@ -204,7 +203,7 @@ _NEEDED = {
 
 
 def check_events(schema: StructType) -> None:
-    """:raises OptionError: for a column that events do not have, or that is missing."""
+    """:raises OptionError: for an unknown or missing column."""
     for name in ("before", "after"):
         if name in schema.names and isinstance(schema[name].dataType, StringType):
             raise OptionError(
@@ -220,7 +219,7 @@ def check_events(schema: StructType) -> None:
 
 
 def _inner(schema: StructType, path: str) -> StructType | None:
-    """The struct at a path, or within the array there; None if it is not there."""
+    """The struct at a path, or within the array there; None if missing."""
     for name in path.split("."):
         if name not in schema.names:
             return None
@@ -267,11 +266,11 @@ ColumnCells: TypeAlias = tuple[
 
 
 def own_cells(array: pa.Array, type_: DataType) -> list[Any]:
-    """The cells of a column of the table, as the values that images have.
+    """The cells of a column of the table, as values for images.
 
     A JSON ``null`` in a variant is :data:`JSON_NULL`.
 
-    :raises EncodeError: for a date that Spark has and Python has not.
+    :raises EncodeError: for a date outside of Python's range.
     """
     if isinstance(type_, VariantType):
         cells = ((pair, variant_cell(pair)) for pair in array_cells(array, type_))
@@ -281,7 +280,7 @@ def own_cells(array: pa.Array, type_: DataType) -> list[Any]:
     try:
         values: list[Any] = array.to_pylist()
     except (OverflowError, ValueError) as error:
-        raise EncodeError(f"a date is beyond the years 1 to 9999 ({error})") from error
+        raise EncodeError(f"a date is outside of the years 1 to 9999 ({error})") from error
     if isinstance(type_, FloatType):
         return [None if value is None else float(shortest_text(value, 6)) for value in values]
     return values

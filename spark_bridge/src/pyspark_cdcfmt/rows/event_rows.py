@@ -56,10 +56,10 @@ class EventRows:
         self._writers: Cache[TableSchema, Callable[[Image], Any]] = Cache()
 
     def rows(self, message: Message, event: Event, protocol: str | None) -> Iterator[Row]:
-        """The rows of one event: one, or two where a key update is split.
+        """The rows of one event: one, or two if a key update is split.
 
         :raises BadRow: for a value that the policy refuses.
-        :raises PolicyError: if it ends the read.
+        :raises PolicyError: if the policy ends the read.
         """
         if isinstance(event, RowChange):
             keys = self._keys_of(event.table) if self._key_columns else event.table.key_columns
@@ -144,7 +144,7 @@ def image_values(
 ) -> Callable[[Image], dict[str, Any]]:
     """A function from a table's images to the values in JSON text or a variant."""
     types = {column.name: column.type for column in table.columns}
-    # Only values of these types are converted.
+    # Only values of some types need conversion.
     place = qualified(table.database, table.table)
     forms = [
         (name, form) for name, type_ in types.items() if (form := variant_form(type_)) is not None
@@ -168,11 +168,11 @@ def image_values(
 
 
 UNSAID = ("sequence_commit", "partial")
-"""Names in ``extra`` under ``includeColumns``."""
+"""Names that ``includeColumns`` adds to ``extra``."""
 
 
 def _unsaid(event: Any) -> dict[str, Any]:
-    """Fields for ``changes`` without a column; ``includeColumns`` adds them to ``extra``."""
+    """Fields that ``changes`` needs and that have no column; ``includeColumns`` adds them."""
     unsaid: dict[str, Any] = {}
     if getattr(event, "sequence_commit", None) is not None:
         unsaid["sequence_commit"] = event.sequence_commit
@@ -186,7 +186,7 @@ def _unsaid(event: Any) -> dict[str, Any]:
 
 def microseconds(milliseconds: int | None) -> int | None:
     """Milliseconds since 1970 as microseconds; None beyond the range of timestamps."""
-    # A number beyond all timestamps is not a time.
+    # A number outside of the range of timestamps is not a time.
     if milliseconds is None or not 0 <= milliseconds <= LAST_MILLISECOND:
         return None
     return milliseconds * 1000

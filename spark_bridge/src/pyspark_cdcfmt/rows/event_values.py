@@ -34,21 +34,21 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?[eE][+-]?\d+|-?nan|-?inf(?:inity)?", re.AS
 
 
 _CONVERTED = (logical.Json, logical.Vector, logical.Geometry)
-"""Types whose values in Spark differ from those in events."""
+"""Types whose values in Spark always differ from those in events."""
 
 
 JSON_NULL: Final = object()
-"""The value of a variant that is a JSON ``null``, which is no NULL."""
+"""The value of a variant with a JSON ``null``, in contrast to SQL NULL."""
 
 
 class Misfit(ValueError):
-    """A value outside of the type of its ``column``."""
+    """A value that the type of its ``column`` cannot hold."""
 
     column: str | None = None
 
 
 def event_value(type_: LogicalType) -> Convert:
-    """A converter from a cell (never None) to the event's value of this type."""
+    """A converter from cells (never None) to values in events of this type."""
     if isinstance(type_, logical.Int | logical.Bit | logical.Year):
         return _to_int(type_.bounds if isinstance(type_, logical.Int) else None)
     if isinstance(type_, logical.Float):
@@ -57,7 +57,7 @@ def event_value(type_: LogicalType) -> Convert:
 
 
 def cell_converter(column: Column, type_: DataType) -> Convert | None:
-    """From the cells of a column of this Spark type to events' values; None: they are the same."""
+    """A converter from cells of this Spark type to values in events; None if they are equal."""
     if isinstance(column.type, logical.Json) and isinstance(type_, StringType):
         return json_document
     if not column.source_type and not isinstance(column.type, _CONVERTED):
@@ -77,7 +77,7 @@ def own_type(value: Any) -> LogicalType:
 
 
 def is_certain(value: Any) -> bool:
-    """Whether a value's own type is certain: text may be a TIME, a number an ENUM."""
+    """Whether a value determines its type: text may be a TIME, a number an ENUM."""
     return isinstance(value, bytes | date)
 
 
@@ -207,13 +207,13 @@ def json_text(value: Any) -> str:
             )
     try:
         text = orjson.dumps(value, default=_in_json)
-        # It writes what JSON has no words for as null.
+        # orjson writes infinity and NaN as null.
         if b"null" in text and _has_infinity(value):
             raise Misfit("JSON has no infinity and no NaN")
         return text.decode()
     except TypeError as error:
         if "Integer" not in str(error):
-            raise Misfit(f"{show(value)} is no value of JSON ({error})") from None
+            raise Misfit(f"{show(value)} is not a JSON value ({error})") from None
         return orjson.dumps(_with_large_integers(value), default=_in_json).decode()
 
 

@@ -1,6 +1,6 @@
-"""Table schemas of the rows that are written: described once per table, then looked up.
+"""Table schemas of rows to write: built once per table, then looked up.
 
-The type map of the rows' format gives a column's type from its source type.
+The type map of the rows' format maps a column's source type to its type.
 ``typesFrom=values`` uses the types of the values instead, for rows without source types.
 """
 
@@ -28,7 +28,7 @@ _DEFAULT_TYPE_MAP = "mysql"
 
 @attrs.define
 class InputTable:
-    """A table as described by its rows, and the converters of its cells to values of events."""
+    """A table schema from its rows, and converters of cells to values in events."""
 
     schema: TableSchema
     converters: dict[str, Convert]
@@ -36,8 +36,8 @@ class InputTable:
     def image(self, cells: Mapping[str, Any], row_name: str) -> Image:
         """The image of these cells; missing columns are absent.
 
-        :raises EncodeError: for a column that the table does not have.
-        :raises Misfit: for a value outside of its column's type.
+        :raises EncodeError: for a column that the table lacks.
+        :raises Misfit: for a value that its column's type cannot hold.
         """
         values = {}
         converters = self.converters
@@ -61,7 +61,7 @@ class InputTables:
     """The tables of one task.
 
     :ivar by_values: whether ``typesFrom=values`` is set.
-    :ivar revision: a number that grows when a column gets another type than its source type.
+    :ivar revision: a number that grows when a column's type is changed to that of its values.
     """
 
     def __init__(self, registry: Registry, *, type_map: str | None, by_values: bool) -> None:
@@ -83,7 +83,7 @@ class InputTables:
     ) -> tuple[TableSchema, Image | None, Image | None]:
         """The schema of a row, and its images before and after.
 
-        :raises EncodeError: where a column's type cannot be known.
+        :raises EncodeError: for a column of unknown type.
         """
         identity: Any = (table, keys, columns, protocol)
         if columns is None:
@@ -113,7 +113,7 @@ class InputTables:
         columns: ColumnCells,
         protocol: str | None,
     ) -> TableSchema:
-        """The schema alone, of DDL and schema events."""
+        """The schema of a DDL or schema event."""
         identity = (table, keys, columns, protocol)
         found = self._tables.get(identity)
         return (found or self._add(identity, table, keys, columns, protocol, ())).schema
@@ -165,9 +165,9 @@ class InputTables:
         error: Misfit,
         cells: tuple[Mapping[str, Any] | None, ...],
     ) -> None:
-        """Use the type of a value instead of the column's type, if only that can be right.
+        """Use the type of a value instead of the column's type, if the latter must be wrong.
 
-        :raises EncodeError: if it cannot.
+        :raises EncodeError: if the value's type is not usable.
         """
         name = error.column
         if name is None or name in own:
@@ -189,7 +189,7 @@ class InputTables:
         self._tables.discard(identity)
 
     def _is_wider(self, type_: LogicalType, value: Any) -> bool:
-        """The type map of formats whose values have types of their own (Aliyun DTS)."""
+        """Whether the value needs a wider type: formats may type each value (Aliyun DTS)."""
         if isinstance(type_, Unknown):
             return self._by_values or is_certain(value)
         if isinstance(type_, Int):
@@ -207,7 +207,7 @@ class InputTables:
                         name = self._registry.get_codec(protocol).type_map
                     except CdcfmtError as error:
                         raise EncodeError(
-                            f"the types of rows that were read as {protocol} cannot be known: "
+                            f"the types of rows that were read as {protocol} are unknown: "
                             f"{error}; install it, or set typeMap"
                         ) from error
             resolve = self._resolvers[protocol] = self._registry.get_type_map(name)
@@ -225,9 +225,8 @@ def _own_type(name: str, cells: tuple[Mapping[str, Any] | None, ...]) -> Logical
 def _untyped(cells: tuple[Mapping[str, Any] | None, ...]) -> EncodeError:
     column = next((name for image in cells if image is not None for name in image), None)
     return EncodeError(
-        "the column's type is not known, as the row has no `columns`: read with "
-        "includeColumns=true, or set typesFrom=values to write the types that the values "
-        "themselves have",
+        "the column's type is unknown, as the row has no `columns`: read with "
+        "includeColumns=true, or set typesFrom=values to write the types of the values",
         column=column,
     )
 

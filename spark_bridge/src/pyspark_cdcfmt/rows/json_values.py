@@ -3,9 +3,9 @@
 The text of a JSON column is parsed with exact numbers, or kept as text.  The text of an image
 equals Spark's ``to_json`` of the image as a VARIANT (:mod:`pyspark_cdcfmt.rows.variant`) in a
 session with the time zone UTC: sorted keys, binary as base64, times with a blank and without
-trailing zeros, decimals in plain digits without trailing zeros, and values outside of variants
-(decimals of more than 38 digits, NaN) as text.  Doubles have their shortest text (``1e300``; Spark
-prints ``1.0E300``).
+trailing zeros, decimals in plain digits without trailing zeros, and values that variants cannot
+hold (decimals of more than 38 digits, NaN) as text.  Only doubles differ: they have their shortest
+text (``1e300``; Spark prints ``1.0E300``).
 """
 
 from __future__ import annotations
@@ -46,23 +46,25 @@ KeepReason: TypeAlias = Literal["not JSON", "number", "depth", "size"]
 
 @attrs.frozen
 class KeepText:
-    """The column keeps its text: no JSON, a number beyond decimal(38), or too deep or large."""
+    """The column keeps its text: invalid JSON, numbers beyond decimal(38), too deep or large."""
 
     reason: KeepReason
 
 
-# orjson reads a fraction, an exponent or more than 64 bit as a double.
+# orjson reads numbers with a fraction, an exponent or more than 64 bits as doubles.
 _MAYBE_INEXACT = re.compile("[0-9](?:[.eE]|[0-9]{18})")
 _DEPTH_ERROR = re.compile("depth|[Rr]ecursion")  # orjson's own limit is 1024
-_MAX_UNSEEN = 1 << 18  # no text so short has too many values
+_MAX_UNSEEN = 1 << 18  # shorter texts cannot have too many values
 
 
 def parse_json_column(text: str, max_depth: int = 200) -> Any:
-    """The value of a JSON column with exact numbers, or why its text has to stay.
+    """Parse a JSON column with exact numbers, or return the reason to keep its text.
 
-    ``int`` and :class:`~decimal.Decimal` take every number that decimal(38) holds; of
-    duplicate keys the last wins.  Text with lone surrogates counts as no JSON: a variant
-    could not give them back.  ``max_depth`` above 250 counts as 250.
+    Numbers that decimal(38) holds become ``int`` or :class:`~decimal.Decimal`; the last of
+    duplicate keys wins.  Text with lone surrogates counts as invalid JSON, as a variant
+    cannot hold them.
+
+    :param max_depth: at most 250; larger values count as 250.
     """
     if len(text) > _MAX_UNSEEN:
         try:
@@ -71,7 +73,7 @@ def parse_json_column(text: str, max_depth: int = 200) -> Any:
             return KeepText("size")
     parsed = _parse_exactly(text) if _MAYBE_INEXACT.search(text) else _parse_fast(text)
     max_depth = min(max_depth, MAX_JSON_DEPTH)
-    # Brackets within strings count too, so this only ever rules the slow check out.
+    # Also counts brackets within strings: a low count makes the slow check unnecessary.
     if text.count("[") + text.count("{") > max_depth and depth_exceeds(parsed, max_depth):
         return KeepText("depth")
     return parsed
@@ -90,7 +92,7 @@ def _parse_exactly(text: str) -> Any:
             text, parse_float=exact_decimal, parse_int=exact_int, parse_constant=_no_number
         )
         if not text.isascii() or "\\u" in text:
-            orjson.loads(text)  # only for its refusal of lone surrogates
+            orjson.loads(text)  # only to reject lone surrogates
     except InexactNumberError:
         return KeepText("number")
     except RecursionError:
@@ -131,7 +133,7 @@ def _is_long(value: Any) -> bool:
 
 
 def _in_pieces(value: Any) -> Iterator[bytes]:
-    """JSON of a value with long texts, for which orjson needs eight times their size."""
+    """JSON of a value with long texts, in pieces: orjson needs eight times their size."""
     if _is_long(value):
         yield b'"'
         for at in range(0, len(value), _PIECE):
@@ -164,13 +166,13 @@ def _dump(value: Any) -> bytes:
         if b"null" in text and _has_non_finite(value):
             text = _dump_plain(value)
     except TypeError:
-        # Integers of more than 64 bits and lone surrogates, for which orjson has no hook.
+        # Integers of more than 64 bits, or lone surrogates: orjson has no hook for these.
         text = _dump_plain(value)
     return text
 
 
 def datetime_text(value: datetime) -> str:
-    """As Spark's ``to_json`` prints timestamps: ``2024-01-01 00:00:00.12+00:00``."""
+    """A timestamp as in Spark's ``to_json``: ``2024-01-01 00:00:00.12+00:00``."""
     if value.tzinfo is None:
         text, offset = value.isoformat(" "), ""
     else:
@@ -202,7 +204,7 @@ _WRITERS: dict[type, Callable[[Any], Any]] = {
 
 
 def _default(value: Any) -> Any:
-    """A value that orjson does not support, as one that it does."""
+    """Convert a value that orjson does not support to one that it does."""
     kind = type(value)
     if kind is not InvalidValue:
         for base in kind.__mro__:
@@ -221,7 +223,7 @@ def _has_non_finite(value: Any) -> bool:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """The values in objects and lists, one level at a time: they may be nested deeply."""
+    """The values in objects and lists, without recursion, as nesting may be deep."""
     level = [value]
     while level:
         holders: list[Any] = []
@@ -248,7 +250,7 @@ def _dump_plain(value: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """``value`` with everything that orjson refuses or drops replaced by supported values."""
+    """``value`` with everything that orjson rejects or drops replaced by supported values."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, float):
@@ -272,16 +274,16 @@ _NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 def json_column(text: str, max_depth: int = 200) -> orjson.Fragment | str:
-    """The value of a JSON column in an image: its text embedded as it is, every digit and blank.
+    """The value of a JSON column in an image: its text embedded unchanged.
 
-    Where a variant keeps the column's text, so does this: it becomes a JSON string.
+    If a variant would keep the column's text, the value is that text as a JSON string.
     """
     parsed = parse_json_column(text, max_depth)
     return text if isinstance(parsed, KeepText) else orjson.Fragment(text)
 
 
 def json_of(value: Any) -> str:
-    """The text of a wire's value of any type, with blanks; decimals have the wire's digits."""
+    """The JSON text of a message's value of any type, with blanks; keeps digits of decimals."""
     if isinstance(value, dict):
         members = (f"{json.dumps(k, ensure_ascii=False)}: {json_of(v)}" for k, v in value.items())
         return f"{{{', '.join(members)}}}"

@@ -27,7 +27,7 @@ MESSAGE: pa.Schema = pa.schema(
         ("path", pa.string()),
     ]
 )
-"""``timestamp`` is in milliseconds.  NULL stands for no headers: it is read faster than a list."""
+"""``timestamp`` is in milliseconds.  NULL means no headers: it is read faster than a list."""
 
 
 @attrs.frozen
@@ -38,13 +38,13 @@ class MessageBatch(Sequence[Message]):
 
     @classmethod
     def of(cls, messages: Sequence[Message | BadLine]) -> MessageBatch:
-        """Of messages; a bad line has what it knows."""
+        """Make a batch of messages; for a bad line, of its known attributes."""
         arrays = [_array(attributes(messages, field.name), field) for field in MESSAGE]
         return cls(pa.RecordBatch.from_arrays(arrays, schema=MESSAGE))
 
     @classmethod
     def of_columns(cls, columns: MessageColumns) -> MessageBatch:
-        """Of columns of a topic's partition."""
+        """Make a batch of columns of a topic's partition."""
         count = len(columns.values)
         arrays = [
             pa.array(columns.keys, pa.binary()),
@@ -60,7 +60,7 @@ class MessageBatch(Sequence[Message]):
 
     @classmethod
     def of_structs(cls, structs: pa.StructArray) -> MessageBatch:
-        """Of structs with any of the fields; ``timestamp`` is one of Spark's."""
+        """Make a batch of structs with any of the fields; ``timestamp`` is a Spark timestamp."""
         given = dict(zip((field.name for field in structs.type), structs.flatten(), strict=True))
         if "timestamp" in given:
             # In UTC: Arrow rounds local times, which the session's zone may have twice.
@@ -96,19 +96,19 @@ class MessageBatch(Sequence[Message]):
 
     @property
     def size(self) -> int:
-        """The bytes of the values."""
+        """The total bytes of the values."""
         size: int = self.columns.column("value").nbytes
         return size
 
     def times(self, type_: pa.DataType) -> pa.Array:
-        """The timestamps as those of Spark; NULL where it has no such time."""
+        """The timestamps as Spark timestamps; NULL outside of their range."""
         column = self.columns.column("timestamp")
         is_time = pc.and_(pc.greater_equal(column, 0), pc.less_equal(column, LAST_MILLISECOND))
         known = pc.if_else(is_time, column, pa.scalar(None, column.type))
         return pc.multiply(known, 1000).cast(type_)
 
     def headers(self) -> list[list[dict[str, Any]]]:
-        """The headers of each."""
+        """The headers of each message."""
         column = self.columns.column("headers")
         if column.null_count == len(column):
             return [[]] * len(column)
@@ -116,7 +116,7 @@ class MessageBatch(Sequence[Message]):
 
 
 def attributes(messages: Sequence[Message | BadLine], name: str) -> list[Any]:
-    """An attribute of each, None where bad lines lack it."""
+    """An attribute of each message; None for bad lines without it."""
     try:
         return list(map(attrgetter(name), messages))
     except AttributeError:
@@ -124,7 +124,7 @@ def attributes(messages: Sequence[Message | BadLine], name: str) -> list[Any]:
 
 
 def _array(values: list[Any], field: pa.Field) -> pa.Array:
-    # Most messages have the topic, partition and headers of the one before.
+    # Most messages have the same topic, partition and headers as the previous one.
     if values.count(values[0]) == len(values):
         return pa.repeat(_array_of(values[:1], field)[0], len(values))
     return _array_of(values, field)
@@ -137,5 +137,5 @@ def _array_of(values: list[Any], field: pa.Field) -> pa.Array:
 
 
 def named(headers: Sequence[tuple[str, bytes | None]]) -> list[dict[str, Any]]:
-    """Headers as in columns."""
+    """Headers as structs of an Arrow column."""
     return [{"key": name, "value": value} for name, value in headers]

@@ -38,7 +38,7 @@ class BadRow(Exception):
 
 
 def refuse(option: str, chosen: str, reason: str, column: str | None = None) -> NoReturn:
-    """The actions ``fail`` and ``corrupt`` of every option that has them.
+    """Perform the action ``fail`` or ``corrupt`` of an option.
 
     :raises PolicyError: under ``fail``, in every ``mode``.
     :raises BadRow: under ``corrupt``.
@@ -47,7 +47,7 @@ def refuse(option: str, chosen: str, reason: str, column: str | None = None) -> 
         raise BadRow(reason, column)
     *some, last = _OTHERS[option]
     ways = f"{', '.join(some)} or {last}" if some else last
-    raise PolicyError(f"{reason} ({option}={chosen}; to read on, set {ways})", column=column)
+    raise PolicyError(f"{reason} ({option}={chosen}; to continue, set {ways})", column=column)
 
 
 @attrs.define
@@ -93,13 +93,13 @@ class ValuePolicy:
     def invalid(self, value: InvalidValue, column: str, *, as_text: bool) -> str | None:
         """The replacement of a value that the type cannot hold."""
         if self.invalid_values in ("fail", "corrupt"):
-            reason = f"{show(value.text)} is no possible value"
+            reason = f"{show(value.text)} is not a valid value"
             refuse("invalidValues", self.invalid_values, reason, column)
         if self.invalid_values == "text":
             if as_text:
                 return value.text
             raise BadValue(
-                f"{show(value.text)} is no possible value, and invalidValues=text needs a string "
+                f"{show(value.text)} is not a valid value, and invalidValues=text needs a string "
                 "column"
             )
         self.note(column, "invalid value as NULL")
@@ -109,13 +109,13 @@ class ValuePolicy:
 Convert: TypeAlias = Callable[[Any], Any]
 
 _MOST_DIGITS = 9
-"""The number of digits that identify any binary32 number."""
+"""Number of digits that suffices to identify any binary32 number."""
 
 
 def to_double(value: Any) -> float:
-    """``value`` as a float of 64 bits; floats of the wire stay unchanged.
+    """``value`` as a float of 64 bits; floats stay unchanged.
 
-    :raises BadValue: for an integer or decimal that is neither the float nor its shortest text.
+    :raises BadValue: for an integer or decimal that equals neither the float nor its shortest text.
     """
     number = _rounded(value)
     if isinstance(value, float) or _holds(number, repr(number), value):
@@ -124,9 +124,9 @@ def to_double(value: Any) -> float:
 
 
 def to_binary32(value: Any) -> float:
-    """``value`` as a float of 32 bits; floats of the wire are rounded.
+    """``value`` as a float of 32 bits; floats are rounded.
 
-    :raises BadValue: for an integer or decimal that is neither the float nor its shortest text.
+    :raises BadValue: for an integer or decimal that equals neither the float nor its shortest text.
     """
     number = _rounded(value)
     try:
@@ -144,7 +144,7 @@ def to_binary32(value: Any) -> float:
 def _rounded(value: Any) -> float:
     if isinstance(value, float | int | Decimal):
         try:
-            # Of integers and decimals zero has no sign.
+            # Zero has no sign in integers and decimals.
             return value if isinstance(value, float) else float(value) + 0.0
         except OverflowError:
             pass

@@ -1,4 +1,4 @@
-"""Rows into Arrow record batches of bounded size, with exactly Spark's Arrow schema."""
+"""Conversion of rows to Arrow record batches of bounded size, with exactly Spark's Arrow schema."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_BATCH_BYTES = 16 << 20
 
 
 class Columns:
-    """Turns rows (tuples in the schema's order) into one array per column."""
+    """Converts rows (tuples in the schema's order) to one array per column."""
 
     def __init__(self, schema: StructType) -> None:
         self.schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
@@ -137,7 +137,7 @@ def array_builder(
 
 
 def to_array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
-    """Values of any type but variants."""
+    """An array of values of any type except variants."""
     # For string arrays Arrow would decode bytes to check them.
     first = pa.binary() if pa.types.is_string(arrow_type) else arrow_type
     try:
@@ -152,7 +152,7 @@ def to_array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
 
 
 def _from_buffers(values: Sequence[str | bytes | None]) -> pa.Array:
-    """An array of large values, of which Arrow would make two more copies."""
+    """An array of large values; avoids two copies by Arrow."""
     pieces = [_encoded(value) if isinstance(value, str) else value for value in values]
     ends = accumulate((len(piece or b"") for piece in pieces), initial=0)
     are_there = pa.array([piece is not None for piece in pieces])
@@ -226,9 +226,9 @@ def fixed_bytes(type_: DataType) -> int:
 
 
 def row_weigher(schema: StructType) -> Callable[[tuple[Any, ...]], int]:
-    """A function that weighs rows: tuples in the schema's order.
+    """A function that estimates the bytes of rows (tuples in the schema's order).
 
-    A character of text counts as one byte; in UTF-8 it has up to four.
+    A character counts as one byte; in UTF-8 it has up to four.
     """
     fixed = fixed_bytes(schema)
     weighers = [_weigher(field.dataType) for field in schema.fields]

@@ -105,9 +105,9 @@ def corrupt_column(options: ReadOptions) -> str:
 
 
 def _check_events(given: StructType, options: ReadOptions) -> None:
-    """A user's schema may leave columns out and reorder them.
+    """Check a user's schema, which may omit and reorder columns.
 
-    :raises OptionError: for a column that events do not have, of another type, or NOT NULL.
+    :raises OptionError: for an unknown column, another type, or NOT NULL.
     """
     check_declared(given, case_sensitive=False)
     known = {field.name: field.dataType for field in events_schema(options).fields}
@@ -119,19 +119,19 @@ def _check_events(given: StructType, options: ReadOptions) -> None:
                 "the columns of one table, set the option table"
             )
         if not field.nullable:
-            raise OptionError(f"column {field.name} of events may be NULL: leave NOT NULL out")
+            raise OptionError(f"column {field.name} of events may be NULL: remove NOT NULL")
         check_type(field, expected)
 
 
 def check_type(given: StructField, expected: DataType) -> None:
-    """Sources and corrupt records may have any of their fields, in any order.
+    """Check the type of an added column; structs may have any of their fields, in any order.
 
-    :raises OptionError: for an added column that is declared with another type.
+    :raises OptionError: for another type.
     """
     if not _may_be(given.dataType, expected):
         some = " or some of its fields" if expected in (SOURCE, CORRUPT_RECORD) else ""
         raise OptionError(
-            f"column {given.name} is declared as {given.dataType.simpleString()}, and must be "
+            f"column {given.name} is declared as {given.dataType.simpleString()}; it must be "
             f"{expected.simpleString()}{some}"
         )
 
@@ -184,9 +184,9 @@ def changes_schema(columns: Iterable[StructField], options: ReadOptions) -> Stru
     """A table's columns, all nullable, and the added ones.
 
     Includes ``_rescued``, unless ``onSchemaChange`` is set and not ``rescue``, and ``_source``
-    under ``includeSource``.
+    with ``includeSource``.
 
-    :raises OptionError: if a column of the table bears the name of an added one.
+    :raises OptionError: if a column of the table has the name of an added one.
     """
     added = metadata_fields(options)
     own = list(columns)
@@ -204,10 +204,10 @@ def changes_schema(columns: Iterable[StructField], options: ReadOptions) -> Stru
 
 
 def _check_changes(given: StructType, options: ReadOptions) -> None:
-    """A user's schema: any columns of the table, and any of the added ones.
+    """Check a user's schema: any columns of the table, and any of the added ones.
 
-    :raises OptionError: for an added column of another type, a type that no column has, NOT
-        NULL if bad rows are rows of NULLs, and a missing ``_rescued`` under ``rescue``.
+    :raises OptionError: for an added column of another type, an unsupported type, NOT NULL
+        if bad rows are rows of NULLs, and a missing ``_rescued`` under ``rescue``.
     """
     rescued = options["metadataPrefix"] + RESCUED
     if options["onSchemaChange"] == "rescue" and rescued not in given.names:
@@ -229,8 +229,8 @@ def _check_changes(given: StructType, options: ReadOptions) -> None:
             check_type(field, expected)
         elif not isinstance(field.dataType, SUPPORTED):
             raise OptionError(
-                f"column {field.name}: {field.dataType.simpleString()} is no type that a "
-                "column of a table can have"
+                f"column {field.name}: a column of a table cannot have the type "
+                f"{field.dataType.simpleString()}; declare another type"
             )
 
 
@@ -248,7 +248,7 @@ def check_declared(schema: StructType, *, case_sensitive: bool) -> None:
 
 
 def canonical(schema: StructType, known: Sequence[str]) -> StructType:
-    """The schema with the spelling of the ``known`` (added) names."""
+    """The schema with names spelled as in ``known`` (added names)."""
     ours = {name.lower(): name for name in known}
     return StructType(
         [
@@ -275,7 +275,7 @@ def check_schema(schema: StructType, options: ReadOptions) -> StructType:
     :raises OptionError: for a schema that does not fit the shape.
     """
     if not schema.fields:
-        raise OptionError("the schema has no column, and rows without one are lost: name one")
+        raise OptionError("the schema has no column: declare at least one")
     schema = canonical_schema(schema, options)
     check = _check_events if options.table is None else _check_changes
     check(schema, options)

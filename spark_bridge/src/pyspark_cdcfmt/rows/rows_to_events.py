@@ -1,7 +1,7 @@
 """Conversion of events rows to events, the inverse of :mod:`pyspark_cdcfmt.rows.event_rows`.
 
-The shape lacks the completed columns of a before image, flags of columns, and the schema before a
-DDL statement.  An image is complete if it has all of the row's ``columns``.
+The events shape lacks the list of completed columns of a before image, flags of columns, and the
+schema before a DDL statement.  An image is complete if it has all of the row's ``columns``.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ class InputEvent:
 
 
 class EventInput:
-    """Makes events of record batches.
+    """Converts record batches to events.
 
-    ``schema`` was checked by :func:`~pyspark_cdcfmt.rows.columns.check_events`;
-    ``key_columns`` override the rows' own.
+    :param schema: checked by :func:`~pyspark_cdcfmt.rows.columns.check_events`.
+    :param key_columns: override those of the rows.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class EventInput:
             yield from self._of_batch(batch)
 
     def flush(self) -> Iterator[InputEvent]:
-        """No events: each row was complete."""
+        """No events, as each row is a complete event."""
         return iter(())
 
     @property

@@ -1,7 +1,7 @@
 """Rows and statements that conflict with the schema of changes, and the options for them.
 
-The schema of a stream is fixed at its start.  Rows after a statement do not show that a column
-was dropped, or is missing in the schema; the statement does.
+The schema of a stream is fixed at its start.  Only a statement shows that a column was dropped, or
+that the schema lacks it; rows after the statement do not.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class SchemaConflicts:
                 advice = ""
             elif isinstance(type_, Unknown):
                 advice = (
-                    "; the wire does not have the column's type: declare a string, or read the "
-                    "messages that have the types, too (DDL, Debezium's schema change topic)"
+                    "; the messages do not have the column's type: declare a string, or also read "
+                    "the messages that have the types (DDL, Debezium's schema change topic)"
                 )
             self._refuse(self._on_value, f"{error}{advice}", name)
         if self._on_value == "ignore":
@@ -87,7 +87,7 @@ class SchemaConflicts:
         return rescues
 
     def lose_key(self, reason: str) -> None:
-        """Handle a row that lacks columns of ``keyColumns``; the messages' key replaces them."""
+        """Handle a row that lacks ``keyColumns``; the key in the messages replaces them."""
         if self._on_value in ("fail", "corrupt"):
             self._refuse(self._on_value, reason, None)
         self._policy.counts[f"{reason}: key of the messages in its place"] += 1
@@ -117,7 +117,7 @@ class SchemaConflicts:
         for option, name, reason in conflicts if self._in_stream else ():
             if option == "onTruncate":
                 if self._on_truncate != "ignore":
-                    # No row of ours says that a part of the table is gone.
+                    # No row can express that a part of the table was removed.
                     refuse(option, "corrupt" if self._on_truncate == "corrupt" else "fail", reason)
                 continue
             if self._on_value in ("fail", "corrupt"):
@@ -169,8 +169,8 @@ def statement_conflicts(
             yield (
                 "onSchemaChange",
                 None,
-                f"{by}columns may have changed, and the statement cannot be read: look at it, and "
-                "set ignoreColumns=* to pass",
+                f"{by}columns may have changed, and the statement cannot be parsed: check it, and "
+                "set ignoreColumns=* to continue",
             )
         return
     for name, reason in column_conflicts(changes, declared, ignored, case_sensitive=case_sensitive):
@@ -179,15 +179,15 @@ def statement_conflicts(
         yield (
             "onSchemaChange",
             None,
-            f"{by}the table has another primary key: make what you write to follow it, and set "
+            f"{by}the table has a new primary key: change your target accordingly, and set "
             "keyColumns to the columns of the key",
         )
     if changes.rows:
         yield (
             "onTruncate",
             None,
-            f"{by}partitions go or come with their rows, or duplicate rows go, of which there are "
-            "no changes: do the same to what you write to",
+            f"{by}the statement adds or removes partitions with their rows, or removes duplicates, "
+            "without change messages: do the same in your target",
         )
 
 
@@ -210,15 +210,15 @@ def column_conflicts(
         if not is_declared(name) and not is_ignored(name):
             yield (
                 name,
-                "the table gains a column that the schema lacks: add it to the schema and to what "
-                f"you write to, {_AGAIN}; or set ignoreColumns to leave it out",
+                "the table gains a column that the schema lacks: add it to the schema and to your "
+                f"target, {_AGAIN}; or set ignoreColumns to leave it out",
             )
     for name in changes.dropped:
         if is_declared(name) and not is_ignored(name):
             yield (
                 name,
-                "the table loses a column of the schema, which would be NULL from here on: take "
-                f"it out of the schema and of what you write to, {_AGAIN}; or set ignoreColumns to "
+                "the table loses a column of the schema, which would be NULL from now on: remove "
+                f"it from the schema and from your target, {_AGAIN}; or set ignoreColumns to "
                 "read NULL",
             )
     for old, new in changes.renamed.items():

@@ -1,8 +1,8 @@
-"""Changes of one table from events that were decoded, and perhaps stored, before.
+"""Changes of one table from events that were decoded, and perhaps stored, earlier.
 
-A row of the events shape becomes the core's event, which is then handled like a message under the
-option ``table``.  The column's source type restores types that a variant does not keep: TIME is
-text there, JSON is parsed, a bigint unsigned is a decimal.
+A row of the events shape becomes an event of the core, which is then handled like a message under
+the option ``table``.  The column's source type restores types that a variant does not keep: TIME
+is text there, JSON is parsed, a bigint unsigned is a decimal.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class StoredMessage(Message):
 
 
 class StoredEvents:
-    """Decoder of rows of the events shape, with the interface of a MessageDecoder."""
+    """Decodes rows of the events shape; has the interface of a MessageDecoder."""
 
     def __init__(self, type_map: str | None) -> None:
         self._type_map = type_map
@@ -78,7 +78,7 @@ class StoredEvents:
             record = row["_corrupt_record"] or {}
             return [Corrupt(StoredError(record.get("reason") or "unknown"), index)]
         except Exception as error:
-            reason = f"the event cannot be read again: {type(error).__name__}: {error}"
+            reason = f"the event cannot be restored: {type(error).__name__}: {error}"
             return [Corrupt(DecodeError(reason, protocol=self.protocol), index)]
 
     def schema_of(self, row: Mapping[str, Any], protocol: str | None) -> TableSchema:
@@ -177,7 +177,7 @@ def _schema_change(row: Mapping[str, Any], index: int) -> SchemaChange:
 def _python(variant: Mapping[str, bytes] | None) -> Any:
     if variant is None:
         return None
-    # Decimals are computed, in the context's precision.
+    # Decimals are computed with the context's precision.
     with localcontext(prec=50):
         return VariantVal(variant["value"], variant["metadata"]).toPython()
 

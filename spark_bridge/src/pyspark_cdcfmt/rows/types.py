@@ -1,7 +1,6 @@
-"""Logical type → Spark type: the one table (docs/spark.md prints it from here); and back.
+"""Logical type → Spark type, the source of the table in docs/spark.md; and back.
 
-A column whose Spark type is not the default one, because the user declared it, is
-converted by :mod:`pyspark_cdcfmt.rows.values`.
+:mod:`pyspark_cdcfmt.rows.values` converts values for declared types other than these defaults.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt.options import is_case_sensitive
 
 SCALE_OF_NULLS = 18
-"""The scale of a DECIMAL column of unknown digits without a value: Spark's own default."""
+"""Scale of a DECIMAL column with unknown digits and no value: Spark's default."""
 UNSIGNED_64 = spark.DecimalType(20, 0)
 
 GEOMETRY = spark.StructType(
@@ -78,7 +77,7 @@ def _int(type_: logical.Int, _: TypeOptions) -> spark.DataType:
 def _decimal(type_: logical.Decimal, options: TypeOptions) -> spark.DataType:
     precision, scale = type_.precision, type_.scale
     if precision is None:
-        # Never text: it would compare 93.51 above 500. What does not fit fails.
+        # Never text: "93.51" > "500". A value that does not fit is an error.
         precision, scale = MAX_PRECISION, SCALE_OF_NULLS if scale is None else scale
     if options.invalid_as_text or max(precision, scale or 0) > MAX_PRECISION:
         return spark.StringType()
@@ -177,7 +176,7 @@ DOCUMENTED: tuple[tuple[str, LogicalType], ...] = (
 )
 """The rows of the documentation's table."""
 
-# Without its parameters such a type holds the values of any two of its kind.
+# Types that hold the values of all types of their kind if parameters are omitted.
 _PARAMETERS_OPTIONAL = (
     logical.Text,
     logical.Bit,
@@ -189,7 +188,7 @@ _PARAMETERS_OPTIONAL = (
 
 
 def merge(one: LogicalType, other: LogicalType) -> LogicalType:
-    """A type that holds the values of both: for a column whose type changed on the way."""
+    """A type that holds the values of both, for a column whose type changed."""
     if one == other:
         return one
     if isinstance(one, logical.Int) and isinstance(other, logical.Int):
@@ -207,7 +206,7 @@ def merge(one: LogicalType, other: LogicalType) -> LogicalType:
     if type(one) is type(other) and isinstance(one, _PARAMETERS_OPTIONAL):
         return type(one)()
     if {type(one), type(other)} == {logical.Text, logical.Binary}:
-        # Text has bytes, and not all bytes are text.
+        # All text is bytes, but not all bytes are text.
         return logical.Binary()
     return logical.Text()
 

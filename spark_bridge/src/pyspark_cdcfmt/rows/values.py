@@ -1,7 +1,7 @@
-"""From the Python values of events to the values of Spark columns.
+"""Conversion of the Python values of events to the values of Spark columns.
 
-:func:`converter` is asked once per column and table schema; what it returns is called
-per cell, and raises :class:`BadValue` for a value that the column cannot hold.
+:func:`converter` is called once per column and table schema.  The function that it returns is
+called per cell, and raises :class:`BadValue` for a value that the column cannot hold.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SUPPORTED = (
 
 @attrs.frozen
 class ParsedJson:
-    """The value of a JSON column whose text is not known."""
+    """The parsed value of a JSON column whose text is unknown."""
 
     value: Any
 
@@ -100,9 +100,9 @@ def _convert_to(
 
 
 def variant_form(source: LogicalType) -> Convert | None:
-    """A function from an ``int`` to the type that its column has in every variant; None: no change.
+    """A function from ``int`` to the column's type in all variants; None: no change.
 
-    So the type does not depend on the value: all of a bigint unsigned are decimals.
+    The type then does not depend on the value: each bigint unsigned is a decimal.
     """
     default = spark_type(source, TypeOptions())
     if isinstance(default, spark.DecimalType) and not isinstance(source, logical.Decimal):
@@ -113,7 +113,7 @@ def variant_form(source: LogicalType) -> Convert | None:
 def plain_value(
     value: Any, source: LogicalType, column: str, policy: ValuePolicy, *, as_json: bool = False
 ) -> Any:
-    """A value as it stands in a variant or a JSON image: text cleaned, JSON columns parsed."""
+    """A value as in a variant or a JSON image: text cleaned, JSON columns parsed."""
     if type(value) is str:
         text = policy.text(value, column)
         if type(source) is not logical.Json:
@@ -151,7 +151,7 @@ def _to_text(source: LogicalType, column: str, policy: ValuePolicy) -> Convert:
         if isinstance(value, list | dict):
             return json_of(value)
         if isinstance(value, ParsedJson):
-            raise BadValue("events hold JSON parsed, not its text; declare the column as variant")
+            raise BadValue("events hold parsed JSON, not its text; declare the column as variant")
         return str(value)
 
     return text
@@ -181,8 +181,8 @@ def _from_members(source: logical.Enum | logical.Set, target: spark.DataType) ->
             if type(value) is str:
                 return value
             raise BadValue(
-                f"number {show(value)} of an enum or set whose names the wire does not have; "
-                "declare an integer column (or set enumAs=auto where you give no schema)"
+                f"number {show(value)} of an enum or set whose names are not in the messages; "
+                "declare an integer column (or set enumAs=auto if you give no schema)"
             )
 
         return name
@@ -208,7 +208,7 @@ def _from_members(source: logical.Enum | logical.Set, target: spark.DataType) ->
 
 def _to_instant(value: Any, zone: tzinfo) -> datetime:
     if isinstance(value, datetime):
-        # A wall clock (DATETIME) that the user declares as timestamp is one of the source.
+        # A wall clock (DATETIME) declared as timestamp is in the source's time zone.
         aware = value if value.tzinfo is not None else value.replace(tzinfo=zone)
         try:
             return aware.astimezone(UTC)
@@ -235,8 +235,8 @@ def _known_bytes(value: Any) -> bytes:
     if isinstance(value, bytes):
         return value
     raise BadValue(
-        f"{show(value)} has no type on the wire, so that its bytes are not known (base64?); "
-        "declare a string, or read the messages that have the types, too"
+        f"{show(value)} has no type in the messages, so its bytes are unknown (base64?); "
+        "declare a string, or also read the messages that have the types"
     )
 
 
@@ -259,7 +259,7 @@ _GEOMETRY_PARTS = {field.name: field.dataType for field in GEOMETRY.fields}
 
 
 def _to_geometry(target: spark.StructType) -> Convert:
-    """Parts of a geometry; its SRID has up to 32 bits, and may be any integer type."""
+    """A converter to the fields of a geometry; the SRID has up to 32 bits and any integer type."""
     parts = {field.name: field.dataType for field in target.fields}
     bits = INTEGER_BITS.get(type(parts.pop("srid", spark.LongType())))
     if bits is None or not parts.items() <= _GEOMETRY_PARTS.items():

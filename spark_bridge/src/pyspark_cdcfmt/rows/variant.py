@@ -1,20 +1,20 @@
-"""Python values to Spark's VARIANT, and the text of JSON columns to Python values.
+"""Conversion of Python values to Spark's VARIANT, and back.
 
-The layout is that of the Parquet project's *Variant Binary Encoding* (VariantEncoding.md;
-sections are cited by name).  Where the spec leaves room, this does what Spark does:
+The format is the Parquet project's *Variant Binary Encoding* (VariantEncoding.md;
+sections are cited by name).  Where the spec allows choices, this does what Spark does:
 Spark looks fields up by binary search with Java's ``String.compareTo``, so fields are
 ordered by UTF-16 code units.
 
 - None, bool, float → null, boolean, double
-- int → the smallest of int8 to int64; beyond that decimal, and text beyond 38 digits
-- Decimal → decimal4, decimal8 or decimal16 with its scale; text where decimal(38) cannot
+- int → the smallest of int8 to int64; larger: decimal; more than 38 digits: text
+- Decimal → decimal4, decimal8 or decimal16 with its scale; text if decimal(38) cannot hold it
 - str, bytes → string, binary
 - date, naive datetime, aware datetime → date, timestamp_ntz, timestamp (microseconds)
 - timedelta → text as MySQL prints TIME, always with six decimals
 - list and tuple → array; dict and GeometryValue → object
 
-:func:`decode_variant` reads any writer's variants back, not only ours: ids and offsets of every
-width, sorted metadata or not; timestamps are datetimes in UTC.
+:func:`decode_variant` reads variants of any writer: ids and offsets of every width, sorted
+metadata or not; timestamps are datetimes in UTC.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _Ids: TypeAlias = dict[str, int]
 
 
 def _width(largest: int) -> int:
-    """Bytes for each id or offset.  The spec has 3 too; no reader needs it."""
+    """Bytes per id or offset.  The spec also allows 3; no reader needs it."""
     return 1 if largest < 0x100 else 2 if largest < 0x1_0000 else 4
 
 
@@ -68,7 +68,7 @@ def _utf16(name: str) -> bytes:
 
 
 def field_order(names: Iterable[str]) -> list[str]:
-    """Names as Java orders them.  Code points give another order only beyond U+FFFF."""
+    """Names in Java's order, which differs from code point order only beyond U+FFFF."""
     ordered = sorted(names)
     return ordered if "".join(ordered).isascii() else sorted(ordered, key=_utf16)
 
@@ -82,11 +82,11 @@ def _array(values: Sequence[Any], ids: _Ids, extra: _Ids) -> bytes:
 
 
 def _object(fields: Mapping[str, Any], ids: _Ids, extra: _Ids) -> bytes:
-    """``extra`` takes the names that the table's dictionary ``ids`` lacks."""
+    """Encode an object; names that the table's dictionary ``ids`` lacks are added to ``extra``."""
     try:
         names = field_order(fields)
     except TypeError:
-        raise UnsupportedTypeError("an object of a variant has text keys only") from None
+        raise UnsupportedTypeError("the keys of an object in a variant must be text") from None
     if SURROGATE.search("".join(names)):
         return _object({clean_text(name): fields[name] for name in names}, ids, extra)
     field_ids = []
@@ -105,7 +105,7 @@ def _object(fields: Mapping[str, Any], ids: _Ids, extra: _Ids) -> bytes:
 
 
 def _pieces(values: Iterable[Any], ids: _Ids, extra: _Ids) -> list[bytes]:
-    """Each value encoded; calls cost most here, so small numbers do without."""
+    """Encode each value; small numbers need no function call, the main cost here."""
     pieces: list[bytes] = []
     add = pieces.append
     scalar_of = WRITERS.get
@@ -142,7 +142,7 @@ def _metadata(names: Sequence[str]) -> bytes:
     words = [clean_text(name).encode() for name in names]
     offsets = list(accumulate(map(len, words), initial=0))
     width = _width(max(offsets[-1], len(words)))
-    # The spec sorts by bytes, Spark by UTF-16: the flag says only what is true.
+    # The flag means sorted by bytes (the spec), but names are in UTF-16 order (Spark).
     in_order = bool(words) and all(a < b for a, b in pairwise(words))
     header = (width - 1) << 6 | in_order << 4 | 1
     numbers = _pack([len(words), *offsets], width)
@@ -152,7 +152,7 @@ def _metadata(names: Sequence[str]) -> bytes:
 class VariantEncoder:
     """Encodes images of one table; all share the metadata of its columns, ``names``.
 
-    Keys of nested objects that are no column extend the metadata of their row only.
+    Keys of nested objects that are not columns extend only the metadata of their row.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -161,7 +161,7 @@ class VariantEncoder:
         self._metadata = _metadata(self._ordered)
 
     def encode(self, value: Any) -> tuple[bytes, bytes]:
-        """Any value, as ``(value, metadata)``; a key that an image lacks is absent."""
+        """Encode any value as ``(value, metadata)``; keys that an image lacks are absent."""
         extra: _Ids = {}
         try:
             (encoded,) = _pieces((value,), self._ids, extra)
@@ -184,10 +184,10 @@ encode_variant = VariantEncoder(()).encode
 def decode_variant(value: bytes, metadata: bytes) -> Any:
     """The Python value of a variant.
 
-    :raises EncodeError: if the bytes are no variant, or of a later version of the encoding.
+    :raises EncodeError: if the bytes are not a variant, or of a later version of the encoding.
     """
     try:
-        # At most as many values as bytes: more mean offsets that lead to one value twice.
+        # More values than bytes would mean that several offsets point to the same value.
         return _read_value(value, 0, _field_names(metadata), [len(value)])
     except EncodeError:
         raise
@@ -201,7 +201,7 @@ def _field_names(metadata: bytes) -> tuple[str, ...]:
     """The dictionary of field names."""
     header = metadata[0]
     if header & 0x0F != 1:
-        raise EncodeError(f"version {header & 0x0F} of the variant encoding is not known")
+        raise EncodeError(f"version {header & 0x0F} of the variant encoding is unknown")
     width = (header >> 6) + 1
     size = int.from_bytes(metadata[1 : 1 + width], "little")
     offsets = _numbers(metadata, 1 + width, size + 1, width)
@@ -252,7 +252,7 @@ def _read_object(
     fields = {}
     for field, offset in zip(ids, offsets, strict=False):
         place = start + offset
-        # Most are scalars: spare them a call.
+        # Most values are scalars: avoid a call for them.
         read = READERS[data[place]]
         fields[names[field]] = (
             read(data, place + 1) if read is not None else _read_value(data, place, names, budget)

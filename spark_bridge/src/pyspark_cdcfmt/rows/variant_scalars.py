@@ -1,4 +1,4 @@
-"""Scalars of a variant, written and read, and the text that stands in for what it cannot hold.
+"""Scalars of a variant: writing, reading, and text for values that a variant cannot hold.
 
 Source: the Parquet Variant encoding, "Encoding types": Primitive and Short string.
 """
@@ -16,12 +16,12 @@ from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.mysql import format_time
 
 SIZE_LIMIT = 128 * 1024 * 1024
-"""The most bytes that Spark takes for a value, and for its metadata."""
+"""Maximum bytes that Spark accepts for a value, and for its metadata."""
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 _REPLACED = dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
 MAX_UNSCALED = 10**38
-"""The first integer that decimal(38) cannot hold."""
+"""The smallest positive integer that decimal(38) cannot hold."""
 _MAX_SCALE = 38
 
 _MAX_PLAIN_EXPONENT = 500
@@ -31,17 +31,17 @@ _EXACT = Context(prec=_MAX_NUMBER_TEXT)
 
 
 class InexactNumberError(Exception):
-    """A number that decimal(38) cannot hold as it is."""
+    """A number that decimal(38) cannot hold exactly."""
 
 
 def clean_text(text: str) -> str:
-    """``text`` with U+FFFD for each lone surrogate: UTF-8 has no place for them."""
-    # A pattern would make a list of millions of pieces of a long text.
+    """``text`` with U+FFFD for each lone surrogate, which UTF-8 cannot encode."""
+    # A regular expression would split a long text into millions of pieces.
     return text.translate(_REPLACED)
 
 
 def decimal_text(value: Decimal) -> str:
-    """Plain digits, unless the exponent would make that thousands of characters."""
+    """Plain digits, unless the exponent would make thousands of characters."""
     text = str(value)
     if "E" not in text or (value and abs(value.adjusted()) > _MAX_PLAIN_EXPONENT):
         return text
@@ -54,7 +54,7 @@ def integer_text(value: int) -> str:
 
 
 def unscaled(value: Decimal) -> tuple[int, int] | None:
-    """Unscaled value and scale (0 to 38), or None if decimal(38) cannot hold ``value`` as it is."""
+    """Unscaled value and scale (0 to 38); None if decimal(38) cannot hold ``value`` exactly."""
     text = decimal_text(value)
     whole, _, fraction = text.partition(".")
     try:
@@ -69,19 +69,19 @@ def unscaled(value: Decimal) -> tuple[int, int] | None:
 
 def exact_int(text: str) -> int:
     """:raises InexactNumberError: beyond 38 digits."""
-    # Before int(), which is slow for long text and refuses very long text.
+    # Check the length first: int() is slow for long text and rejects very long text.
     if len(text) > 39 or len(text.lstrip("-")) > 38:
         raise InexactNumberError
     return int(text)
 
 
 def exact_decimal(text: str) -> Decimal:
-    """:raises InexactNumberError: if none equals it."""
+    """:raises InexactNumberError: if no decimal(38) equals it."""
     if len(text) > _MAX_NUMBER_TEXT:
         raise InexactNumberError
     try:
         value = Decimal(text)
-    except InvalidOperation:  # an exponent of some 19 digits
+    except InvalidOperation:  # an exponent of about 19 digits
         raise InexactNumberError from None
     if not value and value.as_tuple().exponent not in range(-38, 1):
         return Decimal(0)
@@ -89,7 +89,7 @@ def exact_decimal(text: str) -> Decimal:
         return value
     if abs(value.adjusted()) > 38:
         raise InexactNumberError
-    value = value.normalize(_EXACT)  # 1.000…0 has more digits than it needs
+    value = value.normalize(_EXACT)  # removes trailing zeros
     if unscaled(value) is None:
         raise InexactNumberError
     return value
@@ -145,7 +145,7 @@ def _decimal(value: Decimal) -> bytes:
 
 def unscaled_decimal(number: int, scale: int) -> bytes:
     """The decimal ``number`` / 10^``scale``, of at most 38 digits."""
-    # Spark refuses a decimal4 with more than 9 digits or a scale above 9, and so on.
+    # Spark rejects a decimal4 with more than 9 digits or a scale above 9, and so on.
     if scale <= 9 and -(10**9) < number < 10**9:
         return _DECIMAL4(8 << 2, scale, number)
     if scale <= 18 and -(10**18) < number < 10**18:
@@ -201,7 +201,7 @@ WRITERS: dict[type, Callable[[Any], bytes]] = {
 def check_size(size: int, what: str = "value") -> None:
     if size > SIZE_LIMIT:
         raise EncodeError(
-            f"the {what} of a variant would have {size} bytes; Spark takes at most {SIZE_LIMIT}"
+            f"the {what} of a variant would have {size} bytes; Spark accepts at most {SIZE_LIMIT}"
         )
 
 
@@ -273,4 +273,4 @@ READERS: tuple[Callable[[bytes, int], Any] | None, ...] = tuple(
     else None
     for header in range(256)
 )
-"""By the first byte of a value: what reads it, from the byte behind; None: no scalar."""
+"""Readers of scalars by first byte, called with the next position; None: not a scalar."""
