@@ -194,7 +194,7 @@ def open_sync(
     snapshots = Snapshots(options, target, control, store, taken, query_id, snapshot)
     resolved = None
     if options.consistency == "resolved":
-        resolved = Resolved(control, target, options.checkpoint)
+        resolved = Resolved(control, target, options.checkpoint, options.parallel)
     writer = Writer(options, target, control, store, typed)
     return Sync(options, control, writer, planner, replays, snapshots, resolved)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 import attrs
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -33,6 +34,7 @@ class Resolved:
     control: Control
     target: Target
     checkpoint: str
+    parallel: int
     resolved: int = 0
     _watermarks: dict[str, int] | None = None
     """The last watermarks of completed batches, by topic partition."""
@@ -118,9 +120,10 @@ class Resolved:
                 for state in states
                 if state.columns is not None and not state.halted
             }
-            for target in targets.values():
-                if target in written or target not in self._versions:
-                    self._versions[target] = self.target.version(target)
+            known = self._versions.keys() - written
+            new = [target for target in targets.values() if target not in known]
+            with ThreadPoolExecutor(self.parallel) as threads:
+                self._versions |= zip(new, threads.map(self.target.version, new), strict=True)
             rows = [
                 (source, target, self._versions[target], self.resolved)
                 for source, target in targets.items()
