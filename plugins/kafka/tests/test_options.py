@@ -46,7 +46,7 @@ def test_one_way_to_select_topics() -> None:
     for text in ("a", "{}", '{"a": 0}', '{"a": [-1]}', '{"a": ["0"]}', "[]"):
         with pytest.raises(OptionError, match="option assign"):
             parse(assign=text)
-    with pytest.raises(OptionError, match="no regular expression"):
+    with pytest.raises(OptionError, match="not a regular expression"):
         parse(subscribePattern="a(")
 
 
