@@ -62,7 +62,7 @@ WRONG_CHANGES: list[tuple[StructType, dict[str, str], str]] = [
     (
         schema(id=LongType(), ID=LongType(), _change_type=TEXT),
         {"keyColumns": "Id"},
-        "option keyColumns: 'Id' may be id or ID",
+        "option keyColumns: 'Id' is ambiguous: id or ID",
     ),
 ]
 

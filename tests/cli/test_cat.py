@@ -126,7 +126,7 @@ def test_names_match_without_case(tmp_path: Path) -> None:
     assert (change["id"], change["ID"]) == (1, 2)
     result = run("cat", path, "--key-columns", "Id")
     assert result.exit_code == 2
-    assert "option keyColumns: 'Id' may be id or ID" in result.stderr
+    assert "option keyColumns: 'Id' is ambiguous: id or ID" in result.stderr
 
 
 def test_truncates_are_counted(tmp_path: Path) -> None:
