@@ -122,7 +122,7 @@ def test_what_does_not_go_together(tmp_path: Path) -> None:
             source(tmp_path, **options).writer(EVENTS, overwrite=overwrite)
     streams: list[tuple[dict[str, Any], bool, str]] = [
         (kafka, True, "a topic cannot be overwritten: use mode append"),
-        ({}, True, "output mode complete would write all events anew for every batch"),
+        ({}, True, "output mode complete would write all events again in every batch"),
         ({"ifExists": "error"}, False, "ifExists is for batch writes"),
         ({"txnAppId": "x", "txnVersion": "1"}, False, "txnAppId is for batch writes"),
     ]

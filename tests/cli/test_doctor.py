@@ -125,7 +125,7 @@ DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
     [
         ("4.2.0", DELTA, "ok", "Delta 4.4.0 (--packages)"),
         ("4.2.1", "io.delta:delta-spark_2.13:4.0.0", "bad", "is not built for Spark 4.2"),
-        ("4.3.0", DELTA, "bad", "is built for Spark 4.2, and pyspark is 4.3.0"),
+        ("4.3.0", DELTA, "bad", "is built for Spark 4.2, but pyspark is 4.3.0"),
         ("4.3.0", None, "warn", "Delta has no build for Spark 4.3 yet"),
     ],
 )
@@ -162,7 +162,7 @@ def test_delta_in_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     bad = "\n".join(text for state, text, _ in problems() if state == "bad")
     for where in ("PYSPARK_SUBMIT_ARGS", "spark-defaults.conf: spark.jars.packages", "jars"):
         assert re.search(rf"Delta 4.4.0 \([^)]*{where}\) is built for Spark 4.2", bad)
-    assert f"SPARK_HOME={tmp_path} is Spark 4.2.0, and pyspark is 4.3.0" in bad
+    assert f"SPARK_HOME={tmp_path} is Spark 4.2.0, but pyspark is 4.3.0" in bad
 
 
 def test_a_spark_that_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

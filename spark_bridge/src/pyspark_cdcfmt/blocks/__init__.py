@@ -1,1 +1,1 @@
-"""Blocks: the messages of a batch by table, packed, each with a summary of its events."""
+"""Blocks: packed messages of a batch by table, each block with a summary of its events."""

@@ -1,4 +1,4 @@
-"""Events and typed changes out of blocks, and blocks of events."""
+"""Events and typed changes from blocks, and blocks from events."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.rows.row_schemas import check_schema, events_schema
 
 ODD_VALUE = "cdcfmt: not every change of the table is whole"
-"""In the error of a query over :func:`changes_of_blocks` that met such a change."""
+"""Marks the error of a query over :func:`changes_of_blocks` with a bad or partial change."""
 
 _OF_BLOCK = ("database", "schema", "table", "is_read")
 _OF_EVENTS = ("includetables", "excludetables", "includecolumns", "schemastore", "includeheaders")
 
 
 def blocks_of(events: DataFrame) -> DataFrame:
-    """Blocks of events: all columns of the events shape, ``images`` as variants."""
+    """Blocks from events with all columns of the events shape, and images as variants."""
 
     def cdc_pack(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         for batch in batches:
             blocks = blocks_of_events(pa.RecordBatch.from_struct_array(batch))
-            # All stand in the list of the first event.
+            # The list of the first event has all blocks.
             ends = [0, *[len(blocks)] * len(batch)]
             yield _lists(ends, blocks)
 
@@ -61,9 +61,9 @@ def events_of(blocks: DataFrame, source: Mapping[str, Any]) -> DataFrame:
 def read_events(
     blocks: Iterable[Mapping[str, pa.Scalar]], schema: StructType, options: ReadOptions
 ) -> Iterator[list[pa.RecordBatch]]:
-    """The events of each block, as of ``schema``.
+    """The events of each block, with the columns of ``schema``.
 
-    :raises AssertionError: where messages do not give the events that they gave before.
+    :raises AssertionError: if messages give another number of events than at first.
     """
     arrow = to_arrow_schema(schema, timezone="UTC")
     engines = _Engines(schema, options)
@@ -94,20 +94,20 @@ def changes_of_blocks(
 ) -> DataFrame:
     """The typed changes in the blocks of one table, whose ``form`` is ``messages``.
 
-    They are those of :func:`~pyspark_cdcfmt.decode` with these options.  The query over them ends
-    with :data:`ODD_VALUE` where a row is bad, or lacks a key.
+    The result equals :func:`~pyspark_cdcfmt.decode` with these options.  The query fails with
+    :data:`ODD_VALUE` if a row is bad, or lacks its key.
 
     :param source: the options that the blocks were read with.
-    :param read: the name of a column, which says whether rows are ``is_read``.
-    :param partial: whether rows may lack other columns, too.
-    :param only: a change type: the others are checked, and left out.
+    :param read: name of a column to add, with ``is_read`` of the block.
+    :param partial: whether rows may lack columns outside of the key.
+    :param only: the change type to return; other changes are only checked.
     """
     of_messages = {
         name: value
         for name, value in message_options(source).items()
         if name.lower() not in _OF_EVENTS
     }
-    # A column that the schema lacks is not wanted, also where the table gains it.
+    # Columns that the schema lacks are not wanted, even if the table gains them later.
     how = {**of_messages, **options, "table": table, "ignoreColumns": "*"}
     parsed = parse_options(how, of_dataframe=True).in_stream()
     prefix = parsed["metadataPrefix"]
@@ -140,7 +140,7 @@ def changes_of_blocks(
             yield _one_list(made, arrow)
 
     def check(batch: pa.RecordBatch) -> None:
-        """:raises ValueError: with ODD_VALUE."""
+        """:raises ValueError: with ODD_VALUE, for a change to decode another way."""
         record, absent = batch.column(prefix + "corrupt_record"), batch.column(prefix + "absent")
         if record.null_count < batch.num_rows:
             odd(record.drop_null()[0].as_py()["reason"])
@@ -152,7 +152,7 @@ def changes_of_blocks(
             odd("a row lacks columns")
         for name in json_columns:
             if pc.any(pc.equal(pc.struct_field(batch.column(name), "value"), b"\0")).as_py():
-                odd(f"{name} has the null of JSON")
+                odd(f"{name} has a JSON null")
 
     def odd(reason: str) -> None:
         raise ValueError(f"{ODD_VALUE}: {table}: {reason}")
@@ -162,7 +162,7 @@ def changes_of_blocks(
 
 @attrs.define
 class _Engines:
-    """Reads blocks of messages, those with the same schemas in turn by one engine."""
+    """Reads blocks of messages; consecutive blocks with the same schemas share an engine."""
 
     _rows: StructType
     _options: ReadOptions
@@ -185,11 +185,11 @@ def _blocks(batches: Iterable[pa.Array]) -> Iterator[dict[str, pa.Scalar]]:
 
 
 def _as(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """These columns of a batch; from a table they may have been stored with another time zone."""
+    """The columns of ``schema``; a batch stored in a table may have another time zone."""
     columns = [batch.column(field.name) for field in schema]
     return pa.RecordBatch.from_arrays(
         [
-            # Arrow casts no struct that has NULLs and fields without.
+            # Arrow cannot cast a struct with NULLs to one with fields that are NOT NULL.
             column if column.type.equals(field.type) else column.cast(field.type)
             for column, field in zip(columns, schema, strict=True)
         ],
@@ -212,7 +212,7 @@ def _lists(ends: Sequence[int], rows: pa.RecordBatch) -> pa.ListArray:
 
 
 def _of_block(events: pa.RecordBatch, block: Mapping[str, pa.Scalar]) -> pa.RecordBatch:
-    """The events of a block's messages, without those of other tables in them."""
+    """The events of a block's messages, without those of other tables."""
     owner = pa.array([{name: block[name].as_py() for name in _OF_BLOCK}], _OWNER)
     owners = owner.take(pa.repeat(pa.scalar(0, pa.int32()), events.num_rows))
     return events.filter(is_of_group(events, owners))

@@ -1,4 +1,4 @@
-"""Blocks of the messages or events of a task."""
+"""Packs the messages or events of a task into blocks."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def read_blocks(
     source: Input, slice_: Slice, schema: StructType, options: ReadOptions, **how: Any
 ) -> Iterator[tuple[Any, ...]]:
     """The blocks of a slice; arguments as of ``open_slice``."""
-    # A table that is wanted may be emptied by the statement of one that is not.
+    # A statement of an unwanted table may empty a wanted one.
     event_filter = attrs.evolve(options.event_filter(), every_statement=True)
     engine, messages = open_slice(source, slice_, schema, options, event_filter=event_filter, **how)
     blocks = blocks_of_messages(engine, messages, options, slice_.low_watermark)
-    # Spark takes record batches where its type hints say tuples.
+    # Spark accepts record batches although its type hints demand tuples.
     return cast(Iterator[tuple[Any, ...]], let_go(blocks))
 
 
@@ -48,10 +48,10 @@ def blocks_of_messages(
 ) -> Iterator[pa.RecordBatch]:
     """Blocks of messages, which an engine decodes to events.
 
-    Messages are packed with the table schemas that decoding them takes; events where these are not
-    known.
+    Packs messages with the table schemas that their decoding needs; packs events if these
+    schemas are unknown.
 
-    :param low_watermark: what the engine was opened with.
+    :param low_watermark: the value that the engine was opened with.
     """
     held: deque[pa.RecordBatch] = deque()
     lookups = engine.schemas.lookups = Lookups()
@@ -80,7 +80,7 @@ def blocks_of_messages(
 
 
 def _first(held: deque[pa.RecordBatch], count: int) -> pa.RecordBatch:
-    """So many rows of the batches, which are theirs no more."""
+    """Remove and return the first ``count`` rows of the batches."""
     found = []
     while count:
         batch = held.popleft()
@@ -93,7 +93,7 @@ def _first(held: deque[pa.RecordBatch], count: int) -> pa.RecordBatch:
 
 
 def blocks_of_events(events: pa.RecordBatch) -> pa.RecordBatch:
-    """Blocks of events that are there already."""
+    """Blocks of already decoded events."""
     groups = groups_of(events) if events.num_rows else []
     return _batch(groups, [(EVENTS, pack(_taken(events, group.rows))) for group in groups])
 
@@ -129,7 +129,7 @@ class _Packed:
         return MESSAGES, pack(messages, schemas)
 
     def _schemas_of(self, group: Group) -> Sequence[SchemaRecord] | None:
-        """The schemas among which each row of the group finds its own; None if that is unsure."""
+        """The schemas that decoding the group's rows needs; None if that is uncertain."""
         database, schema, table = (group.summary[part] for part in ("database", "schema", "table"))
         name = database or "", schema, table or ""
         lookups = self._schemas.lookups
@@ -139,7 +139,7 @@ class _Packed:
 
 
 def _shared(groups: Sequence[Group], owners: pa.Array) -> frozenset[tuple[Any, ...]]:
-    """The tables whose rows in one message are of two groups: two blocks would hold the message."""
+    """Tables with a message whose rows are in several groups: two blocks would hold the message."""
     by_table: dict[tuple[Any, ...], list[Group]] = {}
     for group in groups:
         if group.summary["kind"] == "row":
@@ -167,7 +167,7 @@ def _batch(groups: Sequence[Group], payloads: Sequence[tuple[str, bytes]]) -> pa
 
 
 def _taken(batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
-    """These rows of a batch, each once."""
+    """These (distinct) rows of a batch."""
     return batch if len(rows) == batch.num_rows else batch.take(rows)
 
 
@@ -179,5 +179,5 @@ def _how_to_pack(options: ReadOptions, low_watermark: int, protocol: str) -> str
     codec = default_registry().get_codec(protocol)
     if low_watermark or codec.open_layouts is None:
         return EVENTS
-    # What statements say about types is for whole inputs, and no stream is one.
+    # Types from statements need the whole input, which a stream never has.
     return MESSAGES if codec.scan_schemas is None else _WITH_SCHEMAS

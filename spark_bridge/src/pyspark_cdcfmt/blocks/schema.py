@@ -51,29 +51,29 @@ BLOCKS = struct_of(
     form=StringType(),
     payload=BinaryType(),
 )
-"""One row for the events of a table of one version of its columns, or of another kind.
+"""One row per block: the rows of a table with the same columns, or events of another kind.
 
 - ``count``, ``truncates``, ``updates``, ``deletes``: numbers of events; an update of the key is a
   delete and an insert.
-- ``is_read``: rows that a snapshot of the producer read.
-- ``first``, ``last``: positions. ``commit`` is 0 where nothing but the ``offset`` orders events;
-  where a commit_ts does, the offset is 0.
-- ``places``: where events lie that no commit orders.
-- ``first_log``, ``log``: the first and the last position in the source's binlog, of ``logged``
+- ``is_read``: whether the rows are from a snapshot of the producer.
+- ``first``, ``last``: lowest and highest position. ``commit`` is 0 if only the ``offset`` orders
+  events; ``offset`` is 0 if a commit_ts orders them.
+- ``places``: topic partitions or files of events that no commit orders.
+- ``first_log``, ``log``: the first and last position in the source's binlog, of ``logged``
   events by ``servers``.
-- ``payload``: what :func:`pack` made of messages or events; ``form`` says of which.
+- ``payload``: packed messages or events (see :func:`pack`), as ``form`` indicates.
 """
 
 ARROW_BLOCKS: pa.Schema = to_arrow_schema(BLOCKS, timezone="UTC")
 
 _SCHEMAS = b"schemas"
-# To ask other threads takes six times as long as to pack a small table alone.
+# For a small table, other threads would take six times as long.
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 _ALONE = pa.ipc.IpcReadOptions(use_threads=False)
 
 
 def pack(batch: pa.RecordBatch, schemas: Iterable[SchemaRecord] = ()) -> bytes:
-    """A batch in Arrow's stream format, with the schemas of a table."""
+    """Pack a batch in Arrow's stream format, with the schemas of a table."""
     if lines := "\n".join(map(record_to_json, schemas)):
         batch = batch.replace_schema_metadata({_SCHEMAS: lines})
     sink = pa.BufferOutputStream()
@@ -85,17 +85,17 @@ def pack(batch: pa.RecordBatch, schemas: Iterable[SchemaRecord] = ()) -> bytes:
 
 @attrs.frozen
 class Unpacked:
-    """The batches and the schemas (as text) of a payload: of events, or of messages."""
+    """The batches (of events or messages) and the schemas (as text) of a payload."""
 
     batches: Sequence[pa.RecordBatch]
     schemas: bytes
 
     def messages(self) -> Iterable[MessageBatch]:
-        """The messages."""
+        """The messages, for payloads of messages."""
         return map(MessageBatch, self.batches)
 
     def store(self) -> SchemaStore:
-        """The schemas, in a store."""
+        """A new store with the schemas."""
         store = SchemaStore()
         for line in self.schemas.splitlines():
             store.add(record_from_json(line))
@@ -103,7 +103,7 @@ class Unpacked:
 
 
 def unpack(payload: pa.BinaryScalar) -> Unpacked:
-    """The content of a payload that :func:`pack` made."""
+    """Unpack a payload of :func:`pack`."""
     with pa.ipc.open_stream(payload.as_buffer(), options=_ALONE) as reader:
         metadata = reader.schema.metadata or {}
         return Unpacked([*reader], metadata.get(_SCHEMAS, b""))

@@ -1,4 +1,4 @@
-"""Summaries of events by table: the columns of :data:`BLOCKS` beside the payload."""
+"""Summaries of events by table: the columns of :data:`BLOCKS` except the payload."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if is_installed():
     import cdcfmt_kernel
 
 FILE = "file "
-"""How the places of events begin that no topic partition had."""
+"""Prefix of the places of events from files."""
 
 _NULL, _END = "\x01", "\x00"
 _NAMES = ("kind", "protocol", "database", "schema", "table")
@@ -27,7 +27,7 @@ _INTEGERS, _TEXTS = ("sequence_commit", "pos", "server_id"), ("file",)
 
 @attrs.frozen
 class Group:
-    """The events of one block: ``rows`` are their places in the batch, in order."""
+    """The events of one block; ``rows``: their row numbers in the batch, in order."""
 
     rows: pa.Array
     summary: Mapping[str, Any]
@@ -39,7 +39,7 @@ class Group:
 
 
 def groups_of(events: pa.RecordBatch) -> list[Group]:
-    """The groups of a batch of events, one row at least, which have all columns but images."""
+    """The groups of a non-empty batch of events with all columns except images."""
     facts = _facts(events)
     facts["group"] = _numbers(events, facts)
     table = pa.table(facts)
@@ -65,7 +65,7 @@ def groups_of(events: pa.RecordBatch) -> list[Group]:
 
 
 def _numbers(events: pa.RecordBatch, facts: Mapping[str, pa.Array]) -> pa.Array:
-    """The number of each row's group; groups are numbered as they come."""
+    """The number of each row's group, in order of appearance."""
     texts = [_text(facts[name]) for name in (*_NAMES, "is_read") if not _is_one_value(facts[name])]
     for name, text in (("columns", _version), ("key_columns", _joined)):
         if not _is_one_value(events.column(name)):
@@ -81,7 +81,7 @@ def _is_one_value(array: pa.Array) -> bool:
 
 
 def is_of_group(events: pa.RecordBatch, owners: pa.StructArray) -> pa.Array:
-    """Which rows are of the table and the ``is_read`` that ``owners`` has for them."""
+    """Whether each row has the table and ``is_read`` of the same row in ``owners``."""
     same = pc.equal(events.column("kind"), "row")
     for name in ("database", "schema", "table"):
         same = pc.and_(same, pc.equal(_text(events.column(name)), _text(owners.field(name))))
@@ -89,7 +89,7 @@ def is_of_group(events: pa.RecordBatch, owners: pa.StructArray) -> pa.Array:
 
 
 def _facts(events: pa.RecordBatch) -> dict[str, pa.Array]:
-    """The facts of each row that summaries count."""
+    """The values of each row that summaries aggregate."""
     source, op = events.column("_source"), events.column("op")
     commit_ts = events.column("commit_ts")
     extra = _members(events)
@@ -118,7 +118,7 @@ def _facts(events: pa.RecordBatch) -> dict[str, pa.Array]:
 
 
 def _field(struct: pa.StructArray, name: str) -> pa.Array:
-    # NULL where the struct is NULL, which a field alone would not be.
+    # NULL if the struct is NULL; ``struct.field`` would ignore that.
     return pc.struct_field(struct, name)
 
 
@@ -146,7 +146,7 @@ def _text(array: pa.Array) -> pa.Array:
 
 
 def _version(columns: pa.ListArray) -> pa.Array:
-    """A text for each row's columns, another one for other columns."""
+    """A text per row that identifies its columns."""
     items = columns.values
     texts = [_text(items.field(number)) for number in range(items.type.num_fields)]
     joined = pc.binary_join_element_wise(*texts, _END)
@@ -164,7 +164,7 @@ def _joined(lists: pa.ListArray) -> pa.Array:
 
 
 def _by_group(table: pa.Table) -> list[dict[str, Any]]:
-    """Counts of each group, its places, and its rows."""
+    """Counts, places and rows of each group."""
     flags = {"truncates": "is_truncate", "updates": "is_update", "deletes": "is_delete"}
     wanted = [(flag, "sum") for flag in flags.values()]
     wanted += [("latest", "max"), ("pos", "count"), ("group", "count")]
@@ -200,7 +200,7 @@ def _distinct(table: pa.Table, name: str) -> dict[int, list[Any]]:
 def _ends(
     table: pa.Table, names: tuple[str, ...]
 ) -> tuple[dict[int, dict[str, Any]], dict[int, dict[str, Any]]]:
-    """The lowest and the highest values of several columns together, by group."""
+    """The lowest and the highest tuple of several columns, by group."""
     by = [(name, "ascending") for name in ("group", *names)]
     ordered = table.select(["group", *names]).sort_by(cast(Any, by))
     counts = ordered.group_by("group", use_threads=False).aggregate([([], "count_all")])
@@ -219,7 +219,7 @@ def _row(table: pa.Table, names: tuple[str, ...], at: int) -> dict[str, Any]:
 
 
 def _members(events: pa.RecordBatch) -> pa.RecordBatch:
-    """Members of ``extra``; NULL where one is lacking, or of another type."""
+    """Members of ``extra``; NULL if missing, or of another type."""
     if is_installed():
         rows = cdcfmt_kernel.variant_members(events, "extra", _INTEGERS, _TEXTS)
         return pa.record_batch(rows)

@@ -1,1 +1,1 @@
-"""Spark's parts of the commands of ``cdcfmt``: checks of the doctor, and types of columns."""
+"""The parts of ``cdcfmt`` commands that need the bridge: ``doctor``, ``schema``, ``convert``."""

@@ -1,8 +1,8 @@
-"""The checks of ``doctor`` for Spark: Java, versions, and whether it would find ``cdc``.
+"""The checks of ``doctor`` for Spark: Java, versions, and whether Spark would find ``cdc``.
 
-Spark looks for data sources with an interpreter of its own choice, and imports every module
-named ``pyspark_*`` there: one that fails hides all (docs/spark.md).  So does this, in
-processes of their own and without a JVM.
+Spark looks for data sources with an interpreter that it chooses, and imports every module
+named ``pyspark_*`` there: one that fails hides all (docs/spark.md).  This module does the same,
+in separate processes and without a JVM.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _MARK = "cdcfmt:"
 
 
 def check_spark(packages: tuple[str, ...] = ()) -> Iterator[Check]:
-    """All checks; ``packages`` are those of ``spark.jars.packages``."""
+    """All checks; ``packages``: the value of ``spark.jars.packages``."""
     yield from check_java()
     yield from check_pyspark(packages)
     yield from check_discovery()
@@ -60,7 +60,7 @@ def check_spark(packages: tuple[str, ...] = ()) -> Iterator[Check]:
 def check_java() -> Iterator[Check]:
     java = _find_java()
     if java is None:
-        yield Check("Spark", "bad", "there is no Java on the PATH or in JAVA_HOME", _JAVA_REMEDY)
+        yield Check("Spark", "bad", "no Java on the PATH or in JAVA_HOME", _JAVA_REMEDY)
         return
     try:
         done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=_SECONDS)
@@ -76,14 +76,14 @@ def check_java() -> Iterator[Check]:
     if int(match[1]) < _OLDEST_JAVA:
         yield Check("Spark", "bad", f"{text}; Spark needs 17", _JAVA_REMEDY)
     elif int(match[1]) > tried:
-        remedy = f"where Spark does not start, take Java 17 to {tried}"
-        yield Check("Spark", "warn", f"{text}; not tried with Spark", remedy)
+        remedy = f"if Spark does not start, use Java 17 to {tried}"
+        yield Check("Spark", "warn", f"{text}; not tested with Spark", remedy)
     else:
         yield Check("Spark", "ok", text)
 
 
 def check_pyspark(packages: tuple[str, ...] = ()) -> Iterator[Check]:
-    """Spark, the bridge, and what must fit: Spark in SPARK_HOME, Delta, Python."""
+    """Spark, the bridge, and compatible versions: Spark in SPARK_HOME, Delta, Python."""
     version = version_of("pyspark")
     line = line_of(version)
     if line is None:
@@ -110,14 +110,14 @@ def _check_line(line: SparkLine, version: str) -> Iterator[Check]:
     python = sys.version_info
     if python[:2] > (3, line.pythons[-1]):
         text = f"Python {python[0]}.{python[1]} is newer than what Spark {line.spark} is tried with"
-        yield Check("Spark", "warn", text, f"where workers fail, take Python 3.{line.pythons[-1]}")
+        yield Check("Spark", "warn", text, f"if workers fail, use Python 3.{line.pythons[-1]}")
     home = spark_of_home()
     if home is not None and minor(home[1]) != line.spark:
         yield Check(
             "Spark",
             "bad",
-            f"SPARK_HOME={home[0]} is Spark {home[1]}, and pyspark is {version}: pyspark starts "
-            "the one in SPARK_HOME",
+            f"SPARK_HOME={home[0]} is Spark {home[1]}, but pyspark is {version}: pyspark starts "
+            "the Spark in SPARK_HOME",
             f"unset SPARK_HOME, or pip install 'pyspark=={home[1]}'",
         )
 
@@ -130,7 +130,7 @@ def _check_deltas(line: SparkLine, version: str, packages: tuple[str, ...]) -> I
     for delta in deltas:
         text = f"Delta {delta.version} ({delta.where})"
         if problem := _misfit(line, delta):
-            text = f"{text} {problem}, and pyspark is {version}: NoSuchMethodError while it runs"
+            text = f"{text} {problem}, but pyspark is {version}: NoSuchMethodError at run time"
             yield Check("Spark", "bad", text, _delta_remedy(line))
         else:
             yield Check("Spark", "ok", text)
@@ -156,7 +156,7 @@ def check_discovery() -> Iterator[Check]:
     """The interpreter that Spark would use, and every module that it would import."""
     source, name = _spark_python()
     if name is None:
-        yield Check("Spark finds cdc", "bad", f"{source}, and there is none", _set_python())
+        yield Check("Spark finds cdc", "bad", f"{source}, which does not exist", _set_python())
         return
     where = f"{source}: {name}"
     try:

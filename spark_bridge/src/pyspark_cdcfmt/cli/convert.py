@@ -1,4 +1,4 @@
-"""``cdcfmt convert`` by the compiled kernel, once a message says of which format they are."""
+"""``cdcfmt convert`` by the compiled kernel, once a message shows the format."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TIMES: Final = ("commit_ts", "source_time", "emit_time")
 _COLUMNS: Final = ("kind", "op", *_TIMES, "before", "after", "extra")
 _ROW_BYTES: Final = 100
 _MAX_SAMPLED: Final = 64
-"""The first messages that may choose the decoder of all."""
+"""Number of first messages that may determine the decoder."""
 
 
 def convert(
@@ -37,7 +37,7 @@ def convert(
     *,
     as_lines: bool,
 ) -> Iterator[Message | LinesOfMessages]:
-    """The converted messages; ``number`` is that of the first one."""
+    """The converted messages; ``number``: the number of the first message."""
     sampled = 0
     for block in blocks:
         for message in islice(one_by_one([block]), _MAX_SAMPLED - sampled):
@@ -56,7 +56,7 @@ def convert(
 def _open(
     conversion: Conversion, message: Message, number: int, *, as_lines: bool
 ) -> Converter | None:
-    """For messages like this one; None for the reference."""
+    """Open a converter for messages like this one; None if the reference must convert them."""
     reader, rules = conversion.reader, conversion.encoder.row_rules()
     settings, last = reader.settings, reader.decoder.protocol
     format_ = find_format(settings.values, settings.codec, message, last)

@@ -1,9 +1,9 @@
-"""Messages to Arrow columns, and these to messages.
+"""Conversion of messages by the kernel: to Arrow columns, and from these to messages.
 
-The kernel reads messages in order until it refuses one, and writes the rows that it has read until
-it refuses one.  What it refuses is converted by the reference before anything behind it, so
-decoder and encoder find all in the order of the input.  Each row has the number of its table's
-schema: it is written by the very schema that the reference would have.
+The kernel reads messages in order until it refuses one, and writes the read rows until it refuses
+one.  The reference converts what the kernel refuses before anything after it, so decoder and
+encoder process everything in input order.  Each row has the number of its table schema, so it is
+written with the same schema that the reference would use.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 logger = open_logger("pyspark_cdcfmt")
 
 ENOUGH: Final = 64
-"""Messages in sequence that are worth another call of the kernel."""
+"""Number of consecutive messages that makes another call of the kernel worthwhile."""
 MOST_AT_ONCE: Final = 1_024
-"""Messages that the reference is given where the kernel refuses one after the other."""
+"""Maximum number of messages for the reference at once, if the kernel refuses many in a row."""
 MAX_TABLES: Final = 20_000
 
 
 @attrs.define
 class _Observed:
-    """The reader's decoder, and the last message that it decoded."""
+    """The reader's decoder; keeps the last decoded message."""
 
     reader: Reader
     number: int = 0
@@ -64,7 +64,7 @@ class _Observed:
 
 
 class Converter:
-    """Converts the messages of one input; ``number`` is that of the next one."""
+    """Converts the messages of one input; ``number``: the number of the next message."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Converter:
         finally:
             self._conversion.counts.update(self._writer.take_counts())
             logger.debug("read by the kernel: %d messages", self._by_kernel)
-            logger.debug("written by it: %d rows", self._rows_by_kernel)
+            logger.debug("written by the kernel: %d rows", self._rows_by_kernel)
         if errors:
             raise errors[0]
 
@@ -138,9 +138,9 @@ class Converter:
                     at = end
 
     def _is_refused(self, message: Message | BadLine) -> bool:
-        """Whether the reference has to read the next message; unwanted ones are skipped.
+        """Whether the reference must read the next ``self._step`` messages.
 
-        So many next ones are for the reference as ``step`` says.
+        False if the kernel continues, or skips an unwanted message.
         """
         if self._kernel.stop[0] == "full" or self._learner.skips(message):
             return False
@@ -185,7 +185,7 @@ class Converter:
         rows = pa.record_batch(self._kernel.finish())
         self._reader.counts.update(dict(self._kernel.take_counts()))
         if not self._writer.begin(rows):
-            raise CdcfmtError("the kernel does not write the columns that it reads")
+            raise CdcfmtError("the kernel cannot write the columns that it has read")
         tables, owners = rows.column("table_number"), rows.column("message")
         at = 0
         while at < rows.num_rows:
@@ -202,7 +202,7 @@ class Converter:
             decoded = self._decoded(number + owner, run[owner])
             if len(decoded.events) != end - begin:
                 raise CdcfmtError(
-                    f"message {number + owner + 1}: the kernel reads {end - begin} rows, and the "
+                    f"message {number + owner + 1}: the kernel reads {end - begin} rows, but the "
                     f"reference decoder {len(decoded.events)} events; please report this"
                 )
             yield from self._conversion.encode(
@@ -211,7 +211,7 @@ class Converter:
             at = end
 
     def _decoded(self, number: int, message: Message | BadLine) -> Decoded:
-        """A message that the kernel has read and counted, decoded by the reference."""
+        """Decode a message by the reference, without counts, as the kernel has counted it."""
         counts = self._reader.counts.copy()
         decoded = self._reader.decode(number, message)
         self._reader.counts.clear()
@@ -235,7 +235,7 @@ class Converter:
 
 
 class _Run(Sequence[Message | BadLine]):
-    """The messages of lines in one piece, from a place in their bytes to another one."""
+    """The messages of a range of bytes of lines in one piece."""
 
     def __init__(self, lines: Lines, start: int, end: int) -> None:
         self._lines = lines
@@ -244,7 +244,7 @@ class _Run(Sequence[Message | BadLine]):
 
     @cached_property
     def _numbers(self) -> list[int]:
-        """The numbers of the lines that are not blank."""
+        """The numbers of the non-blank lines."""
         starts, data = self._lines.starts, self._lines.data
         first, last = bisect_left(starts, self._start), bisect_left(starts, self._end)
         ends = [*starts[first + 1 : last], self._end]
@@ -259,7 +259,7 @@ class _Run(Sequence[Message | BadLine]):
 
 
 def _messages_from(lines: Lines, at: int) -> Iterator[tuple[Message | BadLine, int]]:
-    """The messages of the lines from a place on, and where these end."""
+    """The messages of the lines from a byte on, each with the byte where its line ends."""
     starts, data = lines.starts, lines.data
     for number in range(bisect_left(starts, at), len(starts)):
         end = data.index(b"\n", starts[number]) + 1
@@ -270,7 +270,7 @@ def _messages_from(lines: Lines, at: int) -> Iterator[tuple[Message | BadLine, i
 def _until_error(
     blocks: Iterator[Message | BadLine | Lines], errors: list[Exception]
 ) -> Iterator[Message | BadLine | Lines]:
-    """The messages before an error, which is raised when these are converted."""
+    """The messages before an error; the caller raises it after converting these."""
     try:
         yield from blocks
     except Exception as error:
@@ -278,6 +278,6 @@ def _until_error(
 
 
 def _span(owners: pa.Array, owner: int) -> tuple[int, int]:
-    """Where the rows of a message begin and end."""
+    """The range of a message's rows."""
     begin = owners.index(owner).as_py()
     return begin, begin + pc.sum(pc.equal(owners, owner)).as_py()

@@ -36,7 +36,7 @@ OPTIONS = ("timeAs", "enumAs", "jsonAs", "invalidValues", "caseSensitive")
 
 @attrs.frozen
 class SparkColumn:
-    """A column's name, and its type as Spark's DDL has it."""
+    """A column's name, and its type in Spark's DDL."""
 
     name: str
     type: str
@@ -48,7 +48,7 @@ class SparkColumn:
 
 
 def sql(columns: Iterable[SparkColumn], delta_table: tuple[str, ...] | None = None) -> str:
-    """The columns as text for ``.schema(…)``, or the statement that makes a Delta table of them.
+    """The columns as text for ``.schema(…)``, or a statement that creates a Delta table.
 
     Empty without columns.
     """
@@ -60,7 +60,7 @@ def sql(columns: Iterable[SparkColumn], delta_table: tuple[str, ...] | None = No
 
 
 def _quoted(name: str) -> str:
-    # Spark takes 123 and 1e5 for numbers.
+    # Spark parses 123 and 1e5 as numbers.
     plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
     return name if plain else f"`{name.replace('`', '``')}`"
 
@@ -93,7 +93,7 @@ def every_table(settings: Settings) -> EveryTable:
 
 
 class EveryTable:
-    """The columns of all tables as ``format("cdc")`` infers each, from one pass over the input."""
+    """The columns of all tables as inferred by ``format("cdc")``, in one pass over the input."""
 
     def __init__(self, settings: Settings) -> None:
         self._new = partial(UnitedColumns, _type_options(settings))
@@ -102,7 +102,7 @@ class EveryTable:
         self._rows: Counter[tuple[str, ...]] = Counter()
 
     def see(self, events: Iterable[Event], *, of_end: bool = False) -> None:
-        """Take in a message; after each table's sample only the ends of the input count."""
+        """Add a message's events; after a table's sample is full, only ends of the input count."""
         for name, own in _by_table(events).items():
             if of_end or self._rows[name] < self._sample:
                 if name not in self._columns:
@@ -110,14 +110,14 @@ class EveryTable:
                 self._rows[name] += self._columns[name].see_events(own)
 
     def finish(self, source: Input, reader: Reader) -> None:
-        """Take in the input's ends, and the schemas that the scan has found."""
+        """Add the input's ends, and the schemas that the scan has found."""
         for message in source.ends():
             self.see(reader.decode(0, message).events, of_end=True)
         for name, columns in self._columns.items():
             columns.add_missing(reader.schemas_of(name))
 
     def of(self, table: tuple[str, ...]) -> list[SparkColumn]:
-        """The table's columns; none of a table without rows and schemas."""
+        """The table's columns; empty for a table without rows and schemas."""
         columns = self._columns.get(table)
         if not columns:
             return []

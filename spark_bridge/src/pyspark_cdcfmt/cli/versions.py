@@ -19,9 +19,9 @@ import attrs
 class SparkLine:
     """One minor version of Spark.
 
-    :param delta: the version of Delta that is built for it; None: there is no build yet
-    :param pythons: minor versions of Python 3 that are tried
-    :param javas: major versions of Java that are tried
+    :param delta: the version of Delta built for it; None if there is no build yet
+    :param pythons: tested minor versions of Python 3
+    :param javas: tested major versions of Java
     """
 
     spark: str
@@ -47,7 +47,7 @@ _SPARK_CORE = re.compile(r"spark-core_2\.1[23]-(\d+[\w.-]*?)\.jar$")
 
 @attrs.frozen
 class Delta:
-    """A build of Delta, as a jar or package; ``spark`` is what it is built for, if it says so."""
+    """A build of Delta, as a jar or package; ``spark``: the Spark it is built for, if known."""
 
     where: str
     spark: str | None
@@ -65,7 +65,7 @@ def line_of(version: str) -> SparkLine | None:
 
 
 def find_deltas(packages: tuple[str, ...] = ()) -> Iterator[Delta]:
-    """Builds of Delta that a session here may load: named packages, settings, and jars."""
+    """Builds of Delta that a local session may load: named packages, settings, and jars."""
     for package in packages:
         yield from _of_names("--packages", package.split(","))
     arguments = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
@@ -82,7 +82,7 @@ def find_deltas(packages: tuple[str, ...] = ()) -> Iterator[Delta]:
 
 
 def spark_of_home() -> tuple[str, str] | None:
-    """SPARK_HOME and the version of the Spark in it; pyspark starts that one."""
+    """SPARK_HOME and the version of Spark in it, which pyspark starts."""
     home = os.environ.get("SPARK_HOME")
     for jar in Path(home, "jars").glob("spark-core_*.jar") if home else ():
         if match := _SPARK_CORE.search(jar.name):
@@ -104,7 +104,7 @@ def _jars() -> Path | None:
 
 
 def _defaults() -> Mapping[str, str]:
-    """``spark-defaults.conf``: a name and a value a line, with blanks or ``=`` between them."""
+    """Read ``spark-defaults.conf``: per line a name and a value, separated by blanks or ``=``."""
     folder = os.environ.get("SPARK_CONF_DIR")
     if folder is None and (jars := _jars()) is not None:
         folder = str(jars.parent / "conf")

@@ -1,1 +1,1 @@
-"""``python -m pyspark_cdcfmt.demo``: a tour over real messages, without a network."""
+"""``python -m pyspark_cdcfmt.demo``: a tour of real messages, without a network."""

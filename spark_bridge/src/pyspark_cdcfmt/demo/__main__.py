@@ -1,4 +1,4 @@
-"""The tour: what is in the messages, one table typed, a file, a picture in text."""
+"""The tour: a summary of the messages, typed changes of one table, a file, a chart in text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OUTPUT = Path("demo-output")
 def main() -> None:
     started = time.monotonic()
     if hasattr(sys.stdout, "reconfigure"):
-        # Terminals speak UTF-8, also where the locale does not say so.
+        # Terminals use UTF-8, even if the locale does not say so.
         sys.stdout.reconfigure(encoding="utf-8", errors="replace")
     data = resources.files("pyspark_cdcfmt.demo") / "data" / "canal-json.jsonl.gz"
     with resources.as_file(data) as path:
@@ -78,10 +78,10 @@ def write_changes(spark: SparkSession, path: Path) -> None:
     say(f"the changes of {TABLE}, typed from the messages alone:")
     shown = changes.orderBy("_sequence").select(*SHOWN)
     say("  " + ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in shown.schema.fields[:7]))
-    say("  (d is decimal(10,2); this wire says only decimal, and a guess could lose digits:")
-    say("  .schema(...) declares it)")
+    say("  (d is decimal(10,2); these messages say only decimal, and a guess could lose digits:")
+    say("  declare it with .schema(...))")
     shown.show(truncate=False)
-    # A variant column goes into Parquet as it is.
+    # Parquet can store the variant column.
     changes.write.mode("overwrite").parquet(str(OUTPUT))
     say(f"written as Parquet, all {len(changes.columns)} columns: {OUTPUT.absolute()}\n")
 
@@ -99,7 +99,7 @@ def show_picture(events: DataFrame) -> None:
 
 
 def python() -> str:
-    """How to start this Python with the Java that was used."""
+    """The command that starts this Python with the same Java."""
     home = os.environ.get("JAVA_HOME")
     return f"JAVA_HOME={home} {sys.executable}" if home else sys.executable
 
@@ -119,15 +119,15 @@ _SHOWN_OF_LOG = 4_000
 
 @contextmanager
 def quiet_spark() -> Iterator[SparkSession]:
-    """A local session for the body; Spark's output is shown only if it does not start.
+    """A local session; shows Spark's output only if Spark does not start.
 
-    :raises SystemExit: if it does not start, with what Spark said and what it needs.
+    :raises SystemExit: if Spark does not start, with its output and requirements.
     """
-    # Spark looks for data sources, and runs its workers, with the Python that these name.
+    # Spark looks for data sources, and runs its workers, with the Python in these variables.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as scratch:
-        # The JVM inherits this standard error for good: its first lines come before any
-        # log level can be set.
+        # The JVM inherits standard error, and writes its first lines before a log level can
+        # be set.
         sys.stderr.flush()
         standard_error = os.dup(2)
         os.dup2(log.fileno(), 2)
@@ -186,11 +186,13 @@ class _Table:
 
 
 def draw(events: Sequence[tuple[str, str | None]], *, most: int = 16) -> list[str]:
-    """A head line, then the ``most`` changed tables as lines, in the order of their first event.
+    """A header line, then one line per table, in the order of their first event.
 
-    ``events`` are (table, operation) in order; no operation means a DDL.  A table has a bar
-    with one character per row change (per several where there are too many), and a line
-    along all events that shows where its own lie.
+    A line has a bar with one character per row change (or per several, if there are many), and
+    a timeline of all events that shows the position of the table's events.
+
+    :param events: (table, operation) in order; operation None is a DDL statement.
+    :param most: maximum number of tables; those with the most changes.
     """
     tables: dict[str, _Table] = {}
     for place, (name, op) in enumerate(events):
@@ -216,7 +218,7 @@ def draw(events: Sequence[tuple[str, str | None]], *, most: int = 16) -> list[st
 
 
 def _bar(ops: Counter[str], unit: float) -> str:
-    # Rounded up, so that what is there is seen.
+    # Rounded up, so that every operation is visible.
     return "".join(sign * math.ceil(ops[op] / unit) for op, sign in OPS.items())
 
 

@@ -1,1 +1,1 @@
-"""Writing: rows to messages, and the writers of files and topics that Spark calls."""
+"""Writing: rows to messages, and Spark's writers of files and topics."""

@@ -1,7 +1,7 @@
-"""The compiled kernel's way from rows to messages: whole batches, without an object per row.
+"""Encoding of rows by the compiled kernel: whole batches, without a Python object per row.
 
-The kernel writes rows in order until it refuses one.  The reference encoder writes that row in
-its place, and the kernel goes on behind it.
+The kernel writes rows in order until it refuses one.  The reference encoder writes that row, and
+the kernel continues after it.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ if TYPE_CHECKING:
     from cdcfmt_kernel import Writer
 
 ENOUGH: Final = 64
-"""Rows in sequence that are worth another call of the kernel."""
+"""Number of consecutive rows that makes another call of the kernel worthwhile."""
 MOST_AT_ONCE: Final = 4_096
-"""Rows that the reference is given where the kernel refuses one after the other."""
+"""Maximum number of rows for the reference at once, if the kernel refuses row after row."""
 _MOST: Final = (1 << 63) - 1
 MAX_TABLE_BYTES: Final = 64 << 20
 
 _NONE: Final = RowMessages({})
 
 Taken: TypeAlias = Any
-"""Messages as lines and how many there are, or a record batch: key, value and perhaps partition."""
+"""Messages as lines with their number, or as a record batch of key, value, optional partition."""
 
 
 @attrs.define
 class KernelWriter:
-    """Writes rows of one table, or of events, after the rules of an encoder.
+    """Writes rows of one table, or of events, by the rules of an encoder.
 
-    With ``json_texts`` the values of JSON columns are their texts.
+    :ivar _json_texts: whether values of JSON columns are texts.
     """
 
     _kernel: Writer
@@ -75,11 +75,11 @@ class KernelWriter:
         line_format: str | None,
         json_texts: bool = False,
     ) -> KernelWriter | None:
-        """None where the encoder writes everything.
+        """Open the kernel; None if the encoder must write everything.
 
-        - ``shape``: of the rows, as the kernel takes it
-        - ``ordered``: whether a change out of order is refused
-        - ``line_format``: of files
+        :param shape: the kernel's description of the rows.
+        :param ordered: whether to refuse changes out of order.
+        :param line_format: the format of lines in files; None for topics.
         """
         if not is_installed() or rules is None:
             return None
@@ -102,18 +102,17 @@ class KernelWriter:
         return cls(Writer(json.dumps(settings), rules.compress), rules, line_format, json_texts)
 
     def begin(self, batch: pa.RecordBatch) -> bool:
-        """Take the next rows; False where the encoder writes all of them."""
+        """Start the next rows; False if the encoder must write all of them."""
         return self._kernel.open(batch)
 
     def write(self, at: int) -> int:
-        """Write rows from ``at`` on; the number of the first that was not written.
+        """Write rows from ``at`` on; returns the number of the first row not written.
 
-        What was begun, the last number and the largest commit_ts are the encoder's while the
-        kernel does not write.
+        Between calls the encoder owns begun messages, the last number and the largest commit_ts.
         """
         rules, kernel = self._rules, self._kernel
         if rules.commit_ts is not None:
-            # There are larger ones, of distant years.
+            # A commit_ts of a distant year may exceed the kernel's integers.
             kernel.last_commit_ts = min(rules.commit_ts.last, _MOST)
         if rules.numbers is not None:
             kernel.last_number = rules.numbers.last
@@ -136,9 +135,9 @@ class KernelWriter:
         return kernel.take_lines() if is_lines else pa.record_batch(kernel.take())
 
     def goes_on(self, learn: Callable[[], bool]) -> bool:
-        """Whether the kernel writes the row at which it stopped after all.
+        """Whether the kernel can write the row at which it stopped after all.
 
-        ``learn`` says whether the row's table could be added.
+        :param learn: adds the row's table; returns whether that was possible.
         """
         stop = self._kernel.stop
         if stop == "unknown":
@@ -151,7 +150,7 @@ class KernelWriter:
         return stop in ("", "full")
 
     def hand_over(self) -> None:
-        """To be called before the encoder writes: it has to know what was written before."""
+        """Report the written rows to the encoder; call this before the encoder writes."""
         for of_rows, count in self._kernel.take_allowed():
             self._allowed[of_rows].spend(count)
         self._allowed.clear()
@@ -169,11 +168,14 @@ class KernelWriter:
         return True
 
     def add(self, table: TableSchema, row: int | None, json_texts: Container[str] = ()) -> None:
-        """Add the table of a row, or the one of all rows; some JSON columns may be texts."""
+        """Add the table of a row, or of all rows (``row`` is None).
+
+        :param json_texts: JSON columns whose values are texts.
+        """
         try:
             messages = self._rules.messages(table) or _NONE
         except EncodeError:
-            # The encoder says so of each row.
+            # The encoder raises it for each row.
             messages = _NONE
         if self._json_texts:
             json_texts = [column.name for column in table.columns if isinstance(column.type, Json)]
@@ -187,7 +189,7 @@ class KernelWriter:
 
     def clear_tables(self) -> None:
         """Forget all tables."""
-        # Numbers of tables begin anew.
+        # Numbers of tables restart at 0.
         self.hand_over()
         self._tables.clear()
         self._kernel.clear_tables()
@@ -197,7 +199,7 @@ class KernelWriter:
         return line_of_rows(message, self._line_format or "value", compresses=compresses)
 
     def remember(self, key: tuple[str, ...], order_by: Any, order: Any) -> Any:
-        """The kernel's memory of positions, for ``OrderCheck``."""
+        """``OrderCheck.remember`` by the kernel."""
         kind = order_by if isinstance(order_by, str) else "\0".join(map(str, order_by))
         position = list(order) if isinstance(order, tuple) else [order]
         name = "\0".join(key).encode("utf-8", "surrogatepass")
@@ -207,13 +209,16 @@ class KernelWriter:
         return tuple(last[: len(position)]) if isinstance(order, tuple) else last[0]
 
     def take_counts(self) -> dict[str, int]:
-        """How many rows were counted under which notes, since the last call."""
+        """Counts of rows by note, since the last call."""
         return dict(self._kernel.take_counts())
 
 
 @attrs.define
 class RowWriter:
-    """Writes the rows of one task; ``rows_by`` counts those by the kernel and by the reference."""
+    """Writes the rows of one task.
+
+    :ivar rows_by: numbers of rows written by the kernel and by the reference.
+    """
 
     kernel: KernelWriter
     _rows: EventInput | ChangeInput
@@ -229,7 +234,10 @@ class RowWriter:
         *,
         line_format: str | None,
     ) -> RowWriter | None:
-        """None where the reference writes everything; ``line_format`` is that of files."""
+        """Open a writer; None if the reference must write everything.
+
+        :param line_format: the format of lines in files; None for topics.
+        """
         shape: Any = "events"
         if isinstance(rows, ChangeInput):
             changes = {"prefix": options["metadataPrefix"], "first_commit_ts": FIRST_TSO}
@@ -243,14 +251,14 @@ class RowWriter:
         return cls(kernel, rows)
 
     def write(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, Taken | None]]:
-        """The rows of a batch in order, with their messages; None: the reference writes these."""
+        """The rows of a batch in order, with messages; None for rows left to the reference."""
         if not self.kernel.begin(batch):
             yield self._of_reference(batch)
             return
         at, step = 0, 1
         while at < batch.num_rows:
             start = at
-            # A preimage that waits may belong to any of the rows.
+            # A waiting preimage may belong to any of the rows.
             if not (isinstance(self._rows, ChangeInput) and self._rows.waiting):
                 at = self.kernel.write(at)
                 if at > start:
@@ -275,7 +283,7 @@ class RowWriter:
         self.rows_by = self.rows_by[0] + by_kernel, self.rows_by[1] + by_reference
 
     def _learn(self, batch: pa.RecordBatch, at: int) -> bool:
-        """Add the table of a row; whether that was possible."""
+        """Add the table of a row; returns whether that was possible."""
         try:
             (read,) = self._rows.events([batch.slice(at, 1)])
         except EncodeError:

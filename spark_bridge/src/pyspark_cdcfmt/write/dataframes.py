@@ -1,7 +1,6 @@
-"""Events and changes as messages in a DataFrame, for Spark's own Kafka sink and others.
+"""Encode events and changes to messages in a DataFrame, for Spark's Kafka sink and others.
 
-Nothing here asks a DataFrame for its columns or schema, which a Declarative Pipeline does
-not let its functions do.
+Functions here never read a DataFrame's columns or schema: Declarative Pipelines do not allow it.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ MESSAGE = StructType(
         StructField("topic", StringType()),
     ]
 )
-"""The columns of :func:`encode`; Spark's Kafka sink takes them as they are."""
+"""The columns of :func:`encode`, as Spark's Kafka sink needs them."""
 
 ROWS_AT_ONCE = 500
-"""The messages of so many rows become one cell on their way through Spark."""
+"""Number of rows whose messages pass through Spark in one cell."""
 
 _ADVICE = (
-    "they have to reach every partition of a topic in their place, which a DataFrame cannot say; "
+    "they must reach every partition of a topic in order, which a DataFrame cannot express; "
     "write with df.write.format(\"cdc\"), leave them out by kind = 'row'"
 )
 _REFUSED: dict[Kind, str] = {"ddl": _ADVICE, "watermark": _ADVICE}
@@ -52,14 +51,15 @@ _Lists: TypeAlias = tuple[int, _Parts]
 
 
 def encode(df: DataFrame, *, topic: str | None = None, **options: Any) -> DataFrame:
-    """The messages of events or changes, batch or streaming: key, value, headers, topic.
+    """Encode a batch or streaming DataFrame of events or changes: key, value, headers, topic.
 
-    Options are those of ``df.write.format("cdc")`` apart from those of files; ``protocol`` is
-    required.  The order of the rows within a Spark partition is kept.  ``topic`` fills the
-    column of that name.  DDL and watermarks are refused (or left out under
-    ``unsupportedEvents=skip``): they have to reach every partition of a topic after all the
-    rows before them, which no DataFrame can do; write with ``format("cdc")`` for them.
+    Keeps the order of the rows within a Spark partition.  Refuses DDL and watermarks (or skips
+    them with ``unsupportedEvents=skip``): they must reach every partition of a topic after all
+    rows before them, which a DataFrame cannot ensure; use ``df.write.format("cdc")`` for them.
 
+    :param topic: the value of the column ``topic``.
+    :param options: options of ``df.write.format("cdc")``, except those of files; ``protocol`` is
+        required.
     :raises OptionError: for wrong options.  Wrong columns fail the job.
     """
     given = {name: item for name, item in options.items() if item is not None}
@@ -77,7 +77,7 @@ def encode(df: DataFrame, *, topic: str | None = None, **options: Any) -> DataFr
 
 
 def _lists(batches: Iterator[pa.StructArray], options: WriteOptions) -> Iterator[_Lists]:
-    """Numbers of rows with the messages of each; held-back messages go to the last."""
+    """Numbers of rows, each with the messages of these rows; the last gets all pending messages."""
     first = next(batches, None)
     if first is None:
         return
@@ -92,7 +92,7 @@ def _lists(batches: Iterator[pa.StructArray], options: WriteOptions) -> Iterator
             for start in range(0, len(batch), ROWS_AT_ONCE):
                 rows = batch.slice(start, ROWS_AT_ONCE)
                 yield pa.RecordBatch.from_struct_array(rows)
-                # Asked for more: the messages of these rows are all there.
+                # The writer requests more rows, so it has yielded all messages of these.
                 done.append((len(rows), current.copy()))
                 current.clear()
             batch = next(batches, None)
@@ -109,7 +109,7 @@ def _lists(batches: Iterator[pa.StructArray], options: WriteOptions) -> Iterator
 
 
 def _array(size: int, parts: _Parts, topic: str | None) -> pa.Array:
-    """A list array of so many rows, the last of which has the messages."""
+    """A list array of ``size`` rows; the last one has all messages."""
     type_ = to_arrow_type(ArrayType(MESSAGE, containsNull=False))
     arrays: list[pa.Array] = []
     for is_message, some in groupby(parts, lambda part: isinstance(part, Message)):
@@ -135,7 +135,7 @@ def _structs(messages: Iterable[Message], topic: str | None, type_: pa.DataType)
 def _columns(
     batches: Iterable[pa.RecordBatch], topic: str | None, type_: pa.DataType
 ) -> Iterator[pa.Array]:
-    """The same of messages that the kernel wrote, which have no headers."""
+    """Arrays of the kernel's messages, which have no headers."""
     for batch in batches:
         count = batch.num_rows
         columns = {

@@ -1,4 +1,4 @@
-"""From the rows of one task to messages, in order, for every sink."""
+"""Encoding of the rows of one task to messages, in order, for every sink."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ logger = open_logger("pyspark_cdcfmt")
 
 
 def check_rows(schema: StructType, options: WriteOptions) -> None:
-    """:raises OptionError: for columns that cannot be written, naming one."""
+    """:raises OptionError: for columns that cannot be written; names one of them."""
     if options.table is None:
         check_events(schema)
     else:
@@ -41,7 +41,7 @@ def check_rows(schema: StructType, options: WriteOptions) -> None:
 def open_input(schema: StructType, options: WriteOptions) -> EventInput | ChangeInput:
     """The converter of this schema's rows to events.
 
-    :raises OptionError: for column types that cannot be.
+    :raises OptionError: for unsupported column types.
     """
     registry = default_registry()
     if options.table is not None:
@@ -55,7 +55,7 @@ def open_input(schema: StructType, options: WriteOptions) -> EventInput | Change
 def open_encoder(
     options: WriteOptions, partitions: int | None, counts: Counter[str] | None = None
 ) -> MessageEncoder:
-    """The encoder that the options ask for."""
+    """Open the encoder that the options select."""
     return open_message_encoder(
         options.values,
         options.codec,
@@ -69,11 +69,12 @@ def open_encoder(
 class EventWriter:
     """Encodes the rows of one task.
 
-    For the driver: ``watermarks``, and the number of DDL ``statements``.
-    ``rows_by`` are the numbers of rows that the kernel and the reference wrote; without
-    ``by_kernel`` the reference writes them all.
-    ``refused`` are kinds that cannot be written where the messages go, and what to do.
-    ``wait`` returns after the acknowledgement of all messages so far.
+    :ivar refused: kinds of events that the sink cannot take, with the remedy.
+    :ivar watermarks: the last watermark of each source, for the driver.
+    :ivar statements: number of DDL statements, for the driver.
+    :ivar by_kernel: whether the kernel may write rows.
+    :ivar rows_by: numbers of rows written by the kernel and by the reference.
+    :ivar wait: returns after the acknowledgement of all messages so far.
     """
 
     schema: StructType
@@ -92,10 +93,9 @@ class EventWriter:
     def parts(
         self, batches: Iterable[pa.RecordBatch], *, line_format: str | None = None
     ) -> Iterator[Message | Taken]:
-        """The messages of the rows, in order, without watermarks: many at once by the kernel.
+        """The messages of the rows, in order, without watermarks; the kernel's in batches.
 
-        With ``line_format`` those of the kernel are lines of a file.
-
+        :param line_format: the format of lines in files, for the kernel's messages.
         :raises EncodeError: for a row that cannot be written.
         """
         rows = open_input(self.schema, self.options)
@@ -142,7 +142,7 @@ class EventWriter:
         for read in events:
             event = read.event
             if type(event) is RowChange and takes_rows:
-                # Most are: spare them the questions below.
+                # Fast path: most events are rows.
                 if read.source != source:
                     source = read.source
                     self.watermarks.setdefault(source, None)
@@ -155,7 +155,7 @@ class EventWriter:
                 continue
             if isinstance(event, Watermark):
                 if not self._checked:
-                    # The driver writes them; a failure has to come before that.
+                    # The driver writes watermarks later; check here that they can be encoded.
                     open_encoder(self.options, None).encode(event)
                     self._checked = True
                 last = self.watermarks.get(read.source)
@@ -167,7 +167,7 @@ class EventWriter:
                     self.counts["copies of DDL statements, left out"] += 1
                     continue
                 self.statements += 1
-                # No row of any partition may change places with it.
+                # Rows of all partitions must stay before or after it.
                 yield from encoder.flush()
                 self.wait()
                 yield from encoder.encode(event)
@@ -185,20 +185,20 @@ class EventWriter:
         self.counts[f"skipped: {kind} events"] += 1
 
     def log_counts(self) -> None:
-        """Counts of changes to events that are no errors."""
+        """Log the counts of changed and skipped events."""
         if self.counts:
             counts = ", ".join(f"{name}: {count}" for name, count in self.counts.items())
             logger.warning("cdc: %s", counts)
 
 
 class _Statements:
-    """The DDL that was met: producers send it to every partition."""
+    """Known DDL statements, to find copies: producers send them to every partition."""
 
     def __init__(self) -> None:
         self._seen: Cache[tuple[object, ...], bool] = Cache(16 << 20)
 
     def is_new(self, event: SchemaChange) -> bool:
-        """Whether the statement is new; without a commit_ts every one counts as new."""
+        """Whether the statement is new; always True without a commit_ts."""
         if event.commit_ts is None:
             return True
         key = (event.commit_ts, event.database, event.table, event.query)
@@ -209,24 +209,24 @@ class _Statements:
 
 
 def check_statements(of_tasks: Sequence[int]) -> None:
-    """Refuse DDL if several tasks write rows: its place between them is then unknown.
+    """Refuse DDL if several tasks write rows: its position among the rows is then unknown.
 
-    :raises SinkError: if one of several tasks met DDL.
+    :raises SinkError: if any of several tasks has DDL.
     """
     if len(of_tasks) > 1 and any(of_tasks):
         raise SinkError(
-            f"{sum(of_tasks)} DDL statements have their place between rows that "
-            f"{len(of_tasks)} tasks write: coalesce(1) before the write, or leave them out by "
+            f"{sum(of_tasks)} DDL statements must stay in order among the rows, but "
+            f"{len(of_tasks)} tasks write rows: coalesce(1) before the write, or leave DDL out by "
             "kind <> 'ddl'"
         )
 
 
 MAX_KEYS = 1 << 17
-"""So many keys are remembered at most, half of them at least; about 50 MB.  A change that
-is out of order by more keys than that is not seen."""
+"""Maximum number of remembered keys (about 50 MB); at least half of them are kept.  A change
+that is out of order by more keys is not detected."""
 
 _ADVICE = (
-    "changes of one key must come in order: repartition by the key and sortWithinPartitions by "
+    "changes of one key must be in order: repartition by the key and sortWithinPartitions by "
     "_sequence (changes) or commit_ts and _source (events), or set ordered=false"
 )
 
@@ -237,7 +237,7 @@ class OrderCheck:
     def __init__(self, max_keys: int = MAX_KEYS) -> None:
         self.remember: Callable[[tuple[str, ...], Any, Any], Any] = self._remember
         self._half = max_keys // 2
-        # The older half is forgotten as a whole: no bookkeeping per change.
+        # The older half is dropped at once, which avoids bookkeeping per change.
         self._recent: dict[int, tuple[Any, Any]] = {}
         self._older: dict[int, tuple[Any, Any]] = {}
 
@@ -245,7 +245,7 @@ class OrderCheck:
         return len(self._recent) + len(self._older)
 
     def check(self, read: InputEvent) -> None:
-        """:raises EncodeError: if this change comes before one that is there already."""
+        """:raises EncodeError: if this change is older than a written one of the same key."""
         event = read.event
         if read.order is None or not isinstance(event, RowChange):
             return
@@ -256,7 +256,7 @@ class OrderCheck:
         key = [image.values.get(name) for name in names]
         self._check(read, event, key)
         before = None if event.before is None else event.before.values
-        # A change of the key moves the row: of both its places it is a change.
+        # An update of the key is a change of the old and of the new key.
         if before is not None and image is event.after and before.keys() >= set(names):
             previous = [before[name] for name in names]
             if previous != key:
@@ -275,7 +275,7 @@ class OrderCheck:
             )
 
     def _remember(self, names: tuple[str, ...], order_by: Any, order: Any) -> Any:
-        """Remember the position of a key; the last one where that was behind it."""
+        """Remember the position of a key; returns the last position if that is later, else None."""
         key = hash(names)
         last = self._recent.get(key) or self._older.get(key)
         if last is not None and last[0] == order_by and order < last[1]:

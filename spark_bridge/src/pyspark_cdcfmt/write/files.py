@@ -1,8 +1,8 @@
 """The file writers of ``df.write`` and ``writeStream``: tasks stage files, the driver commits.
 
-Spark pickles the writer for the tasks, builds the stream's anew for write, commit and
-abort, and may let a task go on after an abort: so nothing is kept in the writer, and what
-a task staged is known by its message only.
+Spark pickles the writer for the tasks, creates a new stream writer for each write, commit and
+abort, and may let a task continue after an abort.  So the writer has no state, and only a
+task's message lists its staged files.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pyspark_cdcfmt.write_options import WriteOptions
 logger = open_logger("pyspark_cdcfmt")
 
 SWEEP_EVERY = 100
-"""A stream removes leftovers every so many batches."""
+"""Number of batches between two removals of leftover files by a stream."""
 
 
 @attrs.frozen
@@ -54,17 +54,17 @@ class FileWriter:
 
     @classmethod
     def open(cls, schema: StructType, options: WriteOptions) -> FileWriter:
-        """On the driver, before any byte is written.
+        """Open the writer on the driver, before anything is written.
 
-        :raises OptionError: for options and columns that cannot be.
+        :raises OptionError: for invalid options and columns.
         :raises SinkError: if the folder cannot be written.
         """
         if options["path"] is None:
             raise OptionError(
-                "writing cdc has no path: give save(path), or start(path) for a stream"
+                "writing cdc needs a path: use save(path), or start(path) for a stream"
             )
         check_rows(schema, options)
-        # The format's errors about its options are raised here.
+        # Raises the format's errors about its options.
         open_encoder(options, None)
         sink = FileSink(
             options["path"],
@@ -75,7 +75,7 @@ class FileWriter:
         return cls(schema, options, sink)
 
     def write(self, batches: Iterator[pa.RecordBatch], commit_id: CommitId) -> FilesMessage:
-        """One attempt of one task."""
+        """Write the rows of one attempt of a task."""
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
         files = self.sink.open_task(commit_id, task)
@@ -102,7 +102,7 @@ class FileWriter:
             self._commit(messages, lowest_watermark(reports), overwrite=overwrite)
 
     def commit_batch(self, messages: Sequence[FilesMessage]) -> None:
-        """The same in a stream."""
+        """Commit a batch of a stream."""
         if messages:
             kept = KeptWatermarks(self.options.checkpoint, messages[0].commit_id.batch)
             self._commit(messages, kept.lowest(message.watermarks for message in messages))
@@ -118,13 +118,13 @@ class FileWriter:
             names += self._watermark(commit_id, watermark)
         if not self.sink.commit(commit_id, names, overwrite=overwrite):
             logger.warning(
-                "cdc: batch %d is committed already, and nothing is written twice", commit_id.batch
+                "cdc: batch %d is already committed, and is not written again", commit_id.batch
             )
         if commit_id.batch % SWEEP_EVERY == 0:
             self.sink.sweep()
 
     def abort(self, messages: Sequence[FilesMessage | None]) -> None:
-        """Abort: remove staged files; those of tasks that still write are left to the sweep."""
+        """Remove staged files; a later sweep removes those of tasks that are still writing."""
         for message in messages:
             if message is not None:
                 self.sink.abort(message.commit_id, message.files)
@@ -179,7 +179,7 @@ class CdcStreamWriter(DataSourceStreamArrowWriter):
         self._files = files
         if overwrite:
             raise OptionError(
-                "output mode complete would write all events anew for every batch; use append"
+                "output mode complete would write all events again in every batch; use append"
             )
         for name in ("ifExists", "txnAppId"):
             if files.options[name] is not None:
@@ -203,5 +203,5 @@ class CdcStreamWriter(DataSourceStreamArrowWriter):
 
 
 def _all(messages: list[WriterCommitMessage | None]) -> list[FilesMessage]:
-    # Spark commits only if every task gave a message.
+    # Spark commits only if every task returned a message.
     return [message for message in messages if isinstance(message, FilesMessage)]

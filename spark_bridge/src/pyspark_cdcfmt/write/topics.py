@@ -1,7 +1,7 @@
-"""The writers of topics of ``df.write`` and ``writeStream``: at least once.
+"""The topic writers of ``df.write`` and ``writeStream``: at least once.
 
-Tasks send their rows and wait for the acknowledgements; the driver then sends the
-watermark that all of them allow.
+Tasks send their rows and wait for the acknowledgements; the driver then sends the lowest
+watermark of all tasks.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ class TopicWriter:
     def open(
         cls, schema: StructType, options: WriteOptions, sink: Sink, *, overwrite: bool
     ) -> TopicWriter:
-        """On the driver, before any message is sent.
+        """Open the writer on the driver, before any message is sent.
 
-        :raises OptionError: for options and columns that cannot be.
+        :raises OptionError: for invalid options and columns.
         :raises SinkError: if the topic cannot be written.
         """
         if overwrite:
             raise OptionError("a topic cannot be overwritten: use mode append")
         check_rows(schema, options)
-        # The format's errors about its options are raised here.
+        # Raises the format's errors about its options.
         open_encoder(options, None)
         return cls(schema, options, sink, sink.partitions())
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> TopicMessage:
-        """One attempt of one task."""
+        """Write the rows of one attempt of a task."""
         context = TaskContext.get()
         single = self.options["singleTask"]
         if single and context is not None and context.partitionId() > 0:
@@ -87,7 +87,7 @@ class TopicWriter:
         self._send(lowest_watermark(_reports(messages)))
 
     def commit_batch(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
-        """The same in a stream."""
+        """Commit a batch of a stream."""
         kept = KeptWatermarks(self.options.checkpoint, batch)
         self._send(kept.lowest(_reports(messages)))
         kept.save()
@@ -106,15 +106,15 @@ def _reports(messages: Sequence[WriterCommitMessage | None]) -> list[Watermarks]
 
 
 _DDL_ADVICE = (
-    "DDL has its place between the rows, which several tasks may write: coalesce(1) before the "
-    "write and set singleTask=true, or leave it out by kind <> 'ddl'"
+    "DDL must stay in order among the rows, but several tasks may write rows: coalesce(1) before "
+    "the write and set singleTask=true, or leave DDL out by kind <> 'ddl'"
 )
 
 
 def _refused(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         if batch.num_rows:
-            raise SinkError("singleTask=true, but several tasks have rows: coalesce(1) before")
+            raise SinkError("singleTask=true, but several tasks have rows: use coalesce(1)")
         yield batch
 
 

@@ -1,9 +1,9 @@
-"""The watermarks of a stream's sources so far, kept beside the stream's checkpoint.
+"""The last watermarks of a stream's sources, stored in the stream's checkpoint folder.
 
-A micro-batch may have rows and watermarks of some partitions only, while another partition
-lags behind.  So the driver remembers each topic partition that ever came, with its last
-watermark: one small file for each batch, under ``cdcfmt-watermarks`` in the checkpoint.  A
-batch that runs again finds what was before it.
+A micro-batch may have rows and watermarks of only some partitions, while another partition
+lags.  So the driver stores each known topic partition with its last watermark: one small file
+per batch, under ``cdcfmt-watermarks`` in the checkpoint.  A repeated batch loads the state
+before it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def sources_of(rows: pa.RecordBatch) -> Iterator[Source]:
 
 
 def merge_watermarks(reports: Iterable[Watermarks]) -> Watermarks:
-    """The last watermark of each source; None where none of the reports has one."""
+    """The last watermark of each source; None if no report has one."""
     merged: Watermarks = {}
     for report in reports:
         for source, commit_ts in report.items():
@@ -49,7 +49,7 @@ def merge_watermarks(reports: Iterable[Watermarks]) -> Watermarks:
 
 
 def lowest_watermark(reports: Iterable[Watermarks]) -> int | None:
-    """The watermark of all tasks together; None while a source with rows has none."""
+    """The lowest watermark of all sources; None while a source with rows has none."""
     values = list(merge_watermarks(reports).values())
     if not values or None in values:
         return None
@@ -70,11 +70,9 @@ class KeptWatermarks:
     _written: int = attrs.field(default=0, init=False)
 
     def lowest(self, reports: Iterable[Watermarks]) -> int | None:
-        """The watermark that all known sources allow, if it is new.
+        """The lowest watermark of all known sources; None if not new, or if any source has none.
 
-        None if one of them has none yet.
-
-        :raises SinkError: if there is a watermark, and the checkpoint cannot be read.
+        :raises SinkError: if there are watermarks, but the checkpoint cannot be read.
         """
         reported = merge_watermarks(reports)
         of_topics = {source: last for source, last in reported.items() if source[1] is None}
@@ -139,7 +137,7 @@ class KeptWatermarks:
     def _failure(self, what: str, error: Exception) -> SinkError:
         return SinkError(
             f"the watermarks of earlier batches cannot be {what} under checkpointLocation "
-            f"{self.checkpoint}: {error}; without them a watermark could overtake rows: set "
+            f"{self.checkpoint}: {error}; without them a watermark could precede its rows: set "
             "checkpointLocation to a path that Python can open (fsspec), or leave watermarks out "
             "by kind <> 'watermark'"
         )
