@@ -110,14 +110,14 @@ class MessageWriter(WireText):
         :raises EncodeError: for a column that cannot be written; names it.
         """
         steps: list[Step] = []
-        text = b""
+        texts: list[bytes] = []
         for part in parts:
             if isinstance(part, str | bytes):
-                text += to_bytes(part)
+                texts.append(to_bytes(part))
                 continue
-            steps += [_constant(text), self._openers[type(part)](part)]
-            text = b""
-        steps.append(_constant(text))
+            steps += [_constant(b"".join(texts)), self._openers[type(part)](part)]
+            texts.clear()
+        steps.append(_constant(b"".join(texts)))
         return lambda row: b"".join([step(row) for step in steps])
 
     def _number(self, part: Number) -> Step:

@@ -13,7 +13,7 @@ from cdcfmt_canal_json.templates import Template, parts_of
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Op, TableSchema
-from cdcfmt_core.mysql import PRIMARY_KEY_FLAG, jdbc_code, named_flags, signed_limit
+from cdcfmt_core.mysql import PRIMARY_KEY_FLAG, ColumnType, jdbc_code, named_flags, signed_limit
 from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
 from cdcfmt_core.toolkit.row_messages import (
@@ -66,25 +66,31 @@ class RowParts:
         writer = MessageWriter("json", self.context, dumps=orjson.dumps, table=table)
         labels = {name: writer.name(name) + ":" for name in table.column_names}
         columns = {name: Member(label) for name, label in labels.items()}
-        messages = {op: self._message(op, table, columns, writer) for op in TYPE_OF_OP}
+        types = [(column.name, column_type(column)) for column in table.columns]
+        messages = {op: self._message(op, table, columns, types, writer) for op in TYPE_OF_OP}
         return RowWriter(table, RowMessages(messages), writer)
 
     def _message(
-        self, op: Op, table: TableSchema, columns: Mapping[str, Member], writer: MessageWriter
+        self,
+        op: Op,
+        table: TableSchema,
+        columns: Mapping[str, Member],
+        types: Sequence[tuple[str, ColumnType]],
+        writer: MessageWriter,
     ) -> RowMessage:
         image: Which = "before" if op == "delete" else "after"
         sql_types: dict[str, tuple[Part, ...]] = {}
         mysql_types: dict[str, tuple[Part, ...]] = {}
-        for column in table.columns:
-            label, type_ = columns[column.name].label, column_type(column)
+        for name, type_ in types:
+            label = columns[name].label
             # An unsigned value beyond its signed type's maximum has another code.
             code, limit = str(jdbc_code(type_, 0)), signed_limit(type_)
-            sql_types[column.name] = label, code
+            sql_types[name] = label, code
             if limit is not None:
                 large = str(jdbc_code(type_, limit))
-                sql_types[column.name] = label, Either(image, column.name, limit, code, large)
+                sql_types[name] = label, Either(image, name, limit, code, large)
             text = type_text(type_, full=self.full_types)
-            mysql_types[column.name] = label, writer.json(text)
+            mysql_types[name] = label, writer.json(text)
         old: Part = "null"
         if op == "update":
             old = Members("before", columns, "[{", "}]", changed=self.only_updated)
