@@ -246,7 +246,7 @@ def test_dates_that_only_spark_has(type_: str) -> None:
     ("ddl", "given", "said"),
     [
         ("id INT", {}, "column _change_type is missing"),
-        ("id INT, _change_type INT", {}, "column _change_type is int, and must be string"),
+        ("id INT, _change_type INT", {}, "column _change_type is int; it must be string"),
         ("id INT, m MAP<STRING, INT>, _change_type STRING", {}, "column m: map<string,int>"),
         ("id INT, _change_type STRING", {"keyColumns": "key"}, "option keyColumns: .* column key"),
         ("id INT, _change_type STRING", {"columnTypes": '{"x": "int"}'}, "no column x"),

@@ -159,7 +159,7 @@ def parse_ends(text: str, topic: str) -> dict[int, int]:
 
 def test_where_it_cannot_be(spark: SparkSession, kafka: Broker, topic: str, tmp_path: Path) -> None:
     reader = spark.read.format("cdc").option("deduplicate", "watermark")
-    with pytest.raises(PySparkException, match="it is for topics"):
+    with pytest.raises(PySparkException, match="is for topics"):
         reader.load(str(tmp_path))
     servers = {"kafka.bootstrap.servers": kafka.servers, "assign": f'{{"{topic}": [0]}}'}
     with pytest.raises(PySparkException, match="use subscribe instead of assign"):

@@ -111,7 +111,7 @@ def test_what_is_wrong_is_said(
     topic = kafka.create_topic("inferring")
     kafka.produce(topic, orders(0, 3))
     inferring = spark.readStream.format("cdc").options(**stream(subscribe=topic).options).load()
-    with pytest.raises(StreamingQueryException, match=r"give \.schema"):
+    with pytest.raises(StreamingQueryException, match=r"set \.schema"):
         start(inferring, tmp_path, {"availableNow": True}).awaitTermination()
     with pytest.raises(StreamingQueryException, match="endingOffsets: a stream has no end"):
         stream(subscribe=topic, endingOffsets="latest").run()

@@ -147,7 +147,7 @@ def test_a_given_snapshot_is_older_than_every_change(
     expected = [(1, "a", -1, None), (2, "b", -1, end), (2, "new", end, None)]
     assert versions(lake.table(), "commit") == expected
     lake.options["checkpoint"] = f"{lake.folder}/other"
-    error = "snapshot of shop.orders: the target .* has rows already"
+    error = "snapshot of shop.orders: the target .* already has rows"
     with pytest.raises(StreamingQueryException, match=error):
         lake.run()
     # As a query without a snapshot it ends equal.

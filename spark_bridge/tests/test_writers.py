@@ -41,8 +41,8 @@ def source(folder: Path, **options: Any) -> DefaultSource:
 
 WRONG_EVENTS: list[tuple[StructType, str]] = [
     (schema(op=TEXT), "column kind is missing"),
-    (schema(kind=LongType()), "column kind is bigint, and must be string"),
-    (schema(kind=TEXT, opp=TEXT), "column opp is not written.*did you mean op"),
+    (schema(kind=LongType()), "column kind is bigint; it must be string"),
+    (schema(kind=TEXT, opp=TEXT), "column opp is unknown.*did you mean op"),
     (schema(kind=TEXT, after=TEXT), "column after is string.*imageFormat=variant"),
     (schema(kind=TEXT, _source=schema(offset=TEXT)), "column _source is struct"),
     (schema(kind=TEXT, columns=ArrayType(NAMED)), "column columns has no field source_type"),
@@ -113,7 +113,7 @@ def test_what_does_not_go_together(tmp_path: Path) -> None:
         ({**kafka, "ifExists": "error"}, False, "option ifExists is for files"),
         ({"ifExists": "error"}, True, "ifExists goes with mode append; overwrite replaces files"),
         ({"ifExists": "never"}, False, "ifExists"),
-        ({"path": None}, False, r"no path: give save\(path\)"),
+        ({"path": None}, False, r"needs a path: use save\(path\)"),
         ({"singleTask": "true"}, False, "singleTask is for topics"),
         ({"txnAppId": "x"}, False, "txnAppId and txnVersion go together"),
     ]

@@ -97,8 +97,8 @@ def test_changes_of_one_table_become_another_format(
 @pytest.mark.parametrize(
     ("columns", "options", "said"),
     [
-        ("kind, 1 as opp", {}, "column opp is not written.*did you mean op"),
-        ("kind, cast(commit_ts as string) commit_ts", {}, "commit_ts is string, and must be big"),
+        ("kind, 1 as opp", {}, "column opp is unknown.*did you mean op"),
+        ("kind, cast(commit_ts as string) commit_ts", {}, "commit_ts is string; it must be big"),
         ("op", {}, "column kind is missing"),
         ("*", {"protocol": "nope"}, "unknown format 'nope'"),
         ("*", {"compresion": "gzip"}, "did you mean compression"),
@@ -126,7 +126,7 @@ def test_rows_that_cannot_be_written_leave_nothing(
     two = events.repartition(2)
     cases: list[tuple[DataFrame, dict[str, Any], str]] = [
         (one.drop("columns"), {}, "column id, .*includeColumns=true, or set typesFrom=values"),
-        (two, {"ordered": False}, r"1 DDL statements .* 2 tasks write: coalesce\(1\)"),
+        (two, {"ordered": False}, r"1 DDL statements .* 2 tasks write rows: coalesce\(1\)"),
         (one.sortWithinPartitions("commit_ts", ascending=False), {}, "ordered=false"),
         (one, {"enableTidbExtension": False}, "no watermark events; set enableTidbExtension"),
     ]

@@ -98,10 +98,10 @@ def test_a_stream_goes_on_where_the_schema_stays_right(statement: str) -> None:
 @pytest.mark.parametrize(
     ("statement", "reason", "option", "value"),
     [
-        ("alter table orders rename column v", "cannot be read", "ignoreColumns", "*"),
-        ('alter table orders add "z" int', "cannot be read", "ignoreColumns", "*"),
-        ("alter table orders drop primary key", "another primary key", "keyColumns", "id"),
-        ("alter table orders truncate partition p0", "partitions go", "onTruncate", "ignore"),
+        ("alter table orders rename column v", "cannot be parsed", "ignoreColumns", "*"),
+        ('alter table orders add "z" int', "cannot be parsed", "ignoreColumns", "*"),
+        ("alter table orders drop primary key", "new primary key", "keyColumns", "id"),
+        ("alter table orders truncate partition p0", "removes partitions", "onTruncate", "ignore"),
     ],
 )
 def test_a_stream_stops_at_what_no_row_tells(

@@ -61,7 +61,7 @@ def test_spark_tells_its_tasks_to_mind_the_case(spark: SparkSession, tmp_path: P
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
         # NULL, for a column that the table lacks, would look like an empty one.
-        with pytest.raises(PySparkException, match=r"orders\.ID: the table has 'id'.*with case"):
+        with pytest.raises(PySparkException, match=r"orders\.ID: the table has 'id'.*sensitive"):
             reader(spark).schema("ID BIGINT, name STRING").load(path).collect()
         rows = reader(spark, caseSensitive="true").load(exact).select("ID", "id").collect()
         assert rows == [Row(ID=2, id=1)]

@@ -33,10 +33,10 @@ def test_an_option_tells_it_before_anything_is_read(options: dict[str, str]) -> 
 def test_otherwise_the_start_tells_it(spark: SparkSession, tmp_path: Path) -> None:
     write_lines(tmp_path / "orders.json", INSERT)
     options = {"table": "shop.orders", "maxFilesPerTrigger": "1"}
-    with pytest.raises(PySparkException, match=r"give \.schema\(\.\.\.\), or a schemaStore"):
+    with pytest.raises(PySparkException, match=r"set \.schema\(\.\.\.\), or a schemaStore"):
         spark.readStream.format("cdc").options(**options).load(str(tmp_path))
     del options["maxFilesPerTrigger"]
     frame = spark.readStream.format("cdc").options(**options).load(str(tmp_path))
     writer = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c"))
-    with pytest.raises(PySparkException, match=r"give \.schema\(\.\.\.\), or a schemaStore"):
+    with pytest.raises(PySparkException, match=r"set \.schema\(\.\.\.\), or a schemaStore"):
         writer.trigger(availableNow=True).start().awaitTermination()

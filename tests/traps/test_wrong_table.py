@@ -62,7 +62,7 @@ def test_a_stream_warns_and_goes_on(tmp_path: Path) -> None:
     reader: Any = source.streamReader(SCHEMA)
     start = reader.initialOffset()
     end = reader.latestOffset(start, reader.getDefaultReadLimit())
-    with pytest.warns(UserWarning, match=r"did you mean shop\.orders\?.*the stream goes on"):
+    with pytest.warns(UserWarning, match=r"did you mean shop\.orders\?.*the stream continues"):
         assert len(reader.partitions(start, end)) == 1
     write_lines(tmp_path / "2.json", INSERT)
     start, end = end, reader.latestOffset(end, reader.getDefaultReadLimit())

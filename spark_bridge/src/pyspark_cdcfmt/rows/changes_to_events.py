@@ -56,8 +56,8 @@ def check_changes(schema: spark.StructType, options: WriteOptions) -> None:
     for field in own:
         if logical_type(field.dataType) is None:
             raise OptionError(
-                f"column {field.name}: a column of a table cannot have the type "
-                f"{field.dataType.simpleString()}; cast it"
+                f"column {field.name}: {field.dataType.simpleString()} is not supported as a type "
+                "of a table's columns; cast it"
             )
     names = [field.name for field in own]
     if len(set(names)) < len(names):

@@ -229,8 +229,8 @@ def _check_changes(given: StructType, options: ReadOptions) -> None:
             check_type(field, expected)
         elif not isinstance(field.dataType, SUPPORTED):
             raise OptionError(
-                f"column {field.name}: a column of a table cannot have the type "
-                f"{field.dataType.simpleString()}; declare another type"
+                f"column {field.name}: {field.dataType.simpleString()} is not supported as a type "
+                "of a table's columns"
             )
 
 
