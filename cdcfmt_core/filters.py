@@ -109,7 +109,7 @@ class EventFilter:
         self._exclude = tuple(_compile(text, "excludeTables") for text in self.exclude_tables)
 
     def check(self) -> None:
-        """:raises OptionError: if no row can pass: options that contradict each other."""
+        """:raises OptionError: if options contradict each other, so that no row can pass."""
         parts = self.table
         if parts is not None and (
             _matches(self._exclude, parts) or (self._include and not _matches(self._include, parts))

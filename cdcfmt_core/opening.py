@@ -115,15 +115,15 @@ def decoding_options(
 def _together(
     protocol: str, options: Mapping[str, Any] | None, more: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The options of both.
+    """Merge ``options`` and ``more``.
 
-    :raises OptionError: for one that is given twice, and for another format.
+    :raises OptionError: if an option is given twice, or ``protocol`` is another format.
     """
     given = {**(options or {}), **more}
     check_once(given)
     named = {str(value).lower() for name, value in given.items() if name.lower() == "protocol"}
     if not named <= {protocol.lower()}:
-        raise OptionError(f"option protocol: {named.pop()}, and the first argument is {protocol}")
+        raise OptionError(f"option protocol: {named.pop()}, but the first argument is {protocol}")
     return given
 
 

@@ -132,11 +132,11 @@ def validate(given: Mapping[str, Any], declared: Iterable[Option], *, owner: str
 
 
 def check_once(names: Iterable[str]) -> None:
-    """:raises OptionError: for an option that is given twice, in another case."""
+    """:raises OptionError: if an option is given twice, with different upper and lower case."""
     met: dict[str, str] = {}
     for name in names:
         if name.lower() in met:
-            raise OptionError(f"options {met[name.lower()]} and {name} are one: give it once")
+            raise OptionError(f"options {met[name.lower()]} and {name} are the same: give only one")
         met[name.lower()] = name
 
 

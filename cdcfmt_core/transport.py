@@ -74,8 +74,8 @@ class Progress(Protocol):
     ) -> dict[str, Any]:
         """The end of the batch that begins at ``start``; ``start`` itself if nothing is new.
 
-        Before a batch of an earlier run is read again, a new progress is asked for the offsets
-        after it, to check that its topics are still the same.
+        Before a batch of an earlier run is read again, it is called on a new progress for the
+        offsets after that batch, to check that the topics are still the same.
 
         ``limit``, ``least``: maximum and minimum number of offsets in a batch; None: no bound.
 

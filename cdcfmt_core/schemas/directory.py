@@ -29,8 +29,8 @@ _UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9_]+")
 logger = open_logger("cdcfmt_core")
 
 _read: Cache[tuple[str, str, int], SchemaRecord] = Cache(32 << 20)
-"""Files that this process has read, which do not change: each task of a stream loads its tables
-anew, and a table has one more file for each ALTER."""
+"""The files that this process has read.  They never change, and each task of a stream loads its
+tables again, with one file per ALTER."""
 _reading = Lock()
 
 

@@ -69,6 +69,6 @@ class KeptSchemaStore(SchemaStore):
 
     def copy(self) -> Self:
         made = super().copy()
-        # What it loads does not reach this one.
+        # Schemas that the copy loads are not added to this store.
         made._loaded = Cache(self._max_bytes // 4)
         return made

@@ -69,7 +69,7 @@ class SchemaStore:
         self._sent: tuple[int, bytes] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Each task of a batch is sent a copy, and there may be thousands.
+        # Compressed and cached, as every task of a batch gets a copy, and there may be thousands.
         if self._sent is None or self._sent[0] != self.changes:
             data = pickle.dumps({**self.__dict__, "_sent": None})
             self._sent = self.changes, zlib.compress(data, 1)

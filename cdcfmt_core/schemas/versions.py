@@ -28,11 +28,11 @@ class Versions:
     sizes: dict[Position, int] = attrs.field(factory=dict)
 
     def copy(self) -> Versions:
-        """One that can be changed alone."""
+        """An independent copy."""
         return Versions(self.positions[:], self.tables.copy(), self.sizes.copy())
 
     def in_order(self) -> Iterator[tuple[Position, TableSchema]]:
-        """Each schema with its position."""
+        """Each schema with its position, ordered by position."""
         for position in self.positions:
             for table in self.tables[position]:
                 yield position, table

@@ -50,7 +50,7 @@ def open_filesystem(
     :raises SourceError: if the scheme is unknown or the filesystem cannot be opened.
     """
     if not path:
-        raise OptionError("an empty text is no path; . is the current folder")
+        raise OptionError("the path is empty; the current folder is .")
     fsspec = _import_fsspec()
     options = dict(storage_options or {})
     match = _SCHEME.match(path)

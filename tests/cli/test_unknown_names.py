@@ -64,6 +64,6 @@ def test_a_filter_of_files_without_a_match(canal: Path) -> None:
 
 def test_empty_texts_of_variables_that_are_not_set(canal: Path) -> None:
     result = run("cat", "")
-    assert (result.exit_code, "an empty text is no path" in result.stderr) == (2, True)
+    assert (result.exit_code, "the path is empty" in result.stderr) == (2, True)
     result = run("cat", canal, "--table", "")
     assert (result.exit_code, "'' is not database.table" in result.stderr) == (2, True)

@@ -127,9 +127,9 @@ def test_a_plugin_with_an_option_of_another_format_does_not_harm_it() -> None:
     [
         ({"endingCommitTs": 4, "startingCommitTs": 5}, "4 is before startingCommitTs, 5"),
         ({"DIALECT": "canal", "dialect": "drs"}, "options DIALECT and dialect are one"),
-        ({"protocol": "debezium"}, "debezium, and the first argument is canal-json"),
+        ({"protocol": "debezium"}, "debezium, but the first argument is canal-json"),
         ({"typeMap": ""}, "unknown type map ''"),
-        ({"claimCheckStorageUri": ""}, "an empty text is no path"),
+        ({"claimCheckStorageUri": ""}, "the path is empty"),
     ],
 )
 def test_options_that_contradict_each_other_or_say_nothing(

@@ -82,7 +82,7 @@ def _gzip(file: io.RawIOBase, piece_bytes: int) -> Iterator[bytes]:
 
 
 def _bzip2(file: io.RawIOBase, piece_bytes: int) -> Iterator[bytes]:
-    """Reads one stream after the other: BZ2File takes a damaged one for the end of the file."""
+    """Decompress stream by stream: BZ2File treats a damaged stream as the end of the file."""
     while data := file.read(_BZIP2_BYTES):
         while data:
             decompressor = bz2.BZ2Decompressor()

@@ -61,8 +61,8 @@ def list_files(
     """
     if path_glob_filter is not None and (not path_glob_filter or "/" in path_glob_filter):
         raise OptionError(
-            f"option pathGlobFilter: {path_glob_filter!r} is for the names of files, without "
-            "folders; a glob as the path chooses folders, too"
+            f"option pathGlobFilter: {path_glob_filter!r} is not a glob on file names; to select "
+            "folders, use a glob as the path"
         )
     wanted = None if path_glob_filter is None else compile_name(path_glob_filter)
     found: dict[str, FileInfo] = {}
