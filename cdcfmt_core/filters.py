@@ -115,7 +115,7 @@ class EventFilter:
             _matches(self._exclude, parts) or (self._include and not _matches(self._include, parts))
         ):
             raise OptionError(
-                f"includeTables and excludeTables leave out table {table_names([parts])}"
+                f"includeTables and excludeTables exclude table {table_names([parts])}"
             )
         low, high = self.starting_commit_ts, self.ending_commit_ts
         if low is not None and high is not None and low > high:

@@ -220,7 +220,7 @@ def test_what_options_print_has_no_secret() -> None:
 @pytest.mark.parametrize(
     ("given", "error"),
     [
-        ({"table": "a.b", "excludeTables": "a.*"}, "leave out table a.b"),
+        ({"table": "a.b", "excludeTables": "a.*"}, "exclude table a.b"),
         ({"startingCommitTs": "5", "endingCommitTs": "4"}, "4 is before startingCommitTs, 5"),
         ({"typeMap": "mysqll"}, "unknown type map 'mysqll'"),
         ({"maxFileAge": "99999999999d"}, "option maxFileAge: '99999999999d' is not a duration"),

@@ -195,7 +195,7 @@ def test_rows_that_nobody_wants_are_counted() -> None:
     ],
 )
 def test_filters_that_no_row_can_pass(wanted: EventFilter) -> None:
-    with pytest.raises(OptionError, match=r"leave out table shop\.orders|is before"):
+    with pytest.raises(OptionError, match=r"exclude table shop\.orders|is before"):
         wanted.check()
 
 

@@ -126,7 +126,7 @@ def test_a_plugin_with_an_option_of_another_format_does_not_harm_it() -> None:
     ("given", "error"),
     [
         ({"endingCommitTs": 4, "startingCommitTs": 5}, "4 is before startingCommitTs, 5"),
-        ({"DIALECT": "canal", "dialect": "drs"}, "options DIALECT and dialect are one"),
+        ({"DIALECT": "canal", "dialect": "drs"}, "options DIALECT and dialect are the same"),
         ({"protocol": "debezium"}, "debezium, but the first argument is canal-json"),
         ({"typeMap": ""}, "unknown type map ''"),
         ({"claimCheckStorageUri": ""}, "the path is empty"),
