@@ -1,4 +1,4 @@
-//! Columns of a batch besides the table's own.
+//! Columns of a batch in addition to the table's own.
 
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ impl Batch {
                 _ => 0,
             });
             ranks.push(if known { row.change.rank() } else { 0 });
-            // A change of a row with a key is the same change when it comes again.
+            // A redelivered change of a row with a key gets the same sequence.
             let anywhere = known && origin.keyed;
             offsets.push(if anywhere { Some(0) } else { origin.offset });
             index.push(if anywhere { 0 } else { row.index });

@@ -1,9 +1,9 @@
-//! Copies of short texts, which most names and values are.
+//! Fast appends of short texts, such as most names and values.
 
-/// So many bytes are copied without a call, whose branches would be guesses of the length.
+/// Spans up to this length are copied without a call, whose length branches are hard to predict.
 pub const SHORT: usize = 32;
 
-/// Appends the bytes of a span; what lies behind a short one is copied, too, and taken back.
+/// Appends the bytes of a span; a short one is copied with the bytes after it, then truncated.
 #[inline]
 pub fn append(bytes: &[u8], start: usize, end: usize, out: &mut Vec<u8>) {
     let length = end.wrapping_sub(start);

@@ -1,6 +1,6 @@
 //! A strict reader of Avro's binary encoding; the Python reader is `cdcfmt_core/toolkit/wire_avro.py`.
 //!
-//! No length is believed: nothing is made by it before the bytes are there.
+//! Lengths are not trusted: nothing is allocated before the bytes exist.
 
 use std::fmt;
 use std::io::Write;
@@ -9,10 +9,10 @@ use crate::appending::append;
 use crate::names::equal;
 use crate::refusal::{Refusal, Step};
 
-/// Of an array or a map; the reference reads no more.
+/// Maximum number of items of an array or a map; the reference has the same limit.
 pub const MAX_ITEMS: usize = 1 << 16;
 
-/// Bytes of a long.
+/// Maximum bytes of an encoded long.
 const LONGEST: usize = 10;
 
 #[derive(Clone, Copy)]
@@ -38,12 +38,12 @@ impl<'a> Datum<'a> {
         Err(Refusal::new(reason, self.at))
     }
 
-    /// The bytes from a place on.
+    /// The bytes from a position on.
     pub fn since(&self, start: usize) -> &'a [u8] {
         &self.data[start..self.at]
     }
 
-    /// A long, or an int: zigzag, seven bits a byte, the lowest first.
+    /// A long or an int: zigzag, seven bits per byte, lowest bits first.
     #[inline]
     pub fn long(&mut self) -> Step<i64> {
         match self.data.get(self.at) {
@@ -87,7 +87,7 @@ impl<'a> Datum<'a> {
         }
     }
 
-    /// So many bytes.
+    /// The next `N` bytes.
     pub fn fixed<const N: usize>(&mut self) -> Step<[u8; N]> {
         match self.data[self.at..].first_chunk() {
             Some(bytes) => {
@@ -111,7 +111,7 @@ impl<'a> Datum<'a> {
         }
     }
 
-    /// Appends bytes behind their length.
+    /// Appends bytes that follow their length.
     pub fn append_bytes(&mut self, out: &mut Vec<u8>) -> Step<usize> {
         let length = self.bytes()?.len();
         append(self.data, self.at - length, self.at, out);
@@ -123,7 +123,7 @@ impl<'a> Datum<'a> {
         std::str::from_utf8(bytes).map_err(|_| Refusal::new("bytes that are no UTF-8", self.at))
     }
 
-    /// The number of a union's branch or of an enumeration's symbol.
+    /// The index of a union's branch or of an enumeration's symbol.
     pub fn choice(&mut self, count: usize) -> Step<usize> {
         match usize::try_from(self.long()?) {
             Ok(number) if number < count => Ok(number),
@@ -131,8 +131,8 @@ impl<'a> Datum<'a> {
         }
     }
 
-    /// The number of items in an array's or map's next block, 0 at the end; `before` are those
-    /// of the blocks before it.
+    /// The number of items in an array's or map's next block, 0 at the end; `before`: the number
+    /// of items in the blocks before it.
     pub fn block(&mut self, before: usize) -> Step<usize> {
         match usize::try_from(self.long()?) {
             Ok(count) if count <= MAX_ITEMS - before => Ok(count),
@@ -140,7 +140,7 @@ impl<'a> Datum<'a> {
         }
     }
 
-    /// Whether these bytes are next; they are taken then.
+    /// Takes these bytes if they are next.
     pub fn take_all(&mut self, bytes: &[u8]) -> bool {
         let end = self.at + bytes.len();
         let next = self.data.get(self.at..end);
@@ -150,7 +150,7 @@ impl<'a> Datum<'a> {
     }
 }
 
-/// A long as it is written.
+/// Appends a long in Avro's encoding.
 pub fn encode_long(value: i64, out: &mut Vec<u8>) {
     let mut rest = ((value << 1) ^ (value >> 63)) as u64;
     loop {
@@ -164,7 +164,7 @@ pub fn encode_long(value: i64, out: &mut Vec<u8>) {
     }
 }
 
-/// The double of the fewest digits, from six to eight, that make a float, as JSON has it.
+/// The double with the fewest digits, from six to eight, that identify a float, as in JSON.
 pub fn shortest_double(value: f32) -> f64 {
     let exact = f64::from(value);
     if let Some(shortest) = usual_shortest(value) {
@@ -173,11 +173,11 @@ pub fn shortest_double(value: f32) -> f64 {
     let mut room = [0; 32];
     let mut fewest = 6;
     let is_power_of_two = value.to_bits() << 9 == 0;
-    // Roundings to 64 bits first and then to 32 are not those to 32 in a case beyond.
+    // Rounding to 64 bits and then to 32 may differ from direct rounding outside of this range.
     if (1e-20..1e20).contains(&value.abs()) && !is_power_of_two {
         let text = print(format_args!("{value:e}"), &mut room);
         let digits = text.bytes().take_while(|byte| *byte != b'e');
-        // The digits themselves may differ: of two that are as near they need not be the even ones.
+        // The digits may still differ: of two equally near decimals, it may choose the odd one.
         fewest = digits.filter(u8::is_ascii_digit).count().max(6);
     }
     for digits in fewest.min(8)..=8 {
@@ -192,8 +192,8 @@ pub fn shortest_double(value: f32) -> f64 {
     exact
 }
 
-/// The same by arithmetic that is exact: a float of 24 bits times 10^12 has 53 bits at most, and a
-/// whole number through a power of ten is the double that its digits are.
+/// Like [`shortest_double`], by exact arithmetic: a float of 24 bits times 10^12 has at most 53
+/// bits, and an integer divided by a power of ten is the double nearest to its digits.
 fn usual_shortest(value: f32) -> Option<f64> {
     let size = f64::from(value.abs());
     let behind = (0..=10).find(|behind| size * POWERS[*behind] >= 1e5)?;

@@ -1,4 +1,4 @@
-//! The values of Avro images: how a column's values stand there, as its plan knows it.
+//! Values in Avro images: how a plan reads a column's values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,39 +12,39 @@ use crate::json::{Kind, Token};
 use crate::refusal::{Refusal, Step};
 use crate::row_plan::RowPlan;
 
-/// The branches of a union that a column's encoding reads, each with what fields beside the
-/// value must hold: one of some values.
+/// The branches of a union that a column's encoding reads; for each, the fields besides the value
+/// with their accepted values.
 pub type Branches = HashMap<String, HashMap<String, Vec<Value>>>;
 
-/// How the values of one branch are read.
+/// How to read the values of one branch.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Form {
-    /// The plan knows nothing of this branch.
+    /// The plan does not know this branch.
     Unknown,
     Null,
-    /// An enumeration, with the number of the symbol that is NULL.
+    /// An enumeration, with the index of the symbol that means NULL.
     Empty(usize, Option<usize>),
     Scalar(Type),
-    /// A record, as a list of its values.
+    /// A record, read as a list of its values.
     Parts(Type),
     Steps(Vec<Part>),
 }
 
-/// A field of a record that has a value.
+/// A field of a record that contains a value.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Part {
     Value(Type),
-    /// One of these.
+    /// Must be one of these encoded values.
     Expected(Vec<Vec<u8>>),
     Passed(Type),
 }
 
-/// How the values of a column are read, by branches.
+/// How to read the values of a column, by branch.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Forms(Arc<[Form]>);
 
 impl Forms {
-    /// `are_bytes`: text stands there as characters of one byte each.
+    /// `are_bytes`: text holds one byte per character.
     pub fn new(layout: &AvroLayout, branches: &Branches, are_bytes: bool) -> Step<Self> {
         let refusal = Refusal::new("a plan with a wrong branch", 0);
         let (type_, _) = layout.cells().ok_or(refusal)?;
@@ -76,12 +76,12 @@ impl Forms {
         Ok(Self(fields.iter().map(form).collect::<Step<_>>()?))
     }
 
-    /// About what they take.
+    /// Approximate bytes of memory.
     pub fn bytes(&self) -> usize {
         self.0.len() * size_of::<Form>()
     }
 
-    /// The token of a value; None where the plan does not know its branch.
+    /// The token of a value; None if the plan does not know its branch.
     fn read(&self, datum: &mut Datum, document: &mut Vec<u8>) -> Step<Option<Token>> {
         let start = document.len();
         match &self.0[datum.choice(self.0.len())?] {
@@ -149,7 +149,7 @@ fn form_of(
     Some(Form::Steps(fields.iter().map(part).collect::<Option<_>>()?))
 }
 
-/// A value as it is written.
+/// A value in Avro's encoding.
 fn encoded(value: &Value, type_: &Type) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     match (value, type_) {
@@ -164,10 +164,10 @@ fn encoded(value: &Value, type_: &Type) -> Option<Vec<u8>> {
 }
 
 impl RowPlan {
-    /// The values of an image, by the places of their columns; a map or a list, behind the number
+    /// The values of an image, in the order of the plan's columns; a map or a list, after the index
     /// of its branch.
     ///
-    /// None where the columns are others, or their types; `tokens` are all missing before.
+    /// None if columns or their types differ from the plan; `tokens` must be all missing before.
     pub fn avro_image(
         &self,
         is_map: bool,

@@ -1,4 +1,4 @@
-//! How rows lie in Avro records: the layout's own words for fields, and the walk through them.
+//! The layout of rows in Avro records: roles of fields, and reading of the envelope.
 
 use std::collections::HashMap;
 
@@ -12,19 +12,19 @@ use crate::layout::{Layout, Member, Role, RoleOrMembers};
 use crate::refusal::{Refusal, Step};
 use crate::roles::long;
 
-/// The writer's schema, and what it does not tell (`cdcfmt_core/layout.py`).
+/// The writer's schema, and facts that it does not express (`cdcfmt_core/layout.py`).
 #[derive(Clone, Debug, Deserialize)]
 pub struct AvroLayout {
     schema: Type,
-    /// Of records in images, which field is the value.
+    /// By record in images: the field with the value.
     pub values: HashMap<String, String>,
-    /// Of an enumeration in images, which symbol is NULL; the others are missing values.
+    /// The symbol of an enumeration in images that means NULL; other symbols mean a missing value.
     pub null: Option<String>,
-    /// Fields at the end that a message may lack.
+    /// Trailing fields that a message may lack.
     optional: Vec<String>,
-    /// Of numbers, the smallest one besides 0.
+    /// By field: the smallest number besides 0.
     least: HashMap<String, i64>,
-    /// Of maps, names whose values are parts of the schema key.
+    /// By map: names whose values are parts of the schema key.
     key_names: HashMap<String, Vec<String>>,
     #[serde(skip)]
     pub slots: Vec<Slot>,
@@ -35,7 +35,7 @@ pub struct AvroLayout {
 pub struct Slot {
     pub type_: Type,
     pub role: Role,
-    /// Its place among the slots.
+    /// Index among the slots.
     number: usize,
     leaf: Option<usize>,
     is_optional: bool,
@@ -44,7 +44,7 @@ pub struct Slot {
 }
 
 impl AvroLayout {
-    /// Finds the fields' roles among the members; a field without one is passed.
+    /// Assigns the members' roles to the fields; fields without a role are skipped.
     pub fn prepare(&mut self, members: &[Member]) {
         let mut slots = Vec::new();
         self.add_slots(&self.schema, members, &mut slots);
@@ -77,7 +77,7 @@ impl AvroLayout {
         }
     }
 
-    /// What stands in images: the type of a map's or a list's values, and whether it is a map.
+    /// The type of values in images (of a map or a list), and whether it is a map.
     pub fn cells(&self) -> Option<(&Type, bool)> {
         let slot = self.slots.iter().find(|slot| slot.is_image())?;
         let branches = match &slot.type_ {
@@ -92,17 +92,17 @@ impl AvroLayout {
     }
 }
 
-/// An object or a list that is mostly the same in the next message.
+/// An object or a list that is usually equal in the next message.
 #[derive(Default)]
 pub struct Kept {
-    /// As it is written; no other value of its type begins with these bytes.
+    /// Its encoded bytes; no other value of its type begins with them.
     bytes: Vec<u8>,
-    /// As JSON, if that is needed.
+    /// Its JSON, if needed.
     printed: Vec<u8>,
 }
 
 impl Kept {
-    /// Whether this value is next; it is taken then.
+    /// Takes this value if it is next.
     fn is_next(&self, datum: &mut Datum) -> bool {
         !self.bytes.is_empty() && datum.take_all(&self.bytes)
     }
@@ -133,9 +133,9 @@ impl Slot {
 }
 
 impl Envelope {
-    /// Reads the fields of a message up to the first image; the number of its slot.
+    /// Reads the fields of a message up to the first image; returns the index of its slot.
     ///
-    /// `prints`: objects and lists are for `extra`.
+    /// `prints`: objects and lists are needed for `extra`.
     pub fn read_fields(
         &mut self,
         layout: &Layout,
@@ -154,7 +154,7 @@ impl Envelope {
         datum.refuse("a record without images")
     }
 
-    /// Reads a field that is no image.
+    /// Reads a field that is not an image.
     pub fn field(
         &mut self,
         layout: &Layout,
@@ -168,7 +168,7 @@ impl Envelope {
         }
         let (start, mut ahead) = (datum.position(), *datum);
         let is_printed = prints && slot.role == Role::Extra;
-        // Parts of `extra` are read as text, as words are.
+        // Parts of `extra` and words of rows are read as text.
         let is_bare = !prints && !matches!(slot.role, Role::Row | Role::Op);
         let kept = self.kept_values.get(slot.number);
         let token = if let Some(kept) = kept.filter(|kept| kept.is_next(datum)) {
@@ -176,7 +176,7 @@ impl Envelope {
         } else if let Some(token) = slot.type_.scalar(datum, is_bare, document)? {
             token
         } else {
-            // Behind the branch's number, if there is one.
+            // After the index of the branch, if it is a union.
             *datum = Datum::clone(&ahead);
             let begin = document.len();
             if is_printed {
@@ -216,7 +216,7 @@ impl Envelope {
         self.member(layout, slot.role, 0, token, document)
     }
 
-    /// Adds a map's values of some names to the schema key.
+    /// Adds a map's values of the key names to the schema key.
     fn key_of_map(&mut self, slot: &Slot, datum: &mut Datum) -> Step<()> {
         let Type::Map(inner) = &slot.type_ else {
             return datum.refuse("a map that is none");
@@ -248,11 +248,11 @@ impl Envelope {
         Ok(())
     }
 
-    /// Splits a table's whole name.
+    /// Splits a qualified table name.
     fn object_name(&mut self, token: Token, document: &[u8]) -> Step<()> {
         let text = token.bytes(document);
         let refusal = Refusal::new("a name of another form", token.start as usize);
-        // A backslash may stand for a dot.
+        // A backslash may escape a dot.
         if token.kind != Kind::Text || text.contains(&b'\\') {
             return Err(refusal);
         }
@@ -267,7 +267,7 @@ impl Envelope {
         }
         (self.database, self.schema, self.table) = match tokens[..] {
             [database, table] => (database, Token::MISSING, table),
-            // Some sources have no schemas, and write the database for one.
+            // Some sources without schemas repeat the database as schema.
             [database, schema, table] if database.bytes(document) != schema.bytes(document) => {
                 (database, schema, table)
             }

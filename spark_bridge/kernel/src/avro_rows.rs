@@ -1,4 +1,4 @@
-//! Messages that are Avro records.
+//! Rows of messages that are Avro records.
 
 use std::sync::Arc;
 
@@ -12,24 +12,24 @@ use crate::layout::{Op, Role};
 use crate::plans::Plan;
 use crate::refusal::{Refusal, Step};
 
-/// A longer document is not kept for the next message.
+/// Larger documents are not reused for the next message.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// How far a message was read.
+/// The state of a partially read message.
 pub struct Opened {
     pub layout: usize,
-    /// The slot of the first image, and where it begins.
+    /// The slot of the first image, and its position.
     slot: usize,
     at: usize,
 }
 
-/// Text, of which a message's texts were pieces between quotes.
+/// A document as text; it consists of a message's texts between quotes.
 pub fn text_of(document: &[u8]) -> Step<&str> {
     from_utf8(document).map_err(|_| Refusal::new("bytes that are no UTF-8", 0))
 }
 
 impl Kernel {
-    /// Reads a message; its texts and numbers become a document, in which they are found.
+    /// Reads a message; its texts and numbers are collected in a document, to which tokens refer.
     pub fn record(&mut self, value: &[u8], offset: Option<i64>) -> Step<Outcome> {
         let mut document = std::mem::take(&mut self.document);
         document.clear();
@@ -40,15 +40,15 @@ impl Kernel {
         outcome
     }
 
-    /// Reads the fields before the images, by the layout that fits.
+    /// Reads the fields before the images, by the first layout that fits.
     pub fn open_record(&mut self, value: &[u8], document: &mut Vec<u8>) -> Step<Opened> {
-        // All numbers of a message are at most twenty digits for a byte.
+        // The document may take 32 bytes per byte: numbers of a message have up to twenty digits.
         if value.len() > self.settings.max_message_bytes || value.len() > u32::MAX as usize / 32 {
             return Err(Refusal::new("a message that is too long", 0));
         }
         let layouts = &self.settings.layouts;
         let mut refusal = Refusal::new("another beginning", 0);
-        // Mostly it is the layout of the message before.
+        // Usually the previous message's layout fits.
         for step in 0..layouts.len() {
             let at = (self.layout + step) % layouts.len();
             let layout = &layouts[at];
@@ -117,7 +117,7 @@ impl Kernel {
         Ok(Outcome::Unknown)
     }
 
-    /// Reads images and what is behind them; false where the plan is for other rows.
+    /// Reads images and the fields after them; false if the plan does not fit the rows.
     fn record_by(
         &mut self,
         plan: &Arc<Plan>,
@@ -162,7 +162,7 @@ impl Kernel {
                 return Ok(false);
             };
             if found == 0 && !is_map {
-                // A list without values is no image.
+                // A list without values means no image.
                 images.clear();
                 continue;
             }
@@ -186,7 +186,7 @@ impl Kernel {
         Ok(true)
     }
 
-    /// The fields of the envelope that are text or integers, as JSON.
+    /// The text and integer fields of the envelope, as JSON.
     pub fn envelope_as_json(&mut self, value: &[u8]) -> Step<String> {
         let mut document = Vec::new();
         let opened = self.open_record(value, &mut document)?;

@@ -1,4 +1,4 @@
-//! Avro's schemas, compiled once: what reads, prints and passes over the values of a type.
+//! Avro schemas, compiled once: types that read, print and skip values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Of types in types.
+/// Maximum nesting of types.
 const MAX_DEPTH: usize = 20;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -15,7 +15,7 @@ pub enum Type {
     Null,
     Boolean,
     Long,
-    /// A long whose bits are those of a number without sign.
+    /// A long that holds the bits of an unsigned number.
     Unsigned,
     Float,
     Double,
@@ -28,7 +28,7 @@ pub enum Type {
     Union(Arc<[Field]>),
 }
 
-/// A field of a record, or a branch of a union; its name is that of its type.
+/// A field of a record, or a branch of a union, whose name is that of its type.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Field {
     pub name: String,
@@ -52,7 +52,7 @@ fn short(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// The type of a schema; `named` are the types before it.
+/// Compiles a schema; `named` are the types defined before it.
 fn compile(
     schema: &Value,
     named: &mut HashMap<String, Type>,
@@ -136,7 +136,7 @@ fn compile(
 }
 
 impl Type {
-    /// The branch of a union that is no null, of two; of other types the type.
+    /// The non-null branch of a union of two branches with null; other types unchanged.
     pub fn without_null(&self) -> &Self {
         match self {
             Self::Union(branches) if branches.len() == 2 && branches[0].type_ == Self::Null => {

@@ -1,4 +1,4 @@
-//! Values of an Avro type: read as a token, printed as JSON, passed over.
+//! Values of an Avro type: read as tokens, printed as JSON, or skipped.
 
 use simdutf8::basic::from_utf8;
 
@@ -8,7 +8,7 @@ use crate::json::{Kind, Token, find_special};
 use crate::refusal::{Refusal, Step};
 
 impl Type {
-    /// Passes over a value, which has to be a good one.
+    /// Skips a value, which must be valid.
     pub fn skip(&self, datum: &mut Datum) -> Step<()> {
         match self {
             Self::Null => {}
@@ -48,10 +48,10 @@ impl Type {
         Ok(())
     }
 
-    /// The token of a value, which is appended to the document; None for objects and lists.
+    /// Appends a value to the document and returns its token; None for objects and lists.
     ///
-    /// Text stands between quotes, without escapes, and may be no UTF-8; bytes are characters
-    /// (Latin-1). `bare`: numbers are tokens of their own.
+    /// Text is between quotes, without escapes, and may be invalid UTF-8; bytes become characters
+    /// (Latin-1). `bare`: numbers become tokens without text.
     pub fn scalar(
         &self,
         datum: &mut Datum,
@@ -116,7 +116,7 @@ impl Type {
                 let word: &[u8] = if datum.boolean()? { b"true" } else { b"false" };
                 document.extend_from_slice(word);
             }
-            // The document is checked as a whole.
+            // The whole document is checked later.
             Self::Text => push_escaped(datum.bytes()?, document)?,
             Self::Bytes => return datum.refuse("bytes among other values"),
             Self::Union(branches) => {
@@ -197,7 +197,7 @@ fn push_latin1(bytes: &[u8], out: &mut Vec<u8>) {
     if bytes.is_ascii() {
         return out.extend_from_slice(bytes);
     }
-    // Without branches, as no one can guess the next byte.
+    // Branchless, as the next byte is unpredictable.
     let mut length = out.len();
     out.resize(length + 2 * bytes.len(), 0);
     for byte in bytes {
@@ -213,7 +213,7 @@ fn push_latin1(bytes: &[u8], out: &mut Vec<u8>) {
     out.truncate(length);
 }
 
-/// Text between quotes, which may be no UTF-8 where it needs no escapes.
+/// Appends text between quotes; it may be invalid UTF-8 if it needs no escapes.
 fn push_escaped(text: &[u8], out: &mut Vec<u8>) -> Step<()> {
     if find_special(text).is_none() {
         quoted(text, out)?;

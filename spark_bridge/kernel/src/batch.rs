@@ -1,4 +1,4 @@
-//! The rows of a batch while it grows: the table's columns, and what each row is.
+//! The rows of a batch under construction: the table's columns, and each row's kind.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::event_images::EventImages;
 use crate::refusal::Step;
 use crate::zones::Zone;
 
-/// What a row is; the names are in `_change_type`.
+/// The kind of a row, as named in `_change_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     Insert,
@@ -63,9 +63,9 @@ pub enum Content {
     CommitTimestamp,
     Sequence,
     Absent,
-    /// Numbers of messages, from 0 on.
+    /// Message numbers, starting at 0.
     Message,
-    /// Numbers of rows in their messages.
+    /// Row numbers within the message.
     Index,
     Offset,
     Before,
@@ -75,11 +75,11 @@ pub enum Content {
     },
 }
 
-/// What the rows of one message have in common.
+/// Values that all rows of one message share.
 #[derive(Clone)]
 pub struct Origin {
     pub message: i32,
-    /// The number of the first row in its message.
+    /// Index of the first row within its message.
     pub index: usize,
     pub offset: Option<i64>,
     pub commit_ts: Option<i64>,
@@ -89,7 +89,7 @@ pub struct Origin {
     pub unit: i64,
     pub absent: Arc<[String]>,
     pub event: Option<EventOrigin>,
-    /// Of a row, besides its text and binary values.
+    /// Bytes of a row, excluding its text and binary values.
     pub row_bytes: usize,
 }
 
@@ -106,13 +106,13 @@ pub struct Batch {
     pub origins: Vec<Origin>,
     row_bytes: usize,
     pub messages: i32,
-    /// Of events, if they have any.
+    /// Images of events, if needed.
     pub images: Option<EventImages>,
     pub extras: Extras,
 }
 
 impl Batch {
-    /// `zone` is that of wall clocks in columns of instants.
+    /// `zone` converts wall clocks in columns of instants.
     pub fn new(outputs: Vec<Output>, images: Option<EventImages>, zone: &Arc<Zone>) -> Self {
         let columns = outputs
             .iter()
@@ -168,7 +168,7 @@ impl Batch {
         });
     }
 
-    /// Takes back all rows but the first ones.
+    /// Removes all rows but the first ones.
     pub fn truncate(&mut self, rows: usize) {
         let removed = self.rows.drain(rows.min(self.rows.len())..);
         let bytes: usize = removed
@@ -192,9 +192,9 @@ impl Batch {
         Ok(())
     }
 
-    /// The rows as a struct of the outputs, and their fields; the batch is empty afterwards.
+    /// Returns the rows as a struct of the outputs, with their fields, and clears the batch.
     ///
-    /// Text is an array of bytes there: it was text when it was read, and is not looked at again.
+    /// Text arrays are arrays of bytes: the text was validated when it was read.
     pub fn finish(&mut self) -> Result<(StructArray, Fields), ArrowError> {
         let mut arrays: Vec<ArrayRef> = Vec::new();
         let mut values = 0;

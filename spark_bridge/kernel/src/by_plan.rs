@@ -1,4 +1,4 @@
-//! Rows by the plan that has a message's schema key.
+//! Rows by the plan with a message's schema key.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::refusal::{Refusal, Step};
 use crate::row_plan::RowPlan;
 
 impl Kernel {
-    /// The plan of the message before, if it is of the same table.
+    /// The plan of the previous message, if it is of the same table.
     pub fn guess_for(&self, document: &str) -> Option<&Arc<Plan>> {
         let guess = self.guess.as_ref();
         guess.filter(|plan| {
@@ -20,7 +20,7 @@ impl Kernel {
         })
     }
 
-    /// Guesses a plan of the table whose names were read.
+    /// Guesses a plan of the table once its name was read.
     pub fn guess_by_name(&mut self, document: &str) {
         if self.guess_for(document).is_none() {
             let plans = self.plans.of(self.envelope.name(document));
@@ -28,7 +28,7 @@ impl Kernel {
         }
     }
 
-    /// Appends the rows of the envelope by a plan that has its schema key.
+    /// Appends the rows of the envelope by a plan with its schema key.
     pub fn by_plan(
         &mut self,
         layout: usize,
@@ -50,7 +50,7 @@ impl Kernel {
         let plans = self.plans.of(self.envelope.name(document)).to_vec();
         let mut read_by = self.guess.as_ref().map(|plan| Arc::clone(&plan.rows));
         for plan in plans {
-            // What was read for other rows means nothing to these.
+            // Images read by another plan's columns are invalid for this plan.
             if !read_by.is_some_and(|rows| Arc::ptr_eq(&rows, &plan.rows)) {
                 self.envelope.clear_images();
             }
@@ -67,8 +67,8 @@ impl Kernel {
         Ok(Outcome::Unknown)
     }
 
-    /// Reads a message that has the schema, and the plan, of the message before: only its payload
-    /// is looked at. None for any other message.
+    /// Reads a message with the schema and the plan of the previous message: parses only the
+    /// payload. None for any other message.
     pub fn payload(
         &mut self,
         value: &[u8],
@@ -109,7 +109,7 @@ impl Kernel {
         Ok(Some(Outcome::Read))
     }
 
-    /// Finds the values of all images; false where the columns are not the plan's.
+    /// Finds the values of all images; false if the columns differ from the plan's.
     fn images(&mut self, plan: &RowPlan, layout: usize, op: Op, document: &str) -> Step<bool> {
         let layout = &self.settings.layouts[layout];
         let envelope = &mut self.envelope;

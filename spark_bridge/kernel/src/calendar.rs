@@ -1,16 +1,16 @@
-//! Calendar values in parts; the Python readers are in `cdcfmt_core/toolkit/calendar_parts.py`.
+//! Calendar values as separate parts; Python readers: `cdcfmt_core/toolkit/calendar_parts.py`.
 
 use crate::cells::Cells;
 use crate::encodings::MysqlText;
 use crate::refusal::{Refusal, Step};
 use crate::temporal;
 
-/// One of year, month, day, hour, minute, second and microsecond.
+/// A year, month, day, hour, minute, second or microsecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Null,
     Number(i64),
-    /// Something else, that no part is.
+    /// Anything else, which is never valid.
     Other,
 }
 
@@ -20,7 +20,7 @@ const DAY: i64 = 86_400 * SECOND;
 const MAX_TIME: i64 = ((838 * 60 + 59) * 60 + 60) * SECOND - 1;
 const BROKEN: Refusal = Refusal::new("parts that are no value of the column's type", 0);
 
-/// Appends the value of the parts.
+/// Appends the value of some parts.
 pub fn push(
     logical: &MysqlText,
     parts: &[Part; 7],
@@ -29,7 +29,7 @@ pub fn push(
 ) -> Step<()> {
     let (date, clock) = parts.split_at(3);
     match logical {
-        // An hour, and the lack of a clock, may make another type of the value.
+        // An hour, or a missing clock, could mean another type of the value.
         MysqlText::Date if clock[0] == Part::Null && micros(clock, 0) == Some(0) => {
             let days = days(date).and_then(|days| i32::try_from(days).ok());
             column.push_date(days.ok_or(BROKEN)?)
@@ -54,7 +54,7 @@ pub fn push(
     }
 }
 
-/// Year, month and day of days since 1970.
+/// Year, month and day from days since 1970.
 pub fn civil(days: i64) -> [i64; 3] {
     // Howard Hinnant's civil_from_days; the year begins in March.
     let shifted = days + 719_468;
@@ -68,7 +68,7 @@ pub fn civil(days: i64) -> [i64; 3] {
     [year + era * 400 + i64::from(month <= 2), month, day]
 }
 
-/// The items of a list of numbers and nulls, as an Avro record becomes one; None for other text.
+/// The items of a list of numbers and nulls, the JSON form of an Avro record; None for other text.
 pub fn printed_parts<const N: usize>(text: &str) -> Option<[Part; N]> {
     let mut rest = text.strip_prefix('[')?.strip_suffix(']')?.as_bytes();
     let mut parts = [Part::Null; N];
@@ -114,7 +114,7 @@ fn days(date: &[Part]) -> Option<i64> {
     }
 }
 
-/// Microseconds of hour, minute, second and microsecond, where null is 0.
+/// Microseconds from hour, minute, second and microsecond; null counts as 0.
 fn micros(clock: &[Part], most_hours: i64) -> Option<i64> {
     let mut value = 0;
     for (part, (limit, unit)) in clock.iter().zip([
@@ -132,7 +132,7 @@ fn micros(clock: &[Part], most_hours: i64) -> Option<i64> {
     Some(value)
 }
 
-/// As `micros`, and below zero where any part is.
+/// Like `micros`; negative if any part is.
 fn time(clock: &[Part]) -> Option<i64> {
     let is_negative = |part: &Part| matches!(part, Part::Number(number) if *number < 0);
     let negative = clock.iter().any(is_negative);

@@ -1,4 +1,4 @@
-//! What value encodings write: one cell after the other.
+//! The interface for the output of value encodings: one cell after the other.
 
 use serde::Deserialize;
 
@@ -6,14 +6,14 @@ use crate::json::{Token, plain};
 use crate::refusal::{Refusal, Step};
 use crate::variant::Variants;
 
-/// What a column's integers are in images, whatever their values.
+/// The form of a column's integers in images, for all values of the column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
     Plain,
     Decimal,
     Boolean,
-    /// Those below zero are the reference's.
+    /// Negative values are left to the reference.
     Signless,
 }
 
@@ -38,7 +38,7 @@ pub trait Cells {
 
     fn push_float(&mut self, value: f64) -> Step<()>;
 
-    /// An integer, or a decimal with its scale, that was read of such a text.
+    /// An integer, or a decimal with its scale, parsed from `_text`.
     fn push_number_text(&mut self, value: i128, scale: Option<u8>, _text: &str) -> Step<()> {
         match scale {
             None => self.push_integer(value),
@@ -46,7 +46,7 @@ pub trait Cells {
         }
     }
 
-    /// A finite number that may be read of a text.
+    /// A finite number; `read` parses it from the text if needed.
     fn push_float_text(&mut self, text: &str, read: impl FnOnce(&str) -> Step<f64>) -> Step<()> {
         self.push_float(read(text)?)
     }
@@ -55,14 +55,14 @@ pub trait Cells {
 
     fn push_text(&mut self, text: &str) -> Step<()>;
 
-    /// Text as it stands in a document.
+    /// Text as in the document.
     fn push_string(&mut self, token: Token, document: &str, scratch: &mut Vec<u8>) -> Step<()> {
         self.push_text(plain(token, document, scratch))
     }
 
     fn push_bytes(&mut self, data: &[u8]) -> Step<()>;
 
-    /// Text with one character a byte (Latin-1), padded with zeros.
+    /// Text with one byte per character (Latin-1), padded with zeros.
     fn push_latin1(&mut self, text: &str, padded: usize) -> Step<()>;
 
     /// The bytes of padded base64.
@@ -75,18 +75,18 @@ pub trait Cells {
 
     fn push_instant(&mut self, micros: i64) -> Step<()>;
 
-    /// A wall clock that was read of such a text.
+    /// A wall clock parsed from `_text`.
     fn push_datetime_text(&mut self, micros: i64, _text: &str) -> Step<()> {
         self.push_datetime(micros)
     }
 
-    /// An instant that was read of such a text, in UTC.
+    /// An instant in UTC, parsed from `_text`.
     fn push_instant_text(&mut self, micros: i64, _text: &str) -> Step<()> {
         self.push_instant(micros)
     }
 
     fn push_time(&mut self, micros: i64, fsp: Option<u32>, scratch: &mut String) -> Step<()>;
 
-    /// The text of a JSON column: parsed for a variant, or as it is.
+    /// The text of a JSON column: parsed for a variant, else unchanged.
     fn push_json(&mut self, text: &str, variants: &mut Variants) -> Step<()>;
 }

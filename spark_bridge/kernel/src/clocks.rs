@@ -1,4 +1,4 @@
-//! Numbers that are times: so many units since 1970, or since midnight.
+//! Times as numbers of units since 1970, or since midnight.
 
 use serde::Deserialize;
 
@@ -8,14 +8,14 @@ use crate::refusal::Step;
 use crate::scalars::{RANGE, small};
 
 const YEAR_MICROS: u64 = 365 * 86_400_000_000;
-/// Of Python's datetimes.
+/// The range of Python's datetimes.
 const FIRST_MICROSECOND: i64 = -62_135_596_800_000_000;
 const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
 /// 838:59:59.999999
 pub const MAX_TIME: i64 = ((838 * 60 + 59) * 60 + 60) * 1_000_000 - 1;
 const DAY_MICROS: i64 = 86_400_000_000;
 
-/// What a number of units counts: since 1970, or since midnight.
+/// The kind of time: since 1970, or since midnight.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(tag = "logical", rename_all = "snake_case")]
 pub enum Clock {
@@ -23,7 +23,7 @@ pub enum Clock {
     Time { fsp: Option<u32> },
 }
 
-/// Units of a clock; a guessed one is that of most columns, if nothing speaks against it.
+/// Units of a clock; `Guessed` is the unit of most columns, if no other unit is plausible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     Millis,
@@ -60,7 +60,7 @@ pub fn clock(
     }
 }
 
-/// Microseconds in the unit of most columns; None where it may be another one.
+/// Microseconds in the unit of most columns; None if another unit is possible.
 fn guessed(value: i64, clock: &Clock) -> Option<i64> {
     match clock {
         Clock::DateTime { fsp } => {
@@ -70,7 +70,7 @@ fn guessed(value: i64, clock: &Clock) -> Option<i64> {
             };
             let millis = value.checked_mul(1000)?;
             let usual = if fsp.unwrap_or(0) > 3 { value } else { millis };
-            // Nanoseconds, too; a reading with more digits than the column's is refused with them.
+            // Nanoseconds are possible, too; this refuses values with more digits than the column's.
             let is_open = near(millis) || near(value) || near(value / 1000);
             (near(usual) || !is_open).then_some(usual)
         }
@@ -84,7 +84,7 @@ fn guessed(value: i64, clock: &Clock) -> Option<i64> {
     }
 }
 
-/// Days since 1970, of the years 1 to 9999.
+/// Days since 1970, for the years 1 to 9999.
 pub fn days(token: Token, document: &str, cell: &mut impl Cells) -> Step<()> {
     let value = small(token, token.text(document))?;
     if !(-719_162..=2_932_896).contains(&value) {

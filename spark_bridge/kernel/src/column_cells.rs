@@ -1,4 +1,4 @@
-//! Cells of typed columns: what each type takes.
+//! Cells of typed columns: the values that each type accepts.
 
 use crate::appending::append;
 use crate::cells::Cells;

@@ -1,4 +1,4 @@
-//! Columns of a batch while it grows, in Spark's Arrow types.
+//! Columns of a batch under construction, in Spark's Arrow types.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub enum Target {
     Variant,
 }
 
-/// Text or bytes of all rows, one behind the other.
+/// Text or bytes of all rows, concatenated.
 #[derive(Default)]
 pub struct Bytes {
     pub data: Vec<u8>,
@@ -45,7 +45,7 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// Ends a row whose bytes are in `data`.
+    /// Ends the row whose bytes were appended to `data`.
     pub fn end(&mut self) -> Step<()> {
         let end = i32::try_from(self.data.len());
         self.ends
@@ -96,13 +96,13 @@ pub enum Values {
     Variant(Bytes, Bytes),
 }
 
-/// One column; rows are appended at its end, and can be taken back.
+/// One column; rows are appended, and can be removed from the end.
 pub struct Column {
     pub values: Values,
     pub valid: Vec<bool>,
     pub nulls: usize,
     pub nullable: bool,
-    /// Of wall clocks that become instants.
+    /// The zone of wall clocks that become instants.
     pub zone: Option<Arc<Zone>>,
 }
 
@@ -134,7 +134,7 @@ impl Column {
         }
     }
 
-    /// The same, for wall clocks of a zone.
+    /// The same column, with the zone of its wall clocks.
     pub fn in_zone(self, zone: &Arc<Zone>) -> Self {
         Self {
             zone: Some(Arc::clone(zone)),
@@ -146,7 +146,7 @@ impl Column {
         self.valid.push(true);
     }
 
-    /// One more row, equal to the last one.
+    /// Appends a copy of the last row.
     pub fn repeat_last(&mut self) -> Step<()> {
         fn again<T: Copy>(values: &mut Vec<T>) {
             if let Some(last) = values.last().copied() {
@@ -177,7 +177,7 @@ impl Column {
         Ok(())
     }
 
-    /// Only the first rows stay; what was begun behind them goes, too.
+    /// Keeps only the first rows; also drops the beginning of an unfinished row.
     pub fn truncate(&mut self, rows: usize) {
         match &mut self.values {
             Values::Boolean(values) => values.truncate(rows),
@@ -204,7 +204,7 @@ impl Column {
         self.valid.truncate(rows);
     }
 
-    /// Bytes of the rows' text and binary values.
+    /// Bytes of all text and binary values.
     pub fn size(&self) -> usize {
         match &self.values {
             Values::String(bytes) | Values::Binary(bytes) => bytes.data.len(),
@@ -213,7 +213,7 @@ impl Column {
         }
     }
 
-    /// The rows as an array, text as bytes; the column is empty afterwards.
+    /// Returns the rows as an array, text as bytes, and clears the column.
     pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         fn primitive<T: ArrowPrimitiveType>(
             values: &mut Vec<T::Native>,

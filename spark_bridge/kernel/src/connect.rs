@@ -1,7 +1,7 @@
-//! Kafka Connect's JSON: a payload on its own, or in an object beside its schema.
+//! Kafka Connect's JSON: a payload alone, or in an object with its schema.
 //!
-//! A schema is never parsed while messages are read: its bytes are those of a known plan, or the
-//! message is unknown. They were found to be JSON when the plan was added.
+//! Schemas are never parsed while reading: their bytes must equal those of a known plan, or the
+//! message is unknown. They were checked to be JSON when the plan was added.
 
 use crate::json::{Cursor, Kind, Token};
 use crate::refusal::{Refusal, Step};
@@ -11,20 +11,20 @@ const PAYLOAD: &[u8] = b"\"payload\"";
 const PAYLOAD_FIRST: &str = "{\"payload\":";
 const THEN_PAYLOAD: &str = ",\"payload\":";
 const THEN_SCHEMA: &str = ",\"schema\":";
-/// With those of a payload they are fewer than what the reference refuses.
+/// Together with a payload's values this stays below the reference's limit.
 const MAX_STRUCTURE: usize = 70_000;
 
-/// What follows a payload.
+/// What follows the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Bare,
-    /// The end of the object; its schema is known.
+    /// The end of the object; the schema came first.
     SchemaFirst(Token),
-    /// Perhaps a schema.
+    /// Possibly a schema.
     PayloadFirst,
 }
 
-/// Goes to where the payload begins. `known` is the schema that the document may have.
+/// Moves to the beginning of the payload. `known` is the schema that the document may have.
 pub fn open(cursor: &mut Cursor, known: Option<&str>) -> Step<Form> {
     if cursor.take_spaced(PAYLOAD_FIRST) {
         return Ok(Form::PayloadFirst);
@@ -55,12 +55,12 @@ pub fn open(cursor: &mut Cursor, known: Option<&str>) -> Step<Form> {
     Err(Refusal::new("a schema without payload", start))
 }
 
-/// Text without the blanks at its end.
+/// Text without trailing blanks.
 fn without_blanks(text: &str) -> &str {
     text.trim_end_matches([' ', '\t', '\n', '\r'])
 }
 
-/// The payload of a value that has this schema beside it, and nothing else.
+/// The payload of a value with exactly this schema and nothing else.
 pub fn payload_beside<'a>(value: &'a [u8], schema: &str) -> Option<&'a [u8]> {
     let inner = value.strip_suffix(b"}")?;
     if let Some(rest) = inner.strip_prefix(SCHEMA_FIRST.as_bytes()) {
@@ -72,7 +72,7 @@ pub fn payload_beside<'a>(value: &'a [u8], schema: &str) -> Option<&'a [u8]> {
     rest.strip_suffix(THEN_SCHEMA.as_bytes())
 }
 
-/// Reads what is behind the payload: the schema, which may be missing.
+/// Reads the rest after the payload: the schema, which may be missing.
 pub fn close(cursor: &mut Cursor, form: Form) -> Step<Token> {
     let schema = match form {
         Form::Bare => return cursor.end().map(|()| Token::MISSING),
@@ -91,7 +91,7 @@ pub fn close(cursor: &mut Cursor, form: Form) -> Step<Token> {
     cursor.end().map(|()| schema)
 }
 
-/// The bytes of a schema, which is an object or null.
+/// Checks a schema, which must be an object or null.
 pub fn check_schema(text: &str) -> Step<()> {
     let mut cursor = Cursor::new(text)?;
     let token = cursor.value()?;
@@ -104,7 +104,7 @@ pub fn check_schema(text: &str) -> Step<()> {
     Err(Refusal::new("a schema that is no object", 0))
 }
 
-/// The columns of a message's key, and the schema beside them.
+/// The columns of a message's key, and its schema.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     schema: Option<String>,
@@ -127,7 +127,7 @@ impl Key {
         })
     }
 
-    /// About what it takes.
+    /// Approximate bytes of memory.
     pub fn bytes(&self) -> usize {
         let names = self
             .names
@@ -136,7 +136,7 @@ impl Key {
         names.sum::<usize>() + self.schema.as_ref().map_or(0, String::len)
     }
 
-    /// Whether a key has these columns, and this schema.
+    /// Whether a key has exactly these columns and this schema.
     pub fn is(&self, document: &str) -> Step<bool> {
         let mut count = 0;
         let mut same = true;
@@ -149,13 +149,13 @@ impl Key {
     }
 }
 
-/// Shows each column of a key; returns the schema.
+/// Calls `show` for each column of a key; returns the schema.
 fn walk<'a>(
     document: &'a str,
     known: Option<&str>,
     mut show: impl FnMut(&'a str) -> Step<()>,
 ) -> Step<Option<&'a str>> {
-    // The reference reads no number that is infinite as a double.
+    // The reference rejects numbers that are infinite as doubles.
     let mut cursor = Cursor::exact(document)?;
     let form = open(&mut cursor, known)?;
     cursor.expect(b'{', "a key that is no object")?;

@@ -1,7 +1,7 @@
-//! Value encodings: how a column's values stand on the wire.
+//! Value encodings: the forms of a column's values in messages.
 //!
-//! The table of their names is in `cdcfmt_core/toolkit/encodings.py`; the Python readers are in
-//! `cdcfmt_core/toolkit/value_readers.py`.
+//! `cdcfmt_core/toolkit/encodings.py` has the table of their names,
+//! `cdcfmt_core/toolkit/value_readers.py` the Python readers.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -24,18 +24,18 @@ use crate::zones::Zone;
 #[serde(tag = "logical", rename_all = "snake_case")]
 pub enum MysqlText {
     Bool,
-    /// Integers between the bounds.
+    /// Integers within bounds.
     Int {
         low: i64,
         high: u64,
     },
     Float,
-    /// `scale` digits behind the point, if that is known.
+    /// `scale` fractional digits, if known.
     Decimal {
         scale: Option<usize>,
     },
     Text,
-    /// Padded with zeros to so many bytes.
+    /// Padded with zeros to this number of bytes.
     Binary {
         padded: usize,
     },
@@ -46,7 +46,7 @@ pub enum MysqlText {
         fsp: Option<u32>,
     },
     Year,
-    /// An index or a name; `names` are the column's.
+    /// An index or a name; `names` are those of the column.
     Enum {
         names: Option<Vec<String>>,
     },
@@ -57,12 +57,12 @@ pub enum MysqlText {
     Json,
 }
 
-/// An encoding with what it takes from the column's type.
+/// An encoding, with its parameters from the column's type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(tag = "encoding", rename_all = "kebab-case")]
 pub enum Encoding {
     MysqlText(MysqlText),
-    /// The same, or a number or boolean instead of text.
+    /// Like `MysqlText`, or a number or boolean instead of text.
     MysqlJson(MysqlText),
     /// Bytes in padded base64.
     Base64,
@@ -72,7 +72,7 @@ pub enum Encoding {
     Hex,
     /// Bytes as Go's `strconv.Quote` writes them.
     GoQuoted,
-    /// Bytes in Latin-1, base64 or hexadecimal, whichever alone fits.
+    /// Bytes in Latin-1, base64 or hexadecimal, if only one of them is possible.
     DetectedBytes {
         exact: Option<usize>,
         longest: Option<usize>,
@@ -81,14 +81,14 @@ pub enum Encoding {
     BytesText(BytesText),
     JsonNumber(Number),
     JsonBoolean,
-    /// Any JSON value whose type is not known.
+    /// Any JSON value of unknown type.
     JsonValue(Any),
-    /// Text as it stands; some of it stands for other text.
+    /// Text unchanged, except for aliases.
     Text {
         json: bool,
         aliases: BTreeMap<String, String>,
     },
-    /// MySQL's text, perhaps with a `Z` behind it.
+    /// MySQL's text, optionally followed by `Z`.
     IsoText(MysqlText),
     /// `2024-01-01T00:00:00.5Z`
     IsoInstant,
@@ -100,55 +100,55 @@ pub enum Encoding {
     EpochGuessed(Clock),
     /// Kafka Connect's Decimal.
     ConnectDecimal(Unscaled),
-    /// Kafka Connect's Decimal or text, whichever alone fits.
+    /// Kafka Connect's Decimal or text, if only one of them is possible.
     GuessedDecimal {
         scale: u8,
     },
     LittleEndianBits {
         bits: u32,
     },
-    /// Text of one character a byte, in a charset that has ASCII.
+    /// Text with one byte per character, in a charset that includes ASCII.
     CharsetText {
         is_latin1: bool,
     },
-    /// An integer that is a decimal.
+    /// An integer for a decimal column.
     IntegerText,
-    /// Year to microsecond, some of them null; or MySQL's text.
+    /// Year to microsecond, some of which may be null; or MySQL's text.
     CalendarParts(MysqlText),
     /// Seconds since 1970, and microseconds.
     EpochPair,
-    /// Refused, if it is not NULL.
+    /// Refused unless NULL.
     Other,
-    /// An object of a time zone's name and of a TIMESTAMP's text, or text in the source's own.
+    /// An object of a time zone's name and a TIMESTAMP's text, or text in the source's zone.
     ZonedText {
         zone_member: String,
         text_member: String,
     },
 }
 
-/// What readers share: scratch space, and the zone of TIMESTAMP text.
+/// State that readers share: buffers, and time zones of TIMESTAMP text.
 #[derive(Default)]
 pub struct Tools {
-    /// Of text that brings none.
+    /// The zone of text without a zone.
     pub zone: Zone,
-    /// By the names that values bring.
+    /// Zones by the names in values.
     pub zones: ByText<Zone>,
     pub variants: Variants,
     pub extra: extra::Kept,
-    /// Of text without its escapes.
+    /// Buffer for text without its escapes.
     pub plain: Vec<u8>,
     pub text: String,
     pub more: String,
     pub bytes: Vec<u8>,
     pub number: String,
-    /// Of the values of a message that are counted.
+    /// Notes of the counted values of a message.
     pub notes: Vec<Arc<str>>,
-    /// Of the last value with a zone that is not among `zones`.
+    /// The zone of the last value with a zone that `zones` lacks.
     pub missing_zone: Option<String>,
 }
 
 impl Encoding {
-    /// Whether a number is read in place of its text.
+    /// Whether the encoding accepts a number instead of text.
     pub fn takes(&self, token: Token) -> bool {
         match self {
             Self::JsonNumber(Number::Decimal { .. }) => token.kind == Kind::Long,
@@ -158,7 +158,7 @@ impl Encoding {
         }
     }
 
-    /// Whether values are bytes, as text of one character a byte.
+    /// Whether values are bytes, as text with one byte per character.
     pub fn is_of_bytes(&self) -> bool {
         matches!(
             self,

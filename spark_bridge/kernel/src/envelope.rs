@@ -1,4 +1,4 @@
-//! The envelope of a JSON document, in one pass.
+//! The envelope of a JSON document, read in one pass.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use crate::plan_table::{NameRef, PlanTable};
 use crate::plans::Plan;
 use crate::refusal::{Refusal, Step};
 
-/// A longer object is not kept for the next message.
+/// Larger objects are not kept for the next message.
 pub const KEPT_BYTES: usize = 64 << 10;
 
-/// Where the parts of an envelope lie in its document.
+/// Positions of the parts of an envelope in its document.
 ///
-/// Most messages have the table of the one before. Its plan is a guess: while no part of the schema
-/// key is another one, images are read at once.
+/// Most messages have the table of the previous one. Its plan is the guess: as long as all parts
+/// of the schema key are equal, images are read at once.
 #[derive(Default)]
 pub struct Envelope {
-    /// The number of the document's layout.
+    /// The index of the document's layout.
     pub layout: usize,
     pub database: Token,
     pub schema: Token,
@@ -34,31 +34,31 @@ pub struct Envelope {
     pub position: Option<i64>,
     pub before: Token,
     pub after: Token,
-    /// The image before is that of a deleted row.
+    /// The before image is that of a deleted row.
     pub deleted: bool,
     pub has_row_id: bool,
     pub has_row_word: bool,
-    /// The parts of the schema key, by their numbers.
+    /// The parts of the schema key, by index.
     pub key: Vec<Token>,
-    /// Those of Avro, one behind the other.
+    /// The parts for Avro, concatenated.
     pub schema_key: Vec<u8>,
-    /// A part of the key is not that of the guessed plan.
+    /// A part of the key differs from the guessed plan's.
     pub missed: bool,
-    /// The guess is one of the table's plans, or such a guess cannot be.
+    /// The guess is a plan of the table, or guessing is impossible.
     pub has_guessed: bool,
-    /// All members by their numbers; what was guessed of them has no kind.
+    /// All members by index; a member read by the guess has no kind.
     pub leaves: Vec<Token>,
     pub images_before: Images,
     pub images_after: Images,
     order: Order,
-    /// The last object that is not read.
+    /// The last unread object.
     kept: String,
-    /// Those of Avro, by their slots.
+    /// The same for Avro, by slot.
     pub kept_values: Vec<Kept>,
 }
 
 impl Envelope {
-    /// Forgets the document before.
+    /// Resets for the next document.
     pub fn start(&mut self, layout: &Layout) {
         if self.layout != layout.number {
             self.kept_values.clear();
@@ -80,7 +80,7 @@ impl Envelope {
         self.clear_images();
     }
 
-    /// Reads an object of a document that is an event's key or value.
+    /// Reads an object of a document: an event's key or value.
     pub fn part(
         &mut self,
         layout: &Layout,
@@ -88,7 +88,7 @@ impl Envelope {
         cursor: &mut Cursor,
         guess: Option<&Arc<Plan>>,
     ) -> Step<()> {
-        // No part of the schema key is in a guess's way.
+        // The guess needs no part of the schema key.
         self.missed = guess.is_none() || !layout.parts.is_empty();
         self.has_guessed = true;
         let mut plan = guess;
@@ -101,8 +101,8 @@ impl Envelope {
 
     /// Reads a whole document.
     ///
-    /// Where names come before what a plan reads, the guess is one of `plans`.
-    /// `is_payload`: it lay beside the schema of the guess.
+    /// If names come before all that a plan reads, the guess is taken from `plans`.
+    /// `is_payload`: the document is a payload, whose schema was that of the guess.
     pub fn read<'p>(
         &mut self,
         layout: &Layout,
@@ -112,7 +112,7 @@ impl Envelope {
         is_payload: bool,
     ) -> Step<()> {
         self.start(layout);
-        // The schema key of another layout has other parts.
+        // The schema key of another layout has different parts.
         *guess = guess.filter(|plan| plan.layout == layout.number);
         self.missed = guess.is_none();
         self.has_guessed = plans.is_none();
@@ -124,7 +124,7 @@ impl Envelope {
             return cursor.end();
         };
         let known = guess.plan.and_then(|plan| plan.key.bytes_of_part(part));
-        // Payloads have their names behind the images.
+        // Payloads have their names after the images.
         self.has_guessed = true;
         let form = if is_payload {
             Form::Bare
@@ -154,23 +154,23 @@ impl Envelope {
         self.images_after.clear();
     }
 
-    /// Whether the word of rows is there, or may be missing.
+    /// Whether the word of rows was read, or may be missing.
     pub fn is_row(&self, layout: &Layout) -> bool {
         self.has_row_word || layout.row_words.is_empty() || layout.may_lack_word()
     }
 
-    /// Whether a row's time is missing, which is any one where messages have no commit_ts.
+    /// Whether a row lacks the time that it needs: any time, if messages have no commit_ts.
     pub fn lacks_time(&self, layout: &Layout) -> bool {
         let lacks_other = self.other_time.is_none() || layout.has_commit_ts;
         self.commit_ts.is_none() && self.source_time.is_none() && lacks_other
     }
 
-    /// Whether all times are there.
+    /// Whether all times exist.
     pub fn has_times(&self) -> bool {
         self.source_time.is_some() && self.other_time.is_some()
     }
 
-    /// Whether the guessed plan has the whole schema key.
+    /// Whether the guessed plan's schema key fits completely.
     pub fn guess_fits(&self, plan: &Plan) -> bool {
         !self.missed && plan.key.lacks_parts(&self.key)
     }
@@ -238,7 +238,7 @@ impl Envelope {
         }
     }
 
-    /// A member's value; what is guessed of it is read as that.
+    /// Reads a member's value; a guessed one is read as the plan's.
     fn value(
         &mut self,
         layout: &Layout,
@@ -261,7 +261,7 @@ impl Envelope {
                 cursor.go_back(start);
             }
             (Role::Before | Role::After | Role::Deleted, Some(plan)) if !self.missed => {
-                // The operation may come behind its images.
+                // The operation may follow its images.
                 if let Some(whole) = layout.guessed_whole(self.op, role) {
                     let (kind, opens) = layout.form();
                     let images = match role {

@@ -1,4 +1,4 @@
-//! The columns of events besides their images.
+//! The columns of events, except images.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,17 +35,17 @@ pub enum EventContent {
     TableNumber,
 }
 
-/// What the events of one message have in common.
+/// Values that all events of one message share.
 #[derive(Clone)]
 pub struct EventOrigin {
     pub plan: Arc<Plan>,
     pub op: Op,
     pub emit_time: Option<i64>,
-    /// Where value and metadata of `extra` lie.
+    /// Ranges of value and metadata of `extra`.
     pub extra: Option<(Range<usize>, Range<usize>)>,
 }
 
-/// `extra` of all messages, as values and metadata.
+/// `extra` of all messages: values and metadata.
 #[derive(Default)]
 pub struct Extras {
     pub values: Vec<u8>,
@@ -75,7 +75,7 @@ impl Op {
     }
 }
 
-/// The array of a column; `origins` are those of the rows.
+/// The array of a column; `origins`: one per row.
 pub fn array<'a>(
     content: EventContent,
     origins: impl Iterator<Item = &'a Origin>,

@@ -1,4 +1,4 @@
-//! The columns `before` and `after` of events while they grow.
+//! The columns `before` and `after` of events under construction.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,18 +34,18 @@ pub struct EventImages {
     scratch: Scratch,
 }
 
-/// One column of images; cells of the last one are known.
+/// A column of images; remembers the cells of the last image.
 #[derive(Default)]
 struct ImageColumn {
     rows: Bytes,
-    /// Of variants.
+    /// Only for variants.
     metadata: Bytes,
     valid: Vec<bool>,
     nulls: usize,
-    /// Where JSON's cells lie in the rows, and a variant's in `bytes`.
+    /// Ranges of the last image's cells: for JSON in `rows`, for a variant in `bytes`.
     cells: Vec<Range<usize>>,
     bytes: Vec<u8>,
-    /// Which cells were JSON columns.
+    /// Whether each cell was a JSON column.
     are_json: Vec<bool>,
     names: Variants,
 }
@@ -60,7 +60,7 @@ impl EventImages {
         }
     }
 
-    /// Appends the images of an event; what `before` lacks is as in `after`.
+    /// Appends the images of an event; values that `before` lacks are taken from `after`.
     pub fn push(
         &mut self,
         source: Source,
@@ -88,12 +88,12 @@ impl EventImages {
         self.format == Format::Json
     }
 
-    /// Bytes of all images.
+    /// Total bytes of all images.
     pub fn size(&self) -> usize {
         self.before.size() + self.after.size()
     }
 
-    /// The images before and after; there are none afterwards.
+    /// Returns the images before and after, and clears them.
     pub fn finish(&mut self) -> Result<(ArrayRef, ArrayRef), ArrowError> {
         Ok((
             self.before.finish(self.format)?,
@@ -102,7 +102,7 @@ impl EventImages {
     }
 }
 
-/// An image that was written before, and its values.
+/// An already written image, and its values.
 type Earlier<'a> = Option<(&'a [Token], &'a ImageColumn)>;
 
 impl ImageColumn {
@@ -176,7 +176,7 @@ impl ImageColumn {
         earlier: Earlier,
         tools: &mut Tools,
     ) -> Step<()> {
-        // JSON columns name things by numbers of their image's names.
+        // JSON columns refer to names by their index in the image, so copies need the same names.
         let mut same_names = earlier.is_some_and(|(tokens, written)| {
             let mut cells = source.event.order.iter().zip(&written.are_json);
             cells.all(|(place, is_json)| {
@@ -186,7 +186,7 @@ impl ImageColumn {
         let notes = tools.notes.len();
         self.variant_cells(source, image, earlier, same_names, tools)?;
         if same_names && self.names.has_any() {
-            // JSON where the earlier image has none.
+            // A JSON column adds names that the earlier image lacks.
             same_names = false;
             tools.notes.truncate(notes);
             self.variant_cells(source, image, earlier, same_names, tools)?;
@@ -214,7 +214,7 @@ impl ImageColumn {
         check_size(self.metadata.data.len() - before)
     }
 
-    /// Makes the cells in `bytes`; `same_names`: the earlier image's JSON may be copied.
+    /// Writes the cells to `bytes`; `same_names`: JSON of the earlier image may be copied.
     fn variant_cells(
         &mut self,
         source: Source,

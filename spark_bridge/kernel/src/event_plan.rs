@@ -1,4 +1,4 @@
-//! The part of a plan that the events of its table have in common.
+//! The part of a plan that all events of a table share.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct Description {
     columns: Vec<ShownColumn>,
 }
 
-/// A column of the table as events show it.
+/// A column of the table, as in the column `columns` of events.
 #[derive(PartialEq, Eq, Hash, Deserialize)]
 pub struct ShownColumn {
     pub name: String,
@@ -30,13 +30,13 @@ pub struct ShownColumn {
 }
 
 impl ShownColumn {
-    /// Bytes of it in a row.
+    /// Its bytes in a row.
     fn bytes(&self) -> usize {
         self.name.len() + self.source_type.len() + 10
     }
 }
 
-/// Places of the columns in the order of images, their names, and these as JSON.
+/// The order of columns in images, and their names, also as JSON.
 #[derive(Deserialize)]
 struct ImagesDescription {
     order: Vec<usize>,
@@ -47,22 +47,22 @@ struct ImagesDescription {
 #[derive(PartialEq, Eq, Hash)]
 pub struct EventPlan {
     pub key_columns: Vec<String>,
-    /// Columns by their order in images.
+    /// Indexes of columns in the order of images.
     pub order: Vec<usize>,
-    /// What stands before each value of a JSON image.
+    /// The text before each value in a JSON image.
     pub labels: Texts,
     pub dictionary: Dictionary,
-    /// What stands before the offsets of a variant, by their width.
+    /// The bytes before the offsets of a variant, by width of the offsets.
     pub heads: [Vec<u8>; 3],
     pub extra: Arc<Extra>,
-    /// Empty where events do not show them.
+    /// Empty if events do not show columns.
     pub columns: Vec<ShownColumn>,
-    /// Bytes of the key's names and of the columns in a row.
+    /// Bytes of key names and columns in a row.
     pub name_bytes: usize,
 }
 
 impl EventPlan {
-    /// About what it takes.
+    /// Approximate bytes of memory.
     pub fn bytes(&self) -> usize {
         let heads: usize = self.heads.iter().map(Vec::len).sum();
         let keys = self.name_bytes + size_of_val(&self.key_columns[..]);

@@ -1,4 +1,4 @@
-//! An event's `extra`: what its message has and no other column shows, as a variant.
+//! An event's `extra`: facts of its message without a column, as a variant.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::shared::Weighed;
 use crate::variant::Variants;
 use crate::variant_bytes::{check_size, object};
 
-/// A part of `extra`, as the bridge describes it.
+/// A part of `extra`, as described by the bridge.
 #[derive(Deserialize)]
 pub struct Description {
     name: String,
-    /// Of the member in the envelope; none for `sequence_commit`.
+    /// The path of the member in the envelope; empty for `sequence_commit`.
     path: Option<Vec<String>>,
-    /// Values that leave the part out.
+    /// Values for which the part is left out.
     without: Vec<Value>,
-    /// Stands for a missing member; null leaves the part out.
+    /// Replaces a missing member; null: the part is left out.
     default: Value,
 }
 
@@ -35,16 +35,16 @@ struct Part {
     default: Option<String>,
 }
 
-/// Where the values of `extra` stand.
+/// The values of `extra`.
 pub struct Message<'a> {
     pub leaves: &'a [Token],
     pub document: &'a str,
-    /// The commit that orders the message where it has no `commit_ts`, in digits.
+    /// The commit that orders a message without `commit_ts`, as digits.
     pub sequence_commit: Option<String>,
 }
 
 impl Message<'_> {
-    /// The value of a part, and the document in which it lies.
+    /// The value of a part, and its document.
     #[inline]
     fn leaf(&self, part: &Part) -> Step<(Token, &str)> {
         match (part.leaf, &self.sequence_commit) {
@@ -58,7 +58,7 @@ impl Message<'_> {
     }
 }
 
-/// The parts of `extra` in the order of their names.
+/// The parts of `extra`, sorted by name.
 #[derive(PartialEq, Eq, Hash)]
 pub struct Extra {
     parts: Vec<Part>,
@@ -87,7 +87,7 @@ impl Extra {
         Ok(Self { parts })
     }
 
-    /// Appends value and metadata; about their bytes, or None for an empty `extra`.
+    /// Appends value and metadata; returns their approximate bytes, or None for an empty `extra`.
     pub fn append(
         &self,
         message: &Message,
@@ -96,7 +96,7 @@ impl Extra {
         value: &mut Vec<u8>,
         metadata: &mut Vec<u8>,
     ) -> Step<Option<usize>> {
-        // After a refusal nothing is known.
+        // After a refusal the kept parts are invalid.
         let mut parts = std::mem::take(&mut kept.parts);
         let is_known = parts.len() == self.parts.len();
         parts.resize_with(self.parts.len(), KeptPart::default);
@@ -160,7 +160,7 @@ impl Weighed for Extra {
     }
 }
 
-/// What `extra` of the message before was made of; most of it is the same in the next one.
+/// The parts of the previous message's `extra`, most of which are equal in the next one.
 #[derive(Default)]
 pub struct Kept {
     extra: Option<Arc<Extra>>,
@@ -169,7 +169,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Forgets what another `extra` has left.
+    /// Clears parts of a different `extra`.
     pub fn begin(&mut self, extra: &Arc<Extra>) {
         let known = self.extra.as_ref();
         if !known.is_some_and(|known| Arc::ptr_eq(known, extra)) {
@@ -183,9 +183,9 @@ impl Kept {
 struct KeptPart {
     kind: Kind,
     text: String,
-    /// None for what is left out.
+    /// None if left out.
     size: Option<usize>,
-    /// As a variant, with the names that are kept.
+    /// The value as a variant; refers to the kept names.
     value: Vec<u8>,
 }
 
@@ -197,24 +197,24 @@ impl KeptPart {
             && equal(self.text.as_bytes(), leaf.bytes(document.as_bytes()))
     }
 
-    /// Whether it is there, and may have names of its own.
+    /// Whether it exists, and whether it may have its own names.
     fn names(&self) -> (bool, bool) {
         (self.size.is_some(), self.kind.is_nested())
     }
 }
 
 impl Part {
-    /// The value, and the document in which it lies; that of a missing member is null or a default.
+    /// The value and its document; a missing member has null or its default.
     fn value<'a>(&'a self, leaf: Token, document: &'a str) -> Step<(&'a str, Token)> {
         Ok(match (leaf.kind, &self.default) {
             (Kind::Missing, Some(default)) => (default, whole(default)?),
-            // What was guessed has no other kind.
+            // A guessed member has no other kind.
             (Kind::Object, _) => (document, Cursor::at(document, leaf.start)?.value()?),
             _ => (document, leaf),
         })
     }
 
-    /// About the bytes of a value; None for one that is left out.
+    /// Approximate bytes of a value; None if left out.
     fn size(&self, leaf: Token, document: &str) -> Step<Option<usize>> {
         let (text, token) = self.value(leaf, document)?;
         if token.kind == Kind::Missing {
@@ -267,7 +267,7 @@ fn is_equal(token: Token, document: &str, value: &Value) -> Step<bool> {
     })
 }
 
-/// Numbers are integers of 64 bits: the reference has others as doubles, or as decimals.
+/// Accepts only integers of 64 bits: the reference reads others as doubles or decimals.
 fn check(token: Token, document: &str) -> Step<()> {
     match token.kind {
         Kind::Fraction => Err(Refusal::new("a fraction in extra", token.start as usize)),

@@ -1,4 +1,4 @@
-//! Messages that nobody wants: of other tables, operations or times.
+//! Skips unwanted messages, by table, operation or time.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use crate::plan_table::{Name, PLANS_OF_TABLE};
 use crate::plans::Plan;
 use crate::refusal::{Refusal, Step};
 
-/// Names and schemas of tables without plans that are kept, in bytes.
+/// Maximum bytes of names and schemas of tables without plans.
 const LOOKED_AT_BYTES: usize = 8 << 20;
 
-/// What the reference has said of a table.
+/// Results of the reference for a table.
 #[derive(Default)]
 pub struct LookedAt {
-    /// Schemas beside payloads with which nothing was wrong; the newest are the first.
+    /// Valid schemas of payloads; newest first.
     schemas: Vec<String>,
     is_unwanted: bool,
 }
@@ -26,7 +26,7 @@ impl LookedAt {
 }
 
 impl Kernel {
-    /// The filters may refuse messages of this one's table that have its schema; `all` are skipped.
+    /// Lets the filters skip messages with this one's table and schema; `all`: skip all of them.
     pub fn skip(&mut self, value: &[u8], key: Option<&[u8]>, all: bool) -> Step<()> {
         let (layout, document) = &self.look(value, key)?;
         let schema = self.schema(*layout, document);
@@ -48,13 +48,13 @@ impl Kernel {
         Ok(())
     }
 
-    /// The schema beside the payload of the last document; empty if there is none.
+    /// The schema of the last document's payload; empty without one.
     fn schema<'a>(&self, layout: usize, document: &'a str) -> &'a str {
         let part = self.settings.layouts[layout].schema;
         part.map_or("", |part| self.envelope.key[part].text(document))
     }
 
-    /// What the filters make of a row with this envelope, if they do not want it.
+    /// Applies the filters to a row's envelope; None if they want it.
     pub fn refused_by_filters(&mut self, layout: usize, document: &str) -> Step<Option<Outcome>> {
         if !self.envelope.is_row(&self.settings.layouts[layout]) {
             return Err(Refusal::new("a message without rows", 0));
@@ -82,7 +82,7 @@ impl Kernel {
         }))
     }
 
-    /// Whether the reference knows the schema beside the payload; it is not parsed here.
+    /// Whether the payload's schema is known to be valid; it is not parsed here.
     fn is_good(&self, layout: usize, document: &str) -> bool {
         let schema = self.schema(layout, document);
         let name = self.envelope.name(document);
@@ -97,7 +97,7 @@ impl Kernel {
             || self.plans.of(name).iter().any(is_plans)
     }
 
-    /// Whether rows of the envelope's operation and `commit_ts` are read.
+    /// Whether to read rows with the envelope's operation and `commit_ts`.
     pub fn is_wanted(&self) -> Step<bool> {
         if let Some(ops) = &self.settings.wanted_ops
             && self.envelope.op.is_some_and(|op| !ops.contains(&op))

@@ -1,4 +1,4 @@
-//! Frames of Open Protocol's messages: the events of a message.
+//! Frames of Open Protocol: the events of a message.
 
 use simdutf8::basic::from_utf8;
 
@@ -6,7 +6,7 @@ use crate::refusal::{Refusal, Step};
 
 const VERSION: [u8; 8] = 1_u64.to_be_bytes();
 
-/// Frames: a length of eight bytes, and as many bytes.
+/// Frames: an eight-byte length, followed by that many bytes.
 #[derive(Clone, Copy)]
 pub struct Frames<'a>(pub &'a [u8]);
 
@@ -39,11 +39,11 @@ impl<'a> Frames<'a> {
     }
 }
 
-/// An event's key and value, behind each other.
+/// An event's key and value, concatenated.
 #[derive(Default)]
 pub struct Joined {
     pub document: String,
-    /// Where the value begins.
+    /// Start of the value.
     pub value: usize,
 }
 

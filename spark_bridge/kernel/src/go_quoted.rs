@@ -1,11 +1,11 @@
-//! Bytes as Go quotes them; the Python reader is in `cdcfmt_core/toolkit/go_quote.py`.
+//! Bytes as quoted by Go; the Python reader is in `cdcfmt_core/toolkit/go_quote.py`.
 //!
-//! What cannot be read leaves the message to the reference.
+//! Other text leaves the message to the reference.
 
 use crate::refusal::{Refusal, Step};
 use crate::text_bytes::hex;
 
-/// What Go's `strconv.Quote` writes, without the quotes around.
+/// Decodes the output of Go's `strconv.Quote`, without the enclosing quotes.
 pub fn unquote_go(text: &str, out: &mut Vec<u8>) -> Step<()> {
     let mut rest = text.as_bytes();
     while let Some(special) = rest
@@ -20,7 +20,7 @@ pub fn unquote_go(text: &str, out: &mut Vec<u8>) -> Step<()> {
     Ok(())
 }
 
-/// Reads the escape at a backslash; what is behind it.
+/// Decodes the escape at a backslash; returns the rest.
 fn escape<'a>(data: &'a [u8], out: &mut Vec<u8>) -> Option<&'a [u8]> {
     let [b'\\', letter, rest @ ..] = data else {
         return None;

@@ -1,4 +1,4 @@
-//! The plan that a message may have, before its whole schema key was read.
+//! The plan that a message probably has, before its whole schema key was read.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use crate::plan_table::PlanTable;
 use crate::plans::Plan;
 use crate::refusal::Step;
 
-/// The plan that a message may have, and all plans.
+/// The guessed plan, and all plans.
 pub struct Guessing<'g, 'p> {
     pub plan: &'g mut Option<&'p Arc<Plan>>,
     pub plans: Option<&'p PlanTable>,
 }
 
 impl Envelope {
-    /// Once the table is known, guesses one of its plans.
+    /// Guesses a plan of the table, once the table is known.
     pub fn guess(&mut self, document: &str, guess: &mut Guessing) -> Step<()> {
         if self.table.kind == Kind::Missing {
             return Ok(());
@@ -25,7 +25,7 @@ impl Envelope {
         if guess.plan.is_some_and(|plan| plan.has_name(name)) {
             return Ok(());
         }
-        // What was read by the columns of another plan means nothing to this one.
+        // Images read by another plan's columns are invalid.
         self.clear_images();
         let mut plans = guess.plans.map_or(&[][..], |plans| plans.of(name)).iter();
         *guess.plan = plans.find(|plan| plan.layout == self.layout);

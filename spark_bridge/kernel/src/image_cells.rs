@@ -1,4 +1,4 @@
-//! Where a cell of an event's image comes from.
+//! Sources of the cells of an event's image.
 
 use crate::cells::Form;
 use crate::event_plan::EventPlan;
@@ -6,7 +6,7 @@ use crate::json::{Kind, Token};
 use crate::refusal::{Refusal, Step};
 use crate::row_plan::{PlanColumn, RowPlan, Sink};
 
-/// Where an image comes from.
+/// The source of an image.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
     pub plan: &'a RowPlan,

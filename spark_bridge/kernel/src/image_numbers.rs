@@ -1,11 +1,11 @@
-//! Numbers in JSON images: plain digits, without zeros at the end of a fraction.
+//! Numbers in JSON images: plain digits, without trailing zeros of a fraction.
 
 use crate::appending::{SHORT, append};
 
-/// Most characters of a number of 64 bits with 38 digits behind its point.
+/// Maximum characters of a 64-bit number with 38 fractional digits.
 const ROOM: usize = 64;
 
-/// An integer, or a decimal by its digits and how many of them are behind the point.
+/// Prints an integer, or a decimal with `scale` fractional digits.
 pub fn print(value: i128, scale: u8, out: &mut Vec<u8>) {
     let scale = usize::from(scale);
     match u64::try_from(value.unsigned_abs()) {
@@ -67,7 +67,7 @@ fn print_large(value: i128, scale: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// The part of a number's text that is printed; None for zeros at its beginning and other forms.
+/// The part of a number's text to print; None for leading zeros and other forms.
 pub fn printed(text: &str) -> Option<&[u8]> {
     let text = text.as_bytes();
     let digits = text.strip_prefix(b"-").unwrap_or(text);
@@ -82,9 +82,9 @@ pub fn printed(text: &str) -> Option<&[u8]> {
     Some(&text[..end])
 }
 
-/// Whether a text has the fewest digits that make its double, as these are printed.
+/// Whether a text has the fewest digits that identify its double, in the printed form.
 ///
-/// Of texts with fifteen digits each makes another double.
+/// All texts with up to fifteen digits identify different doubles.
 pub fn is_shortest(text: &str) -> bool {
     const DIGITS: usize = 15;
     let text = text.as_bytes();

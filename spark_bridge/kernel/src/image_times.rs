@@ -2,7 +2,7 @@
 
 use crate::temporal::{DAY_MICROS, date_text, print_clock};
 
-/// The day that was printed last; most are the same.
+/// The last printed day, as most values repeat it.
 pub struct Day {
     days: i64,
     text: [u8; 10],
@@ -18,7 +18,7 @@ impl Default for Day {
 }
 
 impl Day {
-    /// As `temporal::print_datetime`.
+    /// Like `temporal::print_datetime`.
     pub fn print_datetime(&mut self, micros: i64, out: &mut Vec<u8>) {
         let days = micros.div_euclid(DAY_MICROS);
         if days != self.days {
@@ -32,7 +32,7 @@ impl Day {
     }
 }
 
-/// The same of a text that `temporal::datetime` has read.
+/// Prints a text that `temporal::datetime` has accepted.
 pub fn reprint_datetime(text: &str, out: &mut Vec<u8>) {
     let text = text.as_bytes();
     if let (Some(date), Some(clock)) = (text.first_chunk::<10>(), text.get(11..19)) {

@@ -1,17 +1,17 @@
-//! The images of a message's rows: where their values lie.
+//! The images of a message's rows: positions of their values.
 
 use crate::json::{Cursor, Kind, Token};
 use crate::refusal::{Refusal, Step};
 use crate::row_plan::RowPlan;
 
-/// The values of all rows' images, one kind of image; what it allocates is used again.
+/// The values of all rows' images of one kind; buffers are reused.
 #[derive(Default)]
 pub struct Images {
     tokens: Vec<Token>,
-    /// Of each row, whether it has an image.
+    /// For each row, whether it has an image.
     found: Vec<bool>,
     width: usize,
-    /// Whether this is the plan's reading of the member.
+    /// Whether the member was read by this plan.
     pub is_read: bool,
 }
 
@@ -22,7 +22,7 @@ impl Images {
         self.is_read = false;
     }
 
-    /// Begins the only row's image; its values, none of which was found yet.
+    /// Begins the only row's image, with all values missing.
     pub fn begin(&mut self, width: usize) -> &mut [Token] {
         self.clear();
         self.width = width;
@@ -32,7 +32,7 @@ impl Images {
         &mut self.tokens
     }
 
-    /// Reads an image, or a list of them; false where the columns are not the plan's.
+    /// Reads an image, or a list of images; false if the columns differ from the plan's.
     ///
     /// `whole`: no column may be missing.
     pub fn read(
@@ -78,7 +78,7 @@ impl Images {
         }
     }
 
-    /// Reads the member at a token again.
+    /// Reads the member at a token again, by another plan.
     pub fn read_at(
         &mut self,
         plan: &RowPlan,
@@ -103,12 +103,12 @@ impl Images {
         self.found.len()
     }
 
-    /// Whether there are rows, and all of them have an image.
+    /// Whether there is at least one row, and all rows have an image.
     pub fn are_whole(&self) -> bool {
         !self.found.is_empty() && !self.found.contains(&false)
     }
 
-    /// The values of a row, by the places of the plan's columns.
+    /// The values of a row, in the order of the plan's columns.
     pub fn row(&self, row: usize) -> Option<&[Token]> {
         if self.found.get(row) != Some(&true) {
             return None;

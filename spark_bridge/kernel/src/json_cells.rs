@@ -1,4 +1,4 @@
-//! Cells of JSON images; the texts are those of `pyspark_cdcfmt/rows/json_values.py`.
+//! Cells of JSON images, with the same text as `pyspark_cdcfmt/rows/json_values.py`.
 
 use std::io::Write;
 
@@ -19,7 +19,7 @@ const RANGE: Refusal = Refusal::new("a decimal of more than 38 digits", 0);
 pub struct JsonCells<'a> {
     pub out: &'a mut Vec<u8>,
     pub form: Form,
-    /// The document is JSON, whose texts have no more to escape.
+    /// Whether the document is JSON, whose texts need no further escapes.
     pub is_json: bool,
     pub scratch: &'a mut Scratch,
 }
@@ -69,7 +69,7 @@ impl Cells for JsonCells<'_> {
         if !value.is_finite() {
             return Err(Refusal::new("a number that is not finite", 0));
         }
-        // As orjson: the shortest digits that read back.
+        // As in orjson: the shortest digits that read back.
         let mut digits = zmij::Buffer::new();
         let digits = digits.format_finite(value);
         self.out.extend_from_slice(digits.as_bytes());
@@ -141,7 +141,7 @@ impl Cells for JsonCells<'_> {
     fn push_base64(&mut self, text: &str) -> Step<()> {
         self.scratch.bytes.clear();
         decode_base64(text, &mut self.scratch.bytes)?;
-        // There is one such text of these bytes.
+        // Equal bytes have equal text.
         self.quoted(|out| out.extend_from_slice(text.as_bytes()));
         Ok(())
     }
@@ -194,7 +194,7 @@ impl Cells for JsonCells<'_> {
     }
 }
 
-/// Whether all escapes are those that orjson writes.
+/// Whether all escapes have the form that orjson writes.
 fn has_short_escapes(text: &[u8]) -> bool {
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'\\', rest) {
@@ -207,7 +207,7 @@ fn has_short_escapes(text: &[u8]) -> bool {
     true
 }
 
-/// Text between quotes, as orjson escapes it.
+/// Appends text between quotes, with orjson's escapes.
 fn escape(text: &str, out: &mut Vec<u8>) {
     let mut rest = text.as_bytes();
     while let Some(at) = find_special(rest) {

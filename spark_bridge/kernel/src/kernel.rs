@@ -1,4 +1,4 @@
-//! Messages to rows: layouts, plans and the batch together.
+//! Conversion of messages to rows: combines layouts, plans and the batch.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -26,35 +26,35 @@ pub struct Settings {
     pub layouts: Vec<Layout>,
     outputs: Vec<Output>,
     zone: Zone,
-    /// Rows with a smaller or larger commit_ts are skipped.
+    /// Rows with a commit_ts outside of these bounds are skipped.
     pub starting_commit_ts: Option<i64>,
     pub ending_commit_ts: Option<i64>,
     /// Rows with a smaller `commit_ts` are refused.
     pub low_watermark: i64,
     /// Rows of other operations are skipped.
     pub wanted_ops: Option<Vec<Op>>,
-    /// Images before updates are rows.
+    /// Before images of updates are rows.
     pub before_updates: bool,
-    /// A change of the key is refused.
+    /// Changes of the key are refused.
     pub splits_keys: bool,
     /// Longer messages are refused.
     pub max_message_bytes: usize,
-    /// A batch ends after so many rows, or so many bytes of values.
+    /// Limits of a batch: rows, and bytes of values.
     max_rows: usize,
     pub max_bytes: usize,
-    /// Of a row of NULLs.
+    /// Bytes of a row of NULLs.
     pub row_bytes: usize,
-    /// Rows are events, with such images.
+    /// Form of the images, if rows are events.
     pub images: Option<Format>,
 }
 
-/// What became of a message.
+/// The result for a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Read,
-    /// A filter does not want it, or some of its rows.
+    /// A filter excludes it, or some of its rows.
     Skipped,
-    /// No plan has its schema key.
+    /// No plan fits its schema key.
     Unknown,
     Refused(Refusal),
 }
@@ -68,19 +68,19 @@ pub struct Kernel {
     pub batch: Batch,
     pub tools: Tools,
     pub envelope: Envelope,
-    /// The plan of the message before.
+    /// The plan of the previous message.
     pub guess: Option<Arc<Plan>>,
-    /// The number of its layout.
+    /// The index of its layout.
     pub layout: usize,
-    /// Of a message that is none itself.
+    /// The document of a message that is not itself one.
     pub document: Vec<u8>,
-    /// Rows show `extra`.
+    /// Whether rows show `extra`.
     pub prints: bool,
-    /// The number of the event in its message that was read last.
+    /// The index of the last read event in its message.
     pub event: usize,
     pub joined: Joined,
     pub skipped: usize,
-    /// Of values, by their notes.
+    /// Numbers of counted values, by note.
     pub counts: HashMap<Arc<str>, usize>,
 }
 
@@ -119,7 +119,7 @@ impl Kernel {
         self.tools.zones.insert(name, zone);
     }
 
-    /// Whether the batch has to be finished before more is read.
+    /// Whether the batch must be finished before reading more.
     pub fn is_full(&self) -> bool {
         self.batch.row_count() >= self.settings.max_rows
             || self.batch.size() >= self.settings.max_bytes
@@ -130,7 +130,7 @@ impl Kernel {
         self.plans.clear();
     }
 
-    /// Reads one message; what is not read or skipped leaves no rows.
+    /// Reads one message; one that is not read or is skipped adds no rows.
     pub fn read(&mut self, value: &[u8], key: Option<&[u8]>, offset: Option<i64>) -> Outcome {
         let (rows, extras) = (self.batch.row_count(), self.batch.extras.sizes());
         let outcome = catch_unwind(AssertUnwindSafe(|| self.message(value, key, offset)))
@@ -153,18 +153,18 @@ impl Kernel {
         outcome
     }
 
-    /// The database, schema and table of a message, if it has a layout.
+    /// The database, schema and table of a message, if a layout fits.
     pub fn names(&mut self, value: &[u8], key: Option<&[u8]>) -> Option<Name> {
         let (_, document) = self.look(value, key).ok()?;
         Some(self.envelope.name(&document).to_name())
     }
 
-    /// The number of a message's layout.
+    /// The index of a message's layout.
     pub fn layout_of(&mut self, value: &[u8], key: Option<&[u8]>) -> Step<usize> {
         Ok(self.look(value, key)?.0)
     }
 
-    /// Reads the envelope of a message, or of its first event; its layout and document.
+    /// Reads the envelope of a message, or of its first event; returns layout and document.
     pub fn look(&mut self, value: &[u8], key: Option<&[u8]>) -> Step<(usize, String)> {
         if self.is_avro() {
             let mut document = Vec::new();
@@ -189,7 +189,7 @@ impl Kernel {
         self.settings.layouts.first()?.max_events
     }
 
-    /// A plan for messages with the schema key of this one.
+    /// Adds a plan for messages with the schema key of this one.
     pub fn add_plan(
         &mut self,
         value: &[u8],
@@ -213,7 +213,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// The name of a time zone that the message has and the kernel lacks.
+    /// The name of a time zone in the message that the kernel lacks.
     pub fn missing_zone(&mut self, value: &[u8], key: Option<&[u8]>) -> Option<String> {
         let (rows, extras) = (self.batch.row_count(), self.batch.extras.sizes());
         self.tools.missing_zone = None;
@@ -236,7 +236,7 @@ impl Kernel {
         let guess = self.guess.as_ref().filter(|_| guess);
         let layouts = &self.settings.layouts;
         let mut refusal = Refusal::new("another beginning", 0);
-        // Mostly it is the layout of the message before.
+        // Usually the previous message's layout fits.
         for step in 0..layouts.len() {
             let at = (self.layout + step) % layouts.len();
             if !Cursor::new(document)?.take_spaced(&layouts[at].begins) {
@@ -247,7 +247,7 @@ impl Kernel {
                 .envelope
                 .read(&layouts[at], document, &mut guessed, plans, false);
             match read {
-                // Times in another unit are another layout's.
+                // Times in another unit belong to another layout.
                 Ok(()) if !layouts[at].connect || self.envelope.has_times() => {
                     self.layout = at;
                     let other =
@@ -289,7 +289,7 @@ impl Kernel {
         self.by_plan(layout, op, document, key, offset)
     }
 
-    /// The text of messages' keys, where they count.
+    /// The text of a message's key, if keys are read.
     pub fn keys<'a>(&self, key: Option<&'a [u8]>) -> Step<Option<&'a str>> {
         if self.max_events().is_some() || self.is_avro() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! A layout: how rows lie in a format's messages, as data (`cdcfmt_core/layout.py`).
+//! A layout: the structure of a format's row messages, as data (`cdcfmt_core/layout.py`).
 
 use std::collections::HashMap;
 
@@ -8,16 +8,16 @@ use serde::Deserialize;
 use crate::avro_layout::AvroLayout;
 use crate::json::Kind;
 
-/// What a member of the envelope is.
+/// The role of a member of the envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     Database,
     Schema,
     Table,
-    /// Database, perhaps schema, and table, with dots between them.
+    /// Database, optional schema, and table, separated by dots.
     ObjectName,
-    /// A part of the schema key: equal in all messages of a plan.
+    /// A part of the schema key: equal in all messages with the same plan.
     Same,
     /// Must be false, null or missing.
     MustBeFalse,
@@ -27,19 +27,19 @@ pub enum Role {
     CommitTs,
     SourceTime,
     OtherTime,
-    /// An integer by which the schemas of a stream are ordered.
+    /// An integer that orders the schemas of a stream.
     Position,
     Before,
     After,
     /// The image of a deleted row.
     Deleted,
-    /// An integer that only one of a producer's versions writes.
+    /// An integer that only one version of the producer writes.
     RowId,
-    /// An integer or null, not read.
+    /// An integer or null, ignored.
     Integer,
-    /// An object or null, not read.
+    /// An object or null, ignored.
     Object,
-    /// Any value, not read.
+    /// Any value, ignored.
     Extra,
     Passed,
 }
@@ -51,18 +51,18 @@ pub enum RoleOrMembers {
     Members(Vec<Member>),
 }
 
-/// A member of an object: its name, as it stands in the document, and what it is.
+/// A member of an object: its name as in documents, and its role.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Member {
     pub name: String,
     pub role: RoleOrMembers,
-    /// The number of the part of the schema key.
+    /// Index of its part of the schema key.
     #[serde(skip)]
     pub part: usize,
-    /// The number of the member that is no object of members.
+    /// Index among the leaves: the members without inner members.
     #[serde(skip)]
     pub leaf: usize,
-    /// Its number among all members, from 1 on.
+    /// Number among all members, starting at 1.
     #[serde(skip)]
     pub number: usize,
 }
@@ -86,59 +86,59 @@ pub enum Image {
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct Layout {
-    /// Bytes that every such message begins with.
+    /// The first bytes of every such message.
     pub begins: String,
-    /// Documents may be the payload of an object that has their schema, too.
+    /// Documents may also be the payload of an object with their schema.
     pub connect: bool,
-    /// Text that no document of rows holds.
+    /// Text that never occurs in documents of rows.
     pub lacks: Vec<String>,
-    /// The schema key has the columns of the message's key.
+    /// The schema key includes the columns of the message's key.
     pub keyed: bool,
     pub members: Vec<Member>,
     pub ops: HashMap<String, Op>,
-    /// Words of rows, as they stand in documents.
+    /// Words of rows, as in documents.
     pub row_words: Vec<String>,
-    /// Images lie in lists, one for each row.
+    /// Images are in lists, one image per row.
     pub in_lists: bool,
-    /// Where the row of a delete lies.
+    /// The image with the row of a delete.
     pub deleted_row: Image,
-    /// A column that `before` lacks did not change.
+    /// Columns that `before` lacks did not change.
     pub completes_before: bool,
-    /// The smallest and the largest time, and the microseconds in one.
+    /// The minimum and maximum time, and the microseconds per unit.
     pub times: (i64, i64, i64),
-    /// Times are ISO texts in UTC; the unit is a microsecond.
+    /// Times are ISO texts in UTC; then the unit is a microsecond.
     pub iso_times: bool,
     /// A source time is exactly `commit_ts >> 18`.
     pub orders_by_source_time: bool,
-    /// The member of the schema key that has the type of every column.
+    /// The member of the schema key with the type of every column.
     pub column_types: Option<String>,
-    /// Messages are frames of events, at most so many; the members are an event's key and value.
+    /// Maximum number of frames with events; then members are those of an event's key and value.
     pub max_events: Option<usize>,
-    /// The member of a column that has its value.
+    /// The member of a column's object with its value.
     pub cell: Option<String>,
-    /// Without a row id NULLs before updates may be something else.
+    /// Without a row id, NULLs before updates may mean something else.
     pub doubts_nulls: bool,
-    /// Values before updates have to be good ones, also where no row has them.
+    /// Values before updates must be valid, even if no row shows them.
     pub reads_before: bool,
     /// Messages are Avro records.
     pub avro: Option<AvroLayout>,
-    /// Its place among the layouts of the format.
+    /// Its index among the layouts of the format.
     #[serde(skip)]
     pub number: usize,
     #[serde(skip)]
     pub parts: Vec<String>,
-    /// The number of the schema beside payloads, among the parts.
+    /// Index of the payload's schema among the parts.
     #[serde(skip)]
     pub schema: Option<usize>,
     #[serde(skip)]
     finders: Vec<Finder<'static>>,
-    /// Numbers of leaves by their paths.
+    /// Indexes of leaves by path.
     #[serde(skip)]
     pub leaves: HashMap<Vec<String>, usize>,
-    /// Messages may have a commit_ts.
+    /// Whether messages may have a commit_ts.
     #[serde(skip)]
     pub has_commit_ts: bool,
-    /// How many members there are, those in other members included.
+    /// Number of members, including nested ones.
     #[serde(skip)]
     pub member_count: usize,
 }
@@ -156,7 +156,7 @@ impl Layout {
             &mut self.member_count,
         );
         if let Some(avro) = &mut self.avro {
-            // The bytes of these parts are the schema key.
+            // The schema key consists of bytes instead of these parts.
             self.parts.clear();
             avro.prepare(&self.members);
         }
@@ -170,14 +170,14 @@ impl Layout {
 }
 
 impl Layout {
-    /// Whether a text has something that no document of rows holds.
+    /// Whether a text contains something that never occurs in documents of rows.
     pub fn is_odd(&self, text: &str) -> bool {
         self.finders
             .iter()
             .any(|finder| finder.find(text.as_bytes()).is_some())
     }
 
-    /// The kind of a member that holds images, and the byte that it begins with.
+    /// The kind of members with images, and their first byte.
     pub fn form(&self) -> (Kind, u8) {
         if self.in_lists {
             (Kind::Array, b'[')
@@ -186,12 +186,12 @@ impl Layout {
         }
     }
 
-    /// Whether messages of rows may have no word.
+    /// Whether row messages may lack the word.
     pub fn may_lack_word(&self) -> bool {
         self.row_words.iter().any(|word| word == "null")
     }
 
-    /// The members of the object that is this member, and its number.
+    /// The inner members of a member, with its number.
     pub fn inner_members(&self, place: usize) -> (&[Member], usize) {
         let member = self.members.get(place);
         match member.map(|member| (&member.role, member.number)) {
@@ -200,7 +200,7 @@ impl Layout {
         }
     }
 
-    /// Whether images must be whole, where the operation may still come.
+    /// Whether images must be whole, if the operation may still follow.
     pub fn guessed_whole(&self, op: Option<Op>, role: Role) -> Option<bool> {
         match op {
             Some(op) => self.whole(op, role),
@@ -211,7 +211,7 @@ impl Layout {
         }
     }
 
-    /// Whether the images before or after must be whole; None where the operation has none.
+    /// Whether the images before or after must be whole; None if the operation does not have them.
     pub fn whole(&self, op: Op, role: Role) -> Option<bool> {
         let deletes = op == Op::Delete;
         match role {

@@ -1,8 +1,8 @@
 //! The compiled decoder of cdcfmt: messages to Arrow record batches.
 //!
-//! It is strict: a message on which anything is unusual is refused, and the reference decoder in
-//! Python reads it. Nothing here is trusted about a message; nothing is allocated by a length
-//! that a message claims.
+//! It is strict: a message with anything unusual is refused, and left to the reference decoder in
+//! Python. Messages are not trusted: nothing is allocated by a length that a message
+//! claims.
 
 #![forbid(unsafe_code)]
 

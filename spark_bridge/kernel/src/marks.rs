@@ -1,14 +1,14 @@
-//! Whether lines of a file may hold what a reader looks for, without cutting them.
+//! Whether lines of a file may contain marks that a reader searches for, without splitting them.
 //!
-//! The Python reading is `cdcfmt_core/io/sources/lines.py`.
+//! The Python equivalent is in `cdcfmt_core/io/sources/lines.py`.
 
 use memchr::{memchr_iter, memmem};
 use pyo3::prelude::*;
 
 use crate::whole_messages::{Origins, WholeMessage};
 
-/// Whether any of the marks stands in the lines, or in the value of one that is a whole message:
-/// the first member of such an object has one of the names.  True where that cannot be read.
+/// Whether any mark occurs in the lines, or in the value of a line that is a whole message:
+/// an object whose first member has one of the names. True if the value cannot be read.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)]
 pub fn holds_any(py: Python<'_>, lines: &[u8], marks: Vec<Vec<u8>>, names: Vec<Vec<u8>>) -> bool {
@@ -21,7 +21,7 @@ pub fn holds_any(py: Python<'_>, lines: &[u8], marks: Vec<Vec<u8>>, names: Vec<V
     })
 }
 
-/// As texts have no control characters, a mark with one is that of a binary format.
+/// Texts have no control characters, so a mark with one is for a binary format.
 fn holds_mark(value: &[u8], marks: &[Vec<u8>]) -> bool {
     marks.iter().any(|mark| match mark.first() {
         Some(0..0x20) => value.starts_with(mark),
@@ -29,7 +29,7 @@ fn holds_mark(value: &[u8], marks: &[Vec<u8>]) -> bool {
     })
 }
 
-/// Whether the value of any whole message is wanted, or unknown.
+/// Whether the value of any whole message is wanted, or unreadable.
 fn any_value(lines: &[u8], names: &[Vec<u8>], wanted: impl Fn(&[u8]) -> bool) -> bool {
     let (mut message, mut origins) = (WholeMessage::default(), Origins::default());
     lines.split(|byte| *byte == b'\n').any(|line| {
@@ -43,7 +43,7 @@ fn has_member(lines: &[u8], names: &[Vec<u8>]) -> bool {
     begins(lines, names) || starts.any(|start| begins(&lines[start..], names))
 }
 
-/// Whether a line begins an object with such a member; blank lines are not looked through.
+/// Whether a line begins an object with such a member; skips no blank lines.
 fn begins(line: &[u8], names: &[Vec<u8>]) -> bool {
     let name = without_blanks(line, |byte| byte != b'\n')
         .strip_prefix(b"{")
@@ -86,7 +86,7 @@ mod tests {
         ] {
             assert!(!has(lines), "{lines}");
         }
-        // As long as a block of a file: a walk from each line on would take hours.
+        // As long as a block of a file: a scan from each line on would take hours.
         assert!(!has(&"\n".repeat(1 << 20)));
     }
 }

@@ -1,4 +1,4 @@
-//! An object of the schema key: its members are the same in all messages of a plan, in any order.
+//! An object of the schema key: the same members in all messages with the plan, in any order.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -6,16 +6,16 @@ use crate::json::{Cursor, Token};
 use crate::names::{Names, Texts};
 use crate::refusal::Step;
 
-/// So many bytes behind a quote mostly tell which member it is.
+/// Number of bytes after the quote that usually identify the member.
 const HEAD: usize = 8;
 
 #[derive(Default)]
 pub struct Members {
     names: Names,
     values: Texts,
-    /// Names and values as they mostly stand in documents: nothing but a colon between them.
+    /// Names and values in their usual form in documents: with only a colon between them.
     wholes: Texts,
-    /// How these begin, and which members do so first.
+    /// The first bytes of these, to find the first member with them.
     heads: Names,
     of_heads: Vec<u32>,
 }
@@ -39,7 +39,7 @@ impl Hash for Members {
             member.hash(&mut hasher);
             hasher.finish()
         };
-        // In any order.
+        // Independent of the order.
         state.write_u64(self.iter().map(of_member).fold(0, u64::wrapping_add));
     }
 }
@@ -82,13 +82,13 @@ impl Members {
         }
     }
 
-    /// About what they take.
+    /// Approximate bytes of memory.
     pub fn bytes(&self) -> usize {
         let names = self.names.bytes() + self.heads.bytes();
         names + self.values.bytes() + self.wholes.bytes() + size_of_val(&self.of_heads[..])
     }
 
-    /// Whether a member is text that is not blank.
+    /// Whether a member is non-blank text.
     pub fn is_text(&self, name: &str) -> bool {
         let place = self.names.find(name);
         let value = place.and_then(|place| self.values.get(place));
@@ -98,11 +98,11 @@ impl Members {
             .is_some_and(|rest| !rest.trim_end_matches('"').trim().is_empty())
     }
 
-    /// Whether these are the members of an object.
+    /// Whether an object has exactly these members.
     pub fn are(&self, cursor: &mut Cursor) -> Step<bool> {
         cursor.expect(b'{', "no object")?;
         let mut expected = 0;
-        // Which ones were met, once they come in another order.
+        // The members found so far, once the order differs.
         let mut met: Option<Vec<bool>> = None;
         let mut count = 0;
         if cursor.take(b'}') {
@@ -153,7 +153,7 @@ impl Members {
         is_next
     }
 
-    /// Takes a member of any form; None for one that is no other's equal.
+    /// Takes a member in any form; None if it equals no member.
     fn take_member(&self, expected: usize, cursor: &mut Cursor) -> Step<Option<usize>> {
         let name = cursor.name()?;
         let place = self.names.find_from(expected, cursor.bytes_of(name));

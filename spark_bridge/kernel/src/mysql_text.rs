@@ -1,4 +1,4 @@
-//! MySQL's text of values, as canal-json and others have it.
+//! MySQL's text of values, as in canal-json and other formats.
 
 use crate::cells::Cells;
 use crate::encodings::{BROKEN, MysqlText};
@@ -86,13 +86,13 @@ impl Reader {
     }
 }
 
-/// The text that says the same as a number or boolean.
+/// The equivalent text of a number or boolean.
 pub fn text_of<'a>(logical: &MysqlText, token: Token, document: &'a str) -> Step<&'a str> {
     let text = token.text(document);
     let is_integer = token.kind == Kind::Integer;
     let says_it = match logical {
         MysqlText::Int { .. } | MysqlText::Year => is_integer,
-        // As text a number below zero is a name.
+        // A negative number as text would be a name.
         MysqlText::Enum { .. } | MysqlText::Set { .. } => is_integer && !text.starts_with('-'),
         // JSON's -0 is the integer 0.
         MysqlText::Float | MysqlText::Decimal { .. } => {

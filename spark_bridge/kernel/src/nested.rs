@@ -1,4 +1,4 @@
-//! Values that are lists and objects of a fixed form.
+//! Values that are lists or objects of a fixed form.
 
 use crate::calendar::{self, Part};
 use crate::cells::Cells;
@@ -6,7 +6,7 @@ use crate::encodings::{BROKEN, Tools, UNKNOWN_ZONE};
 use crate::json::{Cursor, Kind, Token};
 use crate::refusal::{Refusal, Step};
 
-/// Appends the instant of a text in a zone of this name.
+/// Appends the instant of a text in the named zone.
 pub fn zoned(
     name: Token,
     text: Token,
@@ -42,7 +42,7 @@ fn part(item: Token, document: &str) -> Part {
     }
 }
 
-/// The items of a list, which has no others; texts have no escapes.
+/// The items of a list of exactly `N` items; texts have no escapes.
 pub fn items<const N: usize>(token: Token, document: &str) -> Step<[Token; N]> {
     let mut found = [Token::MISSING; N];
     let mut cursor = Cursor::at(document, token.start)?;
@@ -56,7 +56,7 @@ pub fn items<const N: usize>(token: Token, document: &str) -> Step<[Token; N]> {
     Ok(found)
 }
 
-/// The text members of an object, which has no others.
+/// The text members of an object with exactly these members.
 pub fn members<const N: usize>(token: Token, document: &str, names: [&str; N]) -> Step<[Token; N]> {
     let mut found = [Token::MISSING; N];
     let mut cursor = Cursor::at(document, token.start)?;

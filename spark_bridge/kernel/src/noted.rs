@@ -1,4 +1,4 @@
-//! Values that are counted: those that equal a column's default, and may stand for NULL.
+//! Counted values: those that equal a column's default, and may mean NULL.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::json::{Kind, Token, plain};
 use crate::numbers;
 use crate::refusal::{Refusal, Step};
 
-/// A JSON value, and under what it is counted.
+/// A JSON value, and the note to count it under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 pub struct Noted {
     value: Value,
@@ -17,7 +17,7 @@ pub struct Noted {
 }
 
 impl Noted {
-    /// Whether a value equals this one as Python's values do, where 1 is 1.0 and true.
+    /// Whether a value equals this one by Python's rules, where 1 equals 1.0 and true.
     pub fn is(&self, token: Token, document: &str, scratch: &mut Vec<u8>) -> Step<bool> {
         let known = match &self.value {
             Value::String(text) => {

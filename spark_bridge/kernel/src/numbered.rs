@@ -1,6 +1,6 @@
-//! Members of an ENUM or SET in columns of numbers: indexes and bitmaps of their names.
+//! Members of an ENUM or SET in columns of numbers: indexes, and bitmaps of their names.
 //!
-//! As `_from_members` in `pyspark_cdcfmt/rows/values.py` has them.
+//! Equivalent to `_from_members` in `pyspark_cdcfmt/rows/values.py`.
 
 use std::collections::BTreeMap;
 
@@ -47,19 +47,19 @@ impl Numbers {
         } else {
             self.by_name.get(text).copied()
         };
-        // The invalid value, and a set without members.
+        // The empty text is an invalid ENUM, or a SET without members.
         found
             .or(text.is_empty().then_some(0))
             .ok_or(Refusal::new("text that is none of the column's names", 0))
     }
 
-    /// About what its texts take.
+    /// Approximate bytes of its texts.
     pub fn bytes(&self) -> usize {
         self.by_name.keys().map(|name| name.len() + 60).sum()
     }
 }
 
-/// A column of numbers that takes names.
+/// A column of numbers that accepts names.
 pub struct Numbered<'a, C> {
     pub output: &'a mut C,
     pub numbers: &'a Numbers,

@@ -1,12 +1,12 @@
 //! MySQL's numbers as text; the Python readers are in `cdcfmt_core/mysql/numbers.py`.
 //!
-//! Each reader accepts a part of what its Python twin accepts, with the same value. None
+//! Each reader accepts a subset of what its Python equivalent accepts, with the same value. None
 //! leaves the message to the reference.
 
-/// Most digits of a number that is read here; 10^38 is the limit of a decimal of 128 bits.
+/// Maximum digits of a number; 10^38 is the limit of a 128-bit decimal.
 const MAX_DIGITS: usize = 38;
 
-/// An integer; zeros before it and a sign are fine.
+/// An integer, with optional leading zeros and sign.
 pub fn integer(text: impl AsRef<[u8]>) -> Option<i128> {
     let (negative, digits) = sign(text.as_ref());
     let value = digits_of(digits)?;
@@ -46,7 +46,7 @@ fn digit_of(byte: u8) -> Option<u8> {
     (digit < 10).then_some(digit)
 }
 
-/// A decimal without exponent: its digits as an integer, and how many stand behind the point.
+/// A decimal without exponent: its digits as an integer, and the number of fractional digits.
 pub fn decimal(text: &str) -> Option<(i128, u8)> {
     let data = text.as_bytes();
     let (negative, data) = match data {
@@ -71,9 +71,9 @@ pub fn decimal(text: &str) -> Option<(i128, u8)> {
     Some((if negative { -value } else { value }, scale))
 }
 
-/// Whether a decimal stands there as it is printed, with all digits of a column's scale.
+/// Whether a decimal has its printed form, with all digits of a column's scale.
 ///
-/// Scale 0 stands for any.
+/// Scale 0 means any scale.
 pub fn is_printed_decimal(text: &str, scale: usize) -> bool {
     const MOST: usize = 65;
     let plain = text.strip_prefix('-').unwrap_or(text);
@@ -88,26 +88,26 @@ pub fn is_printed_decimal(text: &str, scale: usize) -> bool {
     as_printed && digits(whole) && (whole == "0" || !whole.starts_with('0')) && text.len() <= MOST
 }
 
-/// Any decimal of so many digits is the shortest text of a float of 64 bits.
+/// Any decimal with this number of digits is the shortest text of a 64-bit float.
 pub const DIGITS_OF_DOUBLE: u32 = 15;
-/// As [`DIGITS_OF_DOUBLE`], of 32 bits.
+/// Like [`DIGITS_OF_DOUBLE`], for 32 bits.
 pub const DIGITS_OF_FLOAT: u32 = 6;
-/// The largest power of ten that is a float of 64 bits.
+/// The largest power of ten that is exact as a 64-bit float.
 const MOST_SCALE: u8 = 22;
 
-/// A decimal of at most `digits` digits as the nearest float.
+/// A decimal of at most `digits` digits, as the nearest float.
 pub fn held(value: i128, scale: u8, digits: u32) -> Option<f64> {
     let value = i64::try_from(value).ok()?;
     if value.unsigned_abs() >= 10_u64.pow(digits) || scale > MOST_SCALE {
         return None;
     }
-    // Both are exact, so their quotient is rounded once.
+    // Both are exact, so only their quotient is rounded.
     #[allow(clippy::cast_precision_loss)]
     let (number, power) = (value as f64, 10_u128.pow(u32::from(scale)) as f64);
     Some(number / power)
 }
 
-/// A finite double: digits, perhaps a point with digits behind it, perhaps an exponent.
+/// A finite double: digits, an optional point with digits, an optional exponent.
 pub fn float(text: &str) -> Option<f64> {
     let data = text.as_bytes();
     let (_, mut rest) = match data {
@@ -145,7 +145,7 @@ pub fn year(text: &str) -> Option<i128> {
     (value == 0 || (1901..=2155).contains(&value)).then_some(value)
 }
 
-/// `value` × 10^`power`, where that fits.
+/// `value` × 10^`power`, if it fits.
 pub fn scaled(value: i128, power: u8) -> Option<i128> {
     match power {
         0 => Some(value),

@@ -1,26 +1,26 @@
-//! What stands around the values of Open Protocol's rows.
+//! The constant text around the values of Open Protocol's rows.
 
 use std::collections::HashMap;
 
 use crate::json::{Cursor, Kind, Token};
 use crate::refusal::Step;
 
-/// What stands around a column's values: its name and the other members of its cells.
+/// The text around a column's values: its name and the other members of its cells.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Cell {
     opens: String,
-    /// Where what follows the name's colon begins.
+    /// Start of the text after the name's colon.
     behind_name: usize,
     closes: String,
 }
 
 impl Cell {
-    /// Takes what stands before a value, the column's name included.
+    /// Takes the text before a value, including the column's name.
     pub fn take(&self, cursor: &mut Cursor) -> bool {
         cursor.take_all(&self.opens)
     }
 
-    /// Takes what stands between a column's name and a value.
+    /// Takes the text between a column's name and its value.
     pub fn open(&self, cursor: &mut Cursor) -> bool {
         cursor.take_all(&self.opens[self.behind_name..])
     }
@@ -34,7 +34,7 @@ impl Cell {
     }
 }
 
-/// The cells of an image, by the names of columns, each with its value in the member `cell`.
+/// The cells of an image by column name; the member `cell` of each has its value.
 pub fn cells(token: Token, cell: &str, document: &str) -> Step<HashMap<String, Cell>> {
     let mut found = HashMap::new();
     let mut cursor = Cursor::at(document, token.start)?;
@@ -61,7 +61,7 @@ pub fn cells(token: Token, cell: &str, document: &str) -> Step<HashMap<String, C
     }
 }
 
-/// Reads a cell; its value.
+/// Reads a cell; returns its value.
 fn value_in(cursor: &mut Cursor, cell: &str) -> Step<Token> {
     let mut names = Vec::new();
     let mut found = Token::MISSING;

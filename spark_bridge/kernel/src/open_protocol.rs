@@ -1,7 +1,7 @@
-//! The Open Protocol: a message is frames of events, each a key and a value.
+//! The Open Protocol: messages are frames of events, each with a key and a value.
 //!
-//! An event is read as one document, its key and its value behind each other. Its images hold
-//! cells: objects of a value and of what the table's schema is made of.
+//! An event is read as one document, its key followed by its value. Its images consist of
+//! cells: objects with a value and parts of the table's schema.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::layout::{Layout, Op};
 use crate::plans::Plan;
 use crate::refusal::{Refusal, Step};
 
-/// A message's rows are weighed after each so many of them.
+/// Number of rows between two checks of a message's row bytes.
 const LOOK_AFTER: usize = 64;
 
 impl Kernel {
-    /// Reads the events of a message, of which there may be `most`.
+    /// Reads the events of a message, at most `most`.
     pub fn events(
         &mut self,
         most: usize,
@@ -75,14 +75,14 @@ impl Kernel {
         let rows = self.batch.row_count();
         let outcome = self.by_plan(0, op, document, None, offset)?;
         if outcome == Outcome::Read && !self.is_wanted()? {
-            // The reference, too, knows the operation when it has read the images.
+            // The reference, too, knows the operation only after the images.
             self.batch.truncate(rows);
             return Ok(Outcome::Skipped);
         }
         Ok(outcome)
     }
 
-    /// The envelope of an event, for who looks at it once.
+    /// Reads the envelope of an event, without its images.
     pub fn read_joined(&mut self, joined: &Joined) -> Step<()> {
         let layout = &self.settings.layouts[0];
         self.envelope
@@ -126,7 +126,7 @@ impl Envelope {
         Ok(())
     }
 
-    /// The image that has all columns of the row.
+    /// The image with all columns of the row.
     pub fn row_token(&self) -> Token {
         if self.after.kind == Kind::Missing {
             self.before
@@ -135,8 +135,8 @@ impl Envelope {
         }
     }
 
-    /// Whether a NULL before an update may have been something else: nothing shows that NULLs are
-    /// certain.
+    /// Whether a NULL before an update may mean something else: neither a row id nor an unchanged
+    /// value shows that NULLs are certain.
     pub fn doubts_nulls(&self, document: &str, layout: &Layout) -> bool {
         if !layout.doubts_nulls || self.has_row_id || self.op != Some(Op::Update) {
             return false;

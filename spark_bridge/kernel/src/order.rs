@@ -1,9 +1,9 @@
-//! In which order members come in documents: that of the document before.
+//! The order of members in documents: that of the previous document.
 
 use crate::layout::{Layout, Member, RoleOrMembers};
 
-/// For each layout, by the numbers of members: the places of the first member in each of them, and
-/// of the one behind it.
+/// By layout and number of a member: the expected index of its first inner member, and of the
+/// member after it.
 #[derive(Default)]
 pub struct Order {
     of_layouts: Vec<Vec<usize>>,
@@ -11,7 +11,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// Turns to the documents of a layout.
+    /// Switches to the documents of a layout.
     pub fn begin(&mut self, layout: &Layout) {
         self.layout = layout.number;
         if layout.number >= self.of_layouts.len() {
@@ -24,17 +24,17 @@ impl Order {
         }
     }
 
-    /// Where the first member of an object is noted, by the object's number.
+    /// Key for the first member of an object, by the object's number.
     pub fn first(number: usize) -> usize {
         2 * number
     }
 
-    /// Where the member behind another one is noted, by its number.
+    /// Key for the member after another one, by its number.
     pub fn behind(number: usize) -> usize {
         2 * number + 1
     }
 
-    /// The place that a member mostly has in its object.
+    /// The usual index of a member in its object.
     pub fn next(&self, noted: usize) -> usize {
         let places = self.of_layouts.get(self.layout);
         let place = places.and_then(|places| places.get(noted));
@@ -48,7 +48,7 @@ impl Order {
     }
 }
 
-/// The layout's order.
+/// The order in the layout.
 fn usual(members: &[Member], places: &mut [usize]) {
     for (place, member) in members.iter().enumerate() {
         places[Order::behind(member.number)] = place + 1;

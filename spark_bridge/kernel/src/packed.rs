@@ -1,4 +1,4 @@
-//! Values that JSON writes as the text of their bytes: binary, decimals and bits.
+//! Values whose bytes are text in JSON: binary, decimals and bits.
 //!
 //! The Python readers are in `cdcfmt_core/toolkit/value_readers.py`.
 
@@ -11,10 +11,10 @@ use crate::refusal::Step;
 use crate::scalars::{OTHER, RANGE, decimal, small, with_point, within};
 use crate::text_bytes::{self, decode_base64};
 
-/// The reference takes no more for a DECIMAL.
+/// The reference's limit for a DECIMAL.
 const MAX_BYTES: usize = 32;
 
-/// The integer of a decimal, or of 64 bits without sign.
+/// The integer of a decimal, or an unsigned 64-bit integer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(tag = "logical", rename_all = "snake_case")]
 pub enum Unscaled {
@@ -22,7 +22,7 @@ pub enum Unscaled {
     Decimal { scale: u8 },
 }
 
-/// Bytes in one of two forms, and how many the column has.
+/// Bytes in one of two forms, and the column's number of bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 pub struct BytesText {
     form: Form,
@@ -42,7 +42,7 @@ impl BytesText {
     pub fn read(&self, text: &str, out: &mut Vec<u8>) -> Step<()> {
         let as_base64 = (!text.is_empty() && text.len() % 4 == 0).then_some(text.len() / 4 * 3);
         let pairs = text.len() % 2 == 0 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        // The reference takes digits of both cases for base64.
+        // The reference takes text with upper and lower case digits as base64.
         let mixed = text.bytes().any(|byte| byte.is_ascii_lowercase())
             && text.bytes().any(|byte| byte.is_ascii_uppercase());
         let is_hex = match self.form {
@@ -78,7 +78,7 @@ impl BytesText {
     }
 }
 
-/// A decimal's unscaled integer, in base64 of its big-endian bytes.
+/// A decimal's unscaled integer, as base64 of its big-endian bytes.
 pub fn unscaled(
     kind: &Unscaled,
     token: Token,
@@ -108,7 +108,7 @@ pub fn unscaled(
     }
 }
 
-/// The digits of an integer of any size, without its sign.
+/// The digits of an integer of any size, without sign.
 fn wide_digits(data: &[u8], negative: bool) -> String {
     let flip = if negative { 0xff } else { 0 };
     let mut size: Vec<u8> = data.iter().map(|byte| byte ^ flip).collect();
@@ -133,7 +133,7 @@ fn wide_digits(data: &[u8], negative: bool) -> String {
     digits.iter().rev().collect()
 }
 
-/// Text with a point, or an unscaled integer in base64.
+/// Text with a point, or an unscaled integer as base64.
 pub fn guessed_decimal(
     scale: u8,
     token: Token,
@@ -152,7 +152,7 @@ pub fn guessed_decimal(
         let (value, scale) = numbers::decimal(text).ok_or(OTHER)?;
         return cell.push_decimal(value, scale);
     }
-    // Some letters and digits are numbers, too: 1E5, Infinity.
+    // Some base64 texts are also numbers: 1E5, Infinity.
     let says_number = |byte: u8| byte.is_ascii_digit() || b"+eEnNaAsSiIfFtTyY".contains(&byte);
     if text.bytes().all(says_number) {
         return Err(OTHER);
@@ -160,7 +160,7 @@ pub fn guessed_decimal(
     unscaled(&Unscaled::Decimal { scale }, token, document, cell, data)
 }
 
-/// Bits: base64 of their little-endian bytes, or one of them as a boolean.
+/// Bits: base64 of their little-endian bytes, or one bit as a boolean.
 pub fn bits(
     count: u32,
     token: Token,
@@ -183,7 +183,7 @@ pub fn bits(
     cell.push_integer(value)
 }
 
-/// The bytes of padded base64, if there are not too many.
+/// The bytes of padded base64, at most `most`.
 fn decode(token: Token, document: &str, most: usize, out: &mut Vec<u8>) -> Step<()> {
     let text = token.text(document);
     out.clear();

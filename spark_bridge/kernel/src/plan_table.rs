@@ -8,16 +8,16 @@ use hashbrown::{Equivalent, HashMap};
 use crate::plans::Plan;
 use crate::shared::Shared;
 
-/// Plans of one table that are kept.
+/// Maximum number of plans per table.
 pub const PLANS_OF_TABLE: usize = 16;
 
-/// All plans are forgotten when they are more bytes.
+/// Maximum bytes; beyond it all plans are dropped.
 const MAX_BYTES: usize = 128 << 20;
 
 /// A table's database, schema and name.
 pub type Name = [Arc<str>; 3];
 
-/// A name that lies in a document.
+/// A name within a document.
 #[derive(Clone, Copy)]
 pub struct NameRef<'a>(pub &'a str, pub &'a str, pub &'a str);
 
@@ -42,13 +42,13 @@ impl Equivalent<Name> for NameRef<'_> {
 #[derive(Default)]
 pub struct PlanTable {
     plans: HashMap<Name, Vec<Arc<Plan>>>,
-    /// Of the plans, besides what they share.
+    /// Bytes of the plans, excluding shared parts.
     bytes: usize,
     pub shared: Shared,
 }
 
 impl PlanTable {
-    /// Those of a table; the newest is the first.
+    /// The plans of a table, newest first.
     pub fn of(&self, name: NameRef) -> &[Arc<Plan>] {
         self.plans.get(&name).map_or(&[], Vec::as_slice)
     }

@@ -1,4 +1,4 @@
-//! Plans: how the rows of one table schema are read, found by the schema key.
+//! Plans: how to read the rows of one table schema; found by the schema key.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::row_plan::{self, RowPlan};
 use crate::schema_key::SchemaKey;
 use crate::shared::Shared;
 
-/// A plan as the bridge describes it.
+/// A plan, as described by the bridge.
 #[derive(Deserialize)]
 pub struct Description {
     rows: row_plan::Description,
-    /// Bytes of names that every row of a message repeats.
+    /// Bytes of names that each row of a message repeats.
     repeats: usize,
     /// The table's names in events.
     shown: Option<Shown>,
@@ -25,17 +25,17 @@ pub struct Description {
     spans: Spans,
 }
 
-/// A table as events show it.
+/// A table, as shown in events.
 #[derive(Deserialize)]
 pub struct Shown {
     pub database: Arc<str>,
     pub schema: Option<Arc<str>>,
     pub table: Arc<str>,
-    /// Of its schema, for whoever writes the rows again.
+    /// Number of its schema, for writers of the rows.
     pub number: Option<i32>,
 }
 
-/// First and last commit_ts, time or position for which a schema holds.
+/// First and last commit_ts, time or position for which a schema is valid.
 #[derive(PartialEq, Eq, Deserialize)]
 struct Spans {
     #[serde(default)]
@@ -52,7 +52,7 @@ pub struct Plan {
     /// Database, schema and table.
     pub table: Name,
     pub shown: Option<Shown>,
-    /// The number of the layout, whose parts the key has.
+    /// The index of the layout that defines the parts of the key.
     pub layout: usize,
     pub key: Arc<SchemaKey>,
     pub rows: Arc<RowPlan>,
@@ -61,7 +61,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// For messages with the schema key of the document whose envelope was read.
+    /// Makes a plan for messages with the schema key of the document just read.
     pub fn new(
         description: Description,
         outputs: usize,
@@ -99,9 +99,9 @@ impl Plan {
         })
     }
 
-    /// About what it takes besides its key and its rows.
+    /// Approximate bytes of memory, excluding key and rows.
     pub fn bytes(&self) -> usize {
-        // The newest name is mostly shared with no other plan.
+        // The table's name is usually not shared with other plans.
         size_of::<Self>() + self.table[2].len()
     }
 
@@ -113,17 +113,17 @@ impl Plan {
             && self.spans == other.spans
     }
 
-    /// Whether the envelope's schema key is the plan's.
+    /// Whether the envelope has the plan's schema key.
     pub fn fits(&self, envelope: &Envelope, document: &str) -> bool {
         self.layout == envelope.layout && self.holds(envelope) && self.key.fits(envelope, document)
     }
 
-    /// Whether the plan is of this table.
+    /// Whether the plan is for this table.
     pub fn has_name(&self, name: NameRef) -> bool {
         name.equivalent(&self.table)
     }
 
-    /// Whether the schema holds at the envelope's position.
+    /// Whether the schema is valid at the envelope's position.
     pub fn holds(&self, envelope: &Envelope) -> bool {
         let within = |span: Option<(i64, i64)>, time: Option<i64>| match span {
             None => true,
@@ -135,7 +135,7 @@ impl Plan {
             other_time,
             position,
         } = self.spans;
-        // A commit_ts goes before any other position.
+        // A commit_ts has priority over other positions.
         let in_position = position.is_none() || envelope.commit_ts.is_none();
         within(commit_ts, envelope.commit_ts)
             && within(source_time, envelope.source_time)

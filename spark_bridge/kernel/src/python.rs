@@ -1,4 +1,4 @@
-//! The kernel for Python.
+//! The Python class of the kernel.
 
 use arrow_array::RecordBatch;
 use arrow_pyarrow::FromPyArrow;
@@ -13,7 +13,7 @@ use crate::python_rows::Rows;
 use crate::refusal::Refusal;
 use crate::whole_messages::{Origins, WholeMessage};
 
-/// As many messages are read between two looks at Python's signals.
+/// Number of messages between two checks of Python's signals.
 pub const WINDOW: usize = 128;
 
 pub const READ: (&str, usize) = ("", 0);
@@ -41,9 +41,9 @@ pub fn refused(refusal: Refusal) -> PyErr {
 pub struct PyKernel {
     pub kernel: Kernel,
     pub stop: (&'static str, usize),
-    /// Bytes of the messages in the batch that were read.
+    /// Bytes of the read messages in the batch.
     pub size: usize,
-    /// Of lines that are whole messages.
+    /// For lines that are whole messages.
     pub whole: WholeMessage,
     pub origins: Origins,
 }
@@ -62,7 +62,7 @@ impl PyKernel {
         })
     }
 
-    /// Reads messages from `start` on; the number of the first one that was not read.
+    /// Reads messages from `start` on; returns the index of the first unread message.
     fn read(
         &mut self,
         values: &Bound<'_, PyList>,
@@ -110,7 +110,7 @@ impl PyKernel {
         Ok(at)
     }
 
-    /// Like `read`, of a record batch that has the columns value, key and offset.
+    /// Like `read`, for a record batch with the columns value, key and offset.
     fn read_batch(&mut self, batch: &Bound<'_, PyAny>, start: usize) -> PyResult<usize> {
         let py = batch.py();
         let batch = RecordBatch::from_pyarrow_bound(batch)?;
@@ -124,7 +124,7 @@ impl PyKernel {
         Ok(at)
     }
 
-    /// Reads lines from the byte `at` on; the place of the first one that was not read.
+    /// Reads lines from the byte `at` on; returns the position of the first unread line.
     fn read_lines(
         &mut self,
         py: Python<'_>,
@@ -143,7 +143,7 @@ impl PyKernel {
         Ok(at)
     }
 
-    /// Topics, partitions, timestamps and headers of the whole messages that `read_lines` has just read.
+    /// Topics, partitions, timestamps and headers of the messages that `read_lines` just read.
     fn take_origins<'py>(&mut self, py: Python<'py>) -> PyResult<OriginLists<'py>> {
         let Origins {
             partitions,
@@ -180,7 +180,7 @@ impl PyKernel {
         Ok(lists)
     }
 
-    /// Why the last message was not read: "full", "unknown" or a reason, and the byte.
+    /// The reason why the last message was not read ("full", "unknown" or other), and the byte.
     #[getter]
     fn stop(&self) -> (&'static str, usize) {
         self.stop
@@ -194,7 +194,7 @@ impl PyKernel {
         Ok((database, schema, table))
     }
 
-    /// The number of a message's layout.
+    /// The index of a message's layout.
     fn layout(&mut self, value: &[u8], key: Option<&[u8]>) -> PyResult<usize> {
         self.kernel.layout_of(value, key).map_err(refused)
     }
@@ -240,20 +240,20 @@ impl PyKernel {
         self.kernel.clear_plans();
     }
 
-    /// The number of a message that somebody else reads.
+    /// Assigns the next number to a message that is decoded elsewhere.
     fn pass_over(&mut self) -> i32 {
         let batch = &mut self.kernel.batch;
         batch.messages += 1;
         batch.messages - 1
     }
 
-    /// Messages in the batch so far.
+    /// Number of messages in the batch so far.
     #[getter]
     fn messages(&mut self) -> i32 {
         self.kernel.batch.messages
     }
 
-    /// Bytes of the values that were read into the batch.
+    /// Bytes of the values read into the batch.
     #[getter]
     fn size(&self) -> usize {
         self.size
@@ -264,13 +264,13 @@ impl PyKernel {
         self.kernel.batch.row_count()
     }
 
-    /// Messages that the filters do not want, so far.
+    /// Number of messages skipped by the filters so far.
     #[getter]
     fn skipped(&self) -> usize {
         self.kernel.skipped
     }
 
-    /// How many values have been counted under which notes, since the last call.
+    /// Numbers of counted values by note, since the last call.
     fn take_counts(&mut self) -> Vec<(String, usize)> {
         let counts = std::mem::take(&mut self.kernel.counts);
         let counts = counts.into_iter();
@@ -279,7 +279,7 @@ impl PyKernel {
             .collect()
     }
 
-    /// The rows of the batch, which is empty afterwards.
+    /// Returns the rows of the batch, and clears it.
     fn finish(&mut self) -> PyResult<Rows> {
         self.size = 0;
         let (rows, fields) = self.kernel.batch.finish().map_err(value_error)?;

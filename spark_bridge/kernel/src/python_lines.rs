@@ -1,10 +1,10 @@
-//! Lines and messages for the kernel, one after the other, until it refuses one.
+//! Feeds lines to the kernel until it refuses one.
 
 use crate::kernel::Outcome;
 use crate::python::{PyKernel, READ, WINDOW};
 
 impl PyKernel {
-    /// Reads some lines; the place of the next one, or of the first that was not read.
+    /// Reads some lines; returns the position of the next line, or of the first unread one.
     pub fn lines(&mut self, data: &[u8], offset: i64, start: usize, are_whole: bool) -> usize {
         let mut at = start;
         for _ in 0..WINDOW {

@@ -1,4 +1,4 @@
-//! Messages in Arrow arrays for the kernel, one after the other, until it refuses one.
+//! Feeds messages in Arrow arrays to the kernel until it refuses one.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -13,7 +13,7 @@ pub struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    /// The columns value, key and offset of a batch, if it has them.
+    /// The columns value, key and offset of a batch; None if missing.
     pub fn new(batch: &'a RecordBatch) -> Option<Self> {
         Some(Self {
             values: batch.column_by_name("value")?.as_binary_opt()?,
@@ -30,7 +30,7 @@ impl<'a> Messages<'a> {
 }
 
 impl PyKernel {
-    /// Reads some messages; the number of the next one, or of the first that was not read.
+    /// Reads some messages; returns the index of the next message, or of the first unread one.
     pub fn messages_of(&mut self, messages: &Messages, start: usize) -> usize {
         let end = messages.len().min(start + WINDOW);
         for at in start..end {

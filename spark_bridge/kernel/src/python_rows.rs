@@ -1,4 +1,4 @@
-//! Rows for Python, which leave through Arrow's C data interface.
+//! Rows for Python, exported through Arrow's C data interface.
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::{Array, StructArray};
@@ -8,11 +8,11 @@ use pyo3::types::PyCapsule;
 
 use crate::python::value_error;
 
-/// Rows that a batch has gathered, for `pyarrow.record_batch`.
+/// The rows of a batch, for `pyarrow.record_batch`.
 #[pyclass(frozen, name = "Rows")]
 pub struct Rows {
     rows: StructArray,
-    /// Text may be an array of bytes, which has the same form.
+    /// A text field may have an array of bytes, which has the same memory layout.
     fields: Fields,
 }
 

@@ -1,4 +1,4 @@
-//! The reader of a column's values.
+//! Reads a column's values.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::scalars;
 use crate::shared::Weighed;
 use crate::{numbers, packed, temporal, text_bytes};
 
-/// Reads the values of a column.
+/// Reader of the values of a column.
 #[derive(PartialEq, Eq)]
 pub struct Reader {
     encoding: Encoding,
-    /// Text → name, of an enum.
+    /// Text → name, for an enum.
     pub names: ByText<String>,
     noted: Option<Noted>,
 }
@@ -50,7 +50,7 @@ impl Reader {
         {
             known.extend(names.iter().map(|name| (name.clone(), name.clone())));
             known.insert("0".into(), String::new());
-            // An index wins over a name that is made of digits.
+            // An index has priority over a name that consists of digits.
             known.extend(
                 names
                     .iter()
@@ -272,7 +272,7 @@ impl Reader {
         }
     }
 
-    /// Reads a number by its text.
+    /// Reads a number from its text.
     fn read_printed(&self, token: Token, column: &mut impl Cells, tools: &mut Tools) -> Step<()> {
         let mut text = std::mem::take(&mut tools.number);
         text.clear();
@@ -289,7 +289,7 @@ impl Reader {
         read
     }
 
-    /// Reads a value that is not kept.
+    /// Reads a value only to check it.
     pub fn check(
         &self,
         token: Token,

@@ -1,6 +1,6 @@
-//! Why a message is left to the reference.
+//! The reason why a message is left to the reference.
 
-/// What is unusual, and at which byte of the document.
+/// The unusual fact, and the byte of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub reason: &'static str,

@@ -1,4 +1,4 @@
-//! What a member of the envelope means, by its role.
+//! Interpretation of the envelope's members by role.
 
 use crate::envelope::Envelope;
 use crate::json::{Kind, Token};

@@ -1,4 +1,4 @@
-//! How rows become columns: what plans of equal tables have in common.
+//! How rows become columns: the part that plans of equal tables share.
 
 use std::sync::Arc;
 
@@ -20,14 +20,14 @@ use crate::reader::Reader;
 use crate::refusal::{Refusal, Step};
 use crate::shared::{Shared, Weighed};
 
-/// The columns of a table, and what becomes of them, as the bridge describes them.
+/// The columns of a table and their use, as described by the bridge.
 #[derive(Deserialize)]
 pub struct Description {
     columns: Vec<ColumnDescription>,
-    /// The names in `_absent`.
+    /// Names in `_absent`.
     absent: Vec<String>,
     keyed: bool,
-    /// Columns are shown in the order of whole rows.
+    /// Whether columns are shown in the order of whole rows.
     #[serde(default)]
     in_order: bool,
     event: Option<event_plan::Description>,
@@ -35,34 +35,34 @@ pub struct Description {
 
 #[derive(Deserialize)]
 struct ColumnDescription {
-    /// As it stands in documents.
+    /// As in documents.
     name: String,
     #[serde(flatten)]
     encoding: Encoding,
     #[serde(rename = "use")]
     use_: Sink,
-    /// A change of its value is a change of the key.
+    /// Whether a change of its value is a change of the key.
     key: bool,
-    /// A value that is counted.
+    /// A value to count.
     #[serde(default)]
     noted: Option<Noted>,
-    /// Of a union of types.
+    /// Branches, if the type is a union.
     #[serde(default)]
     branches: Branches,
-    /// Names whose numbers the output has.
+    /// Names, if the output has their numbers.
     #[serde(default)]
     numbers: Option<Numbers>,
 }
 
-/// What becomes of a column's values.
+/// The use of a column's values.
 #[derive(Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sink {
-    /// The number of the batch's column.
+    /// Index of the batch's column.
     Output(usize),
-    /// In images, with integers of this form.
+    /// Only in images, with this form of integers.
     Image(Form),
-    /// Parsed as this type, not kept.
+    /// Parsed as this type, then dropped.
     Check(Target),
     /// Must be NULL.
     Null,
@@ -81,11 +81,11 @@ pub struct PlanColumn {
 pub struct RowPlan {
     pub columns: Vec<PlanColumn>,
     pub names: Names,
-    /// The column that mostly is the first, and the ones behind each of them.
+    /// The expected first column, and for each column the expected next one.
     next: Vec<u32>,
-    /// Of the columns, where values lie in unions.
+    /// By column, if values are in unions.
     pub forms: Vec<Forms>,
-    /// Of the columns, where values lie in cells.
+    /// By column, if values are in cells.
     cells: Vec<Cell>,
     pub absent: Arc<[String]>,
     /// Bytes of `_absent` in a row.
@@ -98,7 +98,7 @@ pub struct RowPlan {
 }
 
 impl RowPlan {
-    /// Columns lie as in the row of the document whose envelope was read.
+    /// Assumes the order of columns in the row of the document just read.
     pub fn new(
         description: Description,
         outputs: usize,
@@ -168,14 +168,14 @@ impl RowPlan {
         })
     }
 
-    /// Whether the same messages have such rows.
+    /// Whether the other plan reads the same rows from the same messages.
     pub fn reads_same(&self, other: &Self) -> bool {
         self.forms == other.forms && self.names == other.names && self.cells == other.cells
     }
 
-    /// The values of an image, by the places of their columns, appended to `tokens`.
+    /// Appends the values of an image to `tokens`, in the order of the plan's columns.
     ///
-    /// None where the columns are others; `whole`: none may be missing.
+    /// None if the columns differ; `whole`: no column may be missing.
     pub fn image(
         &self,
         cursor: &mut Cursor,
@@ -209,7 +209,7 @@ impl RowPlan {
                         return Ok(None);
                     }
                     if let Some(cell) = self.cells.get(place) {
-                        // The order of a whole row's cells is that of the key's columns.
+                        // The cells of a whole row must be in the order of the key's columns.
                         let in_order = !whole || place == expected;
                         if !in_order || !cell.open(cursor) {
                             return Ok(None);
@@ -266,7 +266,7 @@ impl Weighed for RowPlan {
     }
 }
 
-/// In which order columns lie in a row, as `RowPlan::next`.
+/// The order of columns in a row, as in `RowPlan::next`.
 fn next_of(names: &Names, row: Token, document: &str) -> Step<Vec<u32>> {
     let mut next: Vec<u32> = (0..=names.texts.len())
         .zip(0..)

@@ -17,15 +17,15 @@ use crate::plans::{Plan, Shown};
 use crate::refusal::{Refusal, Step};
 use crate::row_plan::{PlanColumn, RowPlan, Sink};
 
-/// A message's rows are weighed after each so many of them.
+/// Number of rows between two checks of a message's row bytes.
 const LOOK_AFTER: usize = 64;
 
-/// Rows repeat names and `extra` up to so many times their message, and so many bytes each;
-/// the reference bounds what is beyond.
+/// Limits for names and `extra` repeated by rows: a multiple of the message, plus bytes per row;
+/// larger messages are left to the reference.
 const REPEATED_SHARE: usize = 8;
 const REPEATED_BYTES: usize = 1024;
 
-/// The reference makes the rows of a longer message one after the other.
+/// The reference makes the rows of longer messages one by one.
 const LONGEST_OF_ROWS: usize = 1 << 20;
 
 impl Kernel {
@@ -56,7 +56,7 @@ impl Kernel {
             return Err(Refusal::new("more rows than a batch has room for", 0));
         }
         let start = self.batch.row_count();
-        // A walk through all columns, for messages of many rows only.
+        // Visits all columns, so only for messages with many rows.
         let begin = if count >= LOOK_AFTER {
             self.batch.size()
         } else {
@@ -95,7 +95,7 @@ impl Kernel {
         self.batch.push_nulls(&plan.rows.lacking, rows)
     }
 
-    /// What the message's events have in common, and the bytes of their `extra`.
+    /// Values that the message's events share, and the bytes of their `extra`.
     fn event(
         &mut self,
         plan: &Arc<Plan>,
@@ -108,7 +108,7 @@ impl Kernel {
         };
         let by_time = self.settings.layouts[layout].orders_by_source_time
             && self.envelope.commit_ts.is_none();
-        // Only with the columns does `extra` show it.
+        // `extra` shows it only together with the columns.
         let is_shown = by_time && !event.columns.is_empty();
         let sequence_commit = self.envelope.source_time.filter(|_| is_shown);
         let message = extra::Message {
@@ -154,7 +154,7 @@ impl Kernel {
         let before = before.filter(|_| op == Op::Update);
         let (batch, tools) = (&mut self.batch, &mut self.tools);
         if let Some(before) = before {
-            // Where nothing else comes of a key's value before, it is read if it differs.
+            // If the key's value before is otherwise unused, read it only if it differs.
             let reads_keys = plan.event.is_some() && !self.settings.before_updates;
             if self.settings.splits_keys || reads_keys {
                 same_key(plan, before, image, document)?;
@@ -208,7 +208,7 @@ impl Kernel {
 }
 
 impl Batch {
-    /// Reads the values before an update that are not those after it, and keeps none.
+    /// Checks the values before an update that differ from those after it; keeps none.
     fn try_before(
         &mut self,
         plan: &RowPlan,

@@ -1,4 +1,4 @@
-//! Values that JSON writes as numbers and booleans.
+//! Values that are numbers and booleans in JSON.
 //!
 //! The Python readers are in `cdcfmt_core/toolkit/value_readers.py`.
 
@@ -12,28 +12,28 @@ use crate::refusal::{Refusal, Step};
 pub const OTHER: Refusal = Refusal::new("a value of another form", 0);
 pub const RANGE: Refusal = Refusal::new("a value that its type does not hold", 0);
 const PLAIN_DIGITS: i128 = 10_000_000_000_000_000;
-/// Of a DECIMAL.
+/// Maximum digits of a DECIMAL.
 const MAX_DIGITS: usize = 65;
 
 /// A JSON number of a logical type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(tag = "logical", rename_all = "snake_case")]
 pub enum Number {
-    /// `wraps`: one of 64 bits without sign, which a signed one took.
+    /// `wraps`: unsigned 64-bit values are written as signed ones with the same bits.
     Int {
         low: i64,
         high: u64,
         wraps: bool,
     },
     Float,
-    /// `whole` digits before the point, `scale` behind it.
-    /// `doubles`: the shortest digits of a double are all that there is.
+    /// `whole` digits before the point, `scale` after it.
+    /// `doubles`: the value is known only by the shortest digits of a double.
     Decimal {
         whole: u8,
         scale: Option<u8>,
         doubles: bool,
     },
-    /// 1900 is written for 0.
+    /// 0 is written as 1900.
     Year,
 }
 
@@ -84,7 +84,7 @@ pub fn number(kind: &Number, token: Token, document: &str, cell: &mut impl Cells
     }
 }
 
-/// An integer that Python's parser makes one of, too.
+/// An integer that Python's parser also reads as an integer.
 pub fn small(token: Token, text: &str) -> Step<i128> {
     if let Some(value) = token.long() {
         return Ok(value.into());
@@ -116,7 +116,7 @@ fn double(token: Token, text: &str) -> Step<f64> {
     }
 }
 
-/// A number's digits, and how many of them are behind the point.
+/// A number's digits, and the number of fractional digits.
 fn json_decimal(token: Token, text: &str, doubles: bool) -> Step<(i128, u8)> {
     if matches!(token.kind, Kind::Integer | Kind::Long) {
         return Ok((small(token, text)?, 0));
@@ -128,7 +128,7 @@ fn json_decimal(token: Token, text: &str, doubles: bool) -> Step<(i128, u8)> {
     if value == 0 && text.starts_with('-') {
         return Err(OTHER);
     }
-    // Fifteen digits and their double are one to one.
+    // Up to fifteen digits identify their double, and vice versa.
     if value.abs() < 1_000_000_000_000_000 {
         return Ok((value, scale));
     }
@@ -141,15 +141,15 @@ fn json_decimal(token: Token, text: &str, doubles: bool) -> Step<(i128, u8)> {
     Err(OTHER)
 }
 
-/// The digits of a number with the zeros that the decoder gives it: to the column's scale, or
-/// those of Python's text of a double.
+/// The digits of a number with the same zeros as in the reference: up to the column's scale, or
+/// as in Python's text of a double.
 fn with_zeros(mut value: i128, mut scale: u8, of_column: Option<u8>) -> Step<(i128, u8)> {
     let least = of_column.unwrap_or(scale.min(1));
     while scale > least && value % 10 == 0 {
         (value, scale) = (value / 10, scale - 1);
     }
     if of_column.is_none() {
-        // Larger ones have an exponent there.
+        // Python prints larger numbers with an exponent.
         let limit = numbers::scaled(PLAIN_DIGITS, scale).ok_or(RANGE)?;
         return if value.abs() < limit {
             Ok((value, scale))
@@ -158,14 +158,14 @@ fn with_zeros(mut value: i128, mut scale: u8, of_column: Option<u8>) -> Step<(i1
         };
     }
     if scale > least {
-        // More digits than the column's: none is lost, but zeros.
+        // More digits than the column's scale: keeps all but trailing zeros.
         return Ok((value, scale));
     }
     let value = numbers::scaled(value, least - scale).ok_or(RANGE)?;
     Ok((value, least))
 }
 
-/// A decimal; its text has all digits of a column's scale.
+/// Appends a decimal; its text has all digits of the column's scale.
 pub fn decimal(value: i128, scale: u8, of_column: Option<u8>, cell: &mut impl Cells) -> Step<()> {
     if !cell.is_text() {
         return cell.push_decimal(value, scale);
@@ -185,7 +185,7 @@ pub fn boolean(token: Token, cell: &mut impl Cells) -> Step<()> {
     }
 }
 
-/// A decimal of at most 65 digits, `scale` of them behind the point.
+/// The text of a decimal of at most 65 digits, with `scale` fractional digits.
 pub fn with_point(digits: &str, negative: bool, scale: u8) -> Option<String> {
     if digits.len() > MAX_DIGITS {
         return None;
@@ -202,9 +202,9 @@ pub fn with_point(digits: &str, negative: bool, scale: u8) -> Option<String> {
 /// A JSON value of unknown type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 pub struct Any {
-    /// Fractions are doubles.
+    /// Whether fractions are doubles.
     doubles: bool,
-    /// The target is an image, which keeps the value's own type.
+    /// Whether the target is an image, which keeps the value's own type.
     in_image: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The schema key: what all messages of a plan have in common.
+//! The schema key: what all messages with a plan have in common.
 
 use crate::connect::{self, Key};
 use crate::envelope::Envelope;
@@ -9,7 +9,7 @@ use crate::names::Names;
 use crate::refusal::{Refusal, Step};
 use crate::shared::Weighed;
 
-/// Of one part of the schema key.
+/// A part of the schema key.
 #[derive(PartialEq, Eq, Hash)]
 enum Part {
     Missing,
@@ -18,26 +18,26 @@ enum Part {
     Members(Box<Members>),
 }
 
-/// What the schema key has of messages' keys.
+/// The message key's part of the schema key.
 #[derive(PartialEq, Eq, Hash)]
 enum MessageKey {
     Nothing,
-    /// There is none.
+    /// Messages have no key.
     Missing,
     Columns(Key),
 }
 
 #[derive(PartialEq, Eq, Hash)]
 pub struct SchemaKey {
-    /// Those of the layout.
+    /// By the layout's parts.
     parts: Vec<Part>,
-    /// Of Avro.
+    /// For Avro.
     pub record: Vec<u8>,
     message: MessageKey,
 }
 
 impl SchemaKey {
-    /// That of the document whose envelope was read; `columns` are those of its table.
+    /// Makes the key of the document just read; `columns` are those of its table.
     pub fn new(
         layout: &Layout,
         envelope: &Envelope,
@@ -81,7 +81,7 @@ impl SchemaKey {
         })
     }
 
-    /// Whether the envelope's parts are these.
+    /// Whether the envelope has these parts.
     pub fn fits(&self, envelope: &Envelope, document: &str) -> bool {
         let fits = |(part, token): (&Part, &Token)| match part {
             Part::Missing => token.kind == Kind::Missing,
@@ -95,7 +95,7 @@ impl SchemaKey {
         self.parts.iter().zip(&envelope.key).all(fits)
     }
 
-    /// Whether the columns of a message's key are these.
+    /// Whether a message's key has these columns.
     pub fn has_message_key(&self, document: Option<&str>) -> Step<bool> {
         match (&self.message, document) {
             (MessageKey::Nothing, _) | (MessageKey::Missing, None) => Ok(true),
@@ -104,7 +104,7 @@ impl SchemaKey {
         }
     }
 
-    /// The bytes of a part that is no object in any order.
+    /// The bytes of a part, unless it is an object in any order.
     pub fn bytes_of_part(&self, part: usize) -> Option<&str> {
         match &self.parts[part] {
             Part::Bytes(bytes) => Some(bytes),
@@ -112,14 +112,14 @@ impl SchemaKey {
         }
     }
 
-    /// Whether the missing parts of a message are missing here, too.
+    /// Whether the key lacks the same parts as a message.
     pub fn lacks_parts(&self, key: &[Token]) -> bool {
         key.iter()
             .zip(&self.parts)
             .all(|(token, part)| token.kind != Kind::Missing || *part == Part::Missing)
     }
 
-    /// Whether a part is next in the document; it is taken then.
+    /// Takes a part if it is next in the document.
     pub fn has_part(&self, part: usize, cursor: &mut Cursor) -> bool {
         match &self.parts[part] {
             Part::Missing => false,

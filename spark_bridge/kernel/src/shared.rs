@@ -1,4 +1,4 @@
-//! What plans have in common: of equal values one is kept.
+//! Parts that plans share: equal values are stored once.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use crate::reader::Reader;
 use crate::row_plan::RowPlan;
 use crate::schema_key::SchemaKey;
 
-/// What takes about so many bytes.
+/// Has an approximate size in bytes.
 pub trait Weighed {
     fn bytes(&self) -> usize;
 }
 
-/// Values, of which no two are equal.
+/// A set of shared values.
 pub struct Pool<T> {
     values: HashSet<Arc<T>>,
     bytes: usize,
@@ -31,7 +31,7 @@ impl<T> Default for Pool<T> {
 }
 
 impl<T: Eq + Hash + Weighed> Pool<T> {
-    /// The value, or its equal.
+    /// The stored value equal to this one; stores new values.
     pub fn share(&mut self, value: T) -> Arc<T> {
         if let Some(known) = self.values.get(&value) {
             return Arc::clone(known);
@@ -42,7 +42,7 @@ impl<T: Eq + Hash + Weighed> Pool<T> {
         value
     }
 
-    /// Forgets the values that are nowhere else.
+    /// Drops values that are not used elsewhere.
     fn sweep(&mut self) {
         let bytes = &mut self.bytes;
         self.values.retain(|value| {
@@ -67,15 +67,15 @@ impl Shared {
         self.rows.bytes + self.keys.bytes + self.readers.bytes + self.extras.bytes
     }
 
-    /// A name of a database, a schema or a table.
+    /// The shared name of a database, a schema or a table.
     pub fn name(&mut self, name: &str) -> Arc<str> {
         Arc::clone(self.names.get_or_insert_with(name, |name| name.into()))
     }
 
-    /// Forgets what is in no plan.
+    /// Drops what no plan uses.
     pub fn sweep(&mut self) {
         self.names.retain(|name| Arc::strong_count(name) > 1);
-        // These have readers and extras.
+        // First, as rows hold readers and extras.
         self.rows.sweep();
         self.keys.sweep();
         self.readers.sweep();

@@ -19,7 +19,7 @@ fn mark(data: &[u8], at: usize, byte: u8) -> Option<()> {
     (*data.get(at)? == byte).then_some(())
 }
 
-/// Days since 1970 of `YYYY-MM-DD`, from the year 1 on; `data` may go on behind it.
+/// Days since 1970 of `YYYY-MM-DD`, from the year 1 on; ignores the rest of `data`.
 fn day(data: &[u8]) -> Option<i64> {
     let year = pair(data, 0, 99)? * 100 + pair(data, 2, 99)?;
     mark(data, 4, b'-')?;
@@ -28,7 +28,7 @@ fn day(data: &[u8]) -> Option<i64> {
     days_of(year, month, pair(data, 8, 31)?)
 }
 
-/// Days since 1970 of a day in the years 1 to 9999.
+/// Days since 1970, for the years 1 to 9999.
 pub fn days_of(year: i64, month: i64, day: i64) -> Option<i64> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let last = match month {
@@ -48,7 +48,7 @@ pub fn days_of(year: i64, month: i64, day: i64) -> Option<i64> {
     Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
 }
 
-/// Microseconds of `hh:mm:ss` with up to six digits behind a point.
+/// Microseconds of `hh:mm:ss` with up to six fractional digits.
 fn clock(data: &[u8], most_hours: i64) -> Option<i64> {
     let hours = pair(data, 0, most_hours)?;
     mark(data, 2, b':')?;
@@ -82,7 +82,7 @@ pub fn date(text: &str) -> Option<i32> {
     i32::try_from(day(data)?).ok()
 }
 
-/// DATETIME: microseconds since 1970 by the wall clock.
+/// DATETIME: microseconds since 1970 of the wall clock.
 pub fn datetime(text: &str) -> Option<i64> {
     let data = text.as_bytes();
     let days = day(data)?;
@@ -112,9 +112,9 @@ pub fn time(text: &str) -> Option<i64> {
     (value < MOST).then_some(if negative { -value } else { value })
 }
 
-/// TIME as MySQL prints it, with `fsp` digits behind the point.
+/// TIME as printed by MySQL, with `fsp` fractional digits.
 ///
-/// Without `fsp`, or where its digits do not hold the fraction, six digits for a fraction.
+/// Without `fsp`, or if it is too small for the fraction, prints six digits of a fraction.
 pub fn print_time(micros: i64, fsp: Option<u32>, out: &mut String) {
     use std::fmt::Write;
     let sign = if micros < 0 { "-" } else { "" };
@@ -137,11 +137,11 @@ pub fn print_time(micros: i64, fsp: Option<u32>, out: &mut String) {
     }
 }
 
-/// Of Python's datetimes.
+/// The range of Python's datetimes.
 const FIRST_MICROSECOND: i64 = -62_135_596_800_000_000;
 const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
 
-/// Refuses times that Python's datetimes have not.
+/// Refuses times outside of the range of Python's datetimes.
 pub fn check_instant(micros: i64) -> Step<()> {
     if (FIRST_MICROSECOND..=LAST_MICROSECOND).contains(&micros) {
         Ok(())
@@ -150,7 +150,7 @@ pub fn check_instant(micros: i64) -> Step<()> {
     }
 }
 
-/// Puts two digits at a place.
+/// Writes two digits at a position.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn put_pair(value: i64, at: usize, out: &mut [u8]) {
     let value = value as u8;
@@ -158,7 +158,7 @@ fn put_pair(value: i64, at: usize, out: &mut [u8]) {
     out[at + 1] = b'0' + value % 10;
 }
 
-/// `YYYY-MM-DD` of days since 1970, for years of four digits.
+/// `YYYY-MM-DD` from days since 1970, for four-digit years.
 pub fn print_date(days: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&date_text(days));
 }
@@ -173,14 +173,14 @@ pub fn date_text(days: i64) -> [u8; 10] {
     text
 }
 
-/// `YYYY-MM-DD hh:mm:ss` of microseconds since 1970, and the fraction's digits but for zeros at
-/// its end.
+/// `YYYY-MM-DD hh:mm:ss` from microseconds since 1970, and the fraction without trailing
+/// zeros.
 pub fn print_datetime(micros: i64, out: &mut Vec<u8>) {
     print_date(micros.div_euclid(DAY_MICROS), out);
     print_clock(micros.rem_euclid(DAY_MICROS), out);
 }
 
-/// ` hh:mm:ss` and the fraction's digits.
+/// ` hh:mm:ss` and the fraction without trailing zeros.
 pub fn print_clock(of_day: i64, out: &mut Vec<u8>) {
     let seconds = of_day / 1_000_000;
     let mut text = *b" 00:00:00.000000";

@@ -1,10 +1,10 @@
-//! Bytes that stand as text; the Python readers are in `cdcfmt_core/toolkit/byte_texts.py`.
+//! Bytes written as text; the Python readers are in `cdcfmt_core/toolkit/byte_texts.py`.
 //!
-//! What cannot be read leaves the message to the reference.
+//! Other text leaves the message to the reference.
 
 use crate::refusal::{Refusal, Step};
 
-/// Appends the bytes of text with one character a byte, padded with zeros.
+/// Appends the bytes of text with one byte per character, padded with zeros.
 pub fn latin1(text: &str, padded: usize, out: &mut Vec<u8>) -> Step<()> {
     let start = out.len();
     if text.is_ascii() {
@@ -13,13 +13,13 @@ pub fn latin1(text: &str, padded: usize, out: &mut Vec<u8>) -> Step<()> {
         out.resize(start + text.len(), 0);
         let (mut length, mut before, mut most) = (start, 0, 0);
         for byte in text.bytes() {
-            // Without branches, as no one can guess the next byte.
+            // Branchless, as the next byte is unpredictable.
             let of_two = before << 6 | byte & 0x3f;
             out[length] = if byte < 0x80 { byte } else { of_two };
             length += usize::from(byte < 0xc0);
             (before, most) = (byte, byte.max(most));
         }
-        // Two bytes of UTF-8 up to U+00FF.
+        // Characters up to U+00FF have at most two bytes in UTF-8.
         if most > 0xc3 {
             return Err(Refusal::new("a character that is no byte", 0));
         }
@@ -64,7 +64,7 @@ pub fn decode_base64(text: &str, out: &mut Vec<u8>) -> Step<()> {
         }
         bits <<= 6 * padding;
         if bits.trailing_zeros() < 8 * padding as u32 {
-            // Bits that no byte takes.
+            // Unused bits of the last character must be 0.
             return Err(BROKEN);
         }
         out.extend_from_slice(&bits.to_be_bytes()[1..4 - padding]);
@@ -121,7 +121,7 @@ pub fn encode_hex(data: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Hexadecimal, perhaps behind `0x`.
+/// Hexadecimal, optionally after `0x`.
 pub fn decode_hex(text: &str, out: &mut Vec<u8>) -> Step<()> {
     hex_bytes(text, out).ok_or(Refusal::new("text that is no hexadecimal", 0))
 }
@@ -137,7 +137,7 @@ fn hex_bytes(text: &str, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// The number of some digits.
+/// The value of hexadecimal digits.
 pub fn hex(digits: &[u8]) -> Option<u32> {
     let mut value = 0;
     for digit in digits {
@@ -146,8 +146,8 @@ pub fn hex(digits: &[u8]) -> Option<u32> {
     Some(value)
 }
 
-/// Latin-1, base64 or hexadecimal, where one value alone fits: of `exact` bytes, or of `longest` at
-/// most.
+/// Latin-1, base64 or hexadecimal, if only one of them is possible: with `exact` bytes, or at most
+/// `longest`.
 pub fn detect(
     text: &str,
     exact: Option<usize>,
@@ -157,7 +157,7 @@ pub fn detect(
     const OPEN: Refusal = Refusal::new("bytes whose form is open", 0);
     let mut found: Vec<Vec<u8>> = Vec::new();
     let fits = |data: &[u8]| data.len() <= longest.unwrap_or(usize::MAX);
-    // Other text is no base64 and no hexadecimal.
+    // Text with other characters is neither base64 nor hexadecimal.
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
     if !text.bytes().all(is_plain) {
         let start = out.len();

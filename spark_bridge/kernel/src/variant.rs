@@ -1,7 +1,7 @@
-//! The text of a JSON column to a variant (Parquet's *Variant Binary Encoding*).
+//! Converts the text of a JSON column to a variant (Parquet's *Variant Binary Encoding*).
 //!
-//! The bytes are those of `pyspark_cdcfmt/rows/variant.py`. What that keeps as text (numbers beyond
-//! 38 digits, deep nesting, text that is no JSON) and duplicate names are refused.
+//! The bytes equal those of `pyspark_cdcfmt/rows/variant.py`. Refuses duplicate names, and what
+//! that module keeps as text (numbers beyond 38 digits, deep nesting, invalid JSON).
 
 use crate::json::{Cursor, Kind, Token, plain, unescape};
 use crate::names::{Names, Texts};
@@ -10,7 +10,7 @@ use crate::variant_bytes::{
     NULL, boolean, check_size, count_into, insert, number, object_head, push_all, string, width,
 };
 
-/// Names that all variants of a plan have, and their metadata.
+/// Names that all variants of a plan share, and their metadata.
 #[derive(Default, PartialEq, Eq, Hash)]
 pub struct Dictionary {
     names: Names,
@@ -28,30 +28,30 @@ impl Dictionary {
         Self { names, metadata }
     }
 
-    /// About what it takes.
+    /// Approximate bytes of memory.
     pub fn bytes(&self) -> usize {
         self.names.bytes() + self.metadata.len()
     }
 }
 
-/// A member of an object: where its name lies among the texts, and its value in the document.
+/// A member of an object: the position of its name among the texts, and of its value.
 #[derive(Clone, Copy)]
 struct Field {
     name: (usize, usize),
     value: Token,
 }
 
-/// Makes variants; what it allocates is used again.
+/// Makes variants; buffers are reused.
 #[derive(Default)]
 pub struct Variants {
-    /// Those that the dictionary lacks.
+    /// Names that the dictionary lacks.
     names: Names,
     nothing: Dictionary,
-    // Stacks, as objects and arrays are nested.
+    // Stacks, for nested objects and arrays.
     fields: Vec<Field>,
     texts: String,
     ends: Vec<usize>,
-    /// The last text without its escapes.
+    /// Buffer for text without escapes.
     plain: Vec<u8>,
 }
 
@@ -69,7 +69,7 @@ impl Variants {
         check_size(metadata.len() - before)
     }
 
-    /// The names of an object, before those that its values have.
+    /// Adds the names of an object, before those of its values.
     pub fn begin<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
         self.clear();
         for name in names {
@@ -90,7 +90,7 @@ impl Variants {
         push_metadata(&Texts::default(), &self.names.texts, out);
     }
 
-    /// Forgets the names that dictionaries lacked.
+    /// Clears the names that dictionaries lacked.
     pub fn clear(&mut self) {
         self.names.clear();
         self.fields.clear();
@@ -98,12 +98,12 @@ impl Variants {
         self.ends.clear();
     }
 
-    /// Whether there are names that dictionaries lacked.
+    /// Whether any names are missing from dictionaries.
     pub fn has_any(&self) -> bool {
         !self.names.texts.is_empty()
     }
 
-    /// Appends the metadata of what was appended since `clear`.
+    /// Appends the metadata of everything appended since `clear`.
     pub fn metadata(&self, dictionary: &Dictionary, out: &mut Vec<u8>) {
         if self.names.texts.is_empty() {
             out.extend_from_slice(&dictionary.metadata);
@@ -200,7 +200,7 @@ impl Variants {
         if self.texts[first_text..].is_ascii() {
             fields.sort_unstable_by(|one, other| name(one).cmp(name(other)));
         } else {
-            // Spark looks fields up by Java's order.
+            // Spark searches fields in Java's order.
             fields.sort_unstable_by(|one, other| {
                 let (one, other) = (name(one).encode_utf16(), name(other).encode_utf16());
                 one.cmp(other)
@@ -236,8 +236,8 @@ impl Variants {
         Ok(())
     }
 
-    /// Puts offsets before values that begin at `values`, whose ends are the last ones from
-    /// `first` on; what a header says of their width.
+    /// Inserts offsets before the values that begin at `values`; their ends are the last ones, from
+    /// `first` on. Returns the header's bits for their width.
     fn offsets(&mut self, first: usize, values: usize, out: &mut Vec<u8>) -> u8 {
         let width = width(out.len() - values);
         let ends = &self.ends[first..];

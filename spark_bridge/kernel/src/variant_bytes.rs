@@ -1,4 +1,4 @@
-//! The bytes of a variant's values.
+//! The bytes of variant values.
 
 use crate::json::{Kind, Token};
 use crate::numbers;
@@ -6,7 +6,7 @@ use crate::refusal::{Refusal, Step};
 
 const SHORT: usize = 64;
 const MAX_SCALE: u8 = 38;
-/// Spark takes no larger value, nor larger metadata.
+/// Spark's limit for a value, and for its metadata.
 const SIZE_LIMIT: usize = 128 << 20;
 pub const MAX_UNSCALED: i128 = 10_i128.pow(38);
 
@@ -16,7 +16,7 @@ pub fn boolean(value: bool, out: &mut Vec<u8>) {
     out.push(if value { 1 << 2 } else { 2 << 2 });
 }
 
-/// A primitive: the number of its type and its bytes.
+/// Appends a primitive: its type number and its bytes.
 pub fn primitive<const N: usize>(kind: u8, bytes: [u8; N], out: &mut Vec<u8>) {
     out.push(kind << 2);
     out.extend_from_slice(&bytes);
@@ -83,7 +83,7 @@ pub fn unscaled(value: i128, scale: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(&value.to_le_bytes()[..bytes]);
 }
 
-/// Bytes for each id or offset.
+/// Bytes per id or offset.
 pub fn width(largest: usize) -> u8 {
     match largest {
         0..=0xff => 1,
@@ -98,7 +98,7 @@ pub fn push_all(numbers: &[usize], width: u8, out: &mut Vec<u8>) {
     }
 }
 
-/// Refuses a value, or metadata, that Spark does not take.
+/// Refuses a value or metadata that is too large for Spark.
 pub fn check_size(size: usize) -> Step<()> {
     if size > SIZE_LIMIT {
         return Err(Refusal::new("a variant of more than 128 MiB", 0));
@@ -106,7 +106,7 @@ pub fn check_size(size: usize) -> Step<()> {
     Ok(())
 }
 
-/// Appends an object of as many values, with the first names in their order.
+/// Appends an object of `count` values, whose names are the first ones in order.
 pub fn object<'a>(values: impl Iterator<Item = &'a [u8]> + Clone, count: usize, out: &mut Vec<u8>) {
     let width = width(values.clone().map(<[u8]>::len).sum());
     let ids: Vec<usize> = (0..count).collect();
@@ -120,7 +120,7 @@ pub fn object<'a>(values: impl Iterator<Item = &'a [u8]> + Clone, count: usize, 
     values.for_each(|value| out.extend_from_slice(value));
 }
 
-/// Header, number of fields and field ids: all that stands before the offsets.
+/// Header, number of fields and field ids: everything before the offsets.
 pub fn object_head(ids: &[usize], offset_width: u8, out: &mut Vec<u8>) {
     let id_width = width(ids.iter().copied().max().unwrap_or(0));
     let large = u8::from(ids.len() > 0xff);
@@ -131,7 +131,7 @@ pub fn object_head(ids: &[usize], offset_width: u8, out: &mut Vec<u8>) {
     push_all(ids, id_width, out);
 }
 
-/// Puts a count behind a header; the bytes of both.
+/// Writes a count after a header; returns the length of both.
 pub fn count_into(count: usize, head: &mut [u8; 5]) -> usize {
     let width = if count < 0x100 { 1 } else { 4 };
     head[1..=width].copy_from_slice(&count.to_le_bytes()[..width]);

@@ -1,4 +1,4 @@
-//! Cells of images that are variants; the bytes are those of `pyspark_cdcfmt/rows/variant.py`.
+//! Cells of variant images, with the same bytes as `pyspark_cdcfmt/rows/variant.py`.
 
 use crate::cells::{Cells, Form};
 use crate::refusal::{Refusal, Step};
@@ -8,14 +8,14 @@ use crate::variant::{Dictionary, Variants};
 use crate::variant_bytes;
 use crate::variant_bytes::MAX_UNSCALED;
 
-/// Writes cells, one behind the other.
+/// Writes cells, one after the other.
 pub struct VariantCells<'a> {
     pub out: &'a mut Vec<u8>,
     pub form: Form,
     pub dictionary: &'a Dictionary,
     /// The names that JSON columns add.
     pub names: &'a mut Variants,
-    /// Whether the last cell was JSON, which may have such names.
+    /// Whether the last cell was JSON, which may add names.
     pub is_json: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Members of variants as columns.
+//! Members of variants, as columns.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Lines that are whole messages: what Spark's Kafka source gives, written as JSON.
+//! Lines that are whole messages: rows of Spark's Kafka source, as JSON.
 //!
-//! `cdcfmt_core/io/sources/lines.py` is the reference. Tombstones, escapes and unusual times are its
-//! own.
+//! `cdcfmt_core/io/sources/lines.py` is the reference. It handles tombstones, escapes and unusual
+//! times.
 
 use crate::json::{Cursor, Kind, Token};
 use crate::names::Names;
@@ -21,10 +21,10 @@ const FIELDS: [&str; 8] = [
     "headers",
 ];
 const MINUTE: i64 = 60_000;
-/// Larger buffers are not kept for the next message.
+/// Larger buffers are not reused for the next message.
 const MOST_KEPT: usize = 1 << 20;
 
-/// The message of one line; its buffers are used again.
+/// The message of one line; its buffers are reused.
 #[derive(Default)]
 pub struct WholeMessage {
     pub value: Vec<u8>,
@@ -33,7 +33,7 @@ pub struct WholeMessage {
     pub offset: Option<i64>,
 }
 
-/// Where the messages of a batch come from.
+/// The origins of the messages of a batch.
 #[derive(Default)]
 pub struct Origins {
     names: Names,
@@ -56,7 +56,7 @@ impl Origins {
         *self = Self::default();
     }
 
-    /// Forgets the last message.
+    /// Removes the last message.
     pub fn pop(&mut self) {
         self.topics.pop();
         self.partitions.pop();
@@ -66,7 +66,7 @@ impl Origins {
 }
 
 impl WholeMessage {
-    /// Takes a line apart, and adds where its message comes from.
+    /// Parses a line, and adds the origin of its message.
     pub fn read(&mut self, line: &[u8], origins: &mut Origins) -> Step<()> {
         let document =
             std::str::from_utf8(line).map_err(|_| Refusal::new("a line that is no UTF-8", 0))?;
@@ -111,7 +111,7 @@ impl WholeMessage {
     }
 }
 
-/// The values of the fields, by their places.
+/// The values of the fields, by index.
 fn members(document: &str) -> Step<[Token; FIELDS.len()]> {
     let mut found = [Token::MISSING; FIELDS.len()];
     let mut cursor = Cursor::new(document)?;
@@ -133,7 +133,7 @@ fn members(document: &str) -> Step<[Token; FIELDS.len()]> {
     Ok(found)
 }
 
-/// A list of objects of a name and a value.
+/// Reads a list of objects with a name and a value.
 fn headers_of(token: Token, document: &str) -> Step<Vec<Header>> {
     let mut headers = Vec::new();
     let mut cursor = Cursor::at(document, token.start)?;
@@ -202,7 +202,7 @@ fn integer(token: Token, document: &str) -> Step<Option<i64>> {
     }
 }
 
-/// `2026-01-01T08:00:00.000+08:00`, or with a `Z`, in milliseconds since 1970.
+/// Milliseconds since 1970 of `2026-01-01T08:00:00.000+08:00`, or with `Z`.
 fn milliseconds(text: &str) -> Option<i64> {
     const SECONDS: usize = 19;
     let (clock, shift) = match text.strip_suffix('Z') {
@@ -220,14 +220,14 @@ fn milliseconds(text: &str) -> Option<i64> {
         if !are_digits || !(1..=9).contains(&digits.len()) {
             return None;
         }
-        // What is below a millisecond is left out.
+        // Digits below a millisecond are ignored.
         let digits = digits.bytes().chain([b'0', b'0']).take(3);
         millis = digits.fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));
     }
     Some(temporal::datetime(clock)? / 1000 + millis - shift)
 }
 
-/// `+08:00` in milliseconds.
+/// Milliseconds of `+08:00`.
 fn shift_of(zone: &[u8]) -> Option<i64> {
     let digit = |place: usize| {
         let digit = zone[place].wrapping_sub(b'0');

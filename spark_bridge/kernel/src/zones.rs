@@ -4,12 +4,12 @@ use serde::Deserialize;
 
 use crate::temporal::datetime;
 
-/// Offsets of a time zone by local time, as the bridge found them.
+/// Offsets of a time zone by local time, as computed by the bridge.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Zone {
-    /// Where spans start, in microseconds since 1970, ascending; the last one is only an end.
+    /// Starts of the spans, in microseconds since 1970, ascending; the last one is only an end.
     starts: Vec<i64>,
-    /// Microseconds east of UTC in each span; None where the clock changes.
+    /// Microseconds east of UTC in each span; None during changes of the clock.
     offsets: Vec<Option<i64>>,
 }
 
@@ -19,7 +19,7 @@ impl Zone {
         self.of_wall(datetime(text)?)
     }
 
-    /// The instant at which clocks showed this.
+    /// The instant of a wall clock.
     pub fn of_wall(&self, wall: i64) -> Option<i64> {
         let span = self
             .starts

@@ -1,13 +1,13 @@
-//! A walk through a document whose values need no places.
+//! Checks a document without recording positions of values.
 
 use crate::json::values::{MAX_DEPTH, MAX_VALUES};
 use crate::json::{Cursor, Kind};
 use crate::refusal::Step;
 
 impl Cursor<'_> {
-    /// One value and nothing behind it, as `document`.
+    /// Checks one value with nothing after it, like `document`.
     pub fn check(&mut self) -> Step<()> {
-        // Which of the brackets that are open are braces; the innermost is the lowest bit.
+        // Bits tell whether open brackets are braces; the lowest bit is the innermost bracket.
         let (mut braces, mut depth) = (0_u128, 0);
         loop {
             self.blanks();
@@ -50,7 +50,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// The name of the next value, if it is in an object.
+    /// Skips the name of the next value, if it is in an object.
     fn pass_name(&mut self, in_braces: bool) -> Step<()> {
         if in_braces {
             self.blanks();
@@ -63,7 +63,7 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// Text and its quotes.
+    /// Skips text with its quotes.
     fn pass_string(&mut self) -> Step<()> {
         self.at += 1;
         match self.end_of_string() {

@@ -1,4 +1,4 @@
-//! A place in a document, and what is taken from there on.
+//! A position in a document, and reading from there.
 
 use crate::json::{Kind, Token};
 use crate::names::equal;
@@ -8,9 +8,9 @@ pub struct Cursor<'a> {
     pub document: &'a str,
     pub(super) data: &'a [u8],
     pub(super) at: usize,
-    /// Values that were read.
+    /// Number of values read.
     pub(super) values: usize,
-    /// Numbers have 38 digits at most, and no exponent.
+    /// Whether numbers must have at most 38 digits and no exponent.
     pub(super) exact: bool,
 }
 
@@ -28,21 +28,21 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Refuses numbers that are no decimals of 38 digits.
+    /// Refuses numbers that are not decimals of 38 digits.
     pub fn exact(document: &'a str) -> Step<Self> {
         let mut cursor = Self::new(document)?;
         cursor.exact = true;
         Ok(cursor)
     }
 
-    /// One value and nothing behind it.
+    /// Reads one value with nothing after it.
     pub fn document(&mut self) -> Step<Token> {
         let value = self.value()?;
         self.end()?;
         Ok(value)
     }
 
-    /// Reading goes on at this place.
+    /// A cursor that continues at this position.
     pub fn at(document: &'a str, at: u32) -> Step<Self> {
         let mut cursor = Self::new(document)?;
         cursor.at = at as usize;
@@ -61,12 +61,12 @@ impl<'a> Cursor<'a> {
         self.at = position;
     }
 
-    /// The token that ends here.
+    /// A token that ends here.
     pub fn token_from(&self, kind: Kind, start: usize) -> Token {
         Token::new(kind, start, self.at)
     }
 
-    /// Whether what was taken goes no further, as `12` does in `123`.
+    /// Whether the value ends here, unlike `12` in `123`.
     pub fn ends_value(&self) -> bool {
         matches!(self.peek(), b',' | b'}' | b' ' | b'\t' | b'\n' | b'\r')
     }
@@ -75,7 +75,7 @@ impl<'a> Cursor<'a> {
         self.peek() == byte
     }
 
-    /// Whether these bytes are next; they are taken then.
+    /// Takes these bytes if they are next.
     pub fn take_all(&mut self, text: impl AsRef<[u8]>) -> bool {
         let text = text.as_ref();
         let end = self.at + text.len();
@@ -85,7 +85,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// As [`Self::take_all`], perhaps with blanks between the tokens; the text has no escapes.
+    /// Like [`Self::take_all`], with optional blanks between the tokens; the text has no escapes.
     pub fn take_spaced(&mut self, text: &str) -> bool {
         self.take_all(text) || self.take_tokens(text)
     }
@@ -111,7 +111,7 @@ impl<'a> Cursor<'a> {
         token.bytes(self.data)
     }
 
-    /// The bytes behind the next ones.
+    /// The `N` bytes at an offset from here.
     pub fn ahead<const N: usize>(&self, by: usize) -> Option<&'a [u8; N]> {
         self.data.get(self.at + by..)?.first_chunk()
     }
@@ -126,7 +126,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether the next character is this one, which is taken then.
+    /// Takes this character if it is next.
     pub fn take(&mut self, byte: u8) -> bool {
         let mut next = self.peek();
         if next <= b' ' {
@@ -146,7 +146,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Only blanks are left.
+    /// Refuses anything but blanks up to the end.
     pub fn end(&mut self) -> Step<()> {
         self.blanks();
         if self.at == self.data.len() {
@@ -156,7 +156,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether the next member has this name, as names stand in documents; it is taken then.
+    /// Takes the next member's name if it is this one, as spelled in documents.
     pub fn take_name(&mut self, name: &[u8]) -> bool {
         let end = self.at + name.len() + 3;
         let Some([b'"', text @ .., b'"', b':']) = self.data.get(self.at..end) else {
@@ -169,7 +169,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// The next member's name and the colon behind it.
+    /// Takes the next member's name and colon.
     pub fn name(&mut self) -> Step<Token> {
         self.expect(b'"', "no member's name")?;
         let name = self.string()?;
@@ -177,7 +177,7 @@ impl<'a> Cursor<'a> {
         Ok(name)
     }
 
-    /// Whether more items of the object or array follow; its end is taken.
+    /// Whether more items of the object or array follow; takes its end.
     pub fn more(&mut self, end: u8) -> Step<bool> {
         if self.take(b',') {
             return Ok(true);

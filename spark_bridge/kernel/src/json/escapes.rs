@@ -6,7 +6,7 @@ use crate::json::token::{Kind, Token};
 use crate::json::words::{HIGH_BITS, LOW_BITS};
 use crate::refusal::{Refusal, Step};
 
-/// What letters behind a backslash stand for; 0 for those that are no escape of one letter.
+/// Meaning of letters after a backslash; 0 for letters without one.
 pub(super) const SHORT_ESCAPES: [u8; 256] = {
     let mut escapes = [0; 256];
     escapes[b'"' as usize] = b'"';
@@ -29,7 +29,7 @@ fn hex(data: &[u8], at: usize) -> Option<u32> {
     Some(value)
 }
 
-/// The length of a long escape at a backslash; None for a broken one or a lone surrogate.
+/// The length of a long escape at a backslash; None if broken or a lone surrogate.
 pub(super) fn escape(data: &[u8], at: usize) -> Option<usize> {
     match data.get(at + 1)? {
         b'u' => match hex(data, at + 2)? {
@@ -45,10 +45,10 @@ pub(super) fn escape(data: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// The text of an escaped token, for which `bytes` is room.
+/// The text of an escaped token; `bytes` is the buffer.
 pub fn unescape<'a>(text: &str, bytes: &'a mut Vec<u8>) -> &'a str {
     let data = text.as_bytes();
-    // The text is no longer than this, and words are written as a whole.
+    // The text is at most this long, and words are written as a whole.
     bytes.resize(bytes.len().max(data.len() + 8), 0);
     let (mut at, mut length) = (0, 0);
     while at < data.len() {
@@ -89,12 +89,12 @@ pub fn unescape<'a>(text: &str, bytes: &'a mut Vec<u8>) -> &'a str {
     from_utf8(&bytes[..length]).unwrap_or_default()
 }
 
-/// The bytes of escaped text with one character a byte, padded with zeros.
+/// The bytes of escaped text with one byte per character, padded with zeros.
 pub fn unescape_latin1(text: &str, padded: usize, bytes: &mut Vec<u8>) -> Step<()> {
     const BROKEN: Refusal = Refusal::new("a character that is no byte", 0);
     let data = text.as_bytes();
     bytes.clear();
-    // Nothing gets longer.
+    // The result is never longer.
     bytes.resize(data.len(), 0);
     let (mut at, mut length, mut before, mut most) = (0, 0, 0, 0);
     while let Some(&byte) = data.get(at) {
@@ -117,7 +117,7 @@ pub fn unescape_latin1(text: &str, padded: usize, bytes: &mut Vec<u8>) -> Step<(
         at += 1;
         (before, most) = (byte, byte.max(most));
     }
-    // Two bytes of UTF-8 up to U+00FF.
+    // Characters up to U+00FF have at most two bytes in UTF-8.
     if most > 0xc3 {
         return Err(BROKEN);
     }
@@ -126,7 +126,7 @@ pub fn unescape_latin1(text: &str, padded: usize, bytes: &mut Vec<u8>) -> Step<(
     Ok(())
 }
 
-/// The text of a token, without its escapes.
+/// The text of a token, without escapes.
 #[inline]
 pub fn plain<'a>(token: Token, document: &'a str, scratch: &'a mut Vec<u8>) -> &'a str {
     let text = token.text(document);

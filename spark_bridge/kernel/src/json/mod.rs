@@ -1,6 +1,6 @@
-//! A strict reader of JSON (RFC 8259): positions of values in a document, nothing copied.
+//! A strict reader of JSON (RFC 8259): records positions of values, copies nothing.
 //!
-//! The document is valid UTF-8 before it comes here. Lone surrogates, control characters in
+//! The caller checks that the document is UTF-8. Lone surrogates, control characters in
 //! text, numbers with leading zeros and nesting beyond [`MAX_DEPTH`] are refused.
 
 mod check;

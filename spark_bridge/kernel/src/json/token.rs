@@ -1,10 +1,10 @@
-//! What a value is, and where it stands in its document.
+//! The kind of a value, and its position in its document.
 
 use crate::names::equal;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// No such member.
+    /// The member is missing.
     #[default]
     Missing,
     Null,
@@ -19,9 +19,9 @@ pub enum Kind {
     Fraction,
     Object,
     Array,
-    /// An integer in place of its position, as messages in Avro have it.
+    /// An integer instead of its position, for Avro.
     Long,
-    /// A finite number of 64 bits, likewise.
+    /// A finite 64-bit number instead of its position, for Avro.
     Double,
 }
 
@@ -31,7 +31,7 @@ impl Kind {
     }
 }
 
-/// A value's kind and place in its document.
+/// A value's kind and position in its document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Token {
     pub kind: Kind,
@@ -46,7 +46,7 @@ impl Token {
         end: 0,
     };
 
-    /// There is such a member, but not in the document.
+    /// The member exists, but outside of the document.
     pub const ELSEWHERE: Self = Self {
         kind: Kind::Object,
         start: 0,
@@ -54,7 +54,7 @@ impl Token {
     };
 
     pub fn new(kind: Kind, start: usize, end: usize) -> Self {
-        // Documents are shorter than 4 GiB: `Cursor::new` and readers of Avro check it.
+        // Documents are shorter than 4 GiB, as checked by `Cursor::new` and readers of Avro.
         #[allow(clippy::cast_possible_truncation)]
         Self {
             kind,
@@ -92,7 +92,7 @@ impl Token {
         (self.kind == Kind::Double).then_some(f64::from_bits(self.bits()))
     }
 
-    /// Whether two values of a document are of one kind, and of the same bytes.
+    /// Whether two values of a document have the same kind and bytes.
     pub fn equals(self, other: Self, document: &str) -> bool {
         let is_number = matches!(self.kind, Kind::Long | Kind::Double);
         self.kind == other.kind
@@ -122,7 +122,7 @@ impl Token {
         document.get(start..end).unwrap_or_default()
     }
 
-    /// Where a value begins and ends, with the quotes of text.
+    /// Start and end of a value, with the quotes of text.
     pub fn whole_span(&self) -> (usize, usize) {
         let quote = usize::from(self.is_text());
         (self.start as usize - quote, self.end as usize + quote)

@@ -1,19 +1,19 @@
-//! Values of any kind, which are walked through and checked.
+//! Reads and checks values of any kind.
 
 use crate::json::escapes::{SHORT_ESCAPES, escape};
 use crate::json::words::{not_digits, special};
 use crate::json::{Cursor, Kind, Token};
 use crate::refusal::Step;
 
-/// The reference reads numbers below 10^1000, also where nothing comes of them.
+/// The reference accepts numbers below 10^1000, even if they are not used.
 const EXPONENT_DIGITS: usize = 3;
 const LARGEST_EXPONENT: usize = 600;
 const NUMBER_LENGTH: usize = 300;
 
-/// The reference refuses 350 000 brackets and commas, which are at most two a value.
+/// The reference refuses 350 000 brackets and commas; a value has at most two of them.
 pub(super) const MAX_VALUES: usize = 140_000;
 
-/// Deepest nesting of arrays and objects that is walked.
+/// Maximum nesting of arrays and objects.
 pub const MAX_DEPTH: usize = 100;
 
 impl Cursor<'_> {
@@ -130,7 +130,7 @@ impl Cursor<'_> {
             self.digits()?;
             kind = Kind::Fraction;
         }
-        // Strict: a sign and a point count as digits.
+        // Strict: counts sign and point as digits.
         if self.exact && (self.at - start > 38 || matches!(self.peek(), b'e' | b'E')) {
             return self.refuse("a number beyond 38 digits, or with an exponent");
         }
@@ -157,7 +157,7 @@ impl Cursor<'_> {
         Ok(Token::new(kind, start, self.at))
     }
 
-    /// Text, behind its opening quote.
+    /// Text after its opening quote.
     pub(super) fn string(&mut self) -> Step<Token> {
         let start = self.at;
         match self.end_of_string() {
@@ -169,7 +169,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Where text ends, and its kind.
+    /// The end of text, and its kind.
     #[inline]
     pub(super) fn end_of_string(&self) -> Option<(usize, Kind)> {
         let mut kind = Kind::Text;

@@ -12,13 +12,13 @@ pub(super) fn special(word: u64) -> u64 {
     (zeros(quotes) | zeros(slashes) | controls) & HIGH_BITS
 }
 
-/// The lowest set bit marks the first of eight bytes that is no digit.
+/// The lowest set bit marks the first of eight bytes that is not a digit.
 pub(super) fn not_digits(word: u64) -> u64 {
     let digits = word ^ (LOW_BITS * b'0' as u64);
     (((digits & !HIGH_BITS) + LOW_BITS * 0x76) | digits) & HIGH_BITS
 }
 
-/// Where the first quote, backslash or control character is.
+/// Position of the first quote, backslash or control character.
 pub fn find_special(data: &[u8]) -> Option<usize> {
     let mut words = data.chunks_exact(8);
     for (place, bytes) in words.by_ref().enumerate() {
