@@ -70,7 +70,7 @@ fn guessed(value: i64, clock: &Clock) -> Option<i64> {
             };
             let millis = value.checked_mul(1000)?;
             let usual = if fsp.unwrap_or(0) > 3 { value } else { millis };
-            // Nanoseconds are possible, too; this refuses values with more digits than the column's.
+            // Nanoseconds are possible, too; refuses values with more digits than the column's.
             let is_open = near(millis) || near(value) || near(value / 1000);
             (near(usual) || !is_open).then_some(usual)
         }

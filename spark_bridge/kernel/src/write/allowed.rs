@@ -1,4 +1,4 @@
-//! Which rows may be written without the encoder, that may put other messages before them.
+//! Rows that may be written without the encoder, which may have to insert other messages first.
 
 use hashbrown::HashMap;
 
@@ -9,10 +9,10 @@ use crate::write::plan::Version;
 
 pub const NOT_ALLOWED: Refusal = Refusal::new("a row that is not allowed", 0);
 
-/// Number of the table, partition, and version of its schema.
+/// Index of the table, partition, and version of the table's schema.
 pub type OfRows = (usize, i32, i64);
 
-/// How many more rows may be written until when, in microseconds; and how many were.
+/// Number of allowed rows, deadline in microseconds, and number of rows written.
 #[derive(Default)]
 struct Allowance {
     rows: u64,
@@ -23,7 +23,7 @@ struct Allowance {
 #[derive(Default)]
 pub struct Allowed {
     by_rows: HashMap<OfRows, Allowance>,
-    /// The last row's that was not allowed.
+    /// The last row that was not allowed.
     pub wanted: OfRows,
 }
 
@@ -49,14 +49,14 @@ impl Allowed {
         }
     }
 
-    /// Counts a row that was written.
+    /// Counts a written row.
     pub fn count(&mut self, rows: OfRows) {
         if let Some(known) = self.by_rows.get_mut(&rows) {
             known.written += 1;
         }
     }
 
-    /// How many were written of which; nothing is allowed from now on.
+    /// Returns the numbers of written rows, and revokes all allowances.
     pub fn take(&mut self) -> Vec<(OfRows, u64)> {
         let all = self.by_rows.drain();
         all.map(|(rows, allowance)| (rows, allowance.written))

@@ -32,7 +32,7 @@ pub enum Column {
     Instant(PrimitiveArray<TimestampMicrosecondType>),
     Duration(PrimitiveArray<DurationMicrosecondType>),
     Variant(Box<Variants>),
-    /// Of a type that no printer takes.
+    /// Of a type that no printer supports.
     Other(arrow_array::ArrayRef),
 }
 
@@ -87,7 +87,7 @@ impl Column {
             Column::Instant(array) if !array.is_null(row) => Cell::Instant(array.value(row)),
             Column::Duration(array) if !array.is_null(row) => Cell::Duration(array.value(row)),
             Column::Variant(array) => match array.get(row) {
-                // A JSON `null` is no NULL.
+                // A JSON `null` is not NULL.
                 Some(variant) => match variant.cell()? {
                     Cell::Null => Cell::Other,
                     cell => cell,
@@ -100,7 +100,7 @@ impl Column {
     }
 }
 
-/// The bytes of a cell; those of text may be no UTF-8.
+/// The bytes of a cell; text may be invalid UTF-8.
 pub fn bytes<T: ByteArrayType<Offset = i32>>(
     array: &GenericByteArray<T>,
     row: usize,
@@ -144,7 +144,7 @@ impl Variants {
     }
 }
 
-/// Columns of one type that a batch may lack, by name.
+/// Columns of a batch by name, which may be missing.
 pub struct Named<'a>(pub &'a RecordBatch);
 
 impl Named<'_> {
@@ -152,7 +152,7 @@ impl Named<'_> {
         self.0.column_by_name(name).map(AsRef::as_ref)
     }
 
-    /// Of texts; None if it is there, and something else.
+    /// A column of texts; None if it has another type, `Some(None)` if missing.
     pub fn text(&self, name: &str) -> Option<Option<StringArray>> {
         optional(self.column(name), |array| array.as_string_opt().cloned())
     }
@@ -192,7 +192,7 @@ fn optional<T>(
     }
 }
 
-/// A number of a column that may not be there.
+/// A number of an optional column.
 pub fn number<T: arrow_array::ArrowPrimitiveType<Native = i64>>(
     array: Option<&PrimitiveArray<T>>,
     row: usize,
@@ -201,7 +201,7 @@ pub fn number<T: arrow_array::ArrowPrimitiveType<Native = i64>>(
     (!array.is_null(row)).then(|| array.value(row))
 }
 
-/// Where the items of a list lie; None for NULL.
+/// The range of a list's items; None for NULL.
 pub fn span(array: &ListArray, row: usize) -> Option<std::ops::Range<usize>> {
     if array.is_null(row) {
         return None;

@@ -1,4 +1,4 @@
-//! Messages of several rows: frames behind one another, cut by number and bytes.
+//! Messages of several rows: concatenated frames, limited by number and bytes.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use serde::Deserialize;
 
 use crate::write::plan::Raw;
 
-/// Of one message.
+/// Limits of one message.
 #[derive(Debug, Deserialize)]
 pub struct Limits {
     pub max_rows: usize,
-    /// Of key and value together.
+    /// Maximum bytes of key and value together.
     pub max_bytes: usize,
-    /// What a key begins with.
+    /// The first bytes of a key.
     pub head: Raw,
 }
 
-/// A message that was begun.
+/// An unfinished message.
 #[derive(Default)]
 pub struct Held {
     pub rows: usize,
@@ -24,17 +24,17 @@ pub struct Held {
     pub value: Vec<u8>,
 }
 
-/// By partition.
+/// Unfinished messages by partition.
 pub type Begun = BTreeMap<i32, Held>;
 
 impl Held {
-    /// Whether an event of so many bytes belongs to the next message.
+    /// Whether an event of this size must begin the next message.
     pub fn is_full_for(&self, key: usize, value: usize, limits: &Limits) -> bool {
         let size = self.key.len() + self.value.len() + key + value + 16;
         self.rows > 0 && size > limits.max_bytes
     }
 
-    /// Appends an event, each of its parts behind its length.
+    /// Appends an event, each part preceded by its length.
     pub fn add(&mut self, key: &[u8], value: &[u8], limits: &Limits) {
         if self.rows == 0 {
             self.key.extend_from_slice(&limits.head.0);

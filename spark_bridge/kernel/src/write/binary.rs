@@ -1,6 +1,6 @@
-//! Value encodings printed as Avro has them.
+//! Value encodings printed in Avro's encoding.
 //!
-//! The Python half of what only DTS has is `cdcfmt_dts_avro/values_output.py`.
+//! The Python equivalent of parts for DTS only is `cdcfmt_dts_avro/values_output.py`.
 
 use crate::avro::{encode_long, shortest_double};
 use crate::calendar::civil;
@@ -37,7 +37,7 @@ impl Encoding {
                 simdutf8::basic::from_utf8(text).map_err(|_| MISFIT)?;
                 sized(text, out);
             }
-            // Other characters are for Python, which has tables of them.
+            // Other characters are left to Python, which has tables of charsets.
             (Encoding::CharsetText, Printer::Text, Cell::Text(text)) if text.is_ascii() => {
                 sized(text, out);
             }
@@ -75,7 +75,7 @@ impl Encoding {
     }
 }
 
-/// A finite double; of a column of 32 bits that with its digits.
+/// A finite double; for a 32-bit column the double with the float's digits.
 fn wide(cell: Cell) -> Step<f64> {
     let single = match cell {
         Cell::Double(value) if value.is_finite() => return Ok(value),
@@ -86,7 +86,7 @@ fn wide(cell: Cell) -> Step<f64> {
     if exact.to_bits() != short.to_bits() {
         return Ok(short);
     }
-    // Nine digits tell any two apart.
+    // Nine digits identify any float.
     format!("{exact:.8e}").parse().map_err(|_| MISFIT)
 }
 
@@ -137,12 +137,12 @@ fn parts(printer: &Printer, cell: Cell) -> Step<Parts> {
     }
 }
 
-/// Hours, minutes and seconds, with the sign of all of them.
+/// Hours, minutes and seconds, each with the sign.
 fn clock(seconds: i64) -> [i64; 3] {
     [seconds / 3600, seconds / 60 % 60, seconds % 60]
 }
 
-/// Appends bytes behind their length.
+/// Appends bytes after their length.
 pub fn sized(data: &[u8], out: &mut Vec<u8>) {
     #[allow(clippy::cast_possible_wrap)]
     encode_long(data.len() as i64, out);

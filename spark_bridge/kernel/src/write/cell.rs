@@ -1,4 +1,4 @@
-//! One value of a row that is written, as Arrow columns and variants have it.
+//! A value of a row to write, from Arrow columns or variants.
 
 use crate::refusal::Refusal;
 use crate::write::variants::Variant;
@@ -13,9 +13,9 @@ pub enum Cell<'a> {
     /// Unscaled value and scale.
     Decimal(i128, u8),
     Double(f64),
-    /// Of a column of 32 bits: its shortest digits are what it is.
+    /// From a 32-bit column: its value is its shortest digits.
     Single(f32),
-    /// Perhaps no UTF-8; a message's bytes are looked at as a whole.
+    /// Possibly invalid UTF-8; each message's bytes are checked as a whole.
     Text(&'a [u8]),
     Bytes(&'a [u8]),
     /// Days since 1970.
@@ -28,12 +28,12 @@ pub enum Cell<'a> {
     Duration(i64),
     /// An object or an array.
     Nested(Variant<'a>),
-    /// What no printer takes.
+    /// A value that no printer supports.
     Other,
 }
 
 impl Cell<'_> {
-    /// An integer, also where a decimal or a boolean is one.
+    /// The value as an integer, including integral decimals and booleans.
     pub fn integer(self) -> Option<i128> {
         match self {
             Cell::Int(value) => Some(value.into()),

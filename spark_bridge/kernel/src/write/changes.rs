@@ -1,7 +1,7 @@
-//! Rows of the changes shape: the columns of one table, and what tells of the change.
+//! Rows of the changes shape: the columns of one table, and columns that describe the change.
 //!
-//! The two rows of an update that follow each other are one change. A preimage whose postimage
-//! stands elsewhere is refused: it waits in the reference.
+//! Two adjacent rows of an update are one change. A preimage without a postimage in the next row is
+//! refused: the reference keeps it until the postimage arrives.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
@@ -42,13 +42,13 @@ struct Sequence {
     part: PrimitiveArray<Int32Type>,
 }
 
-/// One change, and what it is called.
+/// A change, with its operation.
 pub struct Change<'a> {
     pub op: &'static str,
     pub row: ChangeRow<'a>,
-    /// Rows that it takes.
+    /// Number of its rows.
     pub size: usize,
-    /// Whether it is one of `_sequence`, or of a commit_ts.
+    /// The kind of its position (`_sequence` or commit_ts), and the position.
     pub position: Option<(&'static str, Position)>,
 }
 
@@ -84,7 +84,7 @@ impl ChangeRow<'_> {
 }
 
 impl Changes {
-    /// None for a batch with columns of other types.
+    /// None if columns have other types.
     pub fn new(
         batch: &RecordBatch,
         table: &Table,
@@ -119,7 +119,7 @@ impl Changes {
         self.change_type.len()
     }
 
-    /// The change that begins at a row.
+    /// The change whose first row is `row`.
     pub fn at(&self, row: usize, table: &Table, scratch: &mut Vec<u8>) -> Step<Change<'_>> {
         self.check(row)?;
         let (op, before, after) = match bytes(&self.change_type, row) {
@@ -198,7 +198,7 @@ impl Changes {
             }
             _ => {}
         }
-        // All changes of a commit_ts have this sequence.
+        // All changes of a commit_ts have this sequence, so compare the keys.
         scratch.clear();
         for place in &table.keys {
             let printer = &table.columns[*place].printer;
@@ -228,7 +228,7 @@ impl Sequence {
         })
     }
 
-    /// What the two rows of an update have in common.
+    /// The parts of `_sequence` that are equal in both rows of an update.
     fn pair(&self, row: usize) -> Option<[Option<i64>; 4]> {
         self.whole.is_valid(row).then(|| {
             [

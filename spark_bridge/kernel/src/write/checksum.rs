@@ -1,6 +1,6 @@
 //! The checksum of a row's columns as TiDB computes it, in TiCDC's Simple Protocol.
 //!
-//! The Python half is `cdcfmt_simple/checksum_output.py`.
+//! The Python equivalent is `cdcfmt_simple/checksum_output.py`.
 
 use serde::Deserialize;
 
@@ -17,7 +17,7 @@ use crate::write::plan::{Image, Table, Wire};
 const UNUSUAL: Refusal = Refusal::new("a checksum that is written otherwise", 0);
 const VERSION: i64 = 2;
 
-/// The columns that a checksum is of, in their order.
+/// The columns of a checksum, in order.
 #[derive(Debug, Deserialize)]
 pub struct Checksum {
     pub columns: Vec<Summed>,
@@ -29,21 +29,21 @@ pub struct Summed {
     pub kind: Kind,
 }
 
-/// What counts of a value.
+/// The form of a value in the checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// 64 bits of an integer.
     Number,
-    /// A double, of a FLOAT its nearest.
+    /// A double; for a FLOAT the nearest double.
     Float,
     Double,
-    /// Text, with instants in UTC, or bytes, behind how many there are.
+    /// Text (instants in UTC) or bytes, after their length.
     Text,
 }
 
 impl Checksum {
-    /// Appends the checksum that came, or a computed one.
+    /// Appends the event's checksum, or a computed one.
     pub fn append(
         &self,
         row: &impl Row,
@@ -109,7 +109,7 @@ impl Checksum {
             }
             let printer = &table.columns[*place].printer;
             scratch.clear();
-            // What cannot be printed has no checksum.
+            // A value that cannot be printed has no checksum.
             printer.plain(cell, &utc, scratch)?;
             sum = match (kind, cell) {
                 (Kind::Number, cell) => {

@@ -1,4 +1,4 @@
-//! Days, wall clocks and times as MySQL's text, and the wall clocks of instants.
+//! Days, wall clocks and times as MySQL's text, and wall clocks of instants.
 
 use serde::Deserialize;
 
@@ -8,16 +8,16 @@ use crate::temporal;
 use crate::write::cell::MISFIT;
 
 const DAY_MICROS: i64 = 86_400_000_000;
-/// Of Python's dates.
+/// The range of Python's dates.
 const FIRST_DAY: i32 = -719_162;
 const LAST_DAY: i32 = 2_932_896;
 
-/// Offsets of a time zone by instants, as the bridge found them.
+/// Offsets of a time zone by instant, as computed by the bridge.
 #[derive(Debug, Deserialize)]
 pub struct Offsets {
-    /// Where spans start, in microseconds since 1970, ascending; the last one is only an end.
+    /// Starts of the spans, in microseconds since 1970, ascending; the last one is only an end.
     pub starts: Vec<i64>,
-    /// Microseconds east of UTC in each span; None where the clock changes.
+    /// Microseconds east of UTC in each span; None during changes of the clock.
     pub offsets: Vec<Option<i64>>,
 }
 
@@ -36,7 +36,7 @@ impl Offsets {
     }
 }
 
-/// Refuses days that Python's dates have not.
+/// Refuses days outside of the range of Python's dates.
 pub fn check_day(days: i32) -> Step<()> {
     match (FIRST_DAY..=LAST_DAY).contains(&days) {
         true => Ok(()),
@@ -64,7 +64,7 @@ pub fn clock(micros: i64, fsp: Option<u32>, out: &mut Vec<u8>) -> Step<()> {
     put(fraction / 100 % 100, 12);
     put(fraction % 100, 14);
     let digits = fsp.unwrap_or(0).min(6);
-    // What the digits of the type do not hold is not cut off.
+    // Digits beyond those of the type are kept.
     let length = match digits {
         _ if fraction % 10_i64.pow(6 - digits) != 0 => text.len(),
         0 => 9,

@@ -1,4 +1,4 @@
-//! Messages as the reference's own compressor makes them: another one would give other bytes.
+//! Compression by the reference's Python function, as another compressor would give other bytes.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -7,11 +7,11 @@ use crate::refusal::{Refusal, Step};
 
 const NOT_COMPRESSED: Refusal = Refusal::new("a message that is not compressed", 0);
 
-/// A function of Python's: bytes to bytes.
+/// A Python function: bytes to bytes.
 pub struct Compress(pub Py<PyAny>);
 
 impl Compress {
-    /// Compresses what begins at a place, to the end.
+    /// Compresses the bytes from a position to the end, in place.
     pub fn replace(&self, start: usize, out: &mut Vec<u8>) -> Step<()> {
         Python::attach(|py| {
             let data = PyBytes::new(py, &out[start..]);

@@ -5,16 +5,16 @@ use std::io::Write;
 use crate::refusal::Step;
 use crate::write::cell::MISFIT;
 
-/// Texts of so many characters are few enough digits for a float of 32 bits.
+/// Texts of at most this length always have few enough digits for a 32-bit float.
 const SHORT_FLOAT: usize = 10;
-/// The fewest that are kept, and the most that tell two floats of 32 bits apart.
+/// Minimum digits to keep, and maximum digits that identify a 32-bit float.
 const DIGITS_OF_FLOAT: std::ops::RangeInclusive<usize> = 6..=9;
 
 pub fn integer(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// All digits, and never an exponent.
+/// Appends all digits, without exponent.
 pub fn decimal(value: i128, scale: u8, out: &mut Vec<u8>) {
     let mut digits = itoa::Buffer::new();
     let digits = digits.format(value.unsigned_abs()).as_bytes();
@@ -35,7 +35,7 @@ pub fn decimal(value: i128, scale: u8, out: &mut Vec<u8>) {
 
 /// A float of either size.
 pub trait Float: zmij::Float + Copy {
-    /// Whether all writers print it without an exponent.
+    /// Whether the shortest form of all writers has no exponent.
     fn is_common(self) -> bool;
 }
 
@@ -51,7 +51,7 @@ impl Float for f32 {
     }
 }
 
-/// The shortest digits without an exponent.
+/// Appends the shortest digits, without exponent.
 pub fn double(value: f64, out: &mut Vec<u8>) -> Step<()> {
     if !value.is_finite() {
         return Err(MISFIT);
@@ -60,7 +60,7 @@ pub fn double(value: f64, out: &mut Vec<u8>) -> Step<()> {
     Ok(())
 }
 
-/// The same of 32 bits.
+/// Like [`double`], for 32 bits.
 pub fn single(value: f32, out: &mut Vec<u8>) -> Step<()> {
     if !(value == 0.0 || value.is_normal()) {
         return Err(MISFIT);
@@ -83,12 +83,12 @@ fn common(value: impl Float, out: &mut Vec<u8>) {
     out.extend_from_slice(text.strip_suffix(b".0").unwrap_or(text));
 }
 
-/// Of a FLOAT that came as a double: no more digits than tell it from its neighbours.
+/// Appends a FLOAT given as a double, with only the digits that identify the float.
 pub fn float(value: f64, out: &mut Vec<u8>) -> Step<()> {
     double(shortest(value)?, out)
 }
 
-/// The double with the digits of a FLOAT.
+/// The double with the digits of the FLOAT.
 pub fn shortest(value: f64) -> Step<f64> {
     if value == 0.0 {
         return Ok(value);
@@ -117,7 +117,7 @@ pub fn shortest(value: f64) -> Step<f64> {
     Err(MISFIT)
 }
 
-/// A finite float as Go's `encoding/json` writes it: an exponent below 1e-6 and from 1e21 on.
+/// Appends a finite float like Go's `encoding/json`: with an exponent below 1e-6 and from 1e21 on.
 pub fn go_json(value: impl Float, exponent_digits: usize, out: &mut Vec<u8>) {
     if value.is_common() {
         common(value, out);
@@ -126,9 +126,9 @@ pub fn go_json(value: impl Float, exponent_digits: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Sign, digits and exponent of the shortest decimal that reads back as the float.
+/// Sign, digits and exponent of the shortest decimal that identifies the float.
 ///
-/// Of two equally near ones it is the even one, as in Python and Go; Rust's formatting rounds up.
+/// Of two equally near decimals it is the even one, as in Python and Go; Rust rounds up.
 struct Digits {
     sign: &'static str,
     digits: String,
@@ -204,13 +204,13 @@ impl Digits {
     }
 }
 
-/// Of the length of a number's text.
+/// Converts the length of a number's text.
 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
 fn as_i32(length: usize) -> i32 {
     length as i32
 }
 
-/// The double nearest to a decimal, and whether it has the decimal's digits.
+/// The double nearest to a decimal, and whether it preserves the decimal's digits.
 pub fn nearest_double(value: i128, scale: u8) -> Step<(f64, bool)> {
     const EXACT: u128 = 1 << 53;
     const MOST_DIGITS: u32 = 15;

@@ -1,4 +1,4 @@
-//! Value encodings printed: the way back of `crate::encodings`.
+//! Printing of value encodings, the inverse of `crate::encodings`.
 //!
 //! The Python printers are in `cdcfmt_core/toolkit/value_printers.py`.
 
@@ -20,18 +20,18 @@ use crate::write::printing::Printer;
 #[serde(tag = "encoding", rename_all = "kebab-case")]
 pub enum Encoding {
     MysqlText,
-    /// A number, which the members of enums and sets have, too.
+    /// As a number, also for members of enums and sets.
     MysqlJson,
     JsonNumber {
-        /// Beyond 63 bits, as the integer with a sign of the same bits.
+        /// Integers beyond 63 bits are written as signed integers with the same bits.
         wraps: bool,
-        /// Of Avro's, a FLOAT in 64 bits.
+        /// In Avro: a FLOAT is written as a 64-bit double.
         doubles: bool,
-        /// The fewest.
+        /// Minimum number of digits of an exponent.
         exponent_digits: usize,
     },
     JsonBoolean,
-    /// As it stands.
+    /// Unchanged.
     Text,
     Base64,
     Base64Text,
@@ -41,16 +41,16 @@ pub enum Encoding {
     EpochDays,
     EpochMillis,
     EpochMicros,
-    /// Milliseconds, or microseconds where the row has more digits.
+    /// Milliseconds, or microseconds if the row has finer values.
     EpochGuessed,
     LittleEndianBits {
         bits: u32,
     },
-    /// Text in a charset that has ASCII.
+    /// Text in a charset that includes ASCII.
     CharsetText,
-    /// Of a decimal that is an integer.
+    /// Integer text of a decimal.
     IntegerText,
-    /// Year to microsecond, some of them null.
+    /// Year to microsecond, some of which may be null.
     CalendarParts,
     /// Seconds since 1970, and microseconds.
     EpochPair,
@@ -59,28 +59,28 @@ pub enum Encoding {
     Other,
 }
 
-/// What is the same for all values of a message.
+/// Settings shared by all values of a message.
 #[derive(Clone, Copy)]
 pub struct Style<'a> {
     pub wire: Wire,
-    /// Of TIMESTAMP texts.
+    /// Time zone of TIMESTAMP texts.
     pub zone: &'a Offsets,
     pub printable: &'a Printable,
 }
 
-/// What is used again, and what was noted of the values of a message.
+/// Reusable buffers, and counts for the values of a message.
 #[derive(Default)]
 pub struct Scratch {
     pub text: Vec<u8>,
     pub other: Vec<u8>,
-    /// How many decimals were rounded.
+    /// Number of rounded decimals.
     pub rounded: usize,
-    /// How many commit_ts were made.
+    /// Number of generated commit_ts.
     pub made: usize,
 }
 
 impl Encoding {
-    /// Appends a value that is not NULL; `is_fine` if its row has more digits than milliseconds.
+    /// Appends a value that is not NULL; `is_fine`: the row has values finer than milliseconds.
     pub fn print(
         &self,
         printer: &Printer,

@@ -32,7 +32,7 @@ pub struct Events {
     source: Option<Source>,
 }
 
-/// What tells the table of a row.
+/// Identifies the table of a row.
 enum Tables {
     Described(Box<[Option<StringArray>; 3]>, Box<Described>),
     Numbered(PrimitiveArray<Int32Type>),
@@ -79,7 +79,7 @@ impl<'a> EventRow<'a> {
 }
 
 impl Events {
-    /// None for a batch with columns of other types.
+    /// None if columns have other types.
     pub fn new(batch: &RecordBatch, numbered: bool) -> Option<Self> {
         let named = Named(batch);
         let tables = if numbered {
@@ -123,7 +123,7 @@ impl Events {
         std::str::from_utf8(op).map_err(|_| NO_ROW)
     }
 
-    /// Appends what tells a row's table.
+    /// Appends bytes that identify a row's table.
     pub fn identity(&self, row: usize, out: &mut Vec<u8>) -> Step<()> {
         match &self.tables {
             Tables::Described(names, described) => {
@@ -149,7 +149,7 @@ impl Events {
             .then_some(source.protocol.as_ref())?
     }
 
-    /// A row with its images; those that it must not have are refused.
+    /// A row with its images; refuses images that it must not have.
     pub fn row<'a>(
         &'a self,
         row: usize,
@@ -197,7 +197,7 @@ impl Events {
         })
     }
 
-    /// What orders a row.
+    /// The position of a row, for the order of changes.
     pub fn position<'a>(&'a self, row: usize, order: &Order) -> Option<(Kind, Position)> {
         if let Some(commit_ts) = number(self.commit_ts.as_ref(), row) {
             return Some((order.kind(b"commit_ts".as_slice()), [commit_ts, 0, 0, 0, 0]));
@@ -214,7 +214,7 @@ impl Events {
         };
         let partition =
             int(&source.partition).map_or("None".to_owned(), |number| number.to_string());
-        // As Python joins them.
+        // Joined as in Python.
         let place = [
             text(&source.topic),
             text(&source.path),
@@ -226,7 +226,7 @@ impl Events {
     }
 }
 
-/// Refuses a variant that cannot be read to its end.
+/// Refuses a variant that is not completely readable.
 fn check(variant: Variant, depth: usize) -> Step<()> {
     if depth > 100 {
         return Err(EXTRA);

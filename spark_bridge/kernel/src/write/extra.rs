@@ -1,4 +1,4 @@
-//! Parts of messages that events have in `extra`.
+//! Parts of messages from the `extra` of events.
 
 use crate::avro::encode_long;
 use crate::refusal::{Refusal, Step};
@@ -9,7 +9,7 @@ use crate::write::message::Row;
 use crate::write::plan::{ColumnOf, Extra, ExtraType, Texts, Wire};
 
 const UNUSUAL: Refusal = Refusal::new("a value of extra that is written otherwise", 0);
-/// So many texts of a map are looked at for a name that comes twice.
+/// Maximum number of texts of a map in which to look for duplicate names.
 const MOST_TEXTS: usize = 64;
 
 impl Extra {
@@ -102,7 +102,7 @@ impl Texts {
     }
 }
 
-/// Begins an array or a map of Avro's, in one block; a zero ends it.
+/// Begins an array or a map of Avro, as a single block; a zero ends it.
 fn block(count: usize, out: &mut Vec<u8>) {
     if count > 0 {
         #[allow(clippy::cast_possible_wrap)]
@@ -110,7 +110,7 @@ fn block(count: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// An integer of a column, with 64 bits and a sign.
+/// An integer of a column, as a signed 64-bit value.
 fn number<'a>(row: &'a impl Row, column: ColumnOf) -> Step<Cell<'a>> {
     let cell = row.cell(column.image, column.place)?;
     if cell == Cell::Null {
@@ -121,7 +121,7 @@ fn number<'a>(row: &'a impl Row, column: ColumnOf) -> Step<Cell<'a>> {
     Ok(Cell::Int(value as i64))
 }
 
-/// Refuses all but integers, text, booleans, NULL and what is made of them.
+/// Refuses everything but integers, text, booleans, NULL, and nested values of these.
 fn check(cell: Cell) -> Step<()> {
     match cell {
         Cell::Nested(variant) => {

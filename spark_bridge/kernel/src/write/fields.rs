@@ -1,4 +1,4 @@
-//! Images of events: which field of a variant is which column.
+//! Images of events: maps fields of a variant to columns.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ impl EventTable {
 }
 
 impl Fields {
-    /// An image's values, and which of them are the columns'.
+    /// An image's values, and the field index of each column.
     pub fn of<'a>(
         &'a mut self,
         image: Variant<'a>,
@@ -59,17 +59,17 @@ impl Fields {
         Ok((items, &self.fields))
     }
 
-    /// Forgets the last image, which was one of another table.
+    /// Clears the mapping, as the last image was of another table.
     pub fn clear(&mut self) {
         self.fields.clear();
     }
 }
 
-/// Which field of an image is which column, of the last image.
+/// The mapping of the last image.
 #[derive(Default)]
 pub struct Fields {
     metadata: Vec<u8>,
     ids: Vec<u8>,
-    /// By column.
+    /// Field index by column.
     fields: Vec<usize>,
 }

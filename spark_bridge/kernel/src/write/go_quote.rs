@@ -1,4 +1,4 @@
-//! Bytes as Go's `strconv.Quote` writes them; the Python half is `cdcfmt_core/toolkit/go_quote.py`.
+//! Bytes as in Go's `strconv.Quote`; in Python: `cdcfmt_core/toolkit/go_quote.py`.
 
 use std::io::Write;
 
@@ -7,9 +7,9 @@ use crate::text_bytes::encode_hex;
 
 pub const NO_CHARACTERS: Refusal = Refusal::new("characters of unknown kind", 0);
 
-/// Characters that stand for themselves, as Python knows them: spans of code points, ascending.
+/// Printable characters according to Python: spans of code points, ascending.
 ///
-/// Without any, characters beyond ASCII are refused.
+/// If empty, characters beyond ASCII are refused.
 #[derive(Default)]
 pub struct Printable(pub Vec<(u32, u32)>);
 
@@ -22,7 +22,7 @@ impl Printable {
         Ok(behind > 0 && code < self.0[behind - 1].1)
     }
 
-    /// Appends what Quote makes of bytes, without the quotes around.
+    /// Appends bytes as quoted by Quote, without the enclosing quotes.
     pub fn quote(&self, data: &[u8], out: &mut Vec<u8>) -> Step<()> {
         for chunk in data.utf8_chunks() {
             for character in chunk.valid().chars() {

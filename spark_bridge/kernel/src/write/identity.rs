@@ -1,11 +1,11 @@
-//! What tells the table of an event's row: names, keys, columns and the protocol, as bytes.
+//! The identity of an event's table: names, keys, columns and protocol, as bytes.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, ListArray, StringArray};
 
 use crate::write::arrow::{bytes, span};
 
-/// Columns of all rows of a batch.
+/// The columns `columns` and `key_columns` of all rows of a batch.
 pub struct Described {
     pub key_columns: Option<ListArray>,
     keys: Option<StringArray>,
@@ -17,7 +17,7 @@ pub struct Described {
 }
 
 impl Described {
-    /// None for columns of other types.
+    /// None if columns have other types.
     pub fn new(columns: ListArray, key_columns: Option<ListArray>) -> Option<Self> {
         let items = columns.values().as_struct_opt()?.clone();
         let text = |name| items.column_by_name(name)?.as_string_opt().cloned();
@@ -43,7 +43,7 @@ impl Described {
         })
     }
 
-    /// Appends all of a row; None where it has no columns.
+    /// Appends a row's columns and keys; None if it has no columns.
     pub fn append(&self, row: usize, out: &mut Vec<u8>) -> Option<()> {
         if let (Some(lists), Some(keys)) = (&self.key_columns, &self.keys) {
             texts(keys, span(lists, row).unwrap_or_default(), out)?;
@@ -63,7 +63,7 @@ impl Described {
     }
 }
 
-/// Appends some texts, which lie in one piece; None if one is NULL.
+/// Appends consecutive texts; None if one is NULL.
 fn texts(array: &StringArray, items: std::ops::Range<usize>, out: &mut Vec<u8>) -> Option<()> {
     if array.null_count() > 0 && items.clone().any(|item| array.is_null(item)) {
         return None;
@@ -80,7 +80,7 @@ fn texts(array: &StringArray, items: std::ops::Range<usize>, out: &mut Vec<u8>) 
     Some(())
 }
 
-/// Appends a text, or that it is NULL.
+/// Appends a text, or a mark for NULL.
 pub fn text(array: Option<&StringArray>, row: usize, out: &mut Vec<u8>) {
     match array.and_then(|array| bytes(array, row)) {
         Some(text) => {

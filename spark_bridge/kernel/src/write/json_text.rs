@@ -1,4 +1,4 @@
-//! JSON strings and documents as the reference's writers write them.
+//! JSON strings and documents as written by the reference.
 
 use crate::json::Cursor;
 use crate::refusal::{Refusal, Step};
@@ -9,13 +9,13 @@ use crate::write::variants::Variant;
 const DEEPEST: usize = 100;
 const NOT_JSON: Refusal = Refusal::new("a value of JSON that is written otherwise", 0);
 
-/// What a JSON writer escapes beside quotes, backslashes and control characters.
+/// Characters that a JSON writer escapes besides quotes, backslashes and control characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escapes {
     Few,
-    /// As Go's `encoding/json`: `<`, `>`, `&`, U+2028 and U+2029, and no short `\b` and `\f`.
+    /// Like Go's `encoding/json`: `<`, `>`, `&`, U+2028 and U+2029; without short `\b` and `\f`.
     Go,
-    /// As `jsoniter`: no short `\b` and `\f`.
+    /// Like `jsoniter`: without short `\b` and `\f`.
     NoHtml,
 }
 
@@ -23,7 +23,7 @@ const PLAIN: u8 = 0;
 const ALWAYS: u8 = 1;
 const OF_GO: u8 = 2;
 
-/// By byte, what may have to be escaped.
+/// By byte: characters that may need an escape.
 const CLASSES: [u8; 256] = {
     let mut classes = [PLAIN; 256];
     let mut byte = 0;
@@ -91,7 +91,7 @@ fn escaped(byte: u8, escapes: Escapes, out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'\\', short]);
 }
 
-/// Appends a string of one Latin-1 character a byte.
+/// Appends a string with one Latin-1 character per byte.
 pub fn latin1_string(data: &[u8], escapes: Escapes, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
     scratch.clear();
     for byte in data {
@@ -114,7 +114,7 @@ pub fn document(cell: Cell, out: &mut Vec<u8>) -> Step<()> {
     }
 }
 
-/// The text of a JSON column, if it is one document.
+/// The text of a JSON column, if it is exactly one document.
 pub fn checked(text: &[u8]) -> Step<&[u8]> {
     let document = simdutf8::basic::from_utf8(text).map_err(|_| NOT_JSON)?;
     Cursor::new(document)?.document()?;

@@ -1,4 +1,4 @@
-//! Values of key columns as Python's `str` prints them: what orders and partitions go by.
+//! Values of key columns as in Python's `str`, for order and partitions.
 
 use crate::refusal::{Refusal, Step};
 use crate::temporal;
@@ -7,7 +7,7 @@ use crate::write::digits;
 use crate::write::printing::Printer;
 
 const DAY_MICROS: i64 = 86_400_000_000;
-/// Decimals that are smaller have an exponent.
+/// Smaller decimals have an exponent.
 const SMALLEST: usize = 6;
 
 pub const NO_TEXT: Refusal = Refusal::new("a key of a type without a plain text", 0);
@@ -51,7 +51,7 @@ pub fn append(printer: &Printer, cell: Cell, out: &mut Vec<u8>) -> Step<()> {
     Ok(())
 }
 
-/// As `str` of a datetime: no fraction, or six digits.
+/// Appends a datetime as in `str`: without a fraction, or with six digits.
 fn clock(micros: i64, out: &mut Vec<u8>) -> Step<()> {
     temporal::check_instant(micros)?;
     let start = out.len();

@@ -1,4 +1,4 @@
-//! The bytes of one message.
+//! The bytes of a message.
 
 use std::mem::discriminant;
 
@@ -14,14 +14,14 @@ use crate::write::variants::Variant;
 const UNCHANGED: Refusal = Refusal::new("an update that changed nothing", 0);
 const NO_CHOICE: Refusal = Refusal::new("a row of a source that is written otherwise", 0);
 
-/// A change: when it was, and its images.
+/// A change: its facts and its images.
 pub trait Row {
     fn facts(&self) -> &Facts<'_>;
     fn has(&self, image: Image) -> bool;
     fn cell(&self, image: Image, place: usize) -> Step<Cell<'_>>;
 }
 
-/// What a row says of itself; times are microseconds since 1970.
+/// Facts of a row; times are microseconds since 1970.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts<'a> {
     pub commit_ts: Option<i64>,
@@ -32,13 +32,13 @@ pub struct Facts<'a> {
     pub extra: Option<Variant<'a>>,
 }
 
-/// Writes messages; what it allocates is used again.
+/// Writes messages; buffers are reused.
 pub struct Printing<'a> {
     pub table: &'a Table,
     pub style: Style<'a>,
     /// Microseconds since 1970.
     pub now: i64,
-    /// Of the last row with a number.
+    /// Number of the last row with a number.
     pub last_number: i64,
     pub scratch: &'a mut Scratch,
 }
@@ -85,7 +85,7 @@ impl Printing<'_> {
                 Part::RowNumber(name) => {
                     self.last_number = match row.facts().of_extra(name)? {
                         Some(Cell::Int(number)) => number,
-                        // Of more bits, if it is one.
+                        // Possibly an integer of more bits.
                         Some(Cell::Decimal(..)) => return Err(MISFIT),
                         _ => self.last_number.checked_add(1).ok_or(MISFIT)?,
                     };
@@ -178,17 +178,17 @@ impl Choice {
     }
 }
 
-/// Whether values that are printed alike are other ones.
+/// Whether values with equal text differ.
 fn differ(one: Cell, other: Cell) -> Step<bool> {
     match (one, other) {
-        // The text is the value.
+        // Equal text means equal values.
         (Cell::Nested(_), Cell::Nested(_)) => Ok(false),
         _ if discriminant(&one) == discriminant(&other) => Ok(one != other),
         _ => Err(MISFIT),
     }
 }
 
-/// Whether a wall clock of either image has more digits than milliseconds.
+/// Whether a wall clock in either image is finer than milliseconds.
 fn is_fine(row: &impl Row, place: usize) -> Step<bool> {
     for image in [Image::Before, Image::After] {
         if row.has(image)
@@ -202,7 +202,7 @@ fn is_fine(row: &impl Row, place: usize) -> Step<bool> {
 }
 
 impl<'a> Facts<'a> {
-    /// A value of `extra`.
+    /// A member of `extra`.
     pub fn of_extra(&self, name: &str) -> Step<Option<Cell<'a>>> {
         let found = match self.extra {
             Some(extra) => extra.items()?.find(name)?,

@@ -1,6 +1,6 @@
-//! The way back: Arrow columns to messages, as plans say.
+//! Encoding: Arrow columns to messages, as described by plans.
 //!
-//! A row on which anything is unusual is refused, and the reference encoder writes it.
+//! A row with anything unusual is refused, and left to the reference encoder.
 
 pub mod allowed;
 pub mod arrow;

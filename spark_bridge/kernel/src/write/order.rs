@@ -1,24 +1,24 @@
-//! Whether changes of one key come in order: the last position of each key.
+//! Checks the order of changes per key: remembers the last position of each key.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
-/// So many keys are remembered at most, half of them at least.
+/// Maximum number of remembered keys; at least half of them are kept.
 const MAX_KEYS: usize = 1 << 17;
 
-/// Numbers that are compared from left to right.
+/// Numbers, compared from left to right.
 pub type Position = [i64; 5];
 
-/// What positions are of: only those of one kind are compared.
+/// The kind of a position; only positions of the same kind are comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(u64);
 
 #[derive(Default)]
 pub struct Order {
     hasher: RandomState,
-    // The older half is forgotten as a whole: no bookkeeping per change.
+    // The older half is dropped at once, which avoids bookkeeping per change.
     recent: HashMap<u64, (Kind, Position)>,
     older: HashMap<u64, (Kind, Position)>,
 }
@@ -28,7 +28,7 @@ impl Order {
         Kind(self.hasher.hash_one(name))
     }
 
-    /// Remembers the position of a key; the last one where that was behind it.
+    /// Remembers the position of a key; fails with the last position if that is later.
     pub fn check(&mut self, key: &[u8], kind: Kind, position: Position) -> Result<(), Position> {
         let key = self.hasher.hash_one(key);
         let slot = self.recent.entry(key);

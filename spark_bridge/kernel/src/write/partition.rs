@@ -1,4 +1,4 @@
-//! Which partition a row goes to; the Python half is `cdcfmt_core/partitioning.py`.
+//! The partition of a row; the Python equivalent is `cdcfmt_core/partitioning.py`.
 
 use serde::Deserialize;
 
@@ -17,7 +17,7 @@ pub struct Partitions {
     pub by: By,
 }
 
-/// What the partition of a row depends on.
+/// The values that determine the partition of a row.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
@@ -49,7 +49,7 @@ impl Partitions {
     }
 }
 
-/// Of the table's name and the values of columns.
+/// Hash of the table's name and the values of columns.
 fn hash(
     row: &impl Row,
     table: &Table,
@@ -88,7 +88,7 @@ const TABLE: [u32; 256] = {
     table
 };
 
-/// As zlib's; `sum` is that of the data before.
+/// As in zlib; `sum` is the checksum of the data before.
 pub fn crc32(data: &[u8], sum: u32) -> u32 {
     !data.iter().fold(!sum, |value, byte| {
         value >> 8 ^ TABLE[usize::from(value.to_le_bytes()[0] ^ byte)]

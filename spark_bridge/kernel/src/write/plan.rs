@@ -1,4 +1,4 @@
-//! How the rows of a table are written, as the bridge describes it.
+//! How to write the rows of a table, as described by the bridge.
 
 use std::collections::HashMap;
 
@@ -12,43 +12,43 @@ use crate::write::json_text::Escapes;
 use crate::write::partition::Partitions;
 use crate::write::printing::Printer;
 
-/// What is the same for all rows.
+/// Settings shared by all rows.
 #[derive(Debug, Deserialize)]
 pub struct Settings {
     pub shape: Shape,
-    /// Operations of rows: what they are written as.
+    /// Operations of rows, and how to write them.
     pub ops: HashMap<String, Written>,
     pub needs_commit_ts: bool,
-    /// Whether updates of the key are for the reference, which splits them.
+    /// Whether updates of the key are left to the reference, which splits them.
     pub splits: bool,
-    /// Whether changes of a key have to be in order.
+    /// Whether changes of a key must be in order.
     pub ordered: bool,
-    /// Largest value and key together.
+    /// Maximum bytes of value and key together.
     pub max_bytes: usize,
     pub zone: Offsets,
-    /// Of a topic.
+    /// For topics.
     pub partitions: Option<Partitions>,
-    /// Whether messages are lines, each with its end.
+    /// Whether messages are lines, each with a line break.
     pub lines: bool,
-    /// Of messages with several rows.
+    /// For messages with several rows.
     pub batches: Option<Limits>,
-    /// Under which decimals are counted that a double rounds.
+    /// The note for counting decimals that a double rounds.
     pub rounded: String,
-    /// Under which rows are counted that get a commit_ts; None: they are refused.
+    /// The note for counting rows with a generated commit_ts; None: such rows are refused.
     pub made: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
-    /// Columns of one table, with the names of these that tell of the change.
+    /// Columns of one table; the names of the added columns have a prefix.
     Changes {
         prefix: String,
-        /// A commit_ts that is smaller is none.
+        /// Smaller numbers are not a commit_ts.
         first_commit_ts: i64,
     },
     Events,
-    /// The same; a number tells the table of each.
+    /// Events with a number for the table of each row.
     NumberedEvents,
 }
 
@@ -56,7 +56,7 @@ pub enum Shape {
 #[derive(Debug, Deserialize)]
 pub struct Written {
     pub op: Op,
-    /// Under which this is counted.
+    /// The note for counting this.
     pub note: Option<String>,
 }
 
@@ -74,13 +74,13 @@ pub enum Op {
 /// A table's columns and messages.
 #[derive(Debug, Deserialize)]
 pub struct Table {
-    /// Database, schema and name.
+    /// Database, schema and table.
     pub name: [String; 3],
     pub columns: Vec<Column>,
-    /// Places of the key columns.
+    /// Indexes of the key columns.
     pub keys: Vec<usize>,
     pub messages: HashMap<Op, Message>,
-    /// Of rows that have to be allowed.
+    /// For rows that need an allowance.
     pub version: Option<Version>,
 }
 
@@ -95,13 +95,13 @@ pub struct Message {
     pub key: Option<Vec<Part>>,
     pub value: Vec<Part>,
     pub wire: Wire,
-    /// Where values are compressed.
+    /// Whether the key is compressed, if values are.
     pub compresses_key: bool,
-    /// In a file.
+    /// For files.
     pub line: Line,
 }
 
-/// What of a message is a line.
+/// The part of a message in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Line {
@@ -110,20 +110,20 @@ pub enum Line {
     Message,
 }
 
-/// How numbers and values stand in a message.
+/// The syntax of numbers and values in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wire {
     Json,
-    /// With fewer escapes.
+    /// JSON with fewer escapes.
     Jsoniter,
-    /// With what JSON itself has escaped.
+    /// JSON with only the escapes that JSON requires.
     Orjson,
     Avro,
 }
 
 impl Wire {
-    /// Those of JSON strings; Avro has none.
+    /// Escapes of JSON strings; unused for Avro.
     pub fn escapes(self) -> Escapes {
         match self {
             Wire::Jsoniter => Escapes::NoHtml,
@@ -133,7 +133,7 @@ impl Wire {
     }
 }
 
-/// An integer of the event's `extra`, or else `default`.
+/// An integer of the event's `extra`, else `default`.
 #[derive(Debug, Deserialize)]
 pub struct Version {
     pub name: String,
@@ -151,17 +151,17 @@ pub enum Image {
 #[serde(rename_all = "snake_case")]
 pub enum Number {
     CommitTs,
-    /// Milliseconds of the commit_ts, or else when it was executed.
+    /// Milliseconds of the commit_ts, else of the source time.
     SourceMillis,
-    /// Milliseconds of when it was executed, or else of the commit_ts.
+    /// Milliseconds of the source time, else of the commit_ts.
     ExecutedMillis,
     /// The same in seconds.
     ExecutedSeconds,
-    /// Milliseconds of when it was written, or else now.
+    /// Milliseconds of the emit time, else the current time.
     EmitMillis,
 }
 
-/// Bytes, each of them a character of JSON.
+/// Bytes, each represented by a character in JSON.
 #[derive(Debug, Default)]
 pub struct Raw(pub Vec<u8>);
 
@@ -173,14 +173,14 @@ impl<'de> Deserialize<'de> for Raw {
     }
 }
 
-/// What stands next in a message.
+/// The next part of a message.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     Text(Raw),
     Number(Number),
     Members(Members),
-    /// `above` where a column's integer is `limit` or more, else `below`.
+    /// `above` if a column's integer is at least `limit`, else `below`.
     Either {
         image: Image,
         place: usize,
@@ -188,7 +188,7 @@ pub enum Part {
         below: Raw,
         above: Raw,
     },
-    /// `fine` where a wall clock of either image has more digits than milliseconds.
+    /// `fine` if a wall clock in either image is finer than milliseconds.
     Digits {
         place: usize,
         coarse: Raw,
@@ -197,28 +197,28 @@ pub enum Part {
     Extra(Extra),
     Texts(Texts),
     Choice(Choice),
-    /// The integer of the event's `extra` with this name, or else the number behind the last row's.
+    /// The named integer of the event's `extra`, else the last row's number plus one.
     RowNumber(String),
     Checksum(Checksum),
 }
 
-/// Parts by a text of the event's `extra`; None: the row is refused.
+/// Parts selected by a text of the event's `extra`; None: the row is refused.
 #[derive(Debug, Deserialize)]
 pub struct Choice {
     pub name: String,
     pub among: Vec<(Vec<String>, Option<Vec<Part>>)>,
-    /// Where there is none of these texts.
+    /// Parts for any other text.
     pub default: Option<Vec<Part>>,
 }
 
-/// A map of texts of the event's `extra`, and those of `more` that it lacks.
+/// A map of texts of the event's `extra`, with those of `more` that it lacks.
 #[derive(Debug, Deserialize)]
 pub struct Texts {
     pub name: String,
     pub more: Vec<(String, String)>,
 }
 
-/// Members of an image; `missing` where the row has no such image.
+/// Members of an image; `missing` if the row lacks the image.
 #[derive(Debug, Deserialize)]
 pub struct Members {
     pub image: Image,
@@ -228,13 +228,13 @@ pub struct Members {
     /// None: a row without the image is refused.
     pub missing: Option<Raw>,
     pub separator: Raw,
-    /// Only columns that are printed otherwise than those of the other image.
+    /// Only columns whose text differs from that in the other image.
     pub changed: bool,
-    /// Also those with another value; a row without any is refused.
+    /// Also columns whose value differs; a row without any is refused.
     pub by_value: bool,
 }
 
-/// A column: what stands before it, around its values, and in place of NULL.
+/// A column: the text before it, around its values, and instead of NULL.
 #[derive(Debug, Deserialize)]
 pub struct Member {
     pub place: usize,
@@ -245,7 +245,7 @@ pub struct Member {
     pub null: Raw,
 }
 
-/// A value of the event's `extra`, or else `default`; `zero` stands for 0.
+/// A value of the event's `extra`, else `default`; `zero` replaces 0.
 #[derive(Debug, Deserialize)]
 pub struct Extra {
     pub name: String,
@@ -255,7 +255,7 @@ pub struct Extra {
     pub head: Raw,
     pub tail: Raw,
     pub zero: Option<Raw>,
-    /// Whose integer stands there where `extra` has none.
+    /// The column whose integer is used if `extra` has none.
     pub column: Option<ColumnOf>,
 }
 
@@ -271,7 +271,7 @@ pub struct ColumnOf {
 pub enum ExtraType {
     Text,
     Integer,
-    /// A list of them, as an array of Avro's.
+    /// A list of integers, as an Avro array.
     Integers,
     Json,
 }

@@ -1,6 +1,6 @@
 //! Cells as MySQL's text; the Python printers are in `cdcfmt_core/mysql/text_output.py`.
 //!
-//! A value that is not plainly one of its column's type is refused.
+//! A value whose type is not clearly that of its column is refused.
 
 use std::collections::HashMap;
 
@@ -41,18 +41,18 @@ pub enum Printer {
         fsp: Option<u32>,
     },
     Year,
-    /// Numbers of the members, or the largest number.
+    /// Index by member, if names are known; else the largest index.
     Enum {
         members: HashMap<String, u64>,
         most: u64,
     },
-    /// Members are joined by commas, and their numbers are bits.
+    /// Members are joined by commas; their bits form a number.
     Set {
         members: HashMap<String, u64>,
         most: u64,
     },
     Json,
-    /// Its text as it stands.
+    /// The text, unchanged.
     JsonText,
     /// Only NULL is printed.
     Other,
@@ -90,7 +90,7 @@ impl Printer {
         Ok(())
     }
 
-    /// Appends MySQL's text, or bytes, behind its length as Avro has it.
+    /// Appends MySQL's text, or bytes, after its length, as in Avro.
     pub fn sized(
         &self,
         cell: Cell,
@@ -138,7 +138,7 @@ impl Printer {
             (Printer::Float { bits: 32 }, Cell::Double(value)) => {
                 #[allow(clippy::cast_possible_truncation)]
                 let nearest = value as f32;
-                // Python's fails for what is rounded to infinity.
+                // Python fails for values that are rounded to infinity.
                 if !nearest.is_finite() {
                     return Err(MISFIT);
                 }
@@ -153,14 +153,14 @@ impl Printer {
                 out.extend_from_slice(&value.to_le_bytes());
             }
             (Printer::Float { .. }, _) => return Err(MISFIT),
-            // 64 bits, of which the highest looks like a sign.
+            // 64 bits, of which the highest becomes the sign.
             #[allow(clippy::cast_possible_wrap)]
             _ => encode_long(self.integer(cell)? as i64, out),
         }
         Ok(())
     }
 
-    /// The number of an integer, a year or a member; 64 bits with or without sign.
+    /// The number of an integer, a year or a member; signed or unsigned 64 bits.
     pub fn integer(&self, cell: Cell) -> Step<i128> {
         match (self, cell) {
             (Printer::Bool, Cell::Bool(value)) => Ok(value.into()),
@@ -202,7 +202,7 @@ impl Printer {
         }
     }
 
-    /// Appends MySQL's text of what needs no escapes.
+    /// Appends MySQL's text of types that need no escapes.
     pub fn text(&self, cell: Cell, zone: &Offsets, out: &mut Vec<u8>) -> Step<()> {
         match (self, cell) {
             (Printer::Float { bits: 32 }, Cell::Double(value)) => float(value, out)?,

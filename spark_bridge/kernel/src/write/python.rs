@@ -1,4 +1,4 @@
-//! The writer for Python; see `cdcfmt_kernel.pyi`.
+//! The Python class of the writer; see `cdcfmt_kernel.pyi`.
 
 use arrow_array::{Array, ArrayRef, BinaryArray, Int32Array, RecordBatch, StructArray};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
@@ -41,7 +41,7 @@ impl PyWriter {
         })
     }
 
-    /// Takes a batch; false where the reference writes all of it.
+    /// Starts a batch; false if the reference must write all of it.
     fn open(&mut self, batch: &Bound<'_, PyAny>) -> PyResult<bool> {
         let batch = RecordBatch::from_pyarrow_bound(batch)?;
         self.batch = self.writer.open(&batch);
@@ -59,7 +59,7 @@ impl PyWriter {
         self.writer.clear_tables();
     }
 
-    /// Writes rows from `start` on; the number of the first one that was not written.
+    /// Writes rows from `start` on; returns the index of the first row not written.
     fn write(&mut self, py: Python<'_>, start: usize, now: i64) -> usize {
         let Some(batch) = &self.batch else {
             return start;
@@ -70,7 +70,7 @@ impl PyWriter {
         at
     }
 
-    /// Why no more was written: "", "full", "unknown", "not allowed", "no characters" or a reason.
+    /// Why writing stopped: "", "full", "unknown", "not allowed", "no characters" or a refusal.
     #[getter]
     fn stop(&self) -> &'static str {
         match self.stop {
@@ -83,7 +83,7 @@ impl PyWriter {
         }
     }
 
-    /// Of the row that was not allowed: number of its table, partition and version.
+    /// The row that was not allowed: index of its table, partition and version.
     #[getter]
     fn wanted(&self) -> OfRows {
         self.writer.allowed.wanted
@@ -93,17 +93,17 @@ impl PyWriter {
         self.writer.allowed.allow(rows, count, until);
     }
 
-    /// Which characters stand for themselves in quoted bytes.
+    /// Sets the printable characters in quoted bytes.
     fn set_printable(&mut self, spans: Vec<(u32, u32)>) {
         self.writer.printable.0 = spans;
     }
 
-    /// How many rows were written of those that were allowed, and forgets them.
+    /// Returns the numbers of written rows that had an allowance, and clears them.
     fn take_allowed(&mut self) -> Vec<(OfRows, u64)> {
         self.writer.allowed.take()
     }
 
-    /// The last position of a key where that is behind this one, which is remembered otherwise.
+    /// The last position of a key if it is later than this one; else remembers this one.
     fn check(&mut self, key: &[u8], kind: &[u8], position: Vec<i64>) -> Option<Position> {
         let order = &mut self.writer.order;
         let mut padded = [0; 5];
@@ -119,7 +119,7 @@ impl PyWriter {
         self.writer.begun.insert(partition, held);
     }
 
-    /// The messages that were begun: partition, number of rows, key and value.
+    /// The unfinished messages: partition, number of rows, key and value.
     fn take_held<'py>(
         &mut self,
         py: Python<'py>,
@@ -132,7 +132,7 @@ impl PyWriter {
             .collect()
     }
 
-    /// Of the last row with a number.
+    /// Number of the last row with a number.
     #[getter]
     fn last_number(&self) -> i64 {
         self.writer.last_number
@@ -143,7 +143,7 @@ impl PyWriter {
         self.writer.last_number = number;
     }
 
-    /// The largest so far.
+    /// The largest commit_ts so far.
     #[getter]
     fn last_commit_ts(&self) -> i64 {
         self.writer.last_commit_ts
@@ -154,7 +154,7 @@ impl PyWriter {
         self.writer.last_commit_ts = commit_ts;
     }
 
-    /// The values since the last call with a line break behind each, and how many.
+    /// The values since the last call, each with a line break, and their number.
     fn take_lines<'py>(&mut self, py: Python<'py>) -> (Bound<'py, PyBytes>, usize) {
         let messages = &mut self.writer.messages;
         let lines = PyBytes::new(py, &messages.values);
@@ -167,7 +167,7 @@ impl PyWriter {
         (lines, count)
     }
 
-    /// Keys, values and partitions since the last call; no partitions where there is no topic.
+    /// Keys, values and partitions since the last call; partitions only for topics.
     fn take(&mut self) -> PyResult<Rows> {
         let Messages {
             values,
@@ -198,7 +198,7 @@ impl PyWriter {
         rows.map(Rows::from).map_err(value_error)
     }
 
-    /// How many rows have been counted under which notes, since the last call.
+    /// Numbers of counted rows by note, since the last call.
     fn take_counts(&mut self) -> Vec<(String, usize)> {
         self.writer.counts.drain().collect()
     }

@@ -1,4 +1,4 @@
-//! One row's message, if its key comes in order.
+//! The message of one row, after the check of the order of its key.
 
 use crate::refusal::{Refusal, Step};
 use crate::text_bytes::encode_base64;
@@ -20,19 +20,19 @@ const TOO_LARGE: Refusal = Refusal::new("a message that is too large", 0);
 const NO_LINE: Refusal = Refusal::new("a value that may be no line", 0);
 const NO_UTF8: Refusal = Refusal::new("text that is not UTF-8", 0);
 
-/// Messages one behind the other.
+/// Concatenated messages.
 #[derive(Default)]
 pub struct Messages {
     pub values: Vec<u8>,
     pub ends: Vec<usize>,
     pub keys: Vec<u8>,
-    /// None where a message has no key.
+    /// None for a message without a key.
     pub key_ends: Vec<Option<usize>>,
-    /// Of a topic.
+    /// Only for topics.
     pub partitions: Vec<i32>,
 }
 
-/// What one row needs.
+/// The context for writing one row.
 pub struct Writing<'a> {
     pub settings: &'a Settings,
     pub printable: &'a Printable,
@@ -40,7 +40,7 @@ pub struct Writing<'a> {
     pub order: &'a mut Order,
     pub allowed: &'a mut Allowed,
     pub table: &'a Table,
-    /// Of the table.
+    /// Index of the table.
     pub number: usize,
     pub scratch: &'a mut Scratch,
     pub text: &'a mut Vec<u8>,
@@ -52,7 +52,7 @@ pub struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Appends a row, with a commit_ts where it needs one and has none.
+    /// Appends a row; generates a commit_ts if it needs one and has none.
     pub fn append(
         &mut self,
         row: &impl Row,
@@ -106,7 +106,7 @@ impl Writing<'_> {
         result
     }
 
-    /// Refuses changes out of order, and those of a key where these are split.
+    /// Refuses changes out of order, and updates of the key if these must be split.
     fn check_key(
         &mut self,
         row: &impl Row,
@@ -136,7 +136,7 @@ impl Writing<'_> {
         if let Some((kind, position)) = position {
             let mut check = |key| self.order.check(key, kind, position);
             check(key).map_err(|_| DISORDER)?;
-            // A change of the key moves the row: of both its places it is a change.
+            // An update of the key is a change of the old and of the new key.
             if has_changed {
                 check(previous).map_err(|_| DISORDER)?;
             }
@@ -175,11 +175,11 @@ impl Writing<'_> {
         if let Some(parts) = &message.key {
             printing.append(parts, row, keys)?;
         }
-        // What is in the key is in the value, too.
+        // Rounding is counted once, as values of the key are also in the value.
         printing.scratch.rounded = 0;
         printing.append(&message.value, row, values)?;
         let last_number = printing.last_number;
-        // Avro's texts were looked at one by one.
+        // Texts in Avro were checked one by one.
         for data in [&values[value..], &keys[key..]] {
             if message.wire != Wire::Avro {
                 simdutf8::basic::from_utf8(data).map_err(|_| NO_UTF8)?;
@@ -201,7 +201,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Ends a message, or adds its event to the one of its partition.
+    /// Ends a message, or adds its event to the unfinished message of its partition.
     fn finish(
         &mut self,
         value: usize,
@@ -241,7 +241,7 @@ impl Writing<'_> {
         self.end(value, key, true, line, partition);
     }
 
-    /// Ends the message whose value and key begin there.
+    /// Ends the message whose value and key begin at these positions.
     fn end(&mut self, value: usize, key: usize, has_key: bool, line: Line, partition: Option<i32>) {
         let Messages {
             values,
@@ -263,7 +263,7 @@ impl Writing<'_> {
     }
 }
 
-/// Refuses values that are no line, and compressed ones that look like one.
+/// Refuses values that are not a line, and compressed ones that look like one.
 fn check_line(message: &Message, value: &[u8], is_compressed: bool) -> Step<()> {
     let is_odd = match message.line {
         Line::Value => memchr::memchr2(b'\n', b'\r', value).is_some(),
@@ -272,7 +272,7 @@ fn check_line(message: &Message, value: &[u8], is_compressed: bool) -> Step<()> 
     if is_odd { Err(NO_LINE) } else { Ok(()) }
 }
 
-/// Makes the value that begins at a place a whole message in one line, with its key.
+/// Replaces the value that begins at a position by a line with the whole message.
 fn wrap(key: Option<&[u8]>, value: usize, values: &mut Vec<u8>, text: &mut Vec<u8>) {
     text.clear();
     text.extend_from_slice(&values[value..]);

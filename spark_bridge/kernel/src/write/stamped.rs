@@ -1,4 +1,4 @@
-//! Rows that get a commit_ts.
+//! Rows with a generated commit_ts.
 
 use crate::refusal::{Refusal, Step};
 use crate::write::cell::Cell;
@@ -6,10 +6,10 @@ use crate::write::message::{Facts, Row};
 use crate::write::plan::{Image, Settings};
 
 const NO_COMMIT_TS: Refusal = Refusal::new("a row without a commit_ts", 0);
-/// What is more has no commit_ts of 63 bits.
+/// Larger times have no commit_ts of 63 bits.
 const MOST_MILLIS: i64 = i64::MAX >> 18;
 
-/// A row, with a commit_ts where it needs one and has none.
+/// A row; its commit_ts is generated if it needs one and has none.
 pub struct Stamped<'a, R> {
     row: &'a R,
     pub facts: Facts<'a>,
@@ -17,7 +17,7 @@ pub struct Stamped<'a, R> {
 }
 
 impl<'a, R: Row> Stamped<'a, R> {
-    /// The commit_ts is one of the source time, and larger than the last row's.
+    /// The commit_ts is that of the source time, but larger than the last row's.
     pub fn new(row: &'a R, settings: &Settings, last: i64) -> Step<Self> {
         let mut facts = *row.facts();
         let is_made = settings.needs_commit_ts && facts.commit_ts.is_none();

@@ -1,6 +1,6 @@
-//! Variants that are read: the way back of `variant.rs`.
+//! Reads variants, the inverse of `variant.rs`.
 //!
-//! Any writer's, with ids and offsets of every width.
+//! Accepts variants of any writer, with ids and offsets of every width.
 
 use crate::refusal::{Refusal, Step};
 use crate::write::cell::Cell;
@@ -10,7 +10,7 @@ const OBJECT: u8 = 2;
 const ARRAY: u8 = 3;
 const VERSION: u8 = 1;
 
-/// Value and the names of its fields.
+/// A value, with the names of fields.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Variant<'a> {
     pub value: &'a [u8],
@@ -63,7 +63,7 @@ impl<'a> Variant<'a> {
             0 => (usize::from(*rest.first().ok_or(BROKEN)?), 1),
             _ => (u32::from_le_bytes(fixed(rest)?) as usize, 4),
         };
-        // Every item has a byte of its own.
+        // Every item has at least one byte.
         if count > rest.len() {
             return Err(BROKEN);
         }
@@ -109,7 +109,7 @@ impl<'a> Items<'a> {
         )
     }
 
-    /// The value of a field.
+    /// The value of a named field.
     pub fn find(&self, wanted: &str) -> Step<Option<Variant<'a>>> {
         for number in 0..self.count {
             if self.name(number)? == wanted.as_bytes() {

@@ -1,4 +1,4 @@
-//! Rows of batches to messages, one after the other, up to the first that is refused.
+//! Converts rows of batches to messages, up to the first refused row.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::write::order::Order;
 use crate::write::plan::{Image, Op, Settings, Shape, Table};
 use crate::write::row::{Messages, NO_OP, Writing};
 
-/// Messages are taken when they are more bytes.
+/// Bytes of messages after which they must be taken.
 const FULL: usize = 4 << 20;
 
 pub enum Batch {
@@ -25,34 +25,34 @@ pub enum Batch {
     Events(Box<Events>),
 }
 
-/// Why no more rows were written.
+/// The reason why no more rows were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     End,
-    /// The messages are to be taken.
+    /// The messages must be taken first.
     Full,
-    /// The row is one of a table that is not known.
+    /// The table of the row is unknown.
     Unknown,
-    /// The encoder has to allow the row, or to write it.
+    /// The encoder must allow the row, or write it.
     NotAllowed,
-    /// What characters are printable has to be said.
+    /// The printable characters must be set first.
     NoCharacters,
     Refused(&'static str),
 }
 
 pub struct Writer {
     settings: Settings,
-    /// Of Go's quoted bytes.
+    /// For Go's quoted bytes.
     pub printable: Printable,
     compress: Option<Compress>,
     pub order: Order,
     pub allowed: Allowed,
-    /// Of the changes shape.
+    /// For the changes shape.
     table: Option<Table>,
-    /// Of the events shape.
+    /// For the events shape.
     tables: Vec<EventTable>,
     numbers: HashMap<Vec<u8>, usize>,
-    /// The last row's.
+    /// Identity of the last row's table.
     identity: Vec<u8>,
     number: usize,
     fields: [Fields; 2],
@@ -60,9 +60,9 @@ pub struct Writer {
     text: Vec<u8>,
     pub messages: Messages,
     pub begun: Begun,
-    /// Of the last row with a number.
+    /// Number of the last row with a number.
     pub last_number: i64,
-    /// The largest so far.
+    /// The largest commit_ts so far.
     pub last_commit_ts: i64,
     pub counts: HashMap<String, usize>,
 }
@@ -95,7 +95,7 @@ impl Writer {
         self.settings.partitions.is_some()
     }
 
-    /// None for a batch that the reference writes as a whole.
+    /// None for a batch that the reference must write completely.
     pub fn open(&self, batch: &RecordBatch) -> Option<Batch> {
         match &self.settings.shape {
             Shape::Changes {
@@ -109,7 +109,7 @@ impl Writer {
         }
     }
 
-    /// Tells how the rows of a table are written: of the table of this row, if they are events.
+    /// Adds how to write the rows of a table; for events it is the table of `row`.
     pub fn add_table(&mut self, table: Table, row: Option<(&Batch, usize)>) -> Step<()> {
         match row {
             Some((Batch::Events(events), row)) => {
@@ -130,7 +130,7 @@ impl Writer {
         self.number = usize::MAX;
     }
 
-    /// Writes rows from `start` on; the first one that was not written, and why.
+    /// Writes rows from `start` on; returns the first row not written, and the reason.
     pub fn write(&mut self, batch: &Batch, start: usize, now: i64) -> (usize, Stop) {
         let mut at = start;
         loop {
