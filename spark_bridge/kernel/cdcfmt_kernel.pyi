@@ -4,17 +4,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 def holds_any(lines: bytes, marks: Sequence[bytes], names: Sequence[bytes]) -> bool:
-    """Whether any of ``marks`` stands in the lines, or in the value of one that is a whole message.
+    """Whether any of ``marks`` occurs in the lines, or in the value of a line with a whole message.
 
-    The first member of such an object has one of ``names``.  True where that cannot be read.
+    A whole message is an object whose first member has one of ``names``.  True if its value cannot
+    be read.
     """
 
 def variant_members(batch: Any, column: str, integers: Sequence[str], texts: Sequence[str]) -> Rows:
-    """Members of the variants in a column of a record batch, as columns with their names.
+    """Members of the variants in a column of a record batch, as columns with the members' names.
 
-    NULL where the variant is no object, lacks the member, or has one of another type.
+    NULL if the variant is not an object, or the member is missing or has another type.
 
-    :raises ValueError: for a variant that cannot be read.
+    :raises ValueError: for an unreadable variant.
     """
 
 class Rows:
@@ -25,7 +26,7 @@ class Rows:
 class Kernel:
     """Reads the messages of one format into batches.
 
-    ``settings`` are JSON (``pyspark_cdcfmt/kernel/settings.py``).
+    :param settings: JSON (``pyspark_cdcfmt/kernel/settings.py``).
     """
 
     def __init__(self, settings: str) -> None: ...
@@ -36,19 +37,20 @@ class Kernel:
         offsets: list[int | None],
         start: int,
     ) -> int:
-        """Reads messages from ``start`` on; returns the number of the first one not read.
+        """Read messages from ``start`` on; returns the index of the first unread message.
 
-        ``keys`` may be empty where no layout is about them.
+        :param keys: may be empty if no layout uses keys.
         """
     def read_batch(self, batch: Any, start: int) -> int:
-        """Like :meth:`read`, of a ``pyarrow`` batch with the columns value, key and offset.
+        """Like :meth:`read`, for a ``pyarrow`` batch with the columns value, key and offset.
 
-        :raises ValueError: if it lacks one, or one has another type.
+        :raises ValueError: if a column is missing, or has another type.
         """
     def read_lines(self, data: bytes, offset: int, at: int, are_whole: bool) -> int:
-        """Reads lines from the byte ``at`` on; returns the place of the first one not read.
+        """Read lines from the byte ``at`` on; returns the position of the first unread line.
 
-        ``offset`` is that of ``data`` in its file.  The lines are values, or whole messages.
+        :param offset: the offset of ``data`` in its file.
+        :param are_whole: whether lines are whole messages, not values.
         """
     def take_origins(
         self,
@@ -58,114 +60,117 @@ class Kernel:
         list[int | None],
         list[list[tuple[str, bytes | None]]],
     ]:
-        """Topics, partitions, timestamps (ms), headers of what ``read_lines`` has just read."""
+        """Topics, partitions, timestamps (ms), headers of messages just read by ``read_lines``."""
     @property
     def stop(self) -> tuple[str, int]:
-        """Why the last message was not read: full, unknown or a reason, and at which byte.
+        """The reason why the last message was not read ("full", "unknown" or other), and the byte.
 
-        Empty text if it was read; of a message of events that is unknown the number of the event.
+        The reason is empty if it was read.  For an unknown message of several events the number is
+        that of the event.
         """
     def event(self, value: bytes, key: bytes | None, number: int) -> tuple[bytes, bytes]:
-        """Value and key of an event in a message of several; messages below may be such events.
+        """Value and key of one event of a message; other methods accept them as a message.
 
-        :raises ValueError: if there is no such event.
+        :raises ValueError: if the event does not exist.
         """
     def names(self, value: bytes, key: bytes | None) -> tuple[str, str, str]:
         """Database, schema and table of a message.
 
-        :raises ValueError: if it has no layout.
+        :raises ValueError: if no layout fits.
         """
     def layout(self, value: bytes, key: bytes | None) -> int:
-        """The number of a message's layout.
+        """The index of a message's layout.
 
-        :raises ValueError: if it has none.
+        :raises ValueError: if no layout fits.
         """
     @property
     def size(self) -> int:
-        """Bytes of the values that were read into the batch."""
+        """Bytes of the values read into the batch."""
     def skip(self, value: bytes, key: bytes | None, all: bool) -> None:
-        """Lets the filters skip messages of this one's table that have its schema; or all of them.
+        """Make the filters skip messages with this one's table and schema; ``all``: skip all.
 
-        :raises ValueError: if it has no layout.
+        :raises ValueError: if no layout fits.
         """
     def add_plan(self, value: bytes, key: bytes | None, plan: str) -> None:
-        """Adds the plan of messages with the schema key of this one.
+        """Add the plan for messages with the schema key of this one.
 
-        :raises ValueError: if the message has none.
+        :raises ValueError: if the message has no schema key.
         """
     def add_zone(self, name: str, zone: str) -> None:
-        """Adds the time zone of a name that values bring; its offsets are JSON."""
+        """Add a time zone by its name in values; ``zone``: its offsets as JSON."""
     def missing_zone(self, value: bytes, key: bytes | None) -> str | None:
-        """The name of a time zone that a message's values have and that was not added."""
+        """The name of a time zone in a message's values that was not added."""
     def envelope(self, value: bytes) -> str:
         """Text and integers of an Avro message's envelope, as JSON.
 
-        :raises ValueError: if it has no layout.
+        :raises ValueError: if no layout fits.
         """
     def clear_plans(self) -> None: ...
     def pass_over(self) -> int:
-        """Counts a message that the reference reads; returns its number in the batch."""
+        """Count a message that the reference reads; returns its number in the batch."""
     @property
     def messages(self) -> int:
-        """Messages of the batch."""
+        """Number of messages in the batch."""
     @property
     def rows(self) -> int:
-        """Rows of the batch."""
+        """Number of rows in the batch."""
     @property
     def skipped(self) -> int:
-        """Messages that the filters do not want, of all batches."""
+        """Number of messages skipped by the filters, in all batches."""
     def take_counts(self) -> list[tuple[str, int]]:
-        """How many values were counted under which notes, since the last call."""
+        """Numbers of counted values by note, since the last call."""
     def finish(self) -> Rows:
-        """The rows of the batch, which is empty afterwards."""
+        """Return the rows of the batch, and clear it."""
 
 class Writer:
-    """Writes the rows of one task as messages, in order up to the first that it refuses.
+    """Writes the rows of one task as messages, in order up to the first refused row.
 
-    ``settings`` are JSON (``pyspark_cdcfmt/write/columnar.py``); ``compress`` is for values.
+    :param settings: JSON (``pyspark_cdcfmt/write/columnar.py``).
+    :param compress: compresses values.
     """
 
     def __init__(self, settings: str, compress: Callable[[bytes], bytes] | None) -> None: ...
     def open(self, batch: Any) -> bool:
-        """Takes a record batch of ``pyarrow``; false where the reference writes all of it."""
+        """Start a record batch of ``pyarrow``; False if the reference must write all of it."""
     def add_table(self, table: str, row: int | None) -> None:
-        """Tells how the rows of a table are written: of the table of this row, if they are events.
+        """Add how to write the rows of a table.
 
-        ``table`` is JSON.
+        :param table: JSON.
+        :param row: for events, a row of this table in the batch.
         """
     def clear_tables(self) -> None: ...
     def write(self, start: int, now: int) -> int:
-        """Writes rows from ``start`` on; returns the number of the first one not written.
+        """Write rows from ``start`` on; returns the index of the first row not written.
 
-        ``now`` is in microseconds.
+        :param now: microseconds since 1970.
         """
     @property
     def stop(self) -> str:
-        """Why no more was written: "", "full", "unknown" (the row's table), "not allowed" (the
-        row), "no characters" (``set_printable`` was not called), or a reason."""
+        """Why writing stopped: "", "full", "unknown" (the row's table), "not allowed" (the row),
+        "no characters" (``set_printable`` was not called), or the reason of a refusal."""
     @property
     def wanted(self) -> tuple[int, int, int]:
-        """Of the row that is not allowed: number of its table since they were cleared, partition
+        """The row that was not allowed: index of its table (since they were cleared), partition
         and version."""
     def allow(self, rows: tuple[int, int, int], count: int, until: int) -> None:
-        """Allows so many rows like ``wanted`` before a time in microseconds."""
+        """Allow ``count`` rows like ``wanted`` before the time ``until`` in microseconds."""
     def set_printable(self, spans: list[tuple[int, int]]) -> None:
-        """Sets the characters that stand for themselves in Go's quotes, as spans of code points."""
+        """Set the printable characters in Go's quotes, as spans of code points."""
     def take_allowed(self) -> list[tuple[tuple[int, int, int], int]]:
-        """How many were written of the rows that were allowed; none is allowed from now on."""
+        """Return the numbers of written rows that had an allowance, and revoke all allowances."""
     def check(self, key: bytes, kind: bytes, position: list[int]) -> list[int] | None:
-        """The last position of a key where this one is behind it; else this one is remembered."""
+        """The last position of a key if it is later than this one; else remember this one."""
     def hold(self, partition: int, rows: int, key: bytes, value: bytes) -> None:
-        """Goes on with a message that the encoder has begun."""
+        """Continue a message that the encoder has begun."""
     def take_held(self) -> list[tuple[int, int, bytes, bytes]]:
-        """The messages that were begun: partition, number of rows, key and value."""
+        """The unfinished messages: partition, number of rows, key and value."""
     last_number: int
-    """Of the last row with a number, from which rows without one go on."""
+    """Number of the last row with a number; rows without one continue from it."""
     last_commit_ts: int
-    """The largest so far, behind which those stand that are made."""
+    """The largest commit_ts so far; generated ones are larger."""
     def take_lines(self) -> tuple[bytes, int]:
-        """The values since the last call with a line break behind each, and how many."""
+        """The values since the last call, each with a line break, and their number."""
     def take(self) -> Rows:
         """Keys, values and partitions since the last call; no partitions without a topic."""
     def take_counts(self) -> list[tuple[str, int]]:
-        """How many rows were counted under which notes, since the last call."""
+        """Numbers of counted rows by note, since the last call."""

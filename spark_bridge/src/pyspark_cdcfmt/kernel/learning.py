@@ -140,7 +140,7 @@ class Learner:
         if changes and not is_unwanted:
             self._add_plans(message, changes, by_kernel)
         elif self._decoder.is_whole():
-            # No events, but not corrupt: the filters excluded it.
+            # The filters excluded the message.
             try:
                 self._kernel.skip(*self._row(message), all=is_unwanted)
             except ValueError as error:

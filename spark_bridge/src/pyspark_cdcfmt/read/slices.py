@@ -41,7 +41,7 @@ class Slice(InputPartition):
 
 
 class Input(ABC):
-    """Files or topics; goes to the executors with the reader."""
+    """Files or topics as input; sent to the executors with the reader."""
 
     @abstractmethod
     def plan(self) -> list[Slice]:
@@ -60,7 +60,7 @@ class Input(ABC):
         """Stream the messages of a slice in order.
 
         :param counts: counts skipped messages.
-        :param marks: messages whose values hold none of these bytes may be skipped.
+        :param marks: messages whose values contain none of these bytes may be skipped.
         """
 
     @abstractmethod

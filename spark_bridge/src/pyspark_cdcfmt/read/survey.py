@@ -221,7 +221,7 @@ class Surveyor:
                 return
             if time.monotonic() > deadline:
                 return
-            # A large one is not held beside the next.
+            # Release a large message before the next one is read.
             del message
 
 
