@@ -58,7 +58,7 @@ def test_a_stream_warns(path: str) -> None:
     reader: Any = source(path, "idd", table="shop.orders").streamReader(SCHEMA)
     start = reader.initialOffset()
     end = reader.latestOffset(start, reader.getDefaultReadLimit())
-    with pytest.warns(UserWarning, match=r"keyColumns: idd: .*did you mean id\?.*ends it"):
+    with pytest.warns(UserWarning, match=r"keyColumns: idd: .*did you mean id\?.*ends the stream"):
         reader.partitions(start, end)
 
 
