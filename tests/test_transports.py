@@ -120,7 +120,7 @@ def test_what_is_asked_for_must_be_one_transport(registry: Registry) -> None:
             parse_options(given, registry).require_input()
         return str(caught.value)
 
-    assert "both a path and options of Memory: read each one" in problem({"queue": "q", "path": "x"})
+    assert "both a path and options of Memory: read each" in problem({"queue": "q", "path": "x"})
     assert "maxOffsetsPerTrigger is for topics, and none" in problem(
         {"path": "x", "maxOffsetsPerTrigger": "5"}
     )
