@@ -128,7 +128,7 @@ def test_what_is_asked_for_must_be_one_transport(registry: Registry) -> None:
     registry.register(Plugin("other"), "other")
     text = problem({"queue": "q"})
     assert text.startswith("options of several transports: Memory and Other; choose one with")
-    assert "Memory and of Other" in problem({"memory.name": "a", "other.name": "b"})
+    assert "Memory and Other" in problem({"memory.name": "a", "other.name": "b"})
     # Its prefix says which.
     assert parse_options({"queue": "q", "other.name": "b"}, registry).transport == "Other"
 
