@@ -97,7 +97,7 @@ def test_a_partition_that_the_user_may_not_read(rabbitmq: RabbitBroker) -> None:
     at = progress.advance(dict(INITIAL), None, None)
     rabbitmq.create_stream(UNREADABLE)
     # Without it the stream would go on as if all were well.
-    with pytest.raises(SourceError, match="the user may not do this"):
+    with pytest.raises(SourceError, match="the user lacks the permission"):
         progress.advance(at, None, None)
 
 
