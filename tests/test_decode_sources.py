@@ -90,10 +90,11 @@ def test_sparks_own_kafka_source(
     events = spark.read.parquet(str(tmp_path / "events/rows"))
     assert shown(events) == rows
 
-    typed = spark.read.format("cdc").options(**topic, **OPTIONS, table=TABLE).load()
+    of_changes = reading_options(VARIANT) | {"table": TABLE}
+    typed = spark.read.format("cdc").options(**topic, **of_changes).load()
     schema = typed.schema
     source = spark.readStream.format("kafka").options(**topic, maxOffsetsPerTrigger=400).load()
-    stream = decode(source, **COLUMNS, **OPTIONS, table=TABLE, schema=schema)
+    stream = decode(source, **COLUMNS, **of_changes, schema=schema)
     run(stream, tmp_path / "changes", "parquet")
     found = spark.read.parquet(str(tmp_path / "changes/rows"))
     assert len(shown(typed)) > 2

@@ -227,7 +227,7 @@ def test_what_options_print_has_no_secret() -> None:
         ({"table": "a.b", "includeHeaders": "true"}, "includeHeaders is for events"),
         ({"table": "a.b", "imageFormat": "json"}, "imageFormat is for events"),
         ({"includeSource": "true"}, "includeSource is for the changes of a table"),
-        ({"mode": "FAILFAST", "MODE": "PERMISSIVE"}, "options mode and MODE are one"),
+        ({"mode": "FAILFAST", "MODE": "PERMISSIVE"}, "options mode and MODE are the same"),
     ],
 )
 def test_options_that_contradict_each_other_or_do_nothing(
