@@ -11,8 +11,8 @@ from pyspark.sql import functions as f
 
 from pyspark_cdcfmt import blocks_of, events_of
 from pyspark_cdcfmt.sync.control import Batch, Control, LogRow
-from pyspark_cdcfmt.sync.expressions import IS_ORIGIN, first_place, is_of, of_tables
-from pyspark_cdcfmt.sync.names import TableName
+from pyspark_cdcfmt.sync.expressions import IS_OF, first_place, is_of, of_tables
+from pyspark_cdcfmt.sync.names import FIELDS, TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.planning import Planner, Spread, spread_statements
 from pyspark_cdcfmt.sync.replays import LETTERS, Replays
@@ -32,8 +32,7 @@ from pyspark_cdcfmt.sync.writing import Writer
 
 _BATCHES_BETWEEN_CLEANING = 100
 
-_NAME = ("database", "schema", "table")
-_TEXTS = [*(f"of_{name}" for name in (*_NAME, "query")), *(f"own_{name}" for name in _NAME)]
+_TEXTS = [*(f"of_{name}" for name in (*FIELDS, "query")), *(f"own_{name}" for name in FIELDS)]
 _OWN = (
     ", ".join(f"{name} STRING" for name in _TEXTS) + ", own_ddl STRUCT<query: STRING, type: STRING>"
 )
@@ -124,8 +123,8 @@ class Sync:
         session = blocks.sparkSession
         own = f.broadcast(session.createDataFrame(rows, _OWN))
         events = self._events(blocks.where("kind = 'ddl'"))
-        both = events.join(own, f.expr(f"{IS_ORIGIN} AND ddl.query = of_query")).withColumns(
-            {name: f.col(f"own_{name}") for name in ("database", "schema", "table", "ddl")}
+        both = events.join(own, f.expr(f"{IS_OF} AND ddl.query = of_query")).withColumns(
+            {name: f.col(f"own_{name}") for name in (*FIELDS, "ddl")}
         )
         # Computed once, as each table of the batch reads the blocks.
         packed = blocks_of(both.select(*events.columns)).toArrow()

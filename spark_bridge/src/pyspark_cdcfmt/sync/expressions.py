@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import DecimalType, DoubleType, StructField, StructType
 
 from pyspark_cdcfmt import SEQUENCE
-from pyspark_cdcfmt.sync.names import TableName, quote, text_literal
+from pyspark_cdcfmt.sync.names import FIELDS, TableName, quote, text_literal
 
 _KEY_FORMAT = {
     "ignoreNullFields": "false",
@@ -62,21 +62,20 @@ def is_of(name: TableName) -> Column:
     return f.expr(f"`database` = {database} AND `schema` <=> {schema} AND `table` = {table}")
 
 
-_NAME = ("database", "schema", "table")
-_OF = [f"of_{name}" for name in _NAME]
-IS_ORIGIN = " AND ".join(f"{name} <=> of_{name}" for name in _NAME)
-"""Whether an event is of the table that the columns ``of_…`` name, as a condition in SQL."""
+_OF = [f"of_{name}" for name in FIELDS]
+IS_OF = " AND ".join(f"{name} <=> of_{name}" for name in FIELDS)
+"""SQL condition: the event belongs to the table that the columns ``of_…`` name."""
 
 
-def of_tables(events: DataFrame, facts: Iterable[tuple[Any, ...]], columns: str) -> DataFrame:
-    """The events, or blocks, of some tables, with what is known of these.
+def of_tables(events: DataFrame, rows: Iterable[tuple[Any, ...]], columns: str) -> DataFrame:
+    """Events, or blocks, of some tables, joined with ``columns`` by table.
 
-    :param facts: of each table its name in three parts, and the values of ``columns``.
+    :param rows: per table its name in three parts, then the values of ``columns``.
     """
-    # A condition for each of some hundred tables is more than the stack of Spark's parser holds.
+    # One condition per table overflows the stack of Spark's parser at some hundred tables.
     schema = ", ".join([*(f"{name} STRING" for name in _OF), columns])
-    known = f.broadcast(events.sparkSession.createDataFrame([*facts], schema))
-    return events.join(known, f.expr(IS_ORIGIN)).drop(*_OF)
+    known = f.broadcast(events.sparkSession.createDataFrame([*rows], schema))
+    return events.join(known, f.expr(IS_OF)).drop(*_OF)
 
 
 def first_place(rows: DataFrame, source: str = "_source") -> str:
