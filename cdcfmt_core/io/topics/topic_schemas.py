@@ -6,9 +6,9 @@ the log:
 
 - In its own partition, back from the row to the newest schema.  Earlier batches have seen the
   offsets that they read; the offsets before the first batch are searched once.
-- In partition 0 of the topic, where producers may write all schemas, and of the topic whose name
-  is the first part of its own topic's name (Debezium's schema change topic): also from the start
-  of the batch there to the time of the row.
+- In partition 0 of the topic, where producers may write all schemas, and of Debezium's schema
+  change topic, which has the first part of the topic's name: also from the start of the batch
+  there to the time of the row.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def _partitions(link: Link, topic: str) -> list[str]:
                 raise TroubleError(
                     f"the super stream {topic} has the stream {behind[0]} and lacks {name}",
                     passing=False,
-                    told=True,
+                    complete=True,
                 )
             return streams
 
@@ -66,5 +66,5 @@ def stream_name(link: Link, topic: str, partition: int) -> str:
     """
     streams = streams_of(link, [topic])[topic]
     if partition >= len(streams):
-        raise TroubleError("there is no such stream", passing=False, missing=True, told=True)
+        raise TroubleError("there is no such stream", passing=False, missing=True, complete=True)
     return streams[partition]

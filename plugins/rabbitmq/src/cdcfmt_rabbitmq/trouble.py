@@ -21,13 +21,13 @@ class TroubleError(Exception):
 
     - ``passing``: a retry may succeed, for example after a restart of the broker
     - ``missing``: the stream or queue does not exist
-    - ``told``: the text is complete; no option is to blame
+    - ``complete``: the text needs no hint about options
     """
 
     reason: str
     passing: bool = True
     missing: bool = False
-    told: bool = False
+    complete: bool = False
 
     def __str__(self) -> str:
         return self.reason
@@ -36,7 +36,7 @@ class TroubleError(Exception):
 def no_answer(settings: Settings, protocol: Protocol, trouble: TroubleError) -> str:
     """The text of the error that users see."""
     where = f"RabbitMQ at {settings.show(protocol)}"
-    if trouble.told:
+    if trouble.complete:
         return f"{where}: {trouble}"
     if trouble.passing:
         plugin = " (the plugin rabbitmq_stream)" if protocol == "streams" else ""
@@ -67,7 +67,7 @@ def of_stream(error: Exception) -> TroubleError:
     if isinstance(error, TroubleError):
         return error
     if isinstance(error, exceptions.StreamDoesNotExist):
-        return TroubleError("there is no such stream", passing=False, missing=True, told=True)
+        return TroubleError("there is no such stream", passing=False, missing=True, complete=True)
     if type(error) in refused:
         return TroubleError(refused[type(error)], passing=False)
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -91,7 +91,7 @@ def of_certificate(version: str) -> TroubleError | None:
         f"RabbitMQ {version} cannot use a certificate as login of streams, which was fixed in "
         "3.10.25, 3.11.19 and 3.12.1: update it, or log in with PLAIN, which also works with TLS",
         passing=False,
-        told=True,
+        complete=True,
     )
 
 
@@ -120,7 +120,7 @@ def of_queue(error: Exception) -> TroubleError:
             return TroubleError(text, passing=False, missing=True)
         if "rabbit_stream_queue" in text:
             text = "this is a stream, which keeps its messages: read it by its port (5552)"
-            return TroubleError(text, passing=False, told=True)
+            return TroubleError(text, passing=False, complete=True)
         # The broker may not have noticed yet that the previous consumer was killed.
         return TroubleError(text, passing="exclusive use" in text)
     if isinstance(error, exceptions.ConnectionClosedByBroker):

@@ -26,6 +26,8 @@ _POSITION = struct_of(commit=LongType(), offset=LongType())
 _LOG = struct_of(length=IntegerType(), file=StringType(), pos=LongType(), server=LongType())
 
 MESSAGES, EVENTS = "messages", "events"
+FILE = "file "
+"""Prefix of the places of events from files."""
 
 BLOCKS = struct_of(
     kind=StringType(),

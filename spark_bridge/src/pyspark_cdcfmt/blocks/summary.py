@@ -10,13 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import VariantVal
 
+from pyspark_cdcfmt.blocks.schema import FILE
 from pyspark_cdcfmt.kernel.formats import is_installed
 
 if is_installed():
     import cdcfmt_kernel
-
-FILE = "file "
-"""Prefix of the places of events from files."""
 
 _NULL, _END = "\x01", "\x00"
 _NAMES = ("kind", "protocol", "database", "schema", "table")

@@ -9,12 +9,13 @@ import attrs
 from cdcfmt_core.mysql.column_changes import column_changes
 from cdcfmt_core.mysql.lexemes import NotUnderstood
 from cdcfmt_core.mysql.moved_tables import emptied_tables, is_emptied, renamed_tables
+from pyspark_cdcfmt.blocks.schema import FILE
 from pyspark_cdcfmt.sync.columns import ColumnPlanner, Events
 from pyspark_cdcfmt.sync.names import TableName, quote, safe_name, table_text, target_of
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retiring import follow_columns
 from pyspark_cdcfmt.sync.states import TableState
-from pyspark_cdcfmt.sync.summary import FILE, Statement, Version
+from pyspark_cdcfmt.sync.summary import Statement, Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 
 _MOST_TRUNCATES = 100

@@ -15,12 +15,9 @@ from pyspark.sql import functions as f
 
 from cdcfmt_core.events import DdlType, Message, SchemaChange
 from cdcfmt_core.toolkit.row_changes import change_position
-from pyspark_cdcfmt.blocks.schema import MESSAGES
+from pyspark_cdcfmt.blocks.schema import FILE, MESSAGES
 from pyspark_cdcfmt.sync.expressions import LogPlace, log_column, log_place, sequence_commit
 from pyspark_cdcfmt.sync.names import TableName
-
-FILE = "file "
-"""Prefix of the places of messages that come from files."""
 
 
 @attrs.frozen
