@@ -48,6 +48,8 @@ flushDiskType=ASYNC_FLUSH
 autoCreateTopicEnable=false
 autoCreateSubscriptionGroup=true
 diskMaxUsedSpaceRatio=95
+# Or a disk that is 85 % full deletes messages that no test has read.
+cleanFileForciblyEnable=false
 registerNameServerPeriod=10000
 cleanResourceInterval=300
 fileReservedTime={kept_hours}
