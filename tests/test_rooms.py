@@ -15,7 +15,7 @@ MODULES = {
     for path in ROOT.rglob("*.py")
 }
 MOST_LINES = 300
-MOST_MODULES = {"sync": 25, "blocks": 4, "cli": 5, "": 51}
+MOST_MODULES = {"sync": 26, "blocks": 4, "cli": 5, "": 51}
 """Of these rooms, and of all others together."""
 
 

@@ -19,12 +19,13 @@ from sync_lake import Lake, put, remove
 
 import pyspark_cdcfmt
 from cdcfmt_core.errors import OptionError
-from pyspark_cdcfmt.sync import status, writing
+from pyspark_cdcfmt.sync import batch, status, writing
 from pyspark_cdcfmt.sync.__main__ import main
 from pyspark_cdcfmt.sync.expressions import of_tables
 from pyspark_cdcfmt.sync.job import limit_tasks, unset_tasks
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
+from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
 
 
 @pytest.fixture
@@ -224,8 +225,8 @@ def test_the_changelog_has_every_change_once(lake: Lake) -> None:
     ]
 
 
-def test_catalog_targets_that_are_kept_small(lake: Lake) -> None:
-    """Small files are merged, and tombstones forgotten."""
+def test_catalog_targets_that_are_kept_small(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small files are merged, and old tombstones removed."""
     lake.options = {
         "into": "{database}_lake.{table}",
         "control": f"{lake.folder}/control",
@@ -235,16 +236,22 @@ def test_catalog_targets_that_are_kept_small(lake: Lake) -> None:
     lake.run(*(put(id_, "a", 1) for id_ in range(20)), remove(2, 3))
     assert lake.spark.table("shop_lake.orders").count() == 19
 
-    def buried() -> list[Row]:
+    def tombstones() -> list[Row]:
         return lake.spark.read.format("delta").load(f"{lake.folder}/control/tombstones").collect()
 
-    assert [row.key for row in buried()] == ['{"id":2}']
-    # Another query begins with batch 0, which is one that looks for old tombstones.
-    lake.options |= {"checkpoint": f"{lake.folder}/other", "tombstone_retention": "0s"}
-    lake.source = {"path": f"{lake.folder}/dump/1.json"}
+    assert [row.key for row in tombstones()] == ['{"id":2}']
     lake.run(put(20, "b", 4))
-    assert buried() == []
-    assert lake.spark.table("shop_lake.orders").count() == 20
+    monkeypatch.setattr(batch, "_BATCHES_BETWEEN_CLEANING", 1)
+    lake.options["tombstone_retention"] = "0s"
+    lake.run(remove(20, 5))
+    assert tombstones() == []
+    assert lake.spark.table("shop_lake.orders").count() == 19
+    states = f"delta.`{lake.folder}/control/tables`"
+    (detail,) = lake.spark.sql(f"DESCRIBE DETAIL {states}").collect()
+    assert detail.numFiles == 1
+    DeltaTarget(lake.spark).compact(states, 1, vacuum=True)
+    (last,) = lake.spark.sql(f"DESCRIBE HISTORY {states} LIMIT 1").collect()
+    assert last.operation == "VACUUM END"
     history = lake.spark.sql("DESCRIBE HISTORY shop_lake.orders").collect()
     assert "OPTIMIZE" in {row.operation for row in history}
     lake.spark.sql("DROP SCHEMA shop_lake CASCADE")

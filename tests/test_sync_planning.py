@@ -18,10 +18,11 @@ from pyspark_cdcfmt.sync.names import TableName, check_pattern, target_of
 from pyspark_cdcfmt.sync.options import OPTIONS, SyncOptions
 from pyspark_cdcfmt.sync.planning import Planner, Spread, spread_statements
 from pyspark_cdcfmt.sync.snapshots import check_names
-from pyspark_cdcfmt.sync.states import SNAPSHOT_RANK, RecentDeletes, TableState
+from pyspark_cdcfmt.sync.states import SNAPSHOT_RANK, TableState
 from pyspark_cdcfmt.sync.summary import Statement, Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
+from pyspark_cdcfmt.sync.tombstones import RecentDeletes
 
 ORDERS: TableName = ("shop", None, "orders")
 TYPES = {"id": "int", "name": "varchar(20)"}
@@ -537,13 +538,13 @@ def test_the_options_are_those_of_the_table() -> None:
 
 
 def test_the_last_deletes_of_a_table() -> None:
-    buried = RecentDeletes()
-    buried.add(((commit,), f"k{commit}") for commit in (30, 10, 20))
-    assert buried.behind((30,)) == []
-    assert buried.behind((10,)) == [((20,), "k20"), ((30,), "k30")]
-    buried.add(((100 + commit,), "k") for commit in range(998))
-    assert buried.behind((0,)) is None, "one is forgotten"
-    assert len(buried.behind((10,)) or ()) == 1000
+    recent = RecentDeletes()
+    recent.add(((commit,), f"k{commit}") for commit in (30, 10, 20))
+    assert recent.after((30,)) == []
+    assert recent.after((10,)) == [((20,), "k20"), ((30,), "k30")]
+    recent.add(((100 + commit,), "k") for commit in range(998))
+    assert recent.after((0,)) is None, "one is forgotten"
+    assert len(recent.after((10,)) or ()) == 1000
     # What a table of tombstones had before this run is known by its last position alone.
-    assert RecentDeletes((30,)).behind((29,)) is None
-    assert RecentDeletes((30,)).behind((30,)) == []
+    assert RecentDeletes((30,)).after((29,)) is None
+    assert RecentDeletes((30,)).after((30,)) == []

@@ -28,9 +28,11 @@ from pyspark_cdcfmt.sync.summary import (
     summarize,
 )
 from pyspark_cdcfmt.sync.table_plan import TablePlan
+from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.writing import Writer
 
 _BATCHES_BETWEEN_CLEANING = 100
+_BATCHES_BETWEEN_VACUUM = 1000
 
 _TEXTS = [*(f"of_{name}" for name in (*FIELDS, "query")), *(f"own_{name}" for name in FIELDS)]
 _OWN = (
@@ -44,6 +46,7 @@ class Sync:
 
     options: SyncOptions
     control: Control
+    tombstones: Tombstones
     writer: Writer
     planner: Planner
     replays: Replays
@@ -162,11 +165,13 @@ class Sync:
     ) -> None:
         if report.corrupt:
             log.append(_letters(report.corrupt, "messages", report.first_corrupt))
-        if batch.number % _BATCHES_BETWEEN_CLEANING == 0:
+        number = batch.number + 1
+        if number % _BATCHES_BETWEEN_CLEANING == 0:
             if any(state.has_tombstones for state in states.values()):
-                self.control.forget(self.options.tombstone_retention.total_seconds())
+                self.tombstones.remove_older(self.options.tombstone_retention.total_seconds())
             if self.resolved is not None:
                 self.resolved.clean()
+            self.control.clean(vacuum=number % _BATCHES_BETWEEN_VACUUM == 0)
         for plan in plans:
             plan.state = plan.state.settled()
         changed = [

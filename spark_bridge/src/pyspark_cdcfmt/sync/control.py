@@ -1,4 +1,4 @@
-"""Control tables of sync: log, dead letters, held events, tombstones, table states."""
+"""Control tables of sync: log, dead letters, held events, table states."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from threading import Lock
 from typing import Any
 
 import attrs
-import pyarrow as pa
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from pyspark_cdcfmt import SEQUENCE
-from pyspark_cdcfmt.sync.expressions import key_text_now, literal
 from pyspark_cdcfmt.sync.names import TableName, quote
-from pyspark_cdcfmt.sync.states import RecentDeletes, Sequence, TableState
+from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.targets.protocol import Once, Target
 
 
@@ -44,17 +40,14 @@ SCHEMAS = {
         version=LongType(),
         watermark=LongType(),
     ),
-    "tombstones": _columns(
-        source=StringType(), key=StringType(), sequence=SEQUENCE, at=TimestampType()
-    ),
 }
+TABLES = (*SCHEMAS, "held", "dead_letters", "staged", "tombstones")
 
 ADDED = ("at", "query_id", "batch_id", "letter", "headers")
 """Columns of kept events that events lack; ``headers`` is in tables of earlier versions."""
 
-_ROWS_OF_A_FILE = 1_000_000
-_FEW = 10_000
-"""Maximum number of deleted keys per batch that the driver collects and remembers."""
+_FILE_BYTES = 64 << 20
+"""The size of compacted files."""
 
 
 @attrs.frozen
@@ -86,8 +79,7 @@ class LogRow:
 class Control:
     """The control tables, in one folder.
 
-    Writes are idempotent per query and batch, except for ``tombstones``, which may hold
-    duplicates.
+    Writes are idempotent per query and batch, except for ``tombstones``.
     """
 
     def __init__(self, spark: SparkSession, target: Target, folder: str) -> None:
@@ -96,7 +88,6 @@ class Control:
         self._folder = folder
         self._there: set[str] = set()
         self._lock = Lock()
-        self._recent_deletes: dict[str, RecentDeletes] | None = None
         self._first = Batch("", 0)
         """The first batch of this run; an earlier run may have crashed in it."""
         self._discarded: Batch | None = None
@@ -105,7 +96,7 @@ class Control:
     def table(self, name: str) -> str:
         return f"delta.{quote(f'{self._folder}/{name}')}"
 
-    def _append(self, name: str, rows: DataFrame, once: Once | None) -> None:
+    def append(self, name: str, rows: DataFrame, once: Once | None) -> None:
         """Append rows to a table; the first append creates it."""
         if name not in self._there:
             with self._lock:
@@ -117,7 +108,7 @@ class Control:
 
     def status(self) -> DataFrame:
         """Tables with target, reason of a halt or NULL, and time of the last change."""
-        rows = self._spark.table(self.table("tables"))
+        rows = self.rows("tables")
         last = rows.groupBy("source").agg(f.max_by("state", "at").alias("state"), f.max("at"))
         target, halted = (f.get_json_object("state", f"$.{name}") for name in ("target", "halted"))
         return last.select(
@@ -130,7 +121,7 @@ class Control:
         if not self.has("tables"):
             return {}
         rows = (
-            self._spark.table(self.table("tables"))
+            self.rows("tables")
             .where(batch.is_earlier)
             .groupBy("source")
             .agg(f.max_by("state", f.struct("at", "batch_id")).alias("state"))
@@ -163,7 +154,7 @@ class Control:
     def _write(self, name: str, batch: Batch, rows: list[tuple[Any, ...]]) -> None:
         if rows:
             frame = self._spark.createDataFrame(rows, SCHEMAS[name])
-            self._append(name, frame, batch.once(name))
+            self.append(name, frame, batch.once(name))
 
     def keep_events(
         self, name: str, batch: Batch, part: str, events: DataFrame, letter: Column
@@ -178,26 +169,26 @@ class Control:
             *(f.col(name) for name in events.columns if name != "letter"),
         )
         once = None if batch == self._discarded else batch.once(f"{name}:{part}")
-        self._append(name, stamped, once)
+        self.append(name, stamped, once)
 
     def has(self, name: str) -> bool:
         return self._target.schema(self.table(name)) is not None
 
-    def kept(self, name: str) -> DataFrame:
-        """The rows of ``held``, ``dead_letters`` or ``staged``."""
+    def rows(self, name: str) -> DataFrame:
+        """The rows of a table."""
         return self._spark.table(self.table(name))
 
     def discard_kept(self) -> None:
         """Remove events that a crashed run of this batch kept: this run has more events."""
-        for table in map(self.table, filter(self.has, ("held", "dead_letters", "staged"))):
-            self._target.run(f"DELETE FROM {table} WHERE NOT ({self._first.is_earlier})")
+        for name in filter(self.has, ("held", "dead_letters", "staged")):
+            self.delete(name, f"NOT ({self._first.is_earlier})")
         self._discarded = self._first
 
     def watermarks(self, batch: Batch) -> dict[str, int]:
         """The last watermark of each place, before a batch."""
         if not self.has("watermarks"):
             return {}
-        rows = self._spark.table(self.table("watermarks")).where(batch.is_earlier)
+        rows = self.rows("watermarks").where(batch.is_earlier)
         last = rows.groupBy("place").agg(f.max("watermark").alias("watermark")).collect()
         return {row.place: row.watermark for row in last}
 
@@ -211,87 +202,21 @@ class Control:
 
     def staged(self, batch: Batch, since: int) -> DataFrame:
         """Events staged before ``batch``, with a commit_ts of ``since`` or later."""
-        rows = self.kept("staged").where(batch.is_earlier)
+        rows = self.rows("staged").where(batch.is_earlier)
         return rows.where(f.col("commit_ts") >= since).drop(*ADDED)
+
+    def delete(self, name: str, where: str) -> None:
+        """Remove the rows that a SQL condition selects."""
+        self._target.run(f"DELETE FROM {self.table(name)} WHERE {where}")
 
     def unstage(self, before: int) -> None:
         """Remove staged events with a commit_ts below ``before``; the targets have them."""
-        self._target.run(f"DELETE FROM {self.table('staged')} WHERE commit_ts < {before}")
+        self.delete("staged", f"commit_ts < {before}")
 
-    def add_tombstones(self, keys: DataFrame, most: int) -> pa.Table | None:
-        """Append the ``source``, ``key`` and ``sequence`` of deleted rows to ``tombstones``.
-
-        :param most: an upper bound of the number of rows.
-        :returns: the rows, if they are few; else None.
-        """
-        keys = keys.persist(StorageLevel.MEMORY_AND_DISK)
-        try:
-            if most > _FEW:
-                most = keys.count()
-            few = keys.toArrow() if most <= _FEW else None
-            if few is not None and not few.num_rows:
-                return few
-            rows = keys if few is None else self._spark.createDataFrame(few, keys.schema)
-            rows = rows.withColumn("at", f.current_timestamp())
-            # A repeated batch may have more rows, and duplicates have no effect: not idempotent.
-            self._append("tombstones", rows.coalesce(1 + most // _ROWS_OF_A_FILE), None)
-            return few
-        finally:
-            keys.unpersist()
-
-    def remember_deletes(self, newest: Mapping[str, Sequence], few: pa.Table | None) -> set[str]:
-        """Remember what :meth:`add_tombstones` appended; returns tables that may have tombstones.
-
-        :param newest: an upper bound of the deletes' ``sequence``, by table.
-        """
-        rows = () if few is None else few.to_pylist()
-        texts = {*newest} if few is None else {row["source"] for row in rows}
-        with self._lock:
-            if self._recent_deletes is None:
-                return texts
-            for text in texts:
-                recent = self._recent_deletes.setdefault(text, RecentDeletes())
-                if few is None:
-                    recent.since = max(recent.since, newest[text])
-                else:
-                    its = (row for row in rows if row["source"] == text)
-                    recent.add((tuple(row["sequence"].values()), row["key"]) for row in its)
-        return texts
-
-    def has_deletes_since(self, state: TableState, sequence: Sequence) -> bool:
-        """Whether any row of a table may have been deleted after a position."""
-        with self._lock:
-            if self._recent_deletes is None:
-                found = self._spark.table(self.table("tombstones")).groupBy("source")
-                rows = found.agg(f.max("sequence").alias("sequence")).collect()
-                self._recent_deletes = {
-                    row.source: RecentDeletes(tuple(row.sequence)) for row in rows
-                }
-            behind = self._recent_deletes.get(state.text, RecentDeletes()).behind(sequence)
-            return behind is None or bool(behind)
-
-    def tombstones(self, state: TableState, sequence: Sequence) -> DataFrame:
-        """Columns ``key`` and ``sequence`` of the deletes of a table after a position."""
-        assert state.columns is not None
-        with self._lock:
-            known = (self._recent_deletes or {}).get(state.text)
-            behind = None if known is None else known.behind(sequence)
-        if behind is not None:
-            rows = [(key, at) for at, key in behind]
-            schema = _columns(key=StringType(), sequence=SEQUENCE)
-            found = self._spark.createDataFrame(rows, schema)
-        else:
-            found = self._spark.table(self.table("tombstones"))
-            found = found.where(f.col("source") == state.text)
-            found = found.where(f"sequence > {literal(sequence)}")
-        return found.select(key_text_now(state.keys, state.columns).alias("key"), "sequence")
-
-    def forget(self, seconds: float) -> None:
-        """Remove tombstones older than ``seconds``."""
-        self._target.run(
-            f"DELETE FROM {self.table('tombstones')} "
-            f"WHERE at < current_timestamp() - INTERVAL {int(seconds)} SECONDS"
-        )
+    def clean(self, *, vacuum: bool) -> None:
+        """Compact the tables: each batch adds files; ``vacuum``: also remove unused files."""
+        for name in filter(self.has, TABLES):
+            self._target.compact(self.table(name), _FILE_BYTES, vacuum=vacuum)
 
 
 def _stamp(batch: Batch) -> tuple[datetime, str, int]:

@@ -28,6 +28,7 @@ from pyspark_cdcfmt.sync.stores.scd2 import History
 from pyspark_cdcfmt.sync.summary import Report
 from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
 from pyspark_cdcfmt.sync.targets.protocol import Target
+from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.typed import RESERVED, TypedChanges
 from pyspark_cdcfmt.sync.writing import Writer
 
@@ -185,7 +186,8 @@ def open_sync(
     """Build the sync of a query."""
     target = DeltaTarget(spark)
     control = Control(spark, target, options.control)
-    store = open_store(options, target, control)
+    tombstones = Tombstones(spark, control)
+    store = open_store(options, target, tombstones)
     typed = TypedChanges(options, source, store.metadata, store.needs_key)
     taken = added_columns(options, store)
     columns = ColumnPlanner(options, source, target, store.needs_key, taken)
@@ -195,8 +197,8 @@ def open_sync(
     resolved = None
     if options.consistency == "resolved":
         resolved = Resolved(control, target, options.checkpoint, options.parallel)
-    writer = Writer(options, target, control, store, typed)
-    return Sync(options, control, writer, planner, replays, snapshots, resolved)
+    writer = Writer(options, target, control, tombstones, store, typed)
+    return Sync(options, control, tombstones, writer, planner, replays, snapshots, resolved)
 
 
 def added_columns(options: SyncOptions, store: Store) -> frozenset[str]:
@@ -205,13 +207,13 @@ def added_columns(options: SyncOptions, store: Store) -> frozenset[str]:
     return frozenset(map(str.lower, names))
 
 
-def open_store(options: SyncOptions, target: Target, control: Control) -> Store:
+def open_store(options: SyncOptions, target: Target, tombstones: Tombstones) -> Store:
     prefix = options.metadata_prefix
     if options.store == "changelog":
         return Changelog(target, prefix, options.partition_by == "day")
     if options.store == "scd2":
-        return History(target, control, prefix, options.start_at, options.end_at)
-    return CurrentRows(target, control, prefix, options.deletes == "soft")
+        return History(target, tombstones, prefix, options.start_at, options.end_at)
+    return CurrentRows(target, tombstones, prefix, options.deletes == "soft")
 
 
 def _source_options(source: dict[str, str], options: SyncOptions) -> dict[str, str]:

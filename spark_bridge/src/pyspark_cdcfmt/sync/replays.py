@@ -73,7 +73,7 @@ class Replays:
         since = min(state.caught_up for state in states)
         until = max(state.catching_up or "" for state in states)
         span = f"at > timestamp'{since}' AND at <= timestamp'{until}'"
-        return self.control.kept(name).where(span)
+        return self.control.rows(name).where(span)
 
     def _letters(self, state: TableState) -> Iterator[DataFrame]:
         letters = self._kept("dead_letters", [state]).drop(*ADDED)

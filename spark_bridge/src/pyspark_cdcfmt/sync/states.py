@@ -18,29 +18,6 @@ Sequence: TypeAlias = tuple[int, ...]
 SNAPSHOT_RANK = 2
 """The rank of a snapshot in its commit: after all changes of the commit."""
 
-_MOST_DELETES = 1000
-
-
-@attrs.define
-class RecentDeletes:
-    """The most recent deletes of a table: all after ``since``, by ``_sequence`` and key."""
-
-    since: Sequence = ()
-    deletes: list[tuple[Sequence, str]] = attrs.field(factory=list)
-
-    def add(self, deletes: Iterable[tuple[Sequence, str]]) -> None:
-        """Remember more deletes; keeps the last thousand."""
-        known = sorted({*self.deletes, *deletes})
-        forgotten, self.deletes = known[:-_MOST_DELETES], known[-_MOST_DELETES:]
-        if forgotten:
-            self.since = max(self.since, forgotten[-1][0])
-
-    def behind(self, sequence: Sequence) -> list[tuple[Sequence, str]] | None:
-        """The deletes after a position; None if some may have been forgotten."""
-        if sequence < self.since:
-            return None
-        return [delete for delete in self.deletes if delete[0] > sequence]
-
 
 @attrs.frozen
 class Retired:

@@ -23,6 +23,7 @@ from pyspark_cdcfmt.sync.stores.protocol import Store
 from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 from pyspark_cdcfmt.sync.targets.protocol import Target
+from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.typed import TypedChanges
 
 _SMALL = 10_000
@@ -38,7 +39,7 @@ class Write:
 
     :ivar is_direct: all changes are valid; ``rows`` is None then.
     :ivar deleted: changes that include all deletes.
-    :ivar most_deletes: an upper bound of the deletes to add_tombstones.
+    :ivar most_deletes: an upper bound of the deletes in ``deleted``.
     """
 
     plan: TablePlan
@@ -58,6 +59,7 @@ class Writer:
     options: SyncOptions
     target: Target
     control: Control
+    tombstones: Tombstones
     store: Store
     typed: TypedChanges
     _shapes: dict[str, StructType] = attrs.field(factory=dict)
@@ -159,7 +161,7 @@ class Writer:
             state, first = write.plan.state, write.counts.first
             # If all rows are bad, ``first`` is empty.
             may_be_late = bool(first) and state.has_tombstones
-            late = may_be_late and self.control.has_deletes_since(state, first)
+            late = may_be_late and self.tombstones.exist_after(state, first)
             write.counts = attrs.evolve(write.counts, late=late)
 
     def _open(self, plan: TablePlan, blocks: DataFrame) -> Write | None:
@@ -208,12 +210,10 @@ class Writer:
         ]
         most = sum(write.most_deletes for write in deleting)
         with ThreadPoolExecutor(1) as thread:
-            added = thread.submit(
-                self.control.add_tombstones, reduce(DataFrame.unionAll, keys), most
-            )
+            added = thread.submit(self.tombstones.add, reduce(DataFrame.unionAll, keys), most)
             yield
             newest = {write.plan.state.text: write.plan.last_delete for write in deleting}
-            texts = self.control.remember_deletes(newest, added.result())
+            texts = self.tombstones.remember(newest, added.result())
         for write in deleting:
             if write.plan.state.text in texts:
                 write.plan.state = attrs.evolve(write.plan.state, has_tombstones=True)

@@ -13,12 +13,13 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql.types import BooleanType, StructField, StructType
 
-from pyspark_cdcfmt.sync.control import Batch, Control
+from pyspark_cdcfmt.sync.control import Batch
 from pyspark_cdcfmt.sync.expressions import key_text, literal
 from pyspark_cdcfmt.sync.names import quote, text_literal
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.targets.protocol import Target
+from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.typed import metadata_field
 
 
@@ -27,7 +28,7 @@ class CurrentRows:
     """The store ``scd1``."""
 
     target: Target
-    control: Control
+    tombstones: Tombstones
     prefix: str
     soft: bool
 
@@ -138,7 +139,7 @@ class CurrentRows:
         self, state: TableState, last: DataFrame, counts: Counts
     ) -> DataFrame:
         tombstones = (
-            self.control.tombstones(state, counts.first)
+            self.tombstones.after(state, counts.first)
             .groupBy(f.col("key").alias("__sync_deleted_key"))
             .agg(f.max("sequence").alias("__sync_deleted_at"))
         )

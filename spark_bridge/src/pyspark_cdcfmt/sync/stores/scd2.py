@@ -16,12 +16,13 @@ from pyspark.sql.types import StructField, StructType, VariantType
 from pyspark.sql.window import WindowSpec
 
 from pyspark_cdcfmt import SEQUENCE
-from pyspark_cdcfmt.sync.control import Batch, Control
+from pyspark_cdcfmt.sync.control import Batch
 from pyspark_cdcfmt.sync.expressions import key_text, literal
 from pyspark_cdcfmt.sync.names import quote
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.targets.protocol import Target
+from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.typed import READ
 
 _KEY, _AT, _KNOWN, _SET = (f"__sync_{name}" for name in ("key", "at", "known", "set"))
@@ -34,7 +35,7 @@ class History:
     """The store ``scd2``."""
 
     target: Target
-    control: Control
+    tombstones: Tombstones
     prefix: str
     start_at: str
     end_at: str
@@ -121,7 +122,7 @@ class History:
             _KEY, f.col(quote(self.end_at)).alias(_AT)
         )
         if counts.late:
-            tombstones = self.control.tombstones(state, counts.first).toDF(_KEY, _AT)
+            tombstones = self.tombstones.after(state, counts.first).toDF(_KEY, _AT)
             ends = ends.unionByName(tombstones.join(keys, _KEY, "left_semi"))
         return starts.unionByName(ends.withColumn(_KNOWN, f.lit(True)), allowMissingColumns=True)
 

@@ -171,6 +171,24 @@ class DeltaTarget:
     def optimize(self, table: str) -> None:
         self._spark.sql(f"OPTIMIZE {table}")
 
+    def compact(self, table: str, size: int, *, vacuum: bool) -> None:
+        cores = self._spark.sparkContext.defaultParallelism
+        # Files to compact, their new size, and tasks of VACUUM, of which Spark starts 10 000.
+        sizes = ("optimize.minFileSize", "optimize.maxFileSize")
+        changed = {f"spark.databricks.delta.{name}": size for name in sizes}
+        changed["spark.sql.sources.parallelPartitionDiscovery.parallelism"] = 4 * cores
+        settings = self._spark.conf
+        before = {name: settings.get(name, None) for name in changed}
+        try:
+            for name, value in changed.items():
+                settings.set(name, value)
+            self.optimize(table)
+            if vacuum:
+                self.run(f"VACUUM {table}")
+        finally:
+            for name, text in before.items():
+                settings.unset(name) if text is None else settings.set(name, text)
+
 
 _MISSING = frozenset(
     {"TABLE_OR_VIEW_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST", "DELTA_TABLE_NOT_FOUND"}

@@ -68,7 +68,10 @@ class Target(Protocol):
         """Preload the metadata that the next MERGE needs, such as the list of files."""
 
     def run(self, statement: str) -> None:
-        """Run an UPDATE or DELETE."""
+        """Run an UPDATE, DELETE or other command."""
 
     def optimize(self, table: str) -> None:
         """Compact small files."""
+
+    def compact(self, table: str, size: int, *, vacuum: bool) -> None:
+        """Compact files below ``size`` bytes; ``vacuum``: also remove unused files."""
