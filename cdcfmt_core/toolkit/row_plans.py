@@ -58,12 +58,13 @@ def describe_table(
     version = messages.version
 
     types = {column.name: column.type for column in table.columns}
+    shared = _Shared()
 
-    def parts(message: RowMessage, some: Iterable[Part]) -> list[Any]:
+    def describe(message: RowMessage, some: Iterable[Part]) -> list[int]:
         only = places if message.only is None else message.only
-        return _Describing(places, types, only, message.wire).parts(some)
+        return _Describing(places, types, only, message.wire, shared).numbers(some)
 
-    return {
+    described = {
         "name": [table.database, table.schema or "", table.table],
         "columns": [
             {
@@ -75,8 +76,8 @@ def describe_table(
         "keys": [places[name] for name in table.key_columns if name in places],
         "messages": {
             op: {
-                "key": None if message.key is None else parts(message, message.key),
-                "value": parts(message, message.value),
+                "key": None if message.key is None else describe(message, message.key),
+                "value": describe(message, message.value),
                 "wire": message.wire,
                 "compresses_key": message.compresses_key,
                 "line": line,
@@ -86,6 +87,7 @@ def describe_table(
         },
         "version": None if version is None else attrs.asdict(version),
     }
+    return {**described, "parts": shared.parts, "members": shared.members}
 
 
 def describe_batches(batches: RowBatches) -> dict[str, Any]:
@@ -117,6 +119,16 @@ def _is_unknown_to_kernel(message: RowMessage) -> bool:
 
 
 @attrs.frozen
+class _Shared:
+    """The distinct parts of all messages, and the distinct members of all images."""
+
+    parts: list[Any] = attrs.field(factory=list)
+    members: list[Any] = attrs.field(factory=list)
+    known: dict[tuple[str, int, Wire], int] = attrs.field(factory=dict)
+    """Indexes of members by column, id and wire."""
+
+
+@attrs.frozen
 class _Describing:
     """Describes parts of rows with complete images; only the columns ``only`` are written."""
 
@@ -124,9 +136,17 @@ class _Describing:
     types: dict[str, LogicalType]
     only: Collection[str]
     wire: Wire
+    shared: _Shared
 
-    def parts(self, some: Iterable[Part]) -> list[Any]:
-        return [self._part(part) for part in self._flat(some)]
+    def numbers(self, some: Iterable[Part]) -> list[int]:
+        """Indexes of the shared parts."""
+        return [self._number(self._part(part)) for part in self._flat(some)]
+
+    def _number(self, part: dict[str, Any]) -> int:
+        parts = self.shared.parts
+        if part not in parts:
+            parts.append(part)
+        return parts.index(part)
 
     def _flat(self, parts: Iterable[Part]) -> Iterator[Part]:
         for part in parts:
@@ -168,8 +188,8 @@ class _Describing:
         kind = "either" if isinstance(part, Either) else "digits"
         return {kind: {**described, "place": self.places[described.pop("column")]}}
 
-    def _chosen(self, some: tuple[Part, ...] | EncodeError) -> list[Any] | None:
-        return None if isinstance(some, EncodeError) else self.parts(some)
+    def _chosen(self, some: tuple[Part, ...] | EncodeError) -> list[int] | None:
+        return None if isinstance(some, EncodeError) else self.numbers(some)
 
     def _members(self, part: Members) -> dict[str, Any]:
         columns = {name: each for name, each in part.columns.items() if name in self.only}
@@ -185,15 +205,20 @@ class _Describing:
             "by_value": part.by_value,
         }
 
-    def _member(self, name: str, member: Member) -> dict[str, Any]:
-        return {
-            "place": self.places[name],
-            "encoding": _encoding(member.encoding, self.types[name]),
-            "label": self._escaped(member.label),
-            "head": self._escaped(member.head),
-            "tail": self._escaped(member.tail),
-            "null": self._escaped(member.null),
-        }
+    def _member(self, name: str, member: Member) -> int:
+        members, key = self.shared.members, (name, id(member), self.wire)
+        if key not in self.shared.known:
+            self.shared.known[key] = len(members)
+            described = {
+                "place": self.places[name],
+                "encoding": _encoding(member.encoding, self.types[name]),
+                "label": self._escaped(member.label),
+                "head": self._escaped(member.head),
+                "tail": self._escaped(member.tail),
+                "null": self._escaped(member.null),
+            }
+            members.append(described)
+        return self.shared.known[key]
 
     def _escaped(self, text: str | bytes) -> str:
         """Text of an image with the escapes of :class:`~cdcfmt_core.toolkit.wire_text.WireText`."""

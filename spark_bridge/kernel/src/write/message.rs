@@ -8,7 +8,7 @@ use crate::write::cell::{Cell, MISFIT};
 use crate::write::digits;
 use crate::write::encodings::{Scratch, Style};
 use crate::write::fields::NO_IMAGE;
-use crate::write::plan::{Choice, Image, Member, Members, Number, Part, Table, Wire};
+use crate::write::plan::{Choice, Image, Member, Members, Number, Part, Parts, Table, Wire};
 use crate::write::variants::Variant;
 
 const UNCHANGED: Refusal = Refusal::new("an update that changed nothing", 0);
@@ -44,9 +44,10 @@ pub struct Printing<'a> {
 }
 
 impl Printing<'_> {
-    pub fn append(&mut self, parts: &[Part], row: &impl Row, out: &mut Vec<u8>) -> Step<()> {
+    pub fn append(&mut self, parts: &Parts, row: &impl Row, out: &mut Vec<u8>) -> Step<()> {
+        let table = self.table;
         for part in parts {
-            match part {
+            match &table.parts[*part] {
                 Part::Text(text) => out.extend_from_slice(&text.0),
                 Part::Number(name) => {
                     let value = number(*name, row.facts(), self.now)?;
@@ -103,7 +104,8 @@ impl Printing<'_> {
     fn members(&mut self, members: &Members, row: &impl Row, out: &mut Vec<u8>) -> Step<()> {
         out.extend_from_slice(&members.head.0);
         let start = out.len();
-        for member in &members.members {
+        let table = self.table;
+        for member in members.members.iter().map(|number| &table.members[*number]) {
             let before = out.len();
             if before > start {
                 out.extend_from_slice(&members.separator.0);
@@ -168,7 +170,7 @@ impl Wire {
 }
 
 impl Choice {
-    fn of(&self, facts: &Facts) -> Step<&Option<Vec<Part>>> {
+    fn of(&self, facts: &Facts) -> Step<&Option<Parts>> {
         let Some(Cell::Text(text)) = facts.of_extra(&self.name)? else {
             return Ok(&self.default);
         };

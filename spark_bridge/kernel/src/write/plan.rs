@@ -79,6 +79,10 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Indexes of the key columns.
     pub keys: Vec<usize>,
+    /// The distinct parts of all messages.
+    pub parts: Vec<Part>,
+    /// The distinct members of all images.
+    pub members: Vec<Member>,
     pub messages: HashMap<Op, Message>,
     /// For rows that need an allowance.
     pub version: Option<Version>,
@@ -90,10 +94,13 @@ pub struct Column {
     pub printer: Printer,
 }
 
+/// Indexes of a table's parts: messages of different operations share most of them.
+pub type Parts = Vec<usize>;
+
 #[derive(Debug, Deserialize)]
 pub struct Message {
-    pub key: Option<Vec<Part>>,
-    pub value: Vec<Part>,
+    pub key: Option<Parts>,
+    pub value: Parts,
     pub wire: Wire,
     /// Whether the key is compressed, if values are.
     pub compresses_key: bool,
@@ -206,9 +213,9 @@ pub enum Part {
 #[derive(Debug, Deserialize)]
 pub struct Choice {
     pub name: String,
-    pub among: Vec<(Vec<String>, Option<Vec<Part>>)>,
+    pub among: Vec<(Vec<String>, Option<Parts>)>,
     /// Parts for any other text.
-    pub default: Option<Vec<Part>>,
+    pub default: Option<Parts>,
 }
 
 /// A map of texts of the event's `extra`, with those of `more` that it lacks.
@@ -222,7 +229,8 @@ pub struct Texts {
 #[derive(Debug, Deserialize)]
 pub struct Members {
     pub image: Image,
-    pub members: Vec<Member>,
+    /// Indexes of the table's members.
+    pub members: Vec<usize>,
     pub head: Raw,
     pub tail: Raw,
     /// None: a row without the image is refused.
