@@ -22,12 +22,12 @@ from cdcfmt_core.toolkit.go_quote import printable_spans
 from cdcfmt_core.toolkit.row_messages import RowMessage, RowMessages
 from cdcfmt_core.toolkit.row_plans import (
     describe_batches,
-    describe_offsets,
     describe_partitions,
     describe_table,
 )
 from cdcfmt_core.toolkit.row_rules import Allowance, Held, RowRules
 from cdcfmt_core.toolkit.value_printers import ROUNDED
+from cdcfmt_core.toolkit.zone_offsets import describe_offsets
 from cdcfmt_core.types import Json
 from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.rows.changes_to_events import FIRST_TSO, ChangeInput
