@@ -15,7 +15,7 @@ from turns import in_turn
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.schemas.directory import SchemaDirectory
-from cdcfmt_core.schemas.kept import KeptSchemaStore
+from cdcfmt_core.schemas.persistent import PersistentSchemaStore
 from pyspark_cdcfmt.blocks.dataframes import read_events
 from pyspark_cdcfmt.blocks.packing import blocks_of_messages
 from pyspark_cdcfmt.options import ReadOptions, parse_options
@@ -52,7 +52,7 @@ class Stream:
     folder: Path
 
     def engine(self, name: str) -> Engine:
-        store = KeptSchemaStore(SchemaDirectory(str(self.folder / name)))
+        store = PersistentSchemaStore(SchemaDirectory(str(self.folder / name)))
         return Engine(events_schema(self.options), self.options, inferred=False, schemas=store)
 
     def events(self) -> Counter[str]:

@@ -16,9 +16,9 @@ from turns import in_turn
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import (
     FileSplit,
-    HowToRead,
     LineFormat,
     Lines,
+    ReadParameters,
     read_lines,
     read_split,
     wrap_line,
@@ -63,7 +63,7 @@ def test_same_rows(protocol: str, name: str, damage: float, tmp_path: Path) -> N
     by_kernel = 0
     for table in chance.sample(variant.tables, 2):
         for place, extra in enumerate(OPTIONS):
-            how: HowToRead = {"block_bytes": (3_000, 100_000)[place]}
+            how: ReadParameters = {"block_bytes": (3_000, 100_000)[place]}
             given = {**reading_options(variant), "table": table_option(*table), **extra}
             if place and damage < 0.1:
                 given["protocol"] = "auto"
@@ -213,7 +213,7 @@ def test_lines_that_are_whole_messages(line_format: LineFormat, tmp_path: Path) 
     path = tmp_path / "dump.jsonl"
     path.write_bytes(b"\n".join(lines) + b"\n")
     split = FileSplit(str(path), 0, None, None)
-    how: HowToRead = {"block_bytes": 5_000, "line_format": line_format}
+    how: ReadParameters = {"block_bytes": 5_000, "line_format": line_format}
     options = parsed({"protocol": "canal-json", "includeHeaders": "true"})
     result = check_equal(
         list(read_split(split, **how)),

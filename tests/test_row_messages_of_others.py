@@ -21,10 +21,10 @@ from cdcfmt_core.toolkit.row_messages import (
     Columns,
     Digits,
     Either,
+    ExtraValue,
     Mark,
     Member,
     Members,
-    OfExtra,
     Part,
     RowMessage,
     RowMessages,
@@ -74,11 +74,11 @@ MESSAGES: dict[str, RowMessage] = {
             Columns({name: (name,) for name in TABLE.column_names}),
             Either("after", "key", 1, "below", "above"),
             Digits("at", "coarse", "fine"),
-            OfExtra("n", "integer", "none", column=("after", "key")),
+            ExtraValue("n", "integer", "none", column=("after", "key")),
         ),
         only=("a<",),
     ),
-    "extra": RowMessage((OfExtra("n", "json", "D", zero="Z"), OfExtra("m", "json", "D"))),
+    "extra": RowMessage((ExtraValue("n", "json", "D", zero="Z"), ExtraValue("m", "json", "D"))),
 }
 
 

@@ -18,7 +18,7 @@ from cdcfmt_core.io.topics.topic_schemas import TopicSchemaStore
 from cdcfmt_core.offsets import TopicPartition
 from cdcfmt_core.options import validate
 from cdcfmt_core.schemas.directory import SchemaDirectory
-from cdcfmt_core.schemas.kept import KeptSchemaStore
+from cdcfmt_core.schemas.persistent import PersistentSchemaStore
 from cdcfmt_core.schemas.scan import open_schema_scan
 from cdcfmt_core.types import Unknown
 from cdcfmt_kafka.options import KAFKA_OPTIONS
@@ -125,7 +125,7 @@ class Query:
         scan = open_schema_scan(options.values, options.codec)
         assert scan is not None
         store = TopicSchemaStore(
-            KeptSchemaStore(SchemaDirectory(str(self.folder))),
+            PersistentSchemaStore(SchemaDirectory(str(self.folder))),
             slice_.range,
             begins_around(slice_, begins),
             self.source,

@@ -16,8 +16,8 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import (
     BadLine,
     FileSplit,
-    HowToRead,
     Lines,
+    ReadParameters,
     list_files,
     plan_partitions,
     read_ends,
@@ -189,7 +189,7 @@ class FilesInput:
     def _read(self, split: FileSplit) -> Iterator[Message | BadLine]:
         return read_split(split, **self._how())
 
-    def _how(self) -> HowToRead:
+    def _how(self) -> ReadParameters:
         separator = self._settings["lineSep"]
         return {
             "storage_options": self._settings.storage_options,

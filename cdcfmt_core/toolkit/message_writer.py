@@ -23,10 +23,10 @@ from cdcfmt_core.toolkit.row_messages import (
     Columns,
     Digits,
     Either,
+    ExtraValue,
     Mark,
     Members,
     Number,
-    OfExtra,
     Part,
     RowMessage,
     RowMessages,
@@ -94,7 +94,7 @@ class MessageWriter(WireText):
             Members: writer.members,
             Columns: self._columns,
             Either: writer.either,
-            OfExtra: self._of_extra,
+            ExtraValue: self._of_extra,
             Texts: self._texts,
             RowNumber: self._row_number,
             Choice: self._choice,
@@ -136,7 +136,7 @@ class MessageWriter(WireText):
 
         return step
 
-    def _of_extra(self, part: OfExtra) -> Step:
+    def _of_extra(self, part: ExtraValue) -> Step:
         head, tail, default = map(to_bytes, (part.head, part.tail, part.default))
         zero = None if part.zero is None else part.zero.encode()
 

@@ -136,7 +136,7 @@ class Digits:
 
 
 @attrs.frozen
-class OfExtra:
+class ExtraValue:
     """A value of the event's ``extra`` between ``head`` and ``tail``.
 
     - ``type``: the value's type; ``integers``: a list of integers, as an Avro array
@@ -212,7 +212,7 @@ class Mark:
     default: bytes = b""
 
 
-ByExtra: TypeAlias = OfExtra | Texts | RowNumber | Choice
+ByExtra: TypeAlias = ExtraValue | Texts | RowNumber | Choice
 Part: TypeAlias = (
     str | bytes | Number | Members | Columns | Either | Digits | ByExtra | Checksum | Mark
 )

@@ -24,11 +24,11 @@ from cdcfmt_core.toolkit.row_messages import (
     Columns,
     Digits,
     Either,
+    ExtraValue,
     Mark,
     Member,
     Members,
     Number,
-    OfExtra,
     Part,
     RowMessage,
     RowMessages,
@@ -178,7 +178,7 @@ class _Describing:
             name: _bytes(value) if name in _TEXTS and value is not None else value
             for name, value in attrs.asdict(part, recurse=False).items()
         }
-        if isinstance(part, OfExtra):
+        if isinstance(part, ExtraValue):
             image, name = part.column or ("after", "")
             has_column = part.column is not None and name in self.only
             place = {"image": image, "place": self.places[name]} if has_column else None

@@ -11,7 +11,7 @@ from cdcfmt_core.io.sources.ends import read_ends, spread
 from cdcfmt_core.io.sources.file_offset import FileOffset
 from cdcfmt_core.io.sources.files import FileInfo, list_files
 from cdcfmt_core.io.sources.lines import BadLine, LineFormat, Lines, one_by_one, parse_line
-from cdcfmt_core.io.sources.reader import HowToRead, read_lines, read_split
+from cdcfmt_core.io.sources.reader import ReadParameters, read_lines, read_split
 from cdcfmt_core.io.sources.splits import FileSplit, plan_partitions
 from cdcfmt_core.io.sources.whole_messages import wrap_line
 
@@ -20,9 +20,9 @@ __all__ = [
     "FileInfo",
     "FileOffset",
     "FileSplit",
-    "HowToRead",
     "LineFormat",
     "Lines",
+    "ReadParameters",
     "list_files",
     "one_by_one",
     "parse_line",

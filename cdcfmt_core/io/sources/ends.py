@@ -11,7 +11,7 @@ from typing import TypeVar, Unpack
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources.compression import compression_of
 from cdcfmt_core.io.sources.lines import BadLine
-from cdcfmt_core.io.sources.reader import DEFAULT_BLOCK_BYTES, HowToRead, read_split
+from cdcfmt_core.io.sources.reader import DEFAULT_BLOCK_BYTES, ReadParameters, read_split
 from cdcfmt_core.io.sources.splits import FileSplit
 
 MAX_FILES = 100
@@ -49,7 +49,7 @@ def read_ends(
     each: int | None = None,
     *,
     compressed_tails: bool = True,
-    **how: Unpack[HowToRead],
+    **how: Unpack[ReadParameters],
 ) -> Iterator[Message | BadLine]:
     """The first and last messages of whole ``files``, lazily.
 
@@ -80,17 +80,17 @@ def read_ends(
         if left > 0 and file.path not in plain:
             stored = file.size or _MAX_COMPRESSED_BYTES
             if stored <= left:
-                through: HowToRead = {**how, "block_bytes": DEFAULT_BLOCK_BYTES}
+                through: ReadParameters = {**how, "block_bytes": DEFAULT_BLOCK_BYTES}
                 yield from _last(read_split(file, **through), each)
             left -= stored
 
 
-def _head(file: FileSplit, each: int, how: HowToRead) -> Iterator[Message | BadLine]:
+def _head(file: FileSplit, each: int, how: ReadParameters) -> Iterator[Message | BadLine]:
     with closing(read_split(file, **how)) as messages:  # type: ignore[type-var]
         yield from islice(messages, each)
 
 
-def _tail(file: FileSplit, each: int, how: HowToRead) -> Iterator[Message | BadLine]:
+def _tail(file: FileSplit, each: int, how: ReadParameters) -> Iterator[Message | BadLine]:
     if file.size is None:
         return
     for size in _TAIL_BYTES:

@@ -24,7 +24,7 @@ _BOM = b"\xef\xbb\xbf"
 _TAIL_BYTES = 1 << 16
 
 
-class HowToRead(TypedDict, total=False):
+class ReadParameters(TypedDict, total=False):
     """Parameters of :func:`read_split`."""
 
     storage_options: Mapping[str, Any] | None
@@ -35,7 +35,7 @@ class HowToRead(TypedDict, total=False):
     marks: Sequence[bytes]
 
 
-def read_split(split: FileSplit, **how: Unpack[HowToRead]) -> Iterator[Message | BadLine]:
+def read_split(split: FileSplit, **how: Unpack[ReadParameters]) -> Iterator[Message | BadLine]:
     r"""The messages of the lines that begin in ``split``, in order.
 
     Lines end with ``\n`` or ``\r\n``, or exactly with ``line_separator``; the end of the last one
@@ -56,7 +56,9 @@ def read_split(split: FileSplit, **how: Unpack[HowToRead]) -> Iterator[Message |
     return cast(Iterator[Message | BadLine], _read(split, whole=False, **how))
 
 
-def read_lines(split: FileSplit, **how: Unpack[HowToRead]) -> Iterator[Message | BadLine | Lines]:
+def read_lines(
+    split: FileSplit, **how: Unpack[ReadParameters]
+) -> Iterator[Message | BadLine | Lines]:
     """Like :func:`read_split`, but may yield the lines of a block unsplit, as :class:`Lines`.
 
     Never with a ``line_separator``, with ``marks``, or with line format ``message``.

@@ -24,7 +24,7 @@ from cdcfmt_core.codec import ScanSchemas
 from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.io.topics.schema_reading import SchemaReading
 from cdcfmt_core.offsets import EARLIEST, LATEST, OffsetRange, TopicPartition
-from cdcfmt_core.schemas.kept import KeptSchemaStore
+from cdcfmt_core.schemas.persistent import PersistentSchemaStore
 from cdcfmt_core.schemas.store import SchemaRecord
 from cdcfmt_core.schemas.versions import Position
 from cdcfmt_core.transport import Source
@@ -67,7 +67,7 @@ class _Elsewhere:
     until: float = 0
 
 
-class TopicSchemaStore(KeptSchemaStore):
+class TopicSchemaStore(PersistentSchemaStore):
     """A persistent store that searches the topic for a table's schemas when first asked for it.
 
     :param begins: the start of the batch of ``home`` in its own partition and in others to search.
@@ -80,7 +80,7 @@ class TopicSchemaStore(KeptSchemaStore):
 
     def __init__(
         self,
-        store: KeptSchemaStore,
+        store: PersistentSchemaStore,
         home: OffsetRange,
         begins: Mapping[TopicPartition, int],
         source: Source,

@@ -13,7 +13,7 @@ from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.schemas import directory as module
 from cdcfmt_core.schemas.as_json import record_to_json
 from cdcfmt_core.schemas.directory import SchemaDirectory
-from cdcfmt_core.schemas.kept import KeptSchemaStore
+from cdcfmt_core.schemas.persistent import PersistentSchemaStore
 from cdcfmt_core.schemas.store import SchemaRecord
 from cdcfmt_core.types import Int
 
@@ -169,7 +169,7 @@ def test_a_schema_that_is_too_large_is_left_out(
 
 def test_a_store_with_a_folder_reads_again_what_it_forgot(directory: SchemaDirectory) -> None:
     size = table_size(record(3).table) + 300
-    store = KeptSchemaStore(directory, 2 * size)
+    store = PersistentSchemaStore(directory, 2 * size)
     for number in range(20):
         for version in (1, 2, 3):
             store.add(record(version, f"t{number}"))

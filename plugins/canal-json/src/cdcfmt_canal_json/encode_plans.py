@@ -19,11 +19,11 @@ from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
 from cdcfmt_core.toolkit.row_messages import (
     Columns,
     Either,
+    ExtraValue,
     Mark,
     Member,
     Members,
     Number,
-    OfExtra,
     Part,
     RowMessage,
     RowMessages,
@@ -36,8 +36,8 @@ TIMES: Final[Mapping[str, Sequence[Part]]] = {
     "ts": [Number("emit_millis")],
 }
 CANALS_OWN: Final[Mapping[str, Sequence[Part]]] = {
-    "gtid": [OfExtra("gtid", "text", '""')],
-    "id": [OfExtra("id", "integer", "0")],
+    "gtid": [ExtraValue("gtid", "text", '""')],
+    "id": [ExtraValue("id", "integer", "0")],
 }
 
 

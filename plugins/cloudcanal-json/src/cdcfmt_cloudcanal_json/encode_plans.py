@@ -20,10 +20,10 @@ from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
 from cdcfmt_core.toolkit.row_messages import (
     MYSQL_TEXT,
     Columns,
+    ExtraValue,
     Member,
     Members,
     Number,
-    OfExtra,
     Part,
     RowMessage,
     RowMessages,
@@ -64,7 +64,7 @@ class RowParts:
             "pks": list(table.key_columns),
             "dbValType": types(type_texts(table)),
             "jdbcType": types(jdbc_types(table)),
-            "sql": OfExtra("sql", "text", '""'),
+            "sql": ExtraValue("sql", "text", '""'),
         }
 
         def message(op: Op) -> RowMessage:
@@ -88,7 +88,7 @@ def message_parts(writer: MessageWriter, fields: Mapping[str, Any]) -> tuple[Par
     for name, field in {
         "action": "",
         "before": [],
-        "bid": OfExtra("bid", "integer", "0"),
+        "bid": ExtraValue("bid", "integer", "0"),
         "data": [],
         "db": "",
         "dbValType": {},
@@ -103,7 +103,7 @@ def message_parts(writer: MessageWriter, fields: Mapping[str, Any]) -> tuple[Par
         "table": "",
         **fields,
     }.items():
-        is_part = isinstance(field, Columns | Members | Number | OfExtra)
+        is_part = isinstance(field, Columns | Members | Number | ExtraValue)
         label = f'{"," if parts else "{"}"{name}":'
         parts += label, field if is_part else writer.json(field)
     return (*parts, "}")

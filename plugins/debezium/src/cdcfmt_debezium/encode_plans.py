@@ -16,9 +16,9 @@ from cdcfmt_core.toolkit.json_output import valid_name
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
 from cdcfmt_core.toolkit.row_messages import (
     Digits,
+    ExtraValue,
     Members,
     Number,
-    OfExtra,
     Part,
     RowMessage,
     RowMessages,
@@ -124,7 +124,7 @@ class RowParts:
             commit_ts=_slot(slots, Number("commit_ts")),
             source_millis=_slot(slots, Number("source_millis")),
             emit_millis=_slot(slots, Number("emit_millis")),
-            transaction=_slot(slots, OfExtra("transaction", "json", "null")),
+            transaction=_slot(slots, ExtraValue("transaction", "json", "null")),
         )
         return slots.split(b'{"payload":' + dumps(head).removesuffix(b"}"))
 

@@ -25,9 +25,9 @@ from cdcfmt_core.toolkit.json_output import valid_name
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
 from cdcfmt_core.toolkit.row_messages import (
     Choice,
+    ExtraValue,
     Members,
     Number,
-    OfExtra,
     Part,
     RowMessage,
     RowMessages,
@@ -69,7 +69,7 @@ _GEOMETRIES: Final = frozenset(
 _POSTGRESQL: Final = {name: number for number, (name, _) in POSTGRESQL.items()}
 
 
-TRANSACTION_ID: Final = OfExtra("transaction_id", "text", write_text(""))
+TRANSACTION_ID: Final = ExtraValue("transaction_id", "text", write_text(""))
 
 
 def record_parts(
@@ -86,20 +86,20 @@ def record_parts(
     zero, empty = write_long(0), write_text("")
     sources = [((source,), (write_long(number),)) for number, source in enumerate(SOURCE_TYPES)]
     return (
-        OfExtra("version", "integer", zero),
+        ExtraValue("version", "integer", zero),
         RowNumber("id"),
         Number("executed_seconds"),
-        OfExtra("source_position", "text", empty),
-        OfExtra("safe_source_position", "text", empty),
+        ExtraValue("source_position", "text", empty),
+        ExtraValue("safe_source_position", "text", empty),
         transaction_id,
         Choice("source_type", tuple(sources), dict(sources)[(DEFAULT_SOURCE,)]),
-        OfExtra("source_version", "text", empty),
+        ExtraValue("source_version", "text", empty),
         write_long(OPERATIONS.index(operation)),
         write_optional(name, write_text),
-        OfExtra("process_timestamps", "integers", NULL, head="\2"),
+        ExtraValue("process_timestamps", "integers", NULL, head="\2"),
         Texts("tags", tags),
         *rest,
-        OfExtra("born_timestamp", "integer", b""),
+        ExtraValue("born_timestamp", "integer", b""),
     )
 
 

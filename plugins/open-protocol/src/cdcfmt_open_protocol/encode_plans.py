@@ -30,11 +30,11 @@ from cdcfmt_core.toolkit.json_output import go_order
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
 from cdcfmt_core.toolkit.row_messages import (
     MYSQL_TEXT,
+    ExtraValue,
     Mark,
     Member,
     Members,
     Number,
-    OfExtra,
     Part,
     RowMessage,
     RowMessages,
@@ -153,8 +153,8 @@ def _key(table: TableSchema, row: Which, writer: MessageWriter) -> tuple[Part, .
         Number("commit_ts"),
         "," + writer.names(scm=table.database, tbl=table.table),
         # Go omits zero.
-        OfExtra("row_id", "integer", "", '"rid":', ",", zero="", column=column),
-        OfExtra("partition_id", "integer", "", '"ptn":', ","),
+        ExtraValue("row_id", "integer", "", '"rid":', ",", zero="", column=column),
+        ExtraValue("partition_id", "integer", "", '"ptn":', ","),
         '"t":1',
         Mark(),
         "}",

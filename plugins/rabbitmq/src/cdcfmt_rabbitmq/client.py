@@ -10,11 +10,11 @@ from cdcfmt_core.errors import SourceError
 from cdcfmt_core.io.topics.topic_client import NO_MESSAGE, Topic, TopicClient
 from cdcfmt_core.offsets import EARLIEST, LATEST, Offsets, TopicPartition
 from cdcfmt_core.texts import open_logger
+from cdcfmt_rabbitmq.broker_errors import BrokerError, no_answer
 from cdcfmt_rabbitmq.link import Link, Start
 from cdcfmt_rabbitmq.links import Links, retry
 from cdcfmt_rabbitmq.options import StreamOptions
 from cdcfmt_rabbitmq.topics import streams_of
-from cdcfmt_rabbitmq.trouble import TroubleError, no_answer
 
 logger = open_logger("cdcfmt_rabbitmq")
 
@@ -92,9 +92,9 @@ class StreamClient(TopicClient):
             patience = min(patience, self.first_contact_seconds)
         try:
             answer = retry(question, patience)
-        except TroubleError as trouble:
-            kind = _NoAnswerError if trouble.passing or trouble.missing else SourceError
-            raise kind(no_answer(self._options.settings, "streams", trouble)) from None
+        except BrokerError as error:
+            kind = _NoAnswerError if error.passing or error.missing else SourceError
+            raise kind(no_answer(self._options.settings, "streams", error)) from None
         self._answered = True
         return answer
 
@@ -127,7 +127,7 @@ def end_offset(link: Link, stream: str) -> int:
             return 0
         looks += 1
         if time.monotonic() > deadline:
-            raise TroubleError(f"stream {stream}: the last messages are not confirmed")
+            raise BrokerError(f"stream {stream}: the last messages are not confirmed")
         time.sleep(0.05)
 
 

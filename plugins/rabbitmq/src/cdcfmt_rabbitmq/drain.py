@@ -13,10 +13,10 @@ import attrs
 
 from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.events import Message
+from cdcfmt_rabbitmq.broker_errors import BrokerError, no_answer, of_queue
 from cdcfmt_rabbitmq.links import retry
 from cdcfmt_rabbitmq.messages import split_key
 from cdcfmt_rabbitmq.settings import Settings, parse_settings
-from cdcfmt_rabbitmq.trouble import TroubleError, no_answer, of_queue
 
 MESSAGE_ID: Final = "message-id"
 """Header for the property ``message_id``, which identifies duplicates."""
@@ -67,7 +67,7 @@ class QueueDrain:
             if not self._come:
                 self._connection.process_data_events(time_limit=seconds)
             if self._ended and not self._come:
-                raise TroubleError(f"queue {self._name} was deleted, or moved")
+                raise BrokerError(f"queue {self._name} was deleted, or moved")
         taken, self._come = self._come, []
         self._last_taken = self._last_come
         return taken
@@ -163,13 +163,13 @@ def open_drain(values: Mapping[str, Any], client: Mapping[str, str]) -> Iterator
     try:
         try:
             drain = retry(connect, _OPENING_SECONDS)
-        except TroubleError as trouble:
-            if trouble.missing:
+        except BrokerError as error:
+            if error.missing:
                 raise SourceError(
                     f"there is no queue {name} on RabbitMQ at {settings.show('queues')}, virtual "
                     f"host {settings.virtual_host}"
                 ) from None
-            raise SourceError(no_answer(settings, "queues", trouble)) from None
+            raise SourceError(no_answer(settings, "queues", error)) from None
         yield drain
     finally:
         for connection in connections:

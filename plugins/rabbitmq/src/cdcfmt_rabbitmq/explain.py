@@ -6,9 +6,9 @@ import socket
 from collections.abc import Iterator
 
 from cdcfmt_core.transport import Check
+from cdcfmt_rabbitmq.broker_errors import BrokerError
 from cdcfmt_rabbitmq.links import Links
 from cdcfmt_rabbitmq.settings import parse_settings
-from cdcfmt_rabbitmq.trouble import TroubleError
 
 _SECONDS = 5.0
 
@@ -31,11 +31,11 @@ def explain(address: str) -> Iterator[Check]:
         version = properties.get("version", "of an unknown version")
         yield Check(subject, "ok", f"RabbitMQ {version} speaks the stream protocol")
         yield _advertised(subject, properties)
-    except TroubleError as trouble:
+    except BrokerError as error:
         yield Check(
             subject,
-            "warn" if not trouble.passing else "bad",
-            f"the user guest cannot log in by the stream protocol: {trouble}",
+            "warn" if not error.passing else "bad",
+            f"the user guest cannot log in by the stream protocol: {error}",
             "is the port that of rabbitmq_stream (5552)? read with -o rabbitmq.username=…, "
             "-o rabbitmq.password=… and -o rabbitmq.tls=…",
         )

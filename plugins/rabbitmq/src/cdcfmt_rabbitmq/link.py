@@ -15,9 +15,9 @@ from typing import Any, Final, Literal, TypeVar
 
 import attrs
 
+from cdcfmt_rabbitmq.broker_errors import BrokerError, of_certificate
 from cdcfmt_rabbitmq.loop import ANSWER_SECONDS, Loop
 from cdcfmt_rabbitmq.settings import Settings
-from cdcfmt_rabbitmq.trouble import TroubleError, of_certificate
 
 _FRAME_BYTES: Final = 128 << 20
 """The most that a frame may have, where the broker (``stream.frame_max``) allows it."""
@@ -53,14 +53,14 @@ class Subscription:
     def next(self, seconds: float) -> Any:
         """The next chunk, a ``Deliver`` frame; None if none arrives in time.
 
-        :raises TroubleError: if the connection is lost, or the stream was deleted.
+        :raises BrokerError: if the connection is lost, or the stream was deleted.
         """
         try:
             chunk = self.chunks.get(timeout=seconds) if seconds > 0 else self.chunks.get_nowait()
         except queue.Empty:
             self.link.check()
             return None
-        if isinstance(chunk, TroubleError):
+        if isinstance(chunk, BrokerError):
             raise chunk
         return chunk
 
@@ -85,7 +85,7 @@ class Subscription:
 class Link:
     """A connection to one broker.
 
-    :raises TroubleError: in every method, if the connection is lost or the broker rejects it.
+    :raises BrokerError: in every method, if the connection is lost or the broker rejects it.
     """
 
     def __init__(self, loop: Loop, settings: Settings, host: str, port: int) -> None:
@@ -96,7 +96,7 @@ class Link:
         self._subscriptions: dict[int, Subscription] = {}
         self._ids = itertools.cycle(range(_MOST_SUBSCRIPTIONS))
         self._publishers: dict[str, int] = {}
-        self._lost: TroubleError | None = None
+        self._lost: BrokerError | None = None
         external = settings.external
         context = settings.ssl_context()
 
@@ -123,8 +123,8 @@ class Link:
             except BaseException:
                 version = (client.server_properties or {}).get("version", "")
                 await client.close()
-                if external and (trouble := of_certificate(version)) is not None:
-                    raise trouble from None
+                if external and (error := of_certificate(version)) is not None:
+                    raise error from None
                 raise
             return client
 
@@ -147,12 +147,12 @@ class Link:
         self.client.add_handler(schema.MetadataUpdate, update, name="cdcfmt")
 
     def _lose(self, reason: str) -> None:
-        self._lost = self._lost or TroubleError(reason)
+        self._lost = self._lost or BrokerError(reason)
         for subscription in list(self._subscriptions.values()):
             subscription.chunks.put(self._lost)
 
     def check(self) -> None:
-        """:raises TroubleError: if the connection is lost."""
+        """:raises BrokerError: if the connection is lost."""
         if self.is_lost:
             self._lose("the connection was lost")
         if self._lost is not None:
@@ -248,7 +248,7 @@ class Link:
             self.client.remove_handler(schema.Deliver, name=str(number))
             await self.client.stop_queue_listener_task(number)
 
-        with suppress(TroubleError):
+        with suppress(BrokerError):
             self.call(ask())
 
 

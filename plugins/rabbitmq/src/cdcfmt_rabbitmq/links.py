@@ -8,10 +8,10 @@ import weakref
 from collections.abc import Callable
 from typing import TypeVar
 
+from cdcfmt_rabbitmq.broker_errors import BrokerError, of_code
 from cdcfmt_rabbitmq.link import Link
 from cdcfmt_rabbitmq.loop import Loop
 from cdcfmt_rabbitmq.settings import Settings
-from cdcfmt_rabbitmq.trouble import TroubleError, of_code
 
 _T = TypeVar("_T")
 
@@ -34,18 +34,18 @@ class Links:
 
     def any(self) -> Link:
         """A connection to one of the configured brokers."""
-        trouble = TroubleError("no host")
+        last = BrokerError("no host")
         for address in self._settings.addresses("streams"):
             try:
                 return self._to(*address)
-            except TroubleError as error:
-                trouble = error
-        raise trouble
+            except BrokerError as error:
+                last = error
+        raise last
 
     def leader(self, stream: str) -> Link:
         """A connection to the broker that leads a stream.
 
-        :raises TroubleError: with ``missing``, if there is no such stream.
+        :raises BrokerError: with ``missing``, if there is no such stream.
         """
         known = self._leaders.get(stream)
         if known is not None and not known.is_lost:
@@ -56,7 +56,7 @@ class Links:
             raise of_code(found.response_code)
         broker = brokers.get(found.leader_ref)
         if broker is None:
-            raise TroubleError(f"stream {stream} has no leader")
+            raise BrokerError(f"stream {stream} has no leader")
         if self._settings.advertised:
             link = self._to_advertised(stream, broker.host, broker.port)
         self._leaders[stream] = link
@@ -65,12 +65,12 @@ class Links:
     def _to_advertised(self, stream: str, host: str, port: int) -> Link:
         try:
             return self._to(host, port)
-        except TroubleError as trouble:
-            raise TroubleError(
+        except BrokerError as error:
+            raise BrokerError(
                 f"stream {stream} is led by a broker that advertises {host}:{port}, which does not "
-                f"answer from here: {trouble}; set its advertised_host and advertised_port to an "
+                f"answer from here: {error}; set its advertised_host and advertised_port to an "
                 "address that clients can reach, or set rabbitmq.advertised=false",
-                trouble.passing,
+                error.passing,
             ) from None
 
     def _to(self, host: str, port: int) -> Link:
@@ -95,13 +95,13 @@ def _close(loop: Loop, links: dict[tuple[str, int], Link]) -> None:
 def retry(question: Callable[[], _T], seconds: float, again: float = 0.25) -> _T:
     """Call ``question``, and retry while the error may be temporary.
 
-    :raises TroubleError: the last error, if it is permanent or the time is over.
+    :raises BrokerError: the last error, if it is permanent or the time is over.
     """
     deadline = time.monotonic() + seconds
     while True:
         try:
             return question()
-        except TroubleError as trouble:
-            if not trouble.passing or time.monotonic() > deadline:
+        except BrokerError as error:
+            if not error.passing or time.monotonic() > deadline:
                 raise
             time.sleep(again)

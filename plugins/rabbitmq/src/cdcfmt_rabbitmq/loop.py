@@ -12,7 +12,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
-from cdcfmt_rabbitmq.trouble import of_stream
+from cdcfmt_rabbitmq.broker_errors import of_stream
 
 ANSWER_SECONDS: Final = 10.0
 """How long one request to a broker may take."""
@@ -37,7 +37,7 @@ class Loop:
     def call(self, work: Coroutine[Any, Any, _T], seconds: float = ANSWER_SECONDS) -> _T:
         """Run a coroutine and return its result.
 
-        :raises TroubleError: if it fails, or takes longer than ``seconds``.
+        :raises BrokerError: if it fails, or takes longer than ``seconds``.
         """
         waiting = asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, seconds), self._loop)
         try:

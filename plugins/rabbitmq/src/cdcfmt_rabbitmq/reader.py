@@ -13,6 +13,7 @@ from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.losses import lose, range_error
 from cdcfmt_core.offsets import OffsetRange
+from cdcfmt_rabbitmq.broker_errors import BrokerError, no_answer
 from cdcfmt_rabbitmq.chunks import entries
 from cdcfmt_rabbitmq.client import end_offset, first_offset
 from cdcfmt_rabbitmq.link import Link, Subscription
@@ -20,7 +21,6 @@ from cdcfmt_rabbitmq.links import Links
 from cdcfmt_rabbitmq.messages import message_of
 from cdcfmt_rabbitmq.options import StreamOptions
 from cdcfmt_rabbitmq.topics import stream_name
-from cdcfmt_rabbitmq.trouble import TroubleError, no_answer
 
 _CREDIT: Final = 4
 """Maximum number of requested chunks; one has up to 4,096 entries."""
@@ -80,14 +80,14 @@ class _RangeReader:
                     heard = time.monotonic()
                 self._check_gaps(link, stream)
                 return
-            except TroubleError as trouble:
-                if trouble.missing:
+            except BrokerError as error:
+                if error.missing:
                     raise range_error(
                         self._wanted, "the stream does not exist (any more)"
                     ) from None
                 waited = time.monotonic() - heard
-                if not trouble.passing or waited > self._options.patience:
-                    text = no_answer(self._options.settings, "streams", trouble)
+                if not error.passing or waited > self._options.patience:
+                    text = no_answer(self._options.settings, "streams", error)
                     raise range_error(self._wanted, text) from None
                 time.sleep(_PAUSE)
 

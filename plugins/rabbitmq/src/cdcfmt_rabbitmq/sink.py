@@ -22,12 +22,12 @@ import attrs
 from cdcfmt_core.errors import EncodeError, OptionError, SinkError
 from cdcfmt_core.events import Message
 from cdcfmt_core.transport import Producer
+from cdcfmt_rabbitmq.broker_errors import BrokerError, no_answer
 from cdcfmt_rabbitmq.link import Link
 from cdcfmt_rabbitmq.links import Links, retry
 from cdcfmt_rabbitmq.messages import stored
 from cdcfmt_rabbitmq.settings import Settings, parse_settings
 from cdcfmt_rabbitmq.topics import streams_of
-from cdcfmt_rabbitmq.trouble import TroubleError, no_answer
 
 FIRST_CONTACT_SECONDS: Final = 15.0
 
@@ -71,8 +71,8 @@ class StreamSink:
 
         try:
             streams = retry(ask, seconds)
-        except TroubleError as trouble:
-            raise self.failure(no_answer(self.settings, "streams", trouble)) from None
+        except BrokerError as error:
+            raise self.failure(no_answer(self.settings, "streams", error)) from None
         if not streams:
             raise self.failure("there is no such stream or super stream; create it first")
         return streams
@@ -259,14 +259,14 @@ class _Publisher:
         def attempt() -> None:
             try:
                 work()
-            except TroubleError:
+            except BrokerError:
                 self._link = None
                 raise
 
         try:
             retry(attempt, self._sink.patience)
-        except TroubleError as trouble:
-            raise self._sink.failure(no_answer(self._sink.settings, "streams", trouble)) from None
+        except BrokerError as error:
+            raise self._sink.failure(no_answer(self._sink.settings, "streams", error)) from None
 
 
 def open_sink(values: Mapping[str, Any], settings: Mapping[str, str]) -> StreamSink:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from cdcfmt_rabbitmq.broker_errors import BrokerError, of_code
 from cdcfmt_rabbitmq.link import Link
-from cdcfmt_rabbitmq.trouble import TroubleError, of_code
 
 _AT_ONCE: Final = 16
 _MISSING, _REFUSED = 2, 16
@@ -22,7 +22,7 @@ def streams_of(link: Link, topics: Iterable[str]) -> dict[str, list[str]]:
 
     A stream with the topic's name takes precedence over a super stream.
 
-    :raises TroubleError: also for a super stream that lacks a stream before its last one.
+    :raises BrokerError: also for a super stream that lacks a stream before its last one.
     """
     found = {topic: [topic] for topic, there in _exist(link, [*topics]).items() if there}
     for topic in topics:
@@ -41,7 +41,7 @@ def _partitions(link: Link, topic: str) -> list[str]:
                 streams.append(name)
                 continue
             if behind := [other for other in wanted[at:] if there[other]]:
-                raise TroubleError(
+                raise BrokerError(
                     f"the super stream {topic} has the stream {behind[0]} and lacks {name}",
                     passing=False,
                     complete=True,
@@ -62,9 +62,9 @@ def _exist(link: Link, names: list[str]) -> dict[str, bool]:
 def stream_name(link: Link, topic: str, partition: int) -> str:
     """The stream of a partition.
 
-    :raises TroubleError: with ``missing``, if it does not exist.
+    :raises BrokerError: with ``missing``, if it does not exist.
     """
     streams = streams_of(link, [topic])[topic]
     if partition >= len(streams):
-        raise TroubleError("there is no such stream", passing=False, missing=True, complete=True)
+        raise BrokerError("there is no such stream", passing=False, missing=True, complete=True)
     return streams[partition]

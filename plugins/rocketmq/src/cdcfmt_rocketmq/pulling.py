@@ -79,5 +79,5 @@ def pull(
     messages = []
     if answer.code == codes.SUCCESS:
         messages = list(read_stored(answer.body, topic, partition, counts))
-    goes_on, first, end = map(answer.number, ("nextBeginOffset", "minOffset", "maxOffset"))
-    return Pulled(answer.code, messages, goes_on, first, end)
+    next_offset, first, end = map(answer.number, ("nextBeginOffset", "minOffset", "maxOffset"))
+    return Pulled(answer.code, messages, next_offset, first, end)

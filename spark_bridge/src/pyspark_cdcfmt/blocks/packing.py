@@ -22,7 +22,7 @@ from pyspark_cdcfmt.blocks.schema import ARROW_BLOCKS, EVENTS, MESSAGES, pack
 from pyspark_cdcfmt.blocks.summary import Group, groups_of
 from pyspark_cdcfmt.kernel.batches import Item, cut_chunks
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.read.batch_reader import let_go, open_slice
+from pyspark_cdcfmt.read.batch_reader import open_slice, release_batches
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.read.slices import Input, Slice
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
@@ -37,7 +37,7 @@ def read_blocks(
     engine, messages = open_slice(source, slice_, schema, options, event_filter=event_filter, **how)
     blocks = blocks_of_messages(engine, messages, options, slice_.low_watermark)
     # Spark accepts record batches although its type hints demand tuples.
-    return cast(Iterator[tuple[Any, ...]], let_go(blocks))
+    return cast(Iterator[tuple[Any, ...]], release_batches(blocks))
 
 
 def blocks_of_messages(

@@ -194,7 +194,7 @@ class Converter:
             if at > start:
                 self._rows_by_kernel += at - start
                 yield from self._taken()
-            if self._writer.goes_on(partial(self._learn, tables, at)):
+            if self._writer.can_continue(partial(self._learn, tables, at)):
                 continue
             owner = owners[at].as_py()
             begin, end = _span(owners, owner)

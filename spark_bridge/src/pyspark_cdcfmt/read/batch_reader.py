@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.io.topics.topic_schemas import TopicSchemaStore
-from cdcfmt_core.schemas.kept import KeptSchemaStore
+from cdcfmt_core.schemas.persistent import PersistentSchemaStore
 from cdcfmt_core.schemas.scan import open_schema_scan
 from cdcfmt_core.schemas.store import NoSchemas, SchemaStore
 from pyspark_cdcfmt.kernel.batches import Item
@@ -153,12 +153,12 @@ def read_slice(
     engine, messages = open_slice(source, slice_, schema, options, **how)
     # Unlike a loop, this holds no batch while the next one is made.
     renamed = methodcaller("rename_columns", schema.names)
-    batches = let_go(map(renamed, engine.batches(messages, slice_.describe())))
+    batches = release_batches(map(renamed, engine.batches(messages, slice_.describe())))
     # Spark accepts record batches although its type hints demand tuples.
     return cast(Iterator[tuple[Any, ...]], batches)
 
 
-def let_go(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def release_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Add an empty batch before and after each large one, which saves memory.
 
     Spark's worker keeps the first batch of a task until the end, and each batch until the next.
@@ -177,7 +177,7 @@ def let_go(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def stream_schemas(source: Input, slice_: Slice, options: ReadOptions) -> SchemaStore:
     """The schema store of a stream's task, so that all tasks use the same schemas."""
     store = slice_.schemas
-    if not isinstance(store, KeptSchemaStore):
+    if not isinstance(store, PersistentSchemaStore):
         return NoSchemas()
     scan = open_schema_scan(options.values, options.codec)
     if scan is None:

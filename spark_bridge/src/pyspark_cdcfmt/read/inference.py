@@ -14,7 +14,7 @@ from cdcfmt_core.errors import OptionError, SourceError, show
 from cdcfmt_core.events import Column, Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import nearest_tables, split_name, table_names
 from cdcfmt_core.io.sources import BadLine
-from cdcfmt_core.schemas.kept import KeptSchemaStore
+from cdcfmt_core.schemas.persistent import PersistentSchemaStore
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import open_logger
 from cdcfmt_core.toolkit.decimal_digits import DecimalDigits
@@ -241,7 +241,7 @@ class InferredSchema:
 def schema_of_store(options: ReadOptions) -> InferredSchema | None:
     """The table's columns from ``schemaStore``, else from schema events in the messages."""
     store = open_store(options)
-    if not isinstance(store, KeptSchemaStore):
+    if not isinstance(store, PersistentSchemaStore):
         return None
     assert options.table is not None
     database, schema, table = split_name(options.table)

@@ -17,8 +17,8 @@ from cdcfmt_core.io.sources import (
     BadLine,
     FileInfo,
     FileSplit,
-    HowToRead,
     Lines,
+    ReadParameters,
     list_files,
     plan_partitions,
     read_ends,
@@ -30,7 +30,7 @@ from cdcfmt_core.io.topics.low_watermarks import LowWatermarks
 from cdcfmt_core.io.topics.schema_search import SchemaSearch
 from cdcfmt_core.io.topics.topic_schemas import TopicSchemaStore
 from cdcfmt_core.offsets import OffsetRange, TopicPartition, split_ranges
-from cdcfmt_core.schemas.kept import KeptSchemaStore
+from cdcfmt_core.schemas.persistent import PersistentSchemaStore
 from cdcfmt_core.transport import Source
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.decoding import open_decoder
@@ -84,7 +84,7 @@ class FilesInput(Input):
         marks: Sequence[bytes] = (),
     ) -> Iterator[Message | BadLine]:
         assert isinstance(slice_, FilesSlice)
-        how: HowToRead = {**self._how(), "marks": marks}
+        how: ReadParameters = {**self._how(), "marks": marks}
         for split in slice_.splits:
             yield from read_split(split, **how)
 
@@ -119,7 +119,7 @@ class FilesInput(Input):
         for split in slice_.splits:
             yield from read_lines(split, **how)
 
-    def _how(self) -> HowToRead:
+    def _how(self) -> ReadParameters:
         options = self.options
         separator = options["lineSep"]
         return {
@@ -208,8 +208,13 @@ class TopicInput(Input):
         return SchemaSearch(slice_.range, self.source, scan, reach)
 
     def schemas_around(
-        self, slice_: Slice, store: KeptSchemaStore, scan: ScanSchemas, reach: int, run: str | None
-    ) -> KeptSchemaStore:
+        self,
+        slice_: Slice,
+        store: PersistentSchemaStore,
+        scan: ScanSchemas,
+        reach: int,
+        run: str | None,
+    ) -> PersistentSchemaStore:
         assert isinstance(slice_, TopicSlice)
         return TopicSchemaStore(
             store, slice_.range, slice_.begins, self.source, scan, reach=reach, run=run

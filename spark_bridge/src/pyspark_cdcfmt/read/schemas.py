@@ -15,7 +15,7 @@ from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.io.sources.lines import marked_messages
 from cdcfmt_core.io.topics.schema_search import SchemaSearch
 from cdcfmt_core.schemas.directory import SchemaDirectory
-from cdcfmt_core.schemas.kept import KeptSchemaStore
+from cdcfmt_core.schemas.persistent import PersistentSchemaStore
 from cdcfmt_core.schemas.scan import open_input_scan, open_schema_scan
 from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
 from cdcfmt_core.texts import open_logger
@@ -45,7 +45,7 @@ def open_store(options: ReadOptions) -> SchemaStore:
         return SchemaStore(limit)
     directory = SchemaDirectory(folder, options.storage_options)
     directory.check()
-    return KeptSchemaStore(directory, limit)
+    return PersistentSchemaStore(directory, limit)
 
 
 def find_schemas(
@@ -152,11 +152,11 @@ class MissingSchemas:
         if self._given_up.get(wanted):
             return False
         known = error.exact and self._known.get(wanted)
-        if known and isinstance(self._store, KeptSchemaStore):
+        if known and isinstance(self._store, PersistentSchemaStore):
             # More schemas are in use than the store may hold.
             self._store.reload(*_table_of(wanted))
             return True
-        if self._streaming and not isinstance(self._store, KeptSchemaStore):
+        if self._streaming and not isinstance(self._store, PersistentSchemaStore):
             raise SourceError(f"{error}; {NO_STORE}")
         if self._gave_up(wanted) or not self._find(wanted, error, message):
             self._given_up.add(wanted, True, _size_of(wanted))
@@ -208,7 +208,7 @@ class MissingSchemas:
 
     def _search_places(self, wanted: _Wanted, message: Message, *, on: bool) -> Iterator[None]:
         """Add the schemas of one place after another."""
-        if isinstance(self._store, KeptSchemaStore):
+        if isinstance(self._store, PersistentSchemaStore):
             # The store and its folder already have these.
             self._note_known(self._store.reload(*_table_of(wanted)))
             yield
@@ -245,13 +245,13 @@ class MissingSchemas:
     def _gave_up(self, wanted: _Wanted) -> bool:
         return (
             self._policy == "corrupt"
-            and isinstance(self._store, KeptSchemaStore)
+            and isinstance(self._store, PersistentSchemaStore)
             and self._slice is not None
             and self._store.directory.noted(self._lookup(wanted), *_table_of(wanted))
         )
 
     def _give_up(self, wanted: _Wanted) -> None:
-        if isinstance(self._store, KeptSchemaStore) and self._slice is not None:
+        if isinstance(self._store, PersistentSchemaStore) and self._slice is not None:
             self._store.directory.note(self._lookup(wanted), *_table_of(wanted))
 
     def _lookup(self, wanted: _Wanted) -> str:

@@ -16,7 +16,7 @@ from cdcfmt_core.codec import MarkedScan, ScanSchemas
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.io.topics.schema_search import SchemaSearch
-from cdcfmt_core.schemas.kept import KeptSchemaStore
+from cdcfmt_core.schemas.persistent import PersistentSchemaStore
 from cdcfmt_core.schemas.store import SchemaStore
 from pyspark_cdcfmt.kernel.batches import Item
 
@@ -88,8 +88,13 @@ class Input(ABC):
         return None
 
     def schemas_around(
-        self, slice_: Slice, store: KeptSchemaStore, scan: ScanSchemas, reach: int, run: str | None
-    ) -> KeptSchemaStore:
+        self,
+        slice_: Slice,
+        store: PersistentSchemaStore,
+        scan: ScanSchemas,
+        reach: int,
+        run: str | None,
+    ) -> PersistentSchemaStore:
         """The store of a stream's task, which may search around the slice for missing schemas.
 
         :param run: identifies the query across restarts.

@@ -134,7 +134,7 @@ class KernelWriter:
         is_lines, kernel = self._line_format is not None, self._kernel
         return kernel.take_lines() if is_lines else pa.record_batch(kernel.take())
 
-    def goes_on(self, learn: Callable[[], bool]) -> bool:
+    def can_continue(self, learn: Callable[[], bool]) -> bool:
         """Whether the kernel can write the row at which it stopped after all.
 
         :param learn: adds the row's table; returns whether that was possible.
@@ -264,7 +264,7 @@ class RowWriter:
                 if at > start:
                     self._count(at - start, 0)
                     yield batch.slice(start, at - start), self.kernel.take()
-                if self.kernel.goes_on(partial(self._learn, batch, at)):
+                if self.kernel.can_continue(partial(self._learn, batch, at)):
                     continue
             step = 1 if at - start >= ENOUGH else min(2 * step, MOST_AT_ONCE)
             rows = batch.slice(at, step)

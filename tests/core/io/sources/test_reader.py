@@ -26,8 +26,8 @@ from cdcfmt_core.io.sources import (
     BadLine,
     FileInfo,
     FileSplit,
-    HowToRead,
     Lines,
+    ReadParameters,
     one_by_one,
     plan_partitions,
     read_lines,
@@ -183,7 +183,7 @@ def test_lines_longer_than_blocks(folder: str, marks: tuple[bytes, ...]) -> None
             [file], max_partition_bytes=split_bytes, min_partitions=1, open_cost_bytes=0
         )
         for block_bytes in (1000, 40_000, 1 << 20):
-            how: HowToRead = {"block_bytes": block_bytes, "marks": marks}
+            how: ReadParameters = {"block_bytes": block_bytes, "marks": marks}
             items = [item for part in plan for split in part for item in read_lines(split, **how)]
             found = [item.value for item in one_by_one(items)]
             assert [value for value in found if not marks or b"large" in (value or b"")] == (

@@ -24,11 +24,11 @@ from cdcfmt_core.toolkit.message_writer import MessageWriter
 from cdcfmt_core.toolkit.row_messages import (
     MYSQL_TEXT,
     Checksum,
+    ExtraValue,
     Mark,
     Member,
     Members,
     Number,
-    OfExtra,
     Part,
     RowMessage,
 )
@@ -82,11 +82,11 @@ class AvroForm:
             return RowMessage(
                 (
                     _DML + write_text(table.database) + write_text(table.table),
-                    OfExtra("table_id", "integer", write_long(0)),
+                    ExtraValue("table_id", "integer", write_long(0)),
                     write_long(number),
                     Number("commit_ts"),
                     Number("emit_millis"),
-                    OfExtra("schema_version", "integer", write_long(signed(version))),
+                    ExtraValue("schema_version", "integer", write_long(signed(version))),
                     Mark(NULL * 2),
                     *checksum_parts,
                     Members("after", columns, b"\x02", b"\0", NULL, separator="", counted=True),

@@ -15,11 +15,11 @@ from cdcfmt_core.toolkit.message_writer import MessageWriter
 from cdcfmt_core.toolkit.row_messages import (
     MYSQL_TEXT,
     Checksum,
+    ExtraValue,
     Mark,
     Member,
     Members,
     Number,
-    OfExtra,
     Part,
     RowMessage,
 )
@@ -55,12 +55,12 @@ class JsonForm:
             return RowMessage(
                 (
                     f'{{"version":1,{names}',
-                    OfExtra("table_id", "integer", "", '"tableID":', ",", zero=""),
+                    ExtraValue("table_id", "integer", "", '"tableID":', ",", zero=""),
                     f'"type":"{word}","commitTs":',
                     Number("commit_ts"),
                     ',"buildTs":',
                     Number("emit_millis"),
-                    OfExtra(
+                    ExtraValue(
                         "schema_version",
                         "integer",
                         f"{version_head}{version}",

@@ -15,7 +15,7 @@ from cdcfmt_core.schemas.store import (
 from cdcfmt_core.schemas.versions import Position
 
 
-class KeptSchemaStore(SchemaStore):
+class PersistentSchemaStore(SchemaStore):
     """Writes new schemas to a folder, and loads schemas from it.
 
     A table's schemas are loaded once, when first requested; :meth:`reload` also loads those that
