@@ -229,6 +229,9 @@ class TaskFiles:
 
         :raises SinkError: if they cannot be written.
         """
+        if not count:
+            # An encoder keeps its last messages back, so a batch of rows may have none.
+            return
         if self._file is None:
             self._start()
         most = self._sink.max_records_per_file

@@ -58,6 +58,10 @@ def test_staged_files_are_seen_when_they_are_committed(sink: FileSink) -> None:
 
 def test_a_task_without_rows_makes_no_file(sink: FileSink) -> None:
     assert stage(sink, FIRST, 0) == []
+    files = sink.open_task(FIRST, 1)
+    # A batch of rows without a message, from the kernel.
+    files.write_lines(b"", 0)
+    assert files.close() == []
     assert sink.commit(FIRST, [])
     assert sink.is_committed(FIRST)
 
