@@ -89,6 +89,17 @@ def test_not_null_columns_stay_so(spark: SparkSession) -> None:
     assert frame.collect() == [(1,)]
 
 
+def test_null_variants_under_large_types(spark: SparkSession) -> None:
+    """Spark casts the rows to its large types then, and refuses a NULL in a field of a variant."""
+    messages = bronze(spark, INSERT, INSERT, INSERT)
+    frame = decode(messages, table="shop.orders", schema="name string, _rescued variant")
+    spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    try:
+        assert frame.collect() == 3 * [("a", None)]
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")
+
+
 def test_modes(spark: SparkSession) -> None:
     messages = bronze(spark, INSERT, b"{", DELETE)
     assert decode(messages, mode="DROPMALFORMED").count() == 2

@@ -180,7 +180,8 @@ class Buffer:
                 # The reference makes all rows with changed values.
                 arrays.append(_repeated([], rows.num_rows, field.type))
             else:
-                arrays.append(pa.nulls(rows.num_rows, field.type))
+                # Unlike pa.nulls: a NULL variant has no NULL in fields that are not nullable.
+                arrays.append(_repeated(None, rows.num_rows, field.type))
         return pa.RecordBatch.from_arrays(arrays, schema=shape.schema)
 
     def _sources(self, rows: pa.RecordBatch, protocol: str, type_: pa.DataType) -> pa.Array:
