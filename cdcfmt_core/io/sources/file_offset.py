@@ -98,13 +98,14 @@ class FileOffset:
     @classmethod
     def from_json(cls, offset: Mapping[str, Any]) -> FileOffset:
         """:raises SourceError: if the offset is not from a file stream of this version."""
-        if offset.get("v") != VERSION or ("number" in offset and "batch" not in offset):
+        if offset == {"v": VERSION}:
+            return cls()
+        # An offset of topics has the same version and another content.
+        if offset.get("v") != VERSION or "batch" not in offset:
             raise SourceError(
                 "the checkpoint's offset is not from a stream of files of this version: was it "
                 "written by a newer version, or by a stream of another source?"
             )
-        if "number" not in offset:
-            return cls()
         folder = offset["folder"]
         return cls(
             offset["number"],
