@@ -28,6 +28,14 @@ query.awaitTermination()
 lines = spark.read.text("/data/dump/").selectExpr("cast(value AS binary) AS value")
 decoded = decode(lines, table="shop.orders", schema=schema)
 pyspark_cdcfmt.register(spark)
+from cdcfmt_core.errors import OptionError
+from pyspark_cdcfmt.sync import sync
+try:
+    sync(spark, source={"path": "/data/dump/"}, into="/data/{table}", checkpoint="/data/sync")
+except OptionError as error:
+    assert "run it as a job on the cluster" in str(error), error
+else:
+    raise AssertionError("sync started over Spark Connect")
 registered = spark.read.format("cdc").option("table", "shop.orders").load("/data/dump/")
 found = [
     sorted(map(list, df.select("id", "name", "_change_type").collect()))

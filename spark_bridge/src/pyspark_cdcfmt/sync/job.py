@@ -56,6 +56,11 @@ TASKS = {
 """Numbers of tasks: maximum (the default of Spark or Delta), minimum, and number per core.
 With more tasks, starting them takes most of a batch."""
 
+_NO_CONNECT = (
+    "sync does not run over Spark Connect: run it as a job on the cluster "
+    "(python -m pyspark_cdcfmt.sync), or in a session with a master"
+)
+
 _LITERAL_NAMES = {
     "spark.sql.variable.substitute": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
@@ -80,8 +85,10 @@ def sync(
     :param snapshot: initial rows by source table: DataFrames, or names for ``spark.table``.
     :param on_batch: called with the report of each completed batch.
     :param options: see docs/sync.md.
-    :raises OptionError: for wrong options, and for a session without Delta.
+    :raises OptionError: for wrong options, for a session without Delta, and over Spark Connect.
     """
+    if getattr(spark, "_sc", None) is None:
+        raise OptionError(_NO_CONNECT)
     wanted = SyncOptions.of(options)
     check_names(snapshot or (), wanted)
     if wanted.snapshot_commit_ts and not snapshot:
