@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from canal_messages import COMMIT_TS, ddl_message
+from canal_messages import COMMIT_TS, ddl_message, row_message
 from pyspark.sql import SparkSession
+from pyspark.sql.types import TimestampType
 from sync_lake import Lake, put
 
 
@@ -45,6 +46,15 @@ def test_one_statement_twice_in_a_second(delta: SparkSession, tmp_path: Path) ->
     assert lake.rows().keys() == {2}
 
 
+OTHER_SQL = {
+    "spark.sql.parser.escapedStringLiterals": "true",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.ansi.enforceReservedKeywords": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "true",
+}
+"""Settings of the user's session under which the same SQL means something else, or nothing."""
+
+
 @pytest.mark.parametrize("store", ["scd1", "scd2"])
 def test_names_are_names_in_sql(delta: SparkSession, tmp_path: Path, store: str) -> None:
     """Spark puts variables into SQL, as secret as that of the environment may be."""
@@ -57,16 +67,22 @@ def test_names_are_names_in_sql(delta: SparkSession, tmp_path: Path, store: str)
         return cast(dict[str, Any], json.loads(text))
 
     lake = Lake(delta, tmp_path, {"store": store})
-    delta.conf.set("spark.sql.parser.escapedStringLiterals", "true")
+    for setting, value in OTHER_SQL.items():
+        delta.conf.set(setting, value)
+    times = row_message(
+        "INSERT", {"id": "1", "at": "2024-05-06 07:08:09"}, types={"at": "timestamp"}, table="times"
+    )
     try:
-        lake.run(put(1, "a", 1), renamed(put(1, "a", 1)), put(1, "a", 1, database=""))
+        lake.run(put(1, "a", 1), renamed(put(1, "a", 1)), put(1, "a", 1, database=""), times)
         lake.run(renamed(put(2, "b", 2)), renamed(put(3, "c", 3, was=1)))
     finally:
-        delta.conf.unset("spark.sql.parser.escapedStringLiterals")
+        for setting in OTHER_SQL:
+            delta.conf.unset(setting)
     assert lake.rows().keys() == {1}
+    assert lake.table("times").schema["at"].dataType == TimestampType()
     (halted,) = (row.detail for row in lake.control("log") if row.action == "halt")
     assert halted == "its messages name no database: leave the table out by exclude"
-    (target,) = {path.name for path in (tmp_path / "lake" / "shop").iterdir()} - {"orders"}
+    (target,) = {path.name for path in (tmp_path / "lake" / "shop").iterdir()} - {"orders", "times"}
     rows = lake.table(target)
     assert rows.columns[:2] == [f"id{name}", f"name{name}"]
     current = rows.where("__END_AT IS NULL") if store == "scd2" else rows

@@ -89,6 +89,19 @@ def test_not_null_columns_stay_so(spark: SparkSession) -> None:
     assert frame.collect() == [(1,)]
 
 
+def test_timestamps_under_another_default_type(spark: SparkSession) -> None:
+    """A cast to the text ``timestamp`` took the zone off, and moved the time by it."""
+    messages = bronze(spark, INSERT)
+    spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        frame = decode(messages, **KAFKA_COLUMNS).selectExpr("unix_micros(_source.timestamp)")
+        assert frame.first() == messages.selectExpr("unix_micros(timestamp)").first()
+    finally:
+        spark.conf.unset("spark.sql.timestampType")
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
 def test_null_variants_under_large_types(spark: SparkSession) -> None:
     """Spark casts the rows to its large types then, and refuses a NULL in a field of a variant."""
     messages = bronze(spark, INSERT, INSERT, INSERT)

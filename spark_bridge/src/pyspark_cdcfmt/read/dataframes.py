@@ -51,7 +51,8 @@ _TYPES = {
     "topic": "string",
     "partition": "int",
     "offset": "bigint",
-    "timestamp": "timestamp",
+    # The text timestamp depends on spark.sql.timestampType.
+    "timestamp": "timestamp_ltz",
     "path": "string",
 }
 

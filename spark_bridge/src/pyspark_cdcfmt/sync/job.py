@@ -61,12 +61,16 @@ _NO_CONNECT = (
     "(python -m pyspark_cdcfmt.sync), or in a session with a master"
 )
 
-_LITERAL_NAMES = {
+_SQL = {
     "spark.sql.variable.substitute": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.ansi.enforceReservedKeywords": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
 }
-"""Settings under which quoted names of sources are literal in SQL: by default ``${env:TOKEN}``
-becomes the variable's value; under the legacy setting a quote ends a text."""
+"""Settings under which sync's SQL means one thing.  Quoted names of sources are literal: by default
+``${env:TOKEN}`` becomes the variable's value; under the legacy setting a quote ends a text.
+``timestamp`` is the type with a time zone, and ``offset`` is a name."""
 
 
 def sync(
@@ -154,7 +158,7 @@ class _Worker:
         spark = blocks.sparkSession
         query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
         limit_tasks(spark, self._tasks)
-        for name, value in _LITERAL_NAMES.items():
+        for name, value in _SQL.items():
             spark.conf.set(name, value)
         if self._sync is None:
             self._sync = open_sync(
