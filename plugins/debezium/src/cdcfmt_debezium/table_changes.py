@@ -65,7 +65,8 @@ def read_table_changes(
     :param table: Name of the table, if there is one entry.  Connectors list all tables of the
         statement (``a,b``), and send a message per table.
     :param resolve_type: None for a database whose type names are unknown.
-    :param escaped_values: Whether quotes in ``enumValues`` are doubled (not by TiCDC).
+    :param escaped_values: Whether quotes and backslashes in ``enumValues`` are doubled (not by
+        TiCDC).
     :raises DecodeError: if ``changes`` has another structure.
     """
     if changes is None:
@@ -211,5 +212,6 @@ def _quoted(value: str, escaped: bool) -> str:
     if len(value) >= 2 and value[0] == value[-1] == "'":
         value = value[1:-1]
         if escaped:
-            value = value.replace("''", "'")
+            # The literal of the statement, as SHOW CREATE TABLE prints it.
+            value = value.replace("''", "'").replace("\\\\", "\\")
     return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

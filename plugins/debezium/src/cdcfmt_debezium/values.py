@@ -8,7 +8,7 @@ JSON has no bytes, decimals or times; an ``Encoding`` describes how a producer w
   number, or ``{"scale", "value"}`` (VariableScaleDecimal)
 - BIGINT UNSIGNED: a number, negative if it is above 2^63 - 1, or a Connect Decimal
 - DATE: days; TIME, DATETIME: units since midnight or 1970; TIMESTAMP: text with a zone
-- ENUM, SET: names, in which connectors write a comma as ``\\,``
+- ENUM, SET: names, in which connectors write a comma as ``\\,`` and double a backslash
 - geometries: ``{"wkb", "srid"}``
 
 Sources: Debezium MySQL connector, "Data type mappings"; TiCDC Debezium, "Data type mapping".
@@ -125,8 +125,16 @@ def _members(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str
 
 
 def escaped_names(names: tuple[str, ...] | None) -> dict[str, str]:
-    """Names of an ENUM or SET that contain a comma, by their form in messages of connectors."""
-    known = {name.replace(",", "\\,"): name for name in names or () if "," in name}
+    """Names of an ENUM or SET with a comma or backslash, by their form in messages of connectors.
+
+    A snapshot has the names as they are.
+    """
+    known = {
+        form: name
+        for name in names or ()
+        for form in (name.replace(",", "\\,"), name.replace("\\", "\\\\").replace(",", "\\,"))
+        if form != name
+    }
     return {escaped: name for escaped, name in known.items() if escaped not in (names or ())}
 
 
