@@ -91,8 +91,6 @@ def sync(
     :param options: see docs/sync.md.
     :raises OptionError: for wrong options, for a session without Delta, and over Spark Connect.
     """
-    if getattr(spark, "_sc", None) is None:
-        raise OptionError(_NO_CONNECT)
     wanted = SyncOptions.of(options)
     check_names(snapshot or (), wanted)
     if wanted.snapshot_commit_ts and not snapshot:
@@ -100,6 +98,8 @@ def sync(
     if not isinstance(source, Mapping):
         raise OptionError(f"source is {source!r}, not a mapping of options")
     texts = _source_options({name: _text(value) for name, value in source.items()}, wanted)
+    if getattr(spark, "_sc", None) is None:
+        raise OptionError(_NO_CONNECT)
     # Check before the first batch.
     DeltaTarget(spark).check_session(wanted.control)
     worker = _Worker(wanted, texts, snapshot or {}, on_batch, unset_tasks(spark))
