@@ -142,9 +142,11 @@ class _Describing:
 
     def _number(self, part: dict[str, Any]) -> int:
         parts = self.shared.parts
-        if part not in parts:
-            parts.append(part)
-        return parts.index(part)
+        for number, known in enumerate(parts):
+            if known == part:
+                return number
+        parts.append(part)
+        return len(parts) - 1
 
     def _flat(self, parts: Iterable[Part]) -> Iterator[Part]:
         for part in parts:

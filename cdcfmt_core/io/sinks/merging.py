@@ -112,7 +112,7 @@ def commit_copied_files(filesystem: FileSystem, root: str) -> None:
     except FileNotFoundError:
         return
     names = sorted(filter(is_ours, (str(path).rpartition("/")[2] for path in listed)))
-    # Another writer may have created the marker, with files of its own, in the meantime.
+    # Meanwhile another writer may have created the marker and its files.
     if names and not filesystem.exists(f"{root}/{MARKER}"):
         manifest = f"{root}/{COMMITS}/{CommitId.new().manifest}"
         create(filesystem, manifest, Manifest(tuple(names)).to_json())
