@@ -225,6 +225,27 @@ def test_the_changelog_has_every_change_once(lake: Lake) -> None:
     ]
 
 
+def test_a_changelog_identifies_rows_without_a_key(lake: Lake) -> None:
+    lake.options = {"store": "changelog"}
+    keyless = {"table": "audit"}
+    added, renamed, removed = (
+        message | {"pkNames": None}
+        for message in (
+            put(1, "a", 1, **keyless),
+            put(2, "a", 2, was=1, **keyless),
+            remove(2, 3) | keyless,
+        )
+    )
+    lake.run(added, renamed, removed)
+    rows = lake.table("audit").orderBy("_sequence").select("_change_type", "id").collect()
+    assert [tuple(row) for row in rows] == [
+        ("insert", 1),
+        ("update_preimage", 1),
+        ("update_postimage", 2),
+        ("delete", 2),
+    ]
+
+
 def test_catalog_targets_that_are_kept_small(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files are merged, and old tombstones removed."""
     lake.options = {

@@ -47,6 +47,8 @@ READ = "__sync_read"
 _OPTIONS = ("typeMap", "sourceTimeZone", "caseSensitive", "invalidValues")
 """Source options that also apply to changes."""
 
+_BEFORE = "update_preimage"
+
 _PLACE = ("topic", "partition", "path", "offset", "index")
 
 
@@ -142,7 +144,8 @@ class TypedChanges:
         """The options of changes."""
         keys = self._keys(state)
         return {
-            "images": "after",
+            # Only its before image identifies the row of a table without a key.
+            "images": "after" if state.keys else "both",
             "metadataPrefix": self.options.metadata_prefix,
             "incompleteRows": "emit",
             "onSchemaChange": "corrupt",
@@ -219,7 +222,7 @@ class TypedChanges:
     def count(self, typed: Sequence[DataFrame]) -> list[Counts]:
         """Count the changes of tables in one pass, which also fills their caches."""
         kind, sequence = f.col(self._added("change_type")), f.col(self._added("sequence"))
-        is_partial = (f.size(self._added("absent")) > 0) & (kind != "delete")
+        is_partial = (f.size(self._added("absent")) > 0) & ~kind.isin("delete", _BEFORE)
         looked_at = [
             each.select(
                 f.lit(nth).alias("nth"),
@@ -235,7 +238,7 @@ class TypedChanges:
             reduce(DataFrame.unionAll, looked_at)
             .groupBy(*by)
             .agg(
-                f.count("*").alias("changes"),
+                f.count_if(~f.col("kind").eqNullSafe(_BEFORE)).alias("changes"),
                 f.count_if(is_delete).alias("deletes"),
                 f.count_if(f.col("kind").isNull()).alias("bad"),
                 f.count_if("is_partial").alias("partial"),
