@@ -17,7 +17,7 @@ from cdcfmt_core.zoneless import warn_zoneless
 if TYPE_CHECKING:
     from cdcfmt_core.toolkit.large_message_output import LargeMessageOutput
     from cdcfmt_core.toolkit.row_messages import RowMessages
-    from cdcfmt_core.toolkit.row_rules import Allowance, Held, RowBatches, RowNumbers
+    from cdcfmt_core.toolkit.row_rules import Allowance, PartialMessage, RowBatches, RowNumbers
 
 _WRITTEN = "written as UTC; set sourceTimeZone to the zone that the reader expects"
 
@@ -108,11 +108,11 @@ class Encoder(ABC):
         """How the kernel batches rows into messages; None: one message per row."""
         return None
 
-    def take_held(self) -> Held | None:
+    def take_partial(self) -> PartialMessage | None:
         """Hand the unfinished message, if any, to the kernel, which continues it."""
         return None
 
-    def hold(self, held: Held) -> None:
+    def restore_partial(self, partial: PartialMessage) -> None:
         """Take back the kernel's unfinished message, and continue it."""
         raise NotImplementedError
 

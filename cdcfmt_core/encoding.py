@@ -23,7 +23,7 @@ from cdcfmt_core.toolkit.large_message_output import (
 )
 from cdcfmt_core.toolkit.row_changes import split_key_update
 from cdcfmt_core.toolkit.row_messages import RowMessages
-from cdcfmt_core.toolkit.row_rules import Held, RowNumbers, RowRules
+from cdcfmt_core.toolkit.row_rules import PartialMessage, RowNumbers, RowRules
 
 __all__ = ["ENCODING_OPTIONS", "MessageEncoder", "open_message_encoder"]
 
@@ -151,8 +151,8 @@ class MessageEncoder:
                 table, version
             ),
             batches=batches,
-            take_held=self._take_held,
-            hold=self._hold,
+            take_partial=self._take_partial,
+            restore_partial=self._restore_partial,
             numbers=self._encoder.row_numbers,
         )
 
@@ -161,13 +161,13 @@ class MessageEncoder:
         is_usual = is_named and table.columns and {*table.key_columns} <= {*table.column_names}
         return self._encoder.row_messages(table) if is_usual else None
 
-    def _take_held(self) -> dict[int, Held]:
-        held = {number: encoder.take_held() for number, encoder in self._of_partition.items()}
-        return {number: some for number, some in held.items() if some is not None}
+    def _take_partial(self) -> dict[int, PartialMessage]:
+        partial = {number: encoder.take_partial() for number, encoder in self._of_partition.items()}
+        return {number: message for number, message in partial.items() if message is not None}
 
-    def _hold(self, held: Mapping[int, Held]) -> None:
-        for partition, some in held.items():
-            self._encoder_of(partition).hold(some)
+    def _restore_partial(self, partial: Mapping[int, PartialMessage]) -> None:
+        for partition, message in partial.items():
+            self._encoder_of(partition).restore_partial(message)
 
     def _written_as(self, op: Op) -> tuple[Op, str | None] | None:
         """The operation that ``op`` is written as, and the name of its count; None: unsupported."""

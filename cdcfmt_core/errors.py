@@ -15,7 +15,7 @@ from cdcfmt_core.texts import harmless, one_line, qualified
 SAMPLE_BYTES = 200
 """Number of bytes or characters of a bad value that an error shows."""
 
-_MOST_CHARACTERS = {"reason": 1000, "field": 300, "column": 300}
+_MAX_CHARACTERS = {"reason": 1000, "field": 300, "column": 300}
 _LONGEST_NAME = 1200  # as long as a path in an object store
 
 
@@ -73,7 +73,7 @@ class _Located:
 
     def __setattr__(self, name: str, value: Any) -> None:
         # Texts from messages may have any length and any character.
-        limit = _MOST_CHARACTERS.get(name)
+        limit = _MAX_CHARACTERS.get(name)
         super().__setattr__(name, one_line(value, limit) if limit and value else value)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 _OBEYED = "\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _ONE_LINE = re.compile(f"[\x00-\x1f{_OBEYED}\u2028\u2029\ud800-\udfff]")
 _LINES = re.compile(f"[\x00-\x08\x0b-\x1f{_OBEYED}\u2028\u2029\ud800-\udfff]")
-_MOST_QUOTED = 1000
+_MAX_QUOTED = 1000
 _LONGEST_NAME = 200
 _IN_JSON = re.compile(f"[{_OBEYED}]")
 
@@ -45,7 +45,7 @@ def open_logger(name: str) -> logging.Logger:
 def _quote_harmlessly(record: logging.LogRecord) -> bool:
     if isinstance(record.args, tuple):
         record.args = tuple(
-            value if isinstance(value, int | float) else one_line(str(value), _MOST_QUOTED)
+            value if isinstance(value, int | float) else one_line(str(value), _MAX_QUOTED)
             for value in record.args
         )
     return True

@@ -25,7 +25,7 @@ _AUTHENTICATION = f"{GROUP}.auth.authentication.provider"
 SEGMENT = 1 << 20
 """Bytes of a file of messages; what is deleted are whole files."""
 
-MOST_OF_A_DISK = 0.9
+MAX_OF_A_DISK = 0.9
 """A broker takes no messages on a disk that is fuller, whatever its settings."""
 
 _BROKER = """
@@ -122,7 +122,7 @@ class RocketBroker:
 
     def start(self) -> None:
         disk = shutil.disk_usage(self.folder)
-        if disk.used > MOST_OF_A_DISK * (disk.used + disk.free):
+        if disk.used > MAX_OF_A_DISK * (disk.used + disk.free):
             raise RuntimeError(f"the disk of {self.folder} is too full for RocketMQ: see TMPDIR")
         if not (self.folder / "broker.conf").exists():
             self._write_settings()

@@ -15,7 +15,7 @@ from kafka_orders import orders
 from killing import started
 from rocketmq_broker import PASSWORD, USER, RocketBroker
 
-from cdcfmt_core import choosing, default_registry
+from cdcfmt_core import default_registry, transport_opening
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import FileSplit, list_files, read_split
 from cdcfmt_core.transport import Source
@@ -30,7 +30,7 @@ def source_of(broker: RocketBroker, topic: str, more: Mapping[str, str] = {}) ->
     given = {**broker.options, "startingOffsets": "earliest", **more}
     if topic:
         given["subscribe"] = topic
-    return choosing.open_source(spec, *choosing.split_options(spec, given))
+    return transport_opening.open_source(spec, *transport_opening.split_options(spec, given))
 
 
 def drain_command(broker: RocketBroker, topic: str, group: str, folder: Path) -> list[str]:

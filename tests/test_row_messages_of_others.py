@@ -17,10 +17,10 @@ from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.large_message_output import LargeMessageOutput
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
 from cdcfmt_core.toolkit.row_messages import (
+    ByLimit,
+    ByPrecision,
     Choice,
     Columns,
-    Digits,
-    Either,
     ExtraValue,
     Mark,
     Member,
@@ -69,11 +69,11 @@ MESSAGES: dict[str, RowMessage] = {
     "changed": RowMessage((_members(counted=True, changed=True),), wire="avro"),
     "cut down": RowMessage(
         (
-            Either("after", "a<", 0, "b", "a"),
+            ByLimit("after", "a<", 0, "b", "a"),
             Choice("by", ((("x",), (_members(),)),), ("n",)),
             Columns({name: (name,) for name in TABLE.column_names}),
-            Either("after", "key", 1, "below", "above"),
-            Digits("at", "coarse", "fine"),
+            ByLimit("after", "key", 1, "below", "above"),
+            ByPrecision("at", "coarse", "fine"),
             ExtraValue("n", "integer", "none", column=("after", "key")),
         ),
         only=("a<",),

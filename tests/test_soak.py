@@ -54,7 +54,7 @@ def test_a_decoder_that_fails_is_found_and_repeated(
     mutants.decode_chunk(small, "seed", broken)
     assert broken.failed.value == 64
     files = sorted(findings.FOLDER.iterdir())
-    assert len(files) == mutants.MOST_FINDINGS
+    assert len(files) == mutants.MAX_FINDINGS
     ((message,), about) = findings.load(files[0])
     assert message in [attrs.evolve(m, headers=(), topic=None) for m in made]
     assert about["problem"] == "raised KeyError: 'v'"

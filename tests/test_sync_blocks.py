@@ -22,7 +22,7 @@ from cdcfmt_core import types as logical
 from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt import (
     BLOCKS_OPTION,
-    ODD_VALUE,
+    INVALID_CHANGE,
     SEQUENCE,
     SOURCE,
     blocks_of,
@@ -203,7 +203,7 @@ def test_a_value_that_its_column_does_not_hold(spark: SparkSession, tmp_path: Pa
     row = {"id": "1", "name": "a", "price": "1.55"}
     path = write_lines(tmp_path / "a.json", row_message("INSERT", row))
     blocks = streamed(spark, path, **{BLOCKS_OPTION: "true"})
-    with pytest.raises(PySparkException, match=f"{ODD_VALUE}: shop.orders: .*price"):
+    with pytest.raises(PySparkException, match=f"{INVALID_CHANGE}: shop.orders: .*price"):
         changes_of_blocks(
             blocks,
             "shop.orders",

@@ -36,7 +36,7 @@ IN_SPARK = {
 """The resulting value in Spark, and the option that changes it."""
 
 _COUNTED = ("timestamp ", "nanoseconds ")
-_MOST_KINDS = 10_000
+_MAX_KINDS = 10_000
 _PLACES = 3
 _DIGITS = 38
 _WIDE = Context(prec=400)
@@ -105,7 +105,7 @@ class Changes:
         key: tuple[str, str | None, str | None] = (what, ".".join(names) or None, column)
         change = self._found.get(key)
         if change is None:
-            if len(self._found) >= _MOST_KINDS:
+            if len(self._found) >= _MAX_KINDS:
                 key, sample = (what, None, None), None
             text = None if sample is None else show(sample)
             change = self._found.setdefault(key, Change(what, *key[1:], text))

@@ -21,8 +21,8 @@ WORDS = ("insert", "read", "update", "upsert", "delete", "truncate", "ddl", "sch
 _COLUMNS = 96
 _CHART = (960, 240)
 _LINES = 4
-_MOST_TABLES = 200
-_MOST_REASONS = 100
+_MAX_TABLES = 200
+_MAX_REASONS = 100
 
 
 def page(statistics: Statistics, paths: Sequence[str]) -> str:
@@ -141,7 +141,7 @@ def _tables(statistics: Statistics) -> str:
     words = [word for word in WORDS if any(counts[word] for _, counts in tables)]
     most = tables[0][1].total()
     rows = []
-    for name, counts in tables[:_MOST_TABLES]:
+    for name, counts in tables[:_MAX_TABLES]:
         bars = "".join(
             f'<i class="{word}" style="width:{100 * counts[word] / most:.3f}%"></i>'
             for word in words
@@ -160,7 +160,7 @@ def _tables(statistics: Statistics) -> str:
     heads = "".join(f"<th>{word}</th>" for word in words)
     more = (
         f"<p class='more'>… {number(len(tables))} tables in all</p>"
-        if len(tables) > _MOST_TABLES
+        if len(tables) > _MAX_TABLES
         else ""
     )
     return (
@@ -174,7 +174,7 @@ def _partitions(statistics: Statistics) -> str:
     """The table of each partition's or file's progress."""
     rows = []
     partitions = statistics.sorted_partitions()
-    for (name, which), partition in partitions[:_MOST_TABLES]:
+    for (name, which), partition in partitions[:_MAX_TABLES]:
         place = name if which is None else f"{name}[{which}]"
         last, behind = partition.last_time, statistics.behind(partition)
         cells = (
@@ -187,7 +187,7 @@ def _partitions(statistics: Statistics) -> str:
             f"<tr><th>{_text(place)}</th>{''.join(f'<td>{_text(c)}</td>' for c in cells)}</tr>"
         )
     more = f"<p class='more'>… {number(len(partitions))} in all</p>" * (
-        len(partitions) > _MOST_TABLES
+        len(partitions) > _MAX_TABLES
     )
     return (
         '<section id="partitions"><h2>Partitions</h2><div class="scroll"><table><thead><tr>'
@@ -200,7 +200,7 @@ def _reasons(statistics: Statistics) -> str:
     rows = "".join(
         f"<tr><td>{number(count)}</td><th>{_text(reason)}<small>{_text(printable(first, 400))}"
         "</small></th></tr>"
-        for reason, (count, first) in statistics.sorted_reasons()[:_MOST_REASONS]
+        for reason, (count, first) in statistics.sorted_reasons()[:_MAX_REASONS]
     )
     return (
         '<section id="corrupt"><h2>Corrupt</h2><div class="scroll"><table><thead><tr>'

@@ -25,7 +25,7 @@ from cdcfmt_core.texts import harmless_json
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MOST_PLACES = 65
+_MAX_PLACES = 65
 _SAFE = (1 << 53) - 1
 _MAYBE_NO_DOUBLE = re.compile("[0-9][0-9.]{15}|[0-9][eE]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -166,7 +166,7 @@ def _decimal(value: Decimal) -> str:
     if not isinstance(exponent, int):
         return _text(str(value))
     # str() prints small numbers, and zeros with many decimal places, with an exponent.
-    return format(value, "f") if -_MOST_PLACES <= exponent <= 0 else str(value)
+    return format(value, "f") if -_MAX_PLACES <= exponent <= 0 else str(value)
 
 
 def _object(value: Mapping[Any, Any]) -> str:

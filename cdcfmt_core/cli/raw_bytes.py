@@ -15,7 +15,7 @@ from cdcfmt_core.cli.json_text import clean, to_json
 from cdcfmt_core.cli.layout import number, printable
 from cdcfmt_core.events import Message
 
-_MOST_BYTES = 4096
+_MAX_BYTES = 4096
 
 
 def show_raw(message: Message, out: Console) -> None:
@@ -27,9 +27,9 @@ def show_raw(message: Message, out: Console) -> None:
             continue
         text = _as_text(data)
         if text is None:
-            for line in _hex_lines(data[:_MOST_BYTES]):
+            for line in _hex_lines(data[:_MAX_BYTES]):
                 out.print(line, no_wrap=True)
-            if len(data) > _MOST_BYTES:
+            if len(data) > _MAX_BYTES:
                 out.print(f"  … {number(len(data))} bytes in all", style="faint")
         else:
             out.print(JSONHighlighter()(text), soft_wrap=True)

@@ -30,7 +30,7 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.toolkit.event_fields import extra_of
 
-_MOST_PARTS = 60
+_MAX_PARTS = 60
 _ABSENT = Text("absent", "faint")
 
 
@@ -95,12 +95,12 @@ def _format(explanation: Explanation) -> Text:
 
 
 def _show_parts(explanation: Explanation, out: Console) -> None:
-    shown = explanation.parts[:_MOST_PARTS]
+    shown = explanation.parts[:_MAX_PARTS]
     width = min(max(Text(printable(name)).cell_len for name, _ in shown), out.width // 3)
     for name, value in shown:
         line = Text("  ").append(set_width(printable(name), width), "name").append("  ")
         out.print(line.append(short(value, out.width)), no_wrap=True, overflow="ellipsis")
-    if len(explanation.parts) > _MOST_PARTS:
+    if len(explanation.parts) > _MAX_PARTS:
         out.print(f"  … {len(explanation.parts)} parts in all", style="faint")
 
 

@@ -16,7 +16,7 @@ from cdcfmt_core.cli.records import table_name
 from cdcfmt_core.cli.timeline import Timeline
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange, Watermark
 
-_MOST_NAMES = 100_000
+_MAX_NAMES = 100_000
 _NUMBERS = re.compile(r"(?<!\w)\d+(?!\w)")
 _EARLIEST = 0
 _NO_TABLE = "(no table)"
@@ -181,7 +181,7 @@ class Statistics:
 
     def _partition(self, message: Message) -> Partition:
         place = (message.topic or message.path or "", message.partition)
-        if place not in self.partitions and len(self.partitions) >= _MOST_NAMES:
+        if place not in self.partitions and len(self.partitions) >= _MAX_NAMES:
             place = (OTHERS, None)
         return self.partitions.setdefault(place, Partition())
 
@@ -215,7 +215,7 @@ class Statistics:
             what = event.op
             self.ops[what] += 1
         if kind in ("row", "ddl", "schema"):
-            if name not in self.tables and len(self.tables) >= _MOST_NAMES:
+            if name not in self.tables and len(self.tables) >= _MAX_NAMES:
                 name = OTHERS
             self.tables.setdefault(name, Counter())[what] += 1
         self._add_position(event, partition)
@@ -232,7 +232,7 @@ class Statistics:
     def _add_corrupt(self, event: Corrupt) -> None:
         # Numbers such as positions and lengths vary between errors of the same cause.
         reason = _NUMBERS.sub("#", reason_of(event.error))
-        if reason not in self.reasons and len(self.reasons) >= _MOST_NAMES:
+        if reason not in self.reasons and len(self.reasons) >= _MAX_NAMES:
             reason = OTHERS
         count, first = self.reasons.get(reason, (0, str(event.error)))
         self.reasons[reason] = count + 1, first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-_MOST_SLOTS = 4096
+_MAX_SLOTS = 4096
 _FINEST = 1_000
 
 
@@ -24,7 +24,7 @@ class Timeline:
     def add(self, time: int, name: str) -> None:
         slot = self._slots.setdefault(time // self._width, Counter())
         slot[name] += 1
-        while len(self._slots) > _MOST_SLOTS:
+        while len(self._slots) > _MAX_SLOTS:
             self._coarsen()
 
     def columns(self, count: int) -> tuple[int, int, list[Counter[str]]]:

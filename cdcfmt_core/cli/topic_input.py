@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from cdcfmt_core.choosing import open_source, split_options
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.stream_offset import INITIAL, StreamOffset
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_core.transport import TransportSpec
+from cdcfmt_core.transport_opening import open_source, split_options
 
 _POLL_SECONDS = 0.5
 

@@ -82,7 +82,7 @@ ALIASES: Final = {
 _T = TypeVar("_T")
 
 _NUMBER = re.compile(r"[0-9]{1,9}").fullmatch
-_MOST_WORDS: Final = 3
+_MAX_WORDS: Final = 3
 # PostgreSQL's and Oracle's "timestamp with time zone", "bit varying" and "long raw" only begin
 # like types of MySQL.
 _FOREIGN_WORDS: Final = frozenset({"zone", "varying", "raw"})
@@ -183,7 +183,7 @@ class _Parser:
 
     def _name(self) -> str:
         """The type's name: the longest known one, up to three words."""
-        for count in range(_MOST_WORDS, 1, -1):
+        for count in range(_MAX_WORDS, 1, -1):
             name = " ".join(self._word(ahead) for ahead in range(count))
             if name in ALIASES:
                 self._at += count

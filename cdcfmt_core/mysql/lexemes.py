@@ -21,7 +21,7 @@ Kind: TypeAlias = Literal["name", "word", "string", "mark"]
 _EXECUTED: Final = re.compile(r"/\*(?:M?!\d*|T!(?:\[[^]*]*\])?)")
 _WORD: Final = re.compile(r"[^\W\d]|[$@]")
 _WORDS: Final = re.compile(r"\S+")
-_MOST_EXPANSIONS: Final = 3
+_MAX_EXPANSIONS: Final = 3
 
 
 class NotUnderstood(ValueError):
@@ -52,7 +52,7 @@ def read_statements(text: str) -> tuple[str, list[list[Lexeme]]]:
     """
     if len(text) > MAX_LENGTH:
         raise NotUnderstood(f"it is longer than {MAX_LENGTH} characters")
-    for _ in range(_MOST_EXPANSIONS):
+    for _ in range(_MAX_EXPANSIONS):
         lexemes = list(_lexemes(text))
         text, executed = _without_comments(text, lexemes)
         if not executed:

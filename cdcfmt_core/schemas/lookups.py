@@ -9,7 +9,7 @@ from cdcfmt_core.caches import TableKey, short_key
 TableName: TypeAlias = tuple[str, str | None, str]
 """Database, schema and table."""
 
-_MOST_TABLES = 100_000
+_MAX_TABLES = 100_000
 
 
 class Lookups:
@@ -25,7 +25,7 @@ class Lookups:
 
     def note_asked(self, key: TableKey) -> None:
         """Record that a row requested its schema."""
-        if len(self._asked) >= _MOST_TABLES:
+        if len(self._asked) >= _MAX_TABLES:
             self._asked.clear()
             self._lost = True
         self._asked.add(short_key(key))

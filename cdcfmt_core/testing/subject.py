@@ -23,7 +23,7 @@ _NOW: Final = 1_700_000_000_000_000
 
 
 @attrs.frozen
-class Specimen:
+class Sample:
     """A good message to be damaged, and its events."""
 
     case: Case
@@ -136,13 +136,13 @@ class Subject:
         return [(case, message) for case in self.cases for message in case.messages]
 
     @cached_property
-    def specimens(self) -> list[Specimen]:
+    def samples(self) -> list[Sample]:
         """The shortest good message of each sort of events, for each set of case options.
 
         JSON and other messages are different sorts.  One of each sort comes first, then the second
         of each sort, and so on, shortest first.
         """
-        found: dict[Any, dict[Any, Specimen]] = {}
+        found: dict[Any, dict[Any, Sample]] = {}
         for case in self.cases:
             for message, events in zip(case.messages, self.decode(case), strict=True):
                 if not events or any(isinstance(event, Corrupt) for event in events):
@@ -151,18 +151,18 @@ class Subject:
                 placed = attrs.evolve(
                     message, topic=message.topic or "t", path=None, partition=3, offset=99
                 )
-                specimen = Specimen(case, placed, tuple(events))
+                sample = Sample(case, placed, tuple(events))
                 options = tuple(sorted(case.options.items()))
                 sort = frozenset(map(_sort_of, events)), len(events) > 1, self._is_apart(message)
                 of_sort = found.setdefault(sort, {})
-                if options not in of_sort or specimen.size < of_sort[options].size:
-                    of_sort[options] = specimen
+                if options not in of_sort or sample.size < of_sort[options].size:
+                    of_sort[options] = sample
         ranked = [
-            (rank, specimen.size, specimen)
+            (rank, sample.size, sample)
             for of_sort in found.values()
-            for rank, specimen in enumerate(sorted(of_sort.values(), key=lambda s: s.size))
+            for rank, sample in enumerate(sorted(of_sort.values(), key=lambda s: s.size))
         ]
-        return [specimen for _, _, specimen in sorted(ranked, key=lambda item: item[:2])]
+        return [sample for _, _, sample in sorted(ranked, key=lambda item: item[:2])]
 
     def _is_apart(self, message: Message) -> bool:
         try:

@@ -14,7 +14,7 @@ from cdcfmt_core.mysql.text_output import BAD_VALUE, value_error
 from cdcfmt_core.toolkit.avro_output import write_long
 from cdcfmt_core.toolkit.avro_printers import avro_printer
 from cdcfmt_core.toolkit.encodings import Encoding
-from cdcfmt_core.toolkit.row_messages import Digits, Either, Member, Members, Which
+from cdcfmt_core.toolkit.row_messages import ByLimit, ByPrecision, Member, Members, Which
 from cdcfmt_core.toolkit.value_printers import Print, PrinterTools, value_printer
 from cdcfmt_core.toolkit.wire_text import Dumps, JsonNumber, WireText
 from cdcfmt_core.types import InvalidValue, LogicalType
@@ -52,7 +52,7 @@ class Row:
         cells = (values.get(column) for values in self.images.values() if values)
         return any(isinstance(cell, datetime) and cell.microsecond % 1_000 for cell in cells)
 
-    def digits(self, part: Digits) -> bytes:
+    def by_precision(self, part: ByPrecision) -> bytes:
         return (part.fine if self.is_fine(part.column) else part.coarse).encode()
 
 
@@ -183,7 +183,7 @@ class ColumnWriter:
 
         return print_any
 
-    def either(self, part: Either) -> Step:
+    def by_limit(self, part: ByLimit) -> Step:
         below, above = part.below.encode(), part.above.encode()
 
         def step(row: Row) -> bytes:

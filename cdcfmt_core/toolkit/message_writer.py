@@ -18,11 +18,11 @@ from cdcfmt_core.toolkit.column_writer import ColumnWriter, Row, Step, to_bytes
 from cdcfmt_core.toolkit.images import executed_millis
 from cdcfmt_core.toolkit.large_message_output import KeyValue
 from cdcfmt_core.toolkit.row_messages import (
+    ByLimit,
+    ByPrecision,
     Checksum,
     Choice,
     Columns,
-    Digits,
-    Either,
     ExtraValue,
     Mark,
     Members,
@@ -90,10 +90,10 @@ class MessageWriter(WireText):
             Number: self._number,
             Mark: lambda part: lambda row: part.default if row.mark is None else row.mark,
             Checksum: lambda part: lambda row: part.write(row.event),
-            Digits: lambda part: lambda row: row.digits(part),
+            ByPrecision: lambda part: lambda row: row.by_precision(part),
             Members: writer.members,
             Columns: self._columns,
-            Either: writer.either,
+            ByLimit: writer.by_limit,
             ExtraValue: self._of_extra,
             Texts: self._texts,
             RowNumber: self._row_number,

@@ -113,7 +113,7 @@ class Columns:
 
 
 @attrs.frozen
-class Either:
+class ByLimit:
     """``above`` if a column's integer is ``limit`` or more, else (also for NULL) ``below``.
 
     - ``image``: the image to use if both have the column
@@ -127,7 +127,7 @@ class Either:
 
 
 @attrs.frozen
-class Digits:
+class ByPrecision:
     """``fine`` if the row's DATETIME has digits beyond milliseconds, else ``coarse``."""
 
     column: str
@@ -214,7 +214,7 @@ class Mark:
 
 ByExtra: TypeAlias = ExtraValue | Texts | RowNumber | Choice
 Part: TypeAlias = (
-    str | bytes | Number | Members | Columns | Either | Digits | ByExtra | Checksum | Mark
+    str | bytes | Number | Members | Columns | ByLimit | ByPrecision | ByExtra | Checksum | Mark
 )
 """A part of a message; text and bytes are written unchanged."""
 

@@ -19,11 +19,11 @@ from cdcfmt_core.toolkit.column_writer import to_bytes
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.json_output import escape_for_go
 from cdcfmt_core.toolkit.row_messages import (
+    ByLimit,
+    ByPrecision,
     Checksum,
     Choice,
     Columns,
-    Digits,
-    Either,
     ExtraValue,
     Mark,
     Member,
@@ -174,8 +174,8 @@ class _Describing:
             return {"choice": {"name": part.name, "among": among, "default": default}}
         if isinstance(part, Members):
             return {"members": self._members(part)}
-        if isinstance(part, Either | Digits) and part.column not in self.only:
-            return {"text": _bytes(part.below if isinstance(part, Either) else part.coarse)}
+        if isinstance(part, ByLimit | ByPrecision) and part.column not in self.only:
+            return {"text": _bytes(part.below if isinstance(part, ByLimit) else part.coarse)}
         described: dict[str, Any] = {
             name: _bytes(value) if name in _TEXTS and value is not None else value
             for name, value in attrs.asdict(part, recurse=False).items()
@@ -185,7 +185,7 @@ class _Describing:
             has_column = part.column is not None and name in self.only
             place = {"image": image, "place": self.places[name]} if has_column else None
             return {"extra": {**described, "column": place}}
-        kind = "either" if isinstance(part, Either) else "digits"
+        kind = "by_limit" if isinstance(part, ByLimit) else "by_precision"
         return {kind: {**described, "place": self.places[described.pop("column")]}}
 
     def _chosen(self, some: tuple[Part, ...] | EncodeError) -> list[int] | None:

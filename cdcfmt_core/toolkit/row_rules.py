@@ -41,7 +41,7 @@ class RowBatches:
 
 
 @attrs.frozen
-class Held:
+class PartialMessage:
     """An unfinished message of an encoder: the number of events, and their frames."""
 
     rows: int
@@ -72,8 +72,8 @@ class RowRules:
     - ``partitioner``: the name of the partitioner, and its columns
     - ``messages``: how the rows of a table are written; None: by the encoder
     - ``batches``: how rows are batched into messages; None: one message per row
-    - ``take_held``, ``hold``: hand over unfinished messages by partition, which the encoder keeps
-      between runs of the kernel
+    - ``take_partial``, ``restore_partial``: hand over unfinished messages by partition, which the
+      encoder keeps between runs of the kernel
     - ``allow``: by table, partition and version, the permission for the kernel's next rows
     - ``numbers``: the number of the last row, if the format numbers rows
     """
@@ -91,6 +91,6 @@ class RowRules:
     messages: Callable[[TableSchema], RowMessages | None]
     allow: Callable[[TableSchema, int, int], Allowance | None]
     batches: RowBatches | None
-    take_held: Callable[[], dict[int, Held]]
-    hold: Callable[[Mapping[int, Held]], None]
+    take_partial: Callable[[], dict[int, PartialMessage]]
+    restore_partial: Callable[[Mapping[int, PartialMessage]], None]
     numbers: RowNumbers | None

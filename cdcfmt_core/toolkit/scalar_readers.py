@@ -16,7 +16,7 @@ from cdcfmt_core.types import InvalidValue
 _DAY_ZERO: Final = date(1970, 1, 1).toordinal()
 _LAST_DAY: Final = date.max.toordinal()
 _MICROSECONDS: Final = {"ms": 1_000, "us": 1}
-_MOST_BYTES: Final = 32
+_MAX_BYTES: Final = 32
 """65 digits take 27 bytes."""
 _WIDE: Final = decimal.Context(prec=400)
 
@@ -67,7 +67,7 @@ def _bytes_of(value: Any) -> bytes:
 def read_unscaled(value: Any) -> int:
     """An integer from base64 of its big-endian bytes."""
     data = _bytes_of(value)
-    if not 0 < len(data) <= _MOST_BYTES:
+    if not 0 < len(data) <= _MAX_BYTES:
         raise ValueError(f"a decimal of {len(data)} bytes")
     return int.from_bytes(data, "big", signed=True)
 

@@ -160,9 +160,9 @@ class Writer:
         """Return the numbers of written rows that had an allowance, and revoke all allowances."""
     def check(self, key: bytes, kind: bytes, position: list[int]) -> list[int] | None:
         """The last position of a key if it is later than this one; else remember this one."""
-    def hold(self, partition: int, rows: int, key: bytes, value: bytes) -> None:
+    def restore_partial(self, partition: int, rows: int, key: bytes, value: bytes) -> None:
         """Continue a message that the encoder has begun."""
-    def take_held(self) -> list[tuple[int, int, bytes, bytes]]:
+    def take_partial(self) -> list[tuple[int, int, bytes, bytes]]:
         """The unfinished messages: partition, number of rows, key and value."""
     last_number: int
     """Number of the last row with a number; rows without one continue from it."""

@@ -67,7 +67,7 @@ def best_seconds(function: Callable[[], object], rounds: int) -> float:
     return best
 
 
-MOST_BY_REFERENCE = 0.01
+MAX_BY_REFERENCE = 0.01
 """Of the kernel's rows: before some of Simple's a schema is told."""
 
 
@@ -84,7 +84,7 @@ def kernel_rate(name: str, protocol: str, rounds: int) -> float:
         return writer
 
     by_kernel, by_reference = write().rows_by
-    if by_reference > by_kernel * MOST_BY_REFERENCE:
+    if by_reference > by_kernel * MAX_BY_REFERENCE:
         raise SystemExit(f"{name}: the reference wrote {by_reference} of the rows")
     return (by_kernel + by_reference) / best_seconds(write, rounds)
 

@@ -29,7 +29,7 @@ from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import inferred_schema, parsed, read
 
 TABLE = ("bench", "orders")
-MOST_AHEAD = 3
+MAX_AHEAD = 3
 """Batches; a driver that is down for long has the rest to read."""
 GARBAGE = b'{"garbage": '
 
@@ -140,7 +140,7 @@ class Feed:
         self.folder = folder
         self.size = size
         self.lock = threading.Lock()
-        """Held in a transaction: after a kill in a commit its end would not be known."""
+        """PartialMessage in a transaction: after a kill in a commit its end would not be known."""
         self.sent: Counter[str] = Counter()
         self.aborted = 0
         self.repeated = 0
@@ -182,7 +182,7 @@ class Feed:
         """Batch after batch, with a pause behind each."""
         try:
             while not over.is_set():
-                if self.ahead < MOST_AHEAD:
+                if self.ahead < MAX_AHEAD:
                     self.ahead += 1
                     self.step()
                 over.wait(pause)

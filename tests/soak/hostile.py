@@ -28,7 +28,7 @@ from cdcfmt_core.toolkit.large_message_output import ClaimCheckWriter, open_comp
 from cdcfmt_core.types import Binary, Int, Json, Text
 
 DATABASE, TABLE = "d", "t"
-_MOST_COLUMNS = 40_000
+_MAX_COLUMNS = 40_000
 """Encoders take their time for more."""
 PLACE = b'"@@"'
 """Where the hostile part of a JSON message goes."""
@@ -155,7 +155,7 @@ def _events(size: int) -> Iterator[tuple[str, list[Event]]]:
         "JSON of names",
         one(document, json.dumps({f"{n}": n for n in range(size // 18)}, separators=(",", ":"))),
     )
-    names = [f"c{number}" for number in range(min(size // 40, _MOST_COLUMNS))]
+    names = [f"c{number}" for number in range(min(size // 40, _MAX_COLUMNS))]
     table = TableSchema(DATABASE, TABLE, (id_, *(Column(n, "int", Int(32)) for n in names)), ("a",))
     yield "many columns", _with_schema(table, {"a": 1} | dict.fromkeys(names, 1))
     tags = {f"t{number}": "x" * 1_000 for number in range(size // 1_012)}

@@ -26,7 +26,7 @@ from mutants import compare, note, watch
 from mutators import mutant
 from paths import Queries, Query, comparable
 from processes import own_peak
-from table import MOST_CPU, Row, as_text, progress
+from table import MAX_CPU, Row, as_text, progress
 from watching import Slot
 
 from cdcfmt_core.errors import DecodeError
@@ -47,7 +47,7 @@ LIST = 500
 """Messages of one call."""
 ONE_IN = 100
 """So many mutants are held against the reference."""
-MOST_RSS = 600.0
+MAX_RSS = 600.0
 """MB, beside the golden messages themselves."""
 ALL = ""
 """In place of a table's name: all tables."""
@@ -201,7 +201,7 @@ def feed_chunk(target: Target, seed: str, query: Query, slot: Slot) -> list[Mess
         spent = time.process_time() - started
         slot.max_cpu.value = max(slot.max_cpu.value, spent)
         slot.mutants.value += LIST
-        if spent > MOST_CPU and problem is None:
+        if spent > MAX_CPU and problem is None:
             slot.slow.value += 1
             problem = f"{LIST} messages took {spent:.2f} CPU seconds"
         if problem is not None:
@@ -263,7 +263,7 @@ def work(protocol: str, seed: str, until: float, slot: Slot, most: float = math.
 
 def of_format(protocol: str, seconds: float, seed: str, most: float = math.inf) -> list[Row]:
     """A format's share of the campaign; no rows where the kernel does not read it."""
-    fed = Row(campaign=NAME, format=protocol, target="kernel", rss_bound=MOST_RSS)
+    fed = Row(campaign=NAME, format=protocol, target="kernel", rss_bound=MAX_RSS)
     both = Row(campaign=f"{NAME} = reference", format=protocol, target="Arrow")
     watch(partial(work, most=most), seed, seconds, fed, both)
     return [fed, both] if fed.runs or fed.failures() != ["nothing was run"] else []

@@ -22,7 +22,7 @@ from golden_data import open_decoder
 from mutators import mutant
 from paths import Queries, Query, comparable, difference, smallest
 from processes import own_peak
-from table import MOST_CPU, Row, progress
+from table import MAX_CPU, Row, progress
 from watching import Slot, Watched
 
 from cdcfmt_core.errors import DecodeError
@@ -33,9 +33,9 @@ CHUNK = 4_000
 """Mutants of one decoder; its seed makes the same ones again."""
 ONE_IN = 16
 """So many mutants go through the bridge's two paths."""
-MOST_RSS = 600.0
+MAX_RSS = 600.0
 """MB, beside the golden messages themselves."""
-MOST_FINDINGS = 20
+MAX_FINDINGS = 20
 
 
 def decode_chunk(corpus: Corpus, seed: str, slot: Slot) -> list[Message]:
@@ -68,12 +68,12 @@ def decode_chunk(corpus: Corpus, seed: str, slot: Slot) -> list[Message]:
         slot.mutants.value += 1
         if spent > slot.max_cpu.value:
             slot.max_cpu.value = spent
-        if spent > MOST_CPU:
+        if spent > MAX_CPU:
             slot.slow.value += 1
             problem = problem or f"took {spent:.2f} CPU seconds"
         elif problem:
             slot.failed.value += 1
-        if problem and slot.failed.value + slot.slow.value <= MOST_FINDINGS:
+        if problem and slot.failed.value + slot.slow.value <= MAX_FINDINGS:
             note(corpus, seed, [message], problem, corpus.options, None)
         made.append(message)
     return made
@@ -107,7 +107,7 @@ def compare(
     slot.rows.value += rows
     if problem:
         slot.different.value += 1
-        if slot.different.value <= MOST_FINDINGS:
+        if slot.different.value <= MAX_FINDINGS:
             fewest = messages if "the reference raised" in problem else smallest(messages, query)
             note(corpus, seed, fewest, problem, query.texts, query)
 
@@ -160,7 +160,7 @@ def work(protocol: str, seed: str, until: float, slot: Slot) -> None:
 
 def of_format(protocol: str, seconds: float, seed: str) -> list[Row]:
     """A format's share of the campaign: its mutants, and its two paths."""
-    mutants = Row(campaign="mutants", format=protocol, target="decode", rss_bound=MOST_RSS)
+    mutants = Row(campaign="mutants", format=protocol, target="decode", rss_bound=MAX_RSS)
     both = Row(campaign="fast path = reference", format=protocol, target="Arrow")
     watch(work, seed, seconds, mutants, both)
     mutants.events = mutants.runs

@@ -25,7 +25,7 @@ import mutants
 import spark_mutants
 import streams
 import writers
-from sweep import MOST_MEGABYTES
+from sweep import MAX_MEGABYTES
 from table import Row, as_text, progress, write_page
 
 Campaign = Callable[[float], list[Row]]
@@ -45,7 +45,7 @@ SWEEP = Path(__file__).with_name("sweep.py")
 
 def sweep(seconds: float) -> list[Row]:
     """A random sample of hostile sizes through Spark: a program with its own table."""
-    row = Row(campaign="hostile sizes", target="Spark", rss_bound=MOST_MEGABYTES)
+    row = Row(campaign="hostile sizes", target="Spark", rss_bound=MAX_MEGABYTES)
     sizes = "20k,256k,1m,4m,16m,64m" if seconds >= 300 else "20k"
     done = subprocess.run(
         [sys.executable, str(SWEEP), "--sizes", sizes, "--seconds", str(seconds)],

@@ -33,7 +33,7 @@ from pyspark_cdcfmt.testing import parsed, read
 
 NAME = "mutants through Spark"
 MUTANTS = 900
-MOST_RSS = 600.0
+MAX_RSS = 600.0
 
 
 def batch(corpus: Corpus, dice: random.Random) -> list[Message]:
@@ -118,7 +118,7 @@ def run(seconds: float) -> list[Row]:
     progress(NAME, f"seed {seed}")
     dice = random.Random(seed)
     rows = {
-        name: Row(campaign=NAME, format=name, target="events", rss_bound=MOST_RSS)
+        name: Row(campaign=NAME, format=name, target="events", rss_bound=MAX_RSS)
         for name in FORMATS
     }
     every = {name: list(corpora(name)) for name in FORMATS}

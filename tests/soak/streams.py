@@ -27,12 +27,12 @@ from table import Row, progress
 
 APP = Path(__file__).with_name("streams_driver.py")
 VICTIMS = ("worker", "broker", "driver", "worker", "broker", "worker", "driver")
-MOST_RSS = 600.0
+MAX_RSS = 600.0
 CATCH_UP = 0.3
 """The part of the time that is kept for the rest of the messages and the comparison."""
 LONGEST = 900
 """Seconds until a driver that shows no progress is given up."""
-MOST_ENDED = 2
+MAX_ENDED = 2
 NAME = "kills in streams"
 
 
@@ -77,7 +77,7 @@ class Killing:
             if not self._live(app, self._dice.uniform(0, 4)):
                 # Spark ends a stream for some faults; a restart goes on.
                 self.ended.append(app.log()[-400:])
-                if len(self.ended) > MOST_ENDED + self.kills.total():
+                if len(self.ended) > MAX_ENDED + self.kills.total():
                     raise RuntimeError(f"drivers end by themselves: {app.log()}")
                 return
             victim = VICTIMS[self._turn % len(VICTIMS)]
@@ -215,7 +215,7 @@ def rows_of(found: list[dict[str, Any]], feed: Feed, killing: Killing, seconds: 
                 target=f"{stream.name} into {stream.target.capitalize()}",
                 runs=1 + killing.kills["driver"],
                 kills=sum(killing.kills.values()),
-                rss_bound=MOST_RSS,
+                rss_bound=MAX_RSS,
                 max_rss=killing.rss,
                 seconds=seconds / len(WIRES) / len(STREAMS),
                 **{name: counted.get(name, 0) for name in ("events", "lost", "doubled")},

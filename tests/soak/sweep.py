@@ -1,7 +1,7 @@
 """Hostile messages of every size through Spark: ``python tests/soak/sweep.py --sizes 20k,1m,64m``.
 
 A query for each wire, shape and mode. It prints a table and exits with 1 where a worker takes more
-than MOST_MEGABYTES, or where a query ends that has to go on.
+than MAX_MEGABYTES, or where a query ends that has to go on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pyspark.sql import functions as f
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt import CORRUPT_RECORD
 
-MOST_MEGABYTES = 600
+MAX_MEGABYTES = 600
 SHAPES: dict[str, dict[str, str]] = {
     "changes": {
         "table": f"{DATABASE}.{TABLE}",
@@ -152,8 +152,8 @@ def query(
         except Exception as error:
             if mode != "FAILFAST":
                 trouble = " ".join(str(error).split())[-300:]
-    if peak() > MOST_MEGABYTES:
-        trouble = f"over {MOST_MEGABYTES} MB{'' if trouble is None else '; ' + trouble}"
+    if peak() > MAX_MEGABYTES:
+        trouble = f"over {MAX_MEGABYTES} MB{'' if trouble is None else '; ' + trouble}"
     return Run(name, messages, rows, peak(), time.perf_counter() - started, trouble)
 
 

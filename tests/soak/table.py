@@ -15,7 +15,7 @@ import attrs
 
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 BEGIN, END = "<!-- soak: begin -->", "<!-- soak: end -->"
-MOST_CPU = 1.0
+MAX_CPU = 1.0
 """CPU seconds of a message; more is a hang."""
 
 _STARTED = time.monotonic()

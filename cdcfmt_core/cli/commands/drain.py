@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from cdcfmt_core.choosing import open_drain
 from cdcfmt_core.cli.console import note
 from cdcfmt_core.cli.inputs import transport_of_url
 from cdcfmt_core.cli.layout import number
@@ -21,6 +20,7 @@ from cdcfmt_core.errors import OptionError
 from cdcfmt_core.io.draining import DRAINING_OPTIONS, MESSAGES, Draining, How
 from cdcfmt_core.io.sinks import FileSink
 from cdcfmt_core.io.sources.options import parse_storage_options
+from cdcfmt_core.transport_opening import open_drain
 
 
 @declare("drain", "Move the messages of a queue into a folder.")

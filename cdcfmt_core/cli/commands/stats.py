@@ -28,8 +28,8 @@ WORDS = ("insert", "read", "update", "upsert", "delete", "truncate", "ddl", "sch
 
 _HEIGHTS = "▁▂▃▄▅▆▇█"
 _STYLES = {"ddl": "kind.ddl", "schema": "kind.schema", "corrupt": "kind.corrupt"}
-_MOST_TABLES = 25
-_MOST_REASONS = 10
+_MAX_TABLES = 25
+_MAX_REASONS = 10
 
 
 @cli_command("stats", "Counts by format, kind, table and time.")
@@ -80,7 +80,7 @@ def _show(statistics: Statistics, paths: tuple[str, ...]) -> None:
     if statistics.reasons:
         out.print()
         table = plain_table("corrupt", "reason", right=("corrupt",))
-        for reason, (count, _) in statistics.sorted_reasons()[:_MOST_REASONS]:
+        for reason, (count, _) in statistics.sorted_reasons()[:_MAX_REASONS]:
             table.add_row(Text(number(count), "bad"), reason)
         print_table(table, out)
         out.print()
@@ -161,7 +161,7 @@ def _show_tables(statistics: Statistics, out: Console) -> None:
     for column in table.columns[1:]:
         column.no_wrap = True
     tables = statistics.sorted_tables()
-    for name, counts in tables[:_MOST_TABLES]:
+    for name, counts in tables[:_MAX_TABLES]:
         cells = (
             Text(number(counts[w]), _STYLES.get(w, f"op.{w}")) if counts[w] else Text("–", "faint")
             for w in words
@@ -169,7 +169,7 @@ def _show_tables(statistics: Statistics, out: Console) -> None:
         last = [Text(_second(statistics.last_changes.get(name)), "faint")] if timed else []
         table.add_row(Text(printable(name), "name"), *cells, *last)
     print_table(table, out)
-    if len(tables) > _MOST_TABLES:
+    if len(tables) > _MAX_TABLES:
         out.print(f"… {number(len(tables))} tables in all; --json has them", style="faint")
 
 
@@ -181,7 +181,7 @@ def _show_partitions(statistics: Statistics, out: Console, *, live: bool) -> Non
     for column in table.columns[1:]:
         column.no_wrap = True
     partitions = statistics.sorted_partitions()
-    for (name, which), partition in partitions[:_MOST_TABLES]:
+    for (name, which), partition in partitions[:_MAX_TABLES]:
         last = partition.last_time
         behind = statistics.now - last if live and last else statistics.behind(partition)
         table.add_row(
@@ -192,7 +192,7 @@ def _show_partitions(statistics: Statistics, out: Console, *, live: bool) -> Non
             "–" if behind is None else span_text(behind),
         )
     print_table(table, out)
-    if len(partitions) > _MOST_TABLES:
+    if len(partitions) > _MAX_TABLES:
         out.print(f"… {number(len(partitions))} partitions in all; --json has them", style="faint")
 
 

@@ -63,10 +63,10 @@ def check_option_values(subject: Subject) -> None:
     """Every option's values work, in reading and writing; no undeclared option is used."""
     for option in subject.spec.options:
         for value in _values_of(option):
-            for specimen in subject.specimens:
-                decoder = subject.open({**specimen.case.options, option.name: value})
-                events = decoder.decode(specimen.message)
-                check_events(events, specimen.message, subject.spec.name)
+            for sample in subject.samples:
+                decoder = subject.open({**sample.case.options, option.name: value})
+                events = decoder.decode(sample.message)
+                check_events(events, sample.message, subject.spec.name)
     for case in subject.cases:
         used = RecordedOptions(subject.own_options(case.options))
         decode = subject.spec.open_decoder(used, subject.context(case))
@@ -83,8 +83,8 @@ def _check_writing_options(
     options = subject.spec.encode_options
     for option in options:
         for value in _values_of(option):
-            for specimen in subject.specimens:
-                writing = {**(specimen.case.writing or {}), option.name: value}
+            for sample in subject.samples:
+                writing = {**(sample.case.writing or {}), option.name: value}
                 try:
                     encoder = subject.open_encoder(writing)
                 except OptionError:
@@ -93,11 +93,11 @@ def _check_writing_options(
                     continue
                 except Exception as error:
                     raise AssertionError(f"writing with {writing} fails: {error!r}") from error
-                write(encoder, specimen.events)
+                write(encoder, sample.events)
     used = RecordedOptions({option.name: option.default for option in options})
     own = open_encoder(used, EncoderContext(LargeMessageOutput()))
-    for specimen in subject.specimens:
-        for event in specimen.events:
+    for sample in subject.samples:
+        for event in sample.events:
             with suppress(EncodeError):
                 if _takes(own, event):
                     list(own.encode(event))

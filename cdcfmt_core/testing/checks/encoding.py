@@ -13,12 +13,12 @@ from cdcfmt_core.events import Corrupt, Event, Message, RowChange
 from cdcfmt_core.testing.damage import OTHER_VALUES
 from cdcfmt_core.testing.limits import time_limit
 from cdcfmt_core.testing.outcome import check_pickles, expect
-from cdcfmt_core.testing.subject import Specimen, Subject
+from cdcfmt_core.testing.subject import Sample, Subject
 
 _IMAGES: Final = ("before", "after")
 # Limits, so that a format takes only seconds.
-_MOST_SPECIMENS: Final = 8
-_MOST_COLUMNS: Final = 12
+_MAX_SAMPLES: Final = 8
+_MAX_COLUMNS: Final = 12
 
 
 def check_absent(subject: Subject) -> None:
@@ -26,14 +26,14 @@ def check_absent(subject: Subject) -> None:
 
     Each column of each row of the cases is left out in turn.  The row may be rejected.
     """
-    for specimen, number, row in _rows(subject):
+    for sample, number, row in _rows(subject):
         for side in _IMAGES:
             image = getattr(row, side)
-            for name in list(image.values)[:_MOST_COLUMNS] if image is not None else ():
+            for name in list(image.values)[:_MAX_COLUMNS] if image is not None else ():
                 values = {other: value for other, value in image.values.items() if other != name}
                 cut = attrs.evolve(image, values=values, complete=False, completed=())
                 lacking = attrs.evolve(row, **{side: cut})
-                for event in _read_again(subject, specimen, _with(specimen, number, lacking)):
+                for event in _read_again(subject, sample, _with(sample, number, lacking)):
                     _expect_absent(event, side, name, row)
 
 
@@ -61,16 +61,16 @@ def check_errors(subject: Subject) -> None:
 
     Or it is written; then the message can be decoded.
     """
-    for specimen, number, row in _rows(subject):
+    for sample, number, row in _rows(subject):
         side = "before" if row.op == "delete" else "after"
         image = getattr(row, side)
         if image is None:
             continue
-        for name in list(image.values)[:_MOST_COLUMNS]:
+        for name in list(image.values)[:_MAX_COLUMNS]:
             for value in (*OTHER_VALUES, object(), b"\xff", float("inf")):
                 bad = attrs.evolve(image, values={**image.values, name: value})
-                events = _with(specimen, number, attrs.evolve(row, **{side: bad}))
-                error = write(_open_encoder(subject, specimen), events)
+                events = _with(sample, number, attrs.evolve(row, **{side: bad}))
+                error = write(_open_encoder(subject, sample), events)
                 expect(
                     not isinstance(error, EncodeError)
                     or isinstance(error, UnsupportedEventError)
@@ -102,33 +102,33 @@ def write(encoder: MessageEncoder, events: list[Event] | tuple[Event, ...]) -> o
         return error
 
 
-def _rows(subject: Subject) -> Iterator[tuple[Specimen, int, RowChange]]:
-    """One row of some specimens each, with its index among the specimen's events."""
+def _rows(subject: Subject) -> Iterator[tuple[Sample, int, RowChange]]:
+    """One row of some samples each, with its index among the sample's events."""
     found = 0
-    for specimen in subject.specimens:
-        if specimen.case.writing is None:
+    for sample in subject.samples:
+        if sample.case.writing is None:
             continue
-        for number, event in enumerate(specimen.events):
-            if isinstance(event, RowChange) and found < _MOST_SPECIMENS:
+        for number, event in enumerate(sample.events):
+            if isinstance(event, RowChange) and found < _MAX_SAMPLES:
                 found += 1
-                yield specimen, number, event
+                yield sample, number, event
                 break
 
 
-def _with(specimen: Specimen, number: int, event: RowChange) -> tuple[Event, ...]:
-    return (*specimen.events[:number], event)
+def _with(sample: Sample, number: int, event: RowChange) -> tuple[Event, ...]:
+    return (*sample.events[:number], event)
 
 
-def _open_encoder(subject: Subject, specimen: Specimen) -> MessageEncoder:
-    options = {"synthesizeCommitTs": True, **subject.writing_options(specimen.case)}
+def _open_encoder(subject: Subject, sample: Sample) -> MessageEncoder:
+    options = {"synthesizeCommitTs": True, **subject.writing_options(sample.case)}
     return subject.open_encoder(options)
 
 
-def _read_again(subject: Subject, specimen: Specimen, events: tuple[Event, ...]) -> Iterator[Event]:
+def _read_again(subject: Subject, sample: Sample, events: tuple[Event, ...]) -> Iterator[Event]:
     """The last event, written and read back; nothing if it is rejected."""
-    written = write(_open_encoder(subject, specimen), events)
+    written = write(_open_encoder(subject, sample), events)
     if isinstance(written, list):
-        decoder = subject.open_warm(specimen.case)
+        decoder = subject.open_warm(sample.case)
         decoded = [event for message in written for event in decoder.decode(message)]
         for event in decoded:
             if isinstance(event, Corrupt):

@@ -11,8 +11,8 @@ from cdcfmt_core.testing.outcome import expect
 from cdcfmt_core.testing.subject import Subject
 
 # Limits, so that a format takes only seconds.
-_MOST_SPECIMENS: Final = 12
-_MOST_PATHS: Final = 100
+_MAX_SAMPLES: Final = 12
+_MAX_PATHS: Final = 100
 
 _BAD: Final[tuple[Any, ...]] = ([], {}, -1, "x", None)
 
@@ -23,22 +23,22 @@ def check_absent(subject: Subject) -> None:
     Each part of each JSON message is dropped in turn; a column that had a value must not become
     NULL.
     """
-    for specimen in subject.specimens[:_MOST_SPECIMENS]:
-        rows = [event for event in specimen.events if isinstance(event, RowChange)]
+    for sample in subject.samples[:_MAX_SAMPLES]:
+        rows = [event for event in sample.events if isinstance(event, RowChange)]
         try:
-            wire = subject.take_apart(specimen.message)
+            wire = subject.take_apart(sample.message)
         except (ValueError, TypeError):
             continue
         if not rows:
             continue
-        decoder = subject.open_warm(specimen.case)
+        decoder = subject.open_warm(sample.case)
         before = dict(_values(rows))
         for path in _some(paths_of(wire)[1:]):
             if isinstance(path[-1], int):
                 # The next item would take its place.
                 continue
             try:
-                damaged = subject.put_together(specimen.message, changed(wire, path, ...))
+                damaged = subject.put_together(sample.message, changed(wire, path, ...))
             except (ValueError, TypeError):
                 continue
             for place, value in _values(decoder.decode(damaged)):
@@ -60,19 +60,19 @@ def _values(events: list[Event] | list[RowChange]) -> Iterator[tuple[tuple[int, 
 
 def check_fields(subject: Subject) -> None:
     """An error caused by one bad scalar names a field in the message."""
-    for specimen in subject.specimens[:_MOST_SPECIMENS]:
+    for sample in subject.samples[:_MAX_SAMPLES]:
         try:
-            wire = subject.take_apart(specimen.message)
+            wire = subject.take_apart(sample.message)
         except (ValueError, TypeError):
             continue
-        decoder = subject.open_warm(specimen.case)
+        decoder = subject.open_warm(sample.case)
         for path in _some(paths_of(wire)[1:]):
             if isinstance(_at(wire, path), (dict, list)):
                 # Without it the message may not be of this format at all.
                 continue
             for value in _BAD:
                 try:
-                    damaged = subject.put_together(specimen.message, changed(wire, path, value))
+                    damaged = subject.put_together(sample.message, changed(wire, path, value))
                 except (ValueError, TypeError):
                     continue
                 for event in decoder.decode(damaged):
@@ -84,7 +84,7 @@ def check_fields(subject: Subject) -> None:
 
 
 def _some(paths: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    return paths[:: max(1, len(paths) // _MOST_PATHS)]
+    return paths[:: max(1, len(paths) // _MAX_PATHS)]
 
 
 def _at(wire: Any, path: tuple[Any, ...]) -> Any:

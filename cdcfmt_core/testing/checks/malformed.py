@@ -33,15 +33,15 @@ from cdcfmt_core.testing.damage import (
 from cdcfmt_core.testing.limits import memory_limit, time_limit
 from cdcfmt_core.testing.outcome import check_events, expect
 from cdcfmt_core.testing.sameness import rendered
-from cdcfmt_core.testing.subject import Specimen, Subject
+from cdcfmt_core.testing.subject import Sample, Subject
 
 _Decode: TypeAlias = Callable[[Message], list[Event]]
 
 # Limits, so that a format takes only seconds.
-_MOST_CUTS: Final = 1_500
-_MOST_FLIPS: Final = 1_500
-_MOST_LIES: Final = 700
-_MOST_JSON: Final = 1_500
+_MAX_CUTS: Final = 1_500
+_MAX_FLIPS: Final = 1_500
+_MAX_LIES: Final = 700
+_MAX_JSON: Final = 1_500
 
 _quiet = settings(
     deadline=None,
@@ -54,10 +54,10 @@ _quiet = settings(
 
 def check_cut_off(subject: Subject) -> None:
     """A message that is cut off anywhere is corrupt, unless nothing was lost."""
-    for specimen in subject.specimens[:8]:
-        whole = rendered(specimen.events)
-        decode = _decoder(subject, specimen)
-        for damaged in _each_part(specimen.message, lambda data: cuts(data, _MOST_CUTS)):
+    for sample in subject.samples[:8]:
+        whole = rendered(sample.events)
+        decode = _decoder(subject, sample)
+        for damaged in _each_part(sample.message, lambda data: cuts(data, _MAX_CUTS)):
             events = decode(damaged)
             expect(
                 any(isinstance(event, Corrupt) for event in events) or rendered(events) == whole,
@@ -67,28 +67,28 @@ def check_cut_off(subject: Subject) -> None:
 
 def check_flipped(subject: Subject) -> None:
     """No flipped bit makes a decoder fail or a message vanish."""
-    for specimen in subject.specimens[:6]:
-        decode = _decoder(subject, specimen)
-        for damaged in _each_part(specimen.message, lambda data: flips(data, _MOST_FLIPS)):
+    for sample in subject.samples[:6]:
+        decode = _decoder(subject, sample)
+        for damaged in _each_part(sample.message, lambda data: flips(data, _MAX_FLIPS)):
             _nothing_vanishes(decode(damaged), damaged)
 
 
 def check_lengths(subject: Subject) -> None:
     """A decoder never allocates or loops by a false number in a message."""
-    for specimen in subject.specimens[:4]:
-        decode = _decoder(subject, specimen)
+    for sample in subject.samples[:4]:
+        decode = _decoder(subject, sample)
         with memory_limit() as limit:
-            for damaged in _each_part(specimen.message, lambda d: length_lies(d, _MOST_LIES)):
-                with limit(specimen.size, "a message with a false length"):
+            for damaged in _each_part(sample.message, lambda d: length_lies(d, _MAX_LIES)):
+                with limit(sample.size, "a message with a false length"):
                     events = decode(damaged)
                 _nothing_vanishes(events, damaged)
 
 
 def check_patched(subject: Subject) -> None:
     """Bytes that are lost or inserted anywhere are handled like flipped bits."""
-    for specimen in subject.specimens[:8]:
-        decode = _decoder(subject, specimen)
-        for damaged in _each_part(specimen.message, lambda data: patches(data, 300)):
+    for sample in subject.samples[:8]:
+        decode = _decoder(subject, sample)
+        for damaged in _each_part(sample.message, lambda data: patches(data, 300)):
             _nothing_vanishes(decode(damaged), damaged)
 
 
@@ -97,17 +97,17 @@ def check_neighbours(subject: Subject) -> None:
 
     Messages with schemas are not tested, as a damaged one may hold a valid new schema.
     """
-    for specimen in subject.specimens[:8]:
-        if any(isinstance(e, (SchemaChange, TableSchemaEvent)) for e in specimen.events):
+    for sample in subject.samples[:8]:
+        if any(isinstance(e, (SchemaChange, TableSchemaEvent)) for e in sample.events):
             continue
-        decode = _decoder(subject, specimen)
+        decode = _decoder(subject, sample)
         for damage in (lambda d: patches(d, 100), lambda d: cuts(d, 100), lambda d: flips(d, 300)):
-            for damaged in _each_part(specimen.message, damage):
+            for damaged in _each_part(sample.message, damage):
                 decode(damaged)
             expect(
-                rendered(decode(specimen.message)) == rendered(specimen.events),
+                rendered(decode(sample.message)) == rendered(sample.events),
                 "after damaged messages a good one is decoded differently: "
-                f"{specimen.message!r:.500}",
+                f"{sample.message!r:.500}",
             )
 
 
@@ -131,10 +131,10 @@ def check_tombstones(subject: Subject) -> None:
 
     It deletes a key from a compacted topic; its key alone may hold a watermark.
     """
-    for specimen in subject.specimens:
-        decoder = subject.open(specimen.case.options)
-        for key in (specimen.message.key, None):
-            message = attrs.evolve(specimen.message, key=key, value=None)
+    for sample in subject.samples:
+        decoder = subject.open(sample.case.options)
+        for key in (sample.message.key, None):
+            message = attrs.evolve(sample.message, key=key, value=None)
             for event in decoder.decode(message):
                 expect(
                     isinstance(event, (Watermark, Heartbeat)),
@@ -144,12 +144,12 @@ def check_tombstones(subject: Subject) -> None:
 
 def check_wrong_types(subject: Subject) -> None:
     """Any value in place of any part of a JSON message affects at most that message."""
-    for specimen, wire, decode in _json_specimens(subject):
+    for sample, wire, decode in _json_samples(subject):
         places = [(path, value) for path in paths_of(wire) for value in (..., *OTHER_VALUES)]
-        step = max(1, len(places) // _MOST_JSON)
+        step = max(1, len(places) // _MAX_JSON)
         for path, value in places[::step]:
             if path or value is not ...:
-                damaged = _put_together(subject, specimen, changed(wire, path, value))
+                damaged = _put_together(subject, sample, changed(wire, path, value))
                 if damaged is not None:
                     events = decode(damaged)
                     # With null or a missing part a message may validly have no events.
@@ -159,18 +159,18 @@ def check_wrong_types(subject: Subject) -> None:
 
 def check_any_json(subject: Subject) -> None:
     """The same with any JSON, in up to three places at once."""
-    found = list(_json_specimens(subject))
+    found = list(_json_samples(subject))
     if not found:
         return
 
     @_quiet
     @given(data=st.data())
     def run(data: st.DataObject) -> None:
-        specimen, spoilt, decode = found[data.draw(st.integers(0, len(found) - 1))]
+        sample, spoilt, decode = found[data.draw(st.integers(0, len(found) - 1))]
         for _ in range(data.draw(st.integers(1, 3))):
             path = data.draw(st.sampled_from(paths_of(spoilt)))
             spoilt = changed(spoilt, path, data.draw(st.just(...) | JSON if path else JSON))
-        damaged = _put_together(subject, specimen, spoilt)
+        damaged = _put_together(subject, sample, spoilt)
         if damaged is not None:
             decode(damaged)
 
@@ -180,16 +180,16 @@ def check_any_json(subject: Subject) -> None:
 def check_deep(subject: Subject) -> None:
     """Nesting of any depth in any place gives at most a corrupt message."""
     for data in (b"[" * 1_000_000, b'{"a":' * 200_000, b"[" * 50_000 + b"]" * 50_000):
-        for specimen in subject.specimens[:1]:
-            decode = _decoder(subject, specimen)
-            events = decode(attrs.evolve(specimen.message, value=data))
+        for sample in subject.samples[:1]:
+            decode = _decoder(subject, sample)
+            events = decode(attrs.evolve(sample.message, value=data))
             expect(isinstance(events[0], Corrupt), "endless nesting is not corrupt")
-    for specimen, wire, decode in _json_specimens(subject, 4):
+    for sample, wire, decode in _json_samples(subject, 4):
         for path in _shallow(wire):
             for depth in (900, 1_100, 100_000):
                 for head, tail in (("[", "]"), ('{"a":', "}")):
                     nested = head * depth + "1" + tail * depth
-                    damaged = _written(subject, specimen, wire, path, nested)
+                    damaged = _written(subject, sample, wire, path, nested)
                     if damaged is not None:
                         _nothing_vanishes(decode(damaged), damaged)
 
@@ -197,20 +197,20 @@ def check_deep(subject: Subject) -> None:
 def check_huge(subject: Subject) -> None:
     """Very long texts, numbers and lists take memory in proportion to their size."""
     with memory_limit() as limit:
-        for specimen in subject.specimens[:1]:
-            decode = _decoder(subject, specimen)
+        for sample in subject.samples[:1]:
+            decode = _decoder(subject, sample)
             for filling in (b"\0", b"\xff", b" ", b"[]", b"1"):
                 data = filling * ((4 << 20) // len(filling))
                 for part in PARTS:
-                    huge = with_part(specimen.message, part, data)
+                    huge = with_part(sample.message, part, data)
                     with limit(len(data), "a message"):
                         events = decode(huge)
                     _nothing_vanishes(events, huge)
-        for specimen, wire, decode in _json_specimens(subject, 3):
+        for sample, wire, decode in _json_samples(subject, 3):
             for path in _shallow(wire):
                 for value in ('"' + "x" * 300_000 + '"', "9" * 300_000, "[" + "0," * 20_000 + "0]",
                               "1e999999999", "1e-999999999"):  # fmt: skip
-                    damaged = _written(subject, specimen, wire, path, value)
+                    damaged = _written(subject, sample, wire, path, value)
                     if damaged is not None:
                         with limit(len(damaged.value or b""), "a message"):
                             events = decode(damaged)
@@ -220,9 +220,9 @@ def check_huge(subject: Subject) -> None:
 # Shared
 
 
-def _decoder(subject: Subject, specimen: Specimen) -> _Decode:
-    decoder = subject.open_warm(specimen.case)
-    scan = subject.open_scan(specimen.case.options)
+def _decoder(subject: Subject, sample: Sample) -> _Decode:
+    decoder = subject.open_warm(sample.case)
+    scan = subject.open_scan(sample.case.options)
 
     def decode(message: Message) -> list[Event]:
         with time_limit("a damaged message"):
@@ -250,19 +250,19 @@ def _nothing_vanishes(events: list[Event], message: Message) -> None:
     expect(events, f"a bad message is lost, without event or error: {message!r:.500}")
 
 
-def _json_specimens(subject: Subject, most: int = 12) -> Iterator[tuple[Specimen, Any, _Decode]]:
-    for specimen in subject.specimens[:most]:
+def _json_samples(subject: Subject, most: int = 12) -> Iterator[tuple[Sample, Any, _Decode]]:
+    for sample in subject.samples[:most]:
         try:
-            wire = subject.take_apart(specimen.message)
+            wire = subject.take_apart(sample.message)
         except (ValueError, TypeError):
             continue
-        yield specimen, wire, _decoder(subject, specimen)
+        yield sample, wire, _decoder(subject, sample)
 
 
-def _put_together(subject: Subject, specimen: Specimen, wire: Any) -> Message | None:
+def _put_together(subject: Subject, sample: Sample, wire: Any) -> Message | None:
     """The message with this content; None if its wire cannot hold that content."""
     try:
-        return subject.put_together(specimen.message, wire)
+        return subject.put_together(sample.message, wire)
     except (ValueError, TypeError):
         return None
 
@@ -274,13 +274,13 @@ def _shallow(wire: Any) -> list[tuple[Any, ...]]:
 
 
 def _written(
-    subject: Subject, specimen: Specimen, wire: Any, path: tuple[Any, ...], text: str
+    subject: Subject, sample: Sample, wire: Any, path: tuple[Any, ...], text: str
 ) -> Message | None:
     """The message with a JSON text at ``path`` that ``json.dumps`` would not write."""
     # A placeholder of the same length, so that lengths of frames stay right.
     text = text.ljust(40)
     mark = "a place to be filled".ljust(len(text) - 2, ".")
-    message = _put_together(subject, specimen, changed(wire, path, mark))
+    message = _put_together(subject, sample, changed(wire, path, mark))
     if message is None:
         return None
     quoted = f'"{mark}"'.encode()

@@ -82,8 +82,8 @@ def check_left_alone(subject: Subject) -> None:
 
 def check_any(subject: Subject) -> None:
     """``sniff`` returns a number from 0 to 1 for any bytes, and quickly."""
-    for specimen in subject.specimens:
-        message = specimen.message
+    for sample in subject.samples:
+        message = sample.message
         for part in PARTS:
             for damaged in patches(getattr(message, part) or b"", 200):
                 _ask(subject.spec, with_part(message, part, damaged))

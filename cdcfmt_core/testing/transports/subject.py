@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 import attrs
 
-from cdcfmt_core import choosing
+from cdcfmt_core import transport_opening
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Message
 from cdcfmt_core.offsets import OffsetRange
@@ -48,7 +48,7 @@ class TransportSubject:
         if spec.open_source is None:
             raise NotOfferedError(f"{spec.name} has no source with ranges of offsets")
         given = {**self.harness.reading(topic), **_known(spec, spec.options, more)}
-        return choosing.open_source(spec, *choosing.split_options(spec, given))
+        return transport_opening.open_source(spec, *transport_opening.split_options(spec, given))
 
     def sink(self, topic: str, more: Mapping[str, str] = {}) -> Sink:
         """A sink that writes to a topic; ``more``: options as users spell them.
@@ -59,7 +59,9 @@ class TransportSubject:
         if spec.open_sink is None:
             raise NotOfferedError(f"{spec.name} is read-only")
         given = {**self.harness.writing(topic), **_known(spec, spec.sink_options, more)}
-        return choosing.open_sink(spec, *choosing.split_options(spec, given, writing=True))
+        return transport_opening.open_sink(
+            spec, *transport_opening.split_options(spec, given, writing=True)
+        )
 
     def carried(self, message: Message) -> Message:
         """The message, without key or headers if the transport lacks that ability."""

@@ -11,12 +11,12 @@ from brokers import NOWHERE
 from rabbitmq_broker import RabbitBroker
 from rabbitmq_files import UNREADABLE
 
-from cdcfmt_core.choosing import open_sink, open_source, split_options
 from cdcfmt_core.errors import SinkError, SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.stream_offset import INITIAL
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.transport import Sink, Source
+from cdcfmt_core.transport_opening import open_sink, open_source, split_options
 
 
 def sink(broker: RabbitBroker, topic: str, **more: str) -> Sink:

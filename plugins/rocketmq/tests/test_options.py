@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cdcfmt_core import default_registry
-from cdcfmt_core.choosing import open_sink, open_source, split_options
 from cdcfmt_core.errors import OptionError
+from cdcfmt_core.transport_opening import open_sink, open_source, split_options
 from cdcfmt_rocketmq.address import options_of_url
 from cdcfmt_rocketmq.settings import Settings
 

@@ -13,12 +13,12 @@ from rocketmq_broker import BROKER_NAME, RocketBroker
 from rocketmq_kills import source_of
 
 from cdcfmt_core import default_registry
-from cdcfmt_core.choosing import open_sink, split_options
 from cdcfmt_core.errors import OptionError, SinkError, SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.stream_offset import INITIAL
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_core.transport import Source
+from cdcfmt_core.transport_opening import open_sink, split_options
 from cdcfmt_rocketmq.client import RocketClient
 from cdcfmt_rocketmq.cluster import Cluster, Route
 

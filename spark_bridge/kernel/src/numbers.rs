@@ -93,12 +93,12 @@ pub const DIGITS_OF_DOUBLE: u32 = 15;
 /// Like [`DIGITS_OF_DOUBLE`], for 32 bits.
 pub const DIGITS_OF_FLOAT: u32 = 6;
 /// The largest power of ten that is exact as a 64-bit float.
-const MOST_SCALE: u8 = 22;
+const MAX_SCALE: u8 = 22;
 
 /// A decimal of at most `digits` digits, as the nearest float.
 pub fn held(value: i128, scale: u8, digits: u32) -> Option<f64> {
     let value = i64::try_from(value).ok()?;
-    if value.unsigned_abs() >= 10_u64.pow(digits) || scale > MOST_SCALE {
+    if value.unsigned_abs() >= 10_u64.pow(digits) || scale > MAX_SCALE {
         return None;
     }
     // Both are exact, so only their quotient is rounded.

@@ -22,7 +22,7 @@ const FIELDS: [&str; 8] = [
 ];
 const MINUTE: i64 = 60_000;
 /// Larger buffers are not reused for the next message.
-const MOST_KEPT: usize = 1 << 20;
+const MAX_KEPT: usize = 1 << 20;
 
 /// The message of one line; its buffers are reused.
 #[derive(Default)]
@@ -182,7 +182,7 @@ fn refuse<T>(reason: &'static str, token: Token) -> Step<T> {
 
 fn decode(token: Token, document: &str, out: &mut Vec<u8>) -> Step<()> {
     out.clear();
-    if out.capacity() > MOST_KEPT {
+    if out.capacity() > MAX_KEPT {
         *out = Vec::new();
     }
     if token.kind != Kind::Text {

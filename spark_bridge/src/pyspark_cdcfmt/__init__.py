@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pyspark_cdcfmt.blocks.dataframes import (
-        ODD_VALUE,
+        INVALID_CHANGE,
         blocks_of,
         changes_of_blocks,
         events_of,
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 __all__ = [
     "BLOCKS_OPTION",
     "CORRUPT_RECORD",
+    "INVALID_CHANGE",
     "KAFKA_COLUMNS",
-    "ODD_VALUE",
     "SEQUENCE",
     "SOURCE",
     "CdcDataSource",
@@ -58,7 +58,7 @@ __all__ = [
 _MODULE_OF = {
     "CORRUPT_RECORD": "rows.row_schemas",
     "KAFKA_COLUMNS": "read.dataframes",
-    "ODD_VALUE": "blocks.dataframes",
+    "INVALID_CHANGE": "blocks.dataframes",
     "SEQUENCE": "rows.row_schemas",
     "SOURCE": "rows.row_schemas",
     "blocks_of": "blocks.dataframes",

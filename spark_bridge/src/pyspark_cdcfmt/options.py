@@ -9,7 +9,6 @@ from typing import Any
 import attrs
 
 from cdcfmt_core import Option, Registry, default_registry
-from cdcfmt_core.choosing import choose_transport, open_source
 from cdcfmt_core.codec import format_options
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter, parse_table_name
@@ -18,6 +17,7 @@ from cdcfmt_core.io.topics.options import TOPIC_OPTIONS
 from cdcfmt_core.options import check_once, unknown_option, validate
 from cdcfmt_core.toolkit.recognition import AUTO
 from cdcfmt_core.transport import Source
+from cdcfmt_core.transport_opening import choose_transport, open_source
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS, TYPE_OPTIONS, bridge_options
 
 _OF_DATAFRAMES = tuple(

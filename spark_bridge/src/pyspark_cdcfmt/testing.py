@@ -179,8 +179,8 @@ def _shown(value: object) -> str:
 
 
 # Keeps the check of a format within seconds.
-_MOST_MESSAGES = 100
-_MOST_TABLES = 2
+_MAX_MESSAGES = 100
+_MAX_TABLES = 2
 _LEAST_DAMAGED = 200
 _OPTIONS: tuple[dict[str, str], ...] = (
     {"incompleteRows": "emit"},
@@ -210,7 +210,7 @@ def check_kernel(subject: Subject) -> None:
     by_kernel: Counter[str] = Counter()
     refusal = None
     for number, case in enumerate(subject.cases):
-        messages = case.messages[:_MOST_MESSAGES]
+        messages = case.messages[:_MAX_MESSAGES]
         damaged = _damaged(messages)
         for place, (schema, options, inferred) in enumerate(
             _reads(subject, case, messages, number)
@@ -254,11 +254,11 @@ def _tables(subject: Subject, case: Case) -> list[str]:
     """The tables with the most rows."""
     rows = Counter(
         (event.table.database, event.table.table)
-        for events in subject.decode(attrs.evolve(case, messages=case.messages[:_MOST_MESSAGES]))
+        for events in subject.decode(attrs.evolve(case, messages=case.messages[:_MAX_MESSAGES]))
         for event in events
         if isinstance(event, RowChange)
     )
-    return [table_option(*name) for name, _ in rows.most_common(_MOST_TABLES)]
+    return [table_option(*name) for name, _ in rows.most_common(_MAX_TABLES)]
 
 
 def _damaged(messages: Sequence[Message]) -> list[Message]:

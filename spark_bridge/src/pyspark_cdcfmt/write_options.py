@@ -9,7 +9,6 @@ from typing import Any
 import attrs
 
 from cdcfmt_core import Option, Registry, default_registry
-from cdcfmt_core.choosing import choose_transport, open_sink
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import parse_table_name
@@ -17,6 +16,7 @@ from cdcfmt_core.io.sinks.compression import COMPRESSIONS
 from cdcfmt_core.io.sources.options import STORAGE_OPTIONS, parse_storage_options
 from cdcfmt_core.options import unknown_option, validate
 from cdcfmt_core.transport import Sink, TransportSpec
+from cdcfmt_core.transport_opening import choose_transport, open_sink
 from pyspark_cdcfmt.options import is_sparks_own
 
 OWNER = "writing cdc"

@@ -6,7 +6,6 @@ import pickle
 import re
 from typing import Any
 
-from cdcfmt_core.choosing import split_options
 from cdcfmt_core.decoding import DECODING_OPTIONS
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.io.topics.options import TOPIC_OPTIONS
@@ -14,6 +13,7 @@ from cdcfmt_core.options import Option
 from cdcfmt_core.testing.checks.declaration import RecordedOptions
 from cdcfmt_core.testing.outcome import expect
 from cdcfmt_core.testing.transports.subject import TransportSubject
+from cdcfmt_core.transport_opening import split_options
 
 
 def check_spec(subject: TransportSubject) -> None:

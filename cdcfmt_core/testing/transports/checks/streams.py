@@ -13,7 +13,7 @@ from cdcfmt_core.offsets import EARLIEST, LATEST, OffsetRange, TopicPartition
 from cdcfmt_core.testing.outcome import expect
 from cdcfmt_core.testing.transports.subject import TransportSubject
 
-_MOST_BATCHES = 200
+_MAX_BATCHES = 200
 
 
 class Query:
@@ -56,11 +56,11 @@ class Query:
 
     def run(self, limit: int | None = None) -> None:
         """Run batches until nothing is new."""
-        for _ in range(_MOST_BATCHES):
+        for _ in range(_MAX_BATCHES):
             if not self.step(limit):
                 return
         raise AssertionError(
-            f"a stream of {self.topic} has no end: after {_MOST_BATCHES} batches advance() still "
+            f"a stream of {self.topic} has no end: after {_MAX_BATCHES} batches advance() still "
             f"moves on from {self.at}"
         )
 
@@ -140,7 +140,7 @@ def check_available_now(subject: TransportSubject) -> None:
         subject.harness.append(topic, subject.numbered(5, partition=partition, start=10))
     # It must not wait for `least`, however few are left.
     while query.step(limit=5, least=1_000):
-        expect(len(query.batches) < _MOST_BATCHES, "AvailableNow does not end")
+        expect(len(query.batches) < _MAX_BATCHES, "AvailableNow does not end")
     query.expect_all({0: 10, 1: 10})
     query.restart(available_now=True)
     query.run()

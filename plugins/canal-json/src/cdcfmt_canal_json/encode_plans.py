@@ -17,8 +17,8 @@ from cdcfmt_core.mysql import PRIMARY_KEY_FLAG, ColumnType, jdbc_code, named_fla
 from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
 from cdcfmt_core.toolkit.row_messages import (
+    ByLimit,
     Columns,
-    Either,
     ExtraValue,
     Mark,
     Member,
@@ -88,7 +88,7 @@ class RowParts:
             sql_types[name] = label, code
             if limit is not None:
                 large = str(jdbc_code(type_, limit))
-                sql_types[name] = label, Either(image, name, limit, code, large)
+                sql_types[name] = label, ByLimit(image, name, limit, code, large)
             text = type_text(type_, full=self.full_types)
             mysql_types[name] = label, writer.json(text)
         old: Part = "null"

@@ -15,7 +15,7 @@ from cdcfmt_core.toolkit.images import own_key
 from cdcfmt_core.toolkit.json_output import valid_name
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
 from cdcfmt_core.toolkit.row_messages import (
-    Digits,
+    ByPrecision,
     ExtraValue,
     Members,
     Number,
@@ -64,7 +64,7 @@ class RowParts:
                 encoding = ValueEncoding("epoch-guessed")
                 fine = self._field(column, table, in_millis=False)
                 texts = (orjson.dumps(each).decode() for each in (field, fine))
-                fields[name] = _slot(slots, Digits(name, *texts))
+                fields[name] = _slot(slots, ByPrecision(name, *texts))
             label = writer.name(name) + ":"
             columns[name] = member_of(
                 column, label, encoding, nullable=field["optional"], counts=self.context.counts

@@ -29,7 +29,7 @@ _WITH_LENGTH: Final = frozenset(
 )
 _WITH_FRACTION: Final = frozenset({"time", "datetime", "timestamp"})
 _WITH_SCALE: Final = frozenset({"decimal", "float", "double"})
-_MOST_WORDS: Final = 3
+_MAX_WORDS: Final = 3
 """Maximum number of words in a type name."""
 
 
@@ -197,7 +197,7 @@ def type_text(column: Mapping[str, Any], escaped_values: bool) -> str:
 
 def _name(words: list[str]) -> tuple[str, str, list[str]]:
     """A type's original name, its canonical name, and its attributes."""
-    for count in range(_MOST_WORDS, 0, -1):
+    for count in range(_MAX_WORDS, 0, -1):
         name = " ".join(words[:count])
         if name in ALIASES:
             return name, ALIASES[name], words[count:]

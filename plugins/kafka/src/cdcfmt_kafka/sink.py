@@ -25,7 +25,7 @@ FIRST_CONTACT_SECONDS: Final = 15.0
 
 _QUESTION_SECONDS = 2.0
 _SLICE_SECONDS = 0.5
-_MOST_KILOBYTES = 32 << 10
+_MAX_KILOBYTES = 32 << 10
 """Buffer for a task's unsent messages; librdkafka's default is a gigabyte."""
 _BATCH_BYTES = 1_000_000
 """librdkafka's default."""
@@ -182,7 +182,7 @@ class KafkaProducer:
         waits = config.pop("message.timeout.ms", None) or config.get("delivery.timeout.ms")
         largest = str(config.get("message.max.bytes", ""))
         # Room for two of the largest messages; the client rejects a value that is not a number.
-        most = max(_MOST_KILOBYTES, int(largest) >> 9 if largest.isdecimal() else 0)
+        most = max(_MAX_KILOBYTES, int(largest) >> 9 if largest.isdecimal() else 0)
         config.setdefault("queue.buffering.max.kbytes", most)
         # The default of Java's client; librdkafka's is five minutes.
         config["delivery.timeout.ms"] = waits or 120_000

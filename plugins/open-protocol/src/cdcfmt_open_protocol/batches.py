@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.toolkit.large_message_output import RECORD_OVERHEAD
-from cdcfmt_core.toolkit.row_rules import Held, RowBatches
+from cdcfmt_core.toolkit.row_rules import PartialMessage, RowBatches
 from cdcfmt_open_protocol.frames import FRAMING, HEAD, framed
 
 
@@ -35,18 +35,18 @@ class Batch:
 
     def take(self) -> list[Message]:
         """Finish the message, if there is one; the next event begins a new one."""
-        held = self.take_held()
-        return [] if held is None else [Message(held.key, held.value)]
+        partial = self.take_partial()
+        return [] if partial is None else [Message(partial.key, partial.value)]
 
-    def take_held(self) -> Held | None:
+    def take_partial(self) -> PartialMessage | None:
         """Hand over the unfinished message, which the kernel continues."""
         if not self._rows:
             return None
-        held = Held(self._rows, bytes(self._key), bytes(self._value))
+        partial = PartialMessage(self._rows, bytes(self._key), bytes(self._value))
         self._rows, self._key, self._value = 0, bytearray(), bytearray()
-        return held
+        return partial
 
-    def hold(self, held: Held) -> None:
+    def restore_partial(self, partial: PartialMessage) -> None:
         """Continue the unfinished message of the kernel."""
-        self._rows = held.rows
-        self._key, self._value = bytearray(held.key), bytearray(held.value)
+        self._rows = partial.rows
+        self._key, self._value = bytearray(partial.key), bytearray(partial.value)

@@ -28,7 +28,7 @@ from cdcfmt_core.toolkit.large_message_output import KeyValue
 from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES, MessageWriter
 from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import RowMessages
-from cdcfmt_core.toolkit.row_rules import Held, RowBatches
+from cdcfmt_core.toolkit.row_rules import PartialMessage, RowBatches
 from cdcfmt_open_protocol.batches import Batch
 from cdcfmt_open_protocol.ddl import ddl_code
 from cdcfmt_open_protocol.encode_plans import RowParts
@@ -73,11 +73,11 @@ class _Encoder(Encoder):
     def row_batches(self) -> RowBatches:
         return self._batch.limits
 
-    def take_held(self) -> Held | None:
-        return self._batch.take_held()
+    def take_partial(self) -> PartialMessage | None:
+        return self._batch.take_partial()
 
-    def hold(self, held: Held) -> None:
-        self._batch.hold(held)
+    def restore_partial(self, partial: PartialMessage) -> None:
+        self._batch.restore_partial(partial)
 
     def encode(self, event: Event) -> list[Message]:
         if isinstance(event, RowChange):

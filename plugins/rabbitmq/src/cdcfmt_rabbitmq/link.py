@@ -22,7 +22,7 @@ from cdcfmt_rabbitmq.settings import Settings
 _FRAME_BYTES: Final = 128 << 20
 """The most that a frame may have, where the broker (``stream.frame_max``) allows it."""
 _HEARTBEAT_SECONDS: Final = 60
-_MOST_SUBSCRIPTIONS: Final = 250
+_MAX_SUBSCRIPTIONS: Final = 250
 
 Start = Literal["first", "last"] | tuple[Literal["offset", "time"], int]
 """Start of a subscription: a chunk, an offset, or a time in milliseconds."""
@@ -94,7 +94,7 @@ class Link:
 
         self._loop = loop
         self._subscriptions: dict[int, Subscription] = {}
-        self._ids = itertools.cycle(range(_MOST_SUBSCRIPTIONS))
+        self._ids = itertools.cycle(range(_MAX_SUBSCRIPTIONS))
         self._publishers: dict[str, int] = {}
         self._lost: BrokerError | None = None
         external = settings.external

@@ -36,7 +36,7 @@ TRANSACTION_CHECK_TIMES TRANSFER_FLAG TRAN_MSG TRAN_PREPARED_QUEUE_OFFSET UNIQ_K
 OWN_PROPERTIES: Final = frozenset(_OWN.split())
 """Names of RocketMQ's internal properties: ``MessageConst``, without the tag."""
 
-MOST_PROPERTIES: Final = 32_000
+MAX_PROPERTIES: Final = 32_000
 """In bytes; a stored message has 15 bits for their length, and brokers add some."""
 
 BAD_BODIES: Final = "bodies that cannot be decompressed, kept as stored"
@@ -186,9 +186,9 @@ def checked_properties(message: Message, tag: str, topic: str) -> dict[str, str]
         _text(topic, "the name of a header", name.encode())
         pairs[name] = _text(topic, f"the header {name!r:.200}", value)
     size = len(write_properties(pairs).encode())
-    if size > MOST_PROPERTIES:
+    if size > MAX_PROPERTIES:
         raise SinkError(
-            f"topic {topic}: key and headers of a message are {size} bytes, {MOST_PROPERTIES} are "
+            f"topic {topic}: key and headers of a message are {size} bytes, {MAX_PROPERTIES} are "
             "the maximum of RocketMQ"
         )
     return pairs

@@ -50,7 +50,7 @@ _TEXTS: Final = frozenset(
 _DEFAULT_DECIMAL: Final = (10, 0)
 # For a source without precision and scale: holds all values.
 _WIDEST_DECIMAL: Final = (65, 30)
-_MOST_BITS: Final = 64
+_MAX_BITS: Final = 64
 
 
 @attrs.define
@@ -195,7 +195,7 @@ def _length(parsed: ColumnType, column: Column) -> tuple[int, int]:
         return _TIMES[base] + (digits + 1 if digits else 0), digits
     if base == "bit" and isinstance(column.type, Bit):
         # For an unknown number of bits, the maximum holds every value.
-        return column.type.bits or _MOST_BITS, 0
+        return column.type.bits or _MAX_BITS, 0
     if base in ("enum", "set"):
         members = parsed.elements or ()
         if base == "enum":

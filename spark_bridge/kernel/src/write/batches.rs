@@ -18,16 +18,16 @@ pub struct Limits {
 
 /// An unfinished message.
 #[derive(Default)]
-pub struct Held {
+pub struct PartialMessage {
     pub rows: usize,
     pub key: Vec<u8>,
     pub value: Vec<u8>,
 }
 
 /// Unfinished messages by partition.
-pub type Begun = BTreeMap<i32, Held>;
+pub type Begun = BTreeMap<i32, PartialMessage>;
 
-impl Held {
+impl PartialMessage {
     /// Whether an event of this size must begin the next message.
     pub fn is_full_for(&self, key: usize, value: usize, limits: &Limits) -> bool {
         let size = self.key.len() + self.value.len() + key + value + 16;

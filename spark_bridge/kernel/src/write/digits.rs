@@ -213,11 +213,11 @@ fn as_i32(length: usize) -> i32 {
 /// The double nearest to a decimal, and whether it preserves the decimal's digits.
 pub fn nearest_double(value: i128, scale: u8) -> Step<(f64, bool)> {
     const EXACT: u128 = 1 << 53;
-    const MOST_DIGITS: u32 = 15;
+    const MAX_DIGITS: u32 = 15;
     if value.unsigned_abs() < EXACT && scale <= 22 {
         #[allow(clippy::cast_precision_loss)]
         let number = value as f64 / 10_f64.powi(scale.into());
-        if value.unsigned_abs() < 10_u128.pow(MOST_DIGITS) {
+        if value.unsigned_abs() < 10_u128.pow(MAX_DIGITS) {
             return Ok((number, true));
         }
     }

@@ -10,7 +10,7 @@ use crate::write::plan::{ColumnOf, Extra, ExtraType, Texts, Wire};
 
 const UNUSUAL: Refusal = Refusal::new("a value of extra that is written otherwise", 0);
 /// Maximum number of texts of a map in which to look for duplicate names.
-const MOST_TEXTS: usize = 64;
+const MAX_TEXTS: usize = 64;
 
 impl Extra {
     pub fn append(&self, row: &impl Row, wire: Wire, out: &mut Vec<u8>) -> Step<()> {
@@ -71,7 +71,7 @@ impl Texts {
             _ => None,
         };
         let count = found.map_or(0, |items| items.count);
-        if count > MOST_TEXTS {
+        if count > MAX_TEXTS {
             return Err(UNUSUAL);
         }
         let mut names = Vec::with_capacity(count);

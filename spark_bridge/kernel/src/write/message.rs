@@ -57,7 +57,7 @@ impl Printing<'_> {
                     out.extend_from_slice(&members.missing.as_ref().ok_or(NO_IMAGE)?.0);
                 }
                 Part::Members(members) => self.members(members, row, out)?,
-                Part::Either {
+                Part::ByLimit {
                     image,
                     place,
                     limit,
@@ -69,7 +69,7 @@ impl Printing<'_> {
                     let text = if is_above { above } else { below };
                     out.extend_from_slice(&text.0);
                 }
-                Part::Digits {
+                Part::ByPrecision {
                     place,
                     coarse,
                     fine,

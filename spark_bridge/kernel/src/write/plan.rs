@@ -188,7 +188,7 @@ pub enum Part {
     Number(Number),
     Members(Members),
     /// `above` if a column's integer is at least `limit`, else `below`.
-    Either {
+    ByLimit {
         image: Image,
         place: usize,
         limit: u64,
@@ -196,7 +196,7 @@ pub enum Part {
         above: Raw,
     },
     /// `fine` if a wall clock in either image is finer than milliseconds.
-    Digits {
+    ByPrecision {
         place: usize,
         coarse: Raw,
         fine: Raw,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::python_rows::Rows;
 use crate::write::allowed::OfRows;
-use crate::write::batches::Held;
+use crate::write::batches::PartialMessage;
 use crate::write::compress::Compress;
 use crate::write::order::Position;
 use crate::write::row::Messages;
@@ -114,21 +114,28 @@ impl PyWriter {
         order.check(key, order.kind(kind), padded).err()
     }
 
-    fn hold(&mut self, partition: i32, rows: usize, key: Vec<u8>, value: Vec<u8>) {
-        let held = Held { rows, key, value };
-        self.writer.begun.insert(partition, held);
+    fn restore_partial(&mut self, partition: i32, rows: usize, key: Vec<u8>, value: Vec<u8>) {
+        let partial = PartialMessage { rows, key, value };
+        self.writer.begun.insert(partition, partial);
     }
 
     /// The unfinished messages: partition, number of rows, key and value.
-    fn take_held<'py>(
+    fn take_partial<'py>(
         &mut self,
         py: Python<'py>,
     ) -> Vec<(i32, usize, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
         let begun = std::mem::take(&mut self.writer.begun).into_iter();
-        let begun = begun.filter(|(_, held)| held.rows > 0);
+        let begun = begun.filter(|(_, partial)| partial.rows > 0);
         let bytes = |data: Vec<u8>| PyBytes::new(py, &data);
         begun
-            .map(|(number, held)| (number, held.rows, bytes(held.key), bytes(held.value)))
+            .map(|(number, partial)| {
+                (
+                    number,
+                    partial.rows,
+                    bytes(partial.key),
+                    bytes(partial.value),
+                )
+            })
             .collect()
     }
 

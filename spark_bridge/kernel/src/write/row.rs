@@ -3,7 +3,7 @@
 use crate::refusal::{Refusal, Step};
 use crate::text_bytes::encode_base64;
 use crate::write::allowed::Allowed;
-use crate::write::batches::{Begun, Held};
+use crate::write::batches::{Begun, PartialMessage};
 use crate::write::compress::Compress;
 use crate::write::encodings::{Scratch, Style};
 use crate::write::go_quote::Printable;
@@ -217,27 +217,28 @@ impl Writing<'_> {
         let of_key = keys.split_off(key);
         let of_value = values.split_off(value);
         let number = partition.unwrap_or(0);
-        let is_full = |held: &Held| held.is_full_for(of_key.len(), of_value.len(), limits);
+        let is_full =
+            |partial: &PartialMessage| partial.is_full_for(of_key.len(), of_value.len(), limits);
         if self.begun.get(&number).is_some_and(is_full) {
-            self.end_held(number, line, partition);
+            self.end_partial(number, line, partition);
         }
-        let held = self.begun.entry(number).or_default();
-        held.add(&of_key, &of_value, limits);
-        if held.rows >= limits.max_rows {
-            self.end_held(number, line, partition);
+        let partial = self.begun.entry(number).or_default();
+        partial.add(&of_key, &of_value, limits);
+        if partial.rows >= limits.max_rows {
+            self.end_partial(number, line, partition);
         }
     }
 
-    fn end_held(&mut self, number: i32, line: Line, partition: Option<i32>) {
-        let Some(held) = self.begun.get_mut(&number) else {
+    fn end_partial(&mut self, number: i32, line: Line, partition: Option<i32>) {
+        let Some(partial) = self.begun.get_mut(&number) else {
             return;
         };
         let (value, key) = (self.messages.values.len(), self.messages.keys.len());
-        self.messages.values.extend_from_slice(&held.value);
-        self.messages.keys.extend_from_slice(&held.key);
-        held.rows = 0;
-        held.key.clear();
-        held.value.clear();
+        self.messages.values.extend_from_slice(&partial.value);
+        self.messages.keys.extend_from_slice(&partial.key);
+        partial.rows = 0;
+        partial.key.clear();
+        partial.value.clear();
         self.end(value, key, true, line, partition);
     }
 

@@ -7,7 +7,7 @@ use crate::write::plan::{Image, Settings};
 
 const NO_COMMIT_TS: Refusal = Refusal::new("a row without a commit_ts", 0);
 /// Larger times have no commit_ts of 63 bits.
-const MOST_MILLIS: i64 = i64::MAX >> 18;
+const MAX_MILLIS: i64 = i64::MAX >> 18;
 
 /// A row; its commit_ts is generated if it needs one and has none.
 pub struct Stamped<'a, R> {
@@ -25,7 +25,7 @@ impl<'a, R: Row> Stamped<'a, R> {
             let time = facts.source_time.filter(|_| settings.made.is_some());
             let millis = time.ok_or(NO_COMMIT_TS)?.div_euclid(1_000);
             let next = last.checked_add(1).ok_or(NO_COMMIT_TS)?;
-            if millis > MOST_MILLIS {
+            if millis > MAX_MILLIS {
                 return Err(NO_COMMIT_TS);
             }
             facts.commit_ts = Some(next.max(millis << 18));

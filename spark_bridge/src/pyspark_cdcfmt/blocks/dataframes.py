@@ -21,7 +21,7 @@ from pyspark_cdcfmt.read.dataframes import inlined
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.rows.row_schemas import check_schema, events_schema
 
-ODD_VALUE = "cdcfmt: not every change of the table is whole"
+INVALID_CHANGE = "cdcfmt: the table has invalid changes"
 """Marks the error of a query over :func:`changes_of_blocks` with a bad or partial change."""
 
 _OF_BLOCK = ("database", "schema", "table", "is_read")
@@ -95,7 +95,7 @@ def changes_of_blocks(
     """The typed changes in the blocks of one table, whose ``form`` is ``messages``.
 
     The result equals :func:`~pyspark_cdcfmt.decode` with these options.  The query fails with
-    :data:`ODD_VALUE` if a row is bad, or lacks its key.
+    :data:`INVALID_CHANGE` if a row is bad, or lacks its key.
 
     :param source: the options that the blocks were read with.
     :param read: name of a column to add, with ``is_read`` of the block.
@@ -140,22 +140,22 @@ def changes_of_blocks(
             yield _one_list(made, arrow)
 
     def check(batch: pa.RecordBatch) -> None:
-        """:raises ValueError: with ODD_VALUE, for a change to decode another way."""
+        """:raises ValueError: with INVALID_CHANGE, for a change to decode another way."""
         record, absent = batch.column(prefix + "corrupt_record"), batch.column(prefix + "absent")
         if record.null_count < batch.num_rows:
-            odd(record.drop_null()[0].as_py()["reason"])
+            refuse(record.drop_null()[0].as_py()["reason"])
         if pc.any(pc.is_in(absent.flatten(), pa.array(keys, pa.string()))).as_py():
-            odd("a row lacks its key")
+            refuse("a row lacks its key")
         is_short = pc.greater(pc.list_value_length(absent), 0)
         is_delete = pc.equal(batch.column(prefix + "change_type"), "delete")
         if not partial and pc.any(pc.and_not(is_short, is_delete)).as_py():
-            odd("a row lacks columns")
+            refuse("a row lacks columns")
         for name in json_columns:
             if pc.any(pc.equal(pc.struct_field(batch.column(name), "value"), b"\0")).as_py():
-                odd(f"{name} has a JSON null")
+                refuse(f"{name} has a JSON null")
 
-    def odd(reason: str) -> None:
-        raise ValueError(f"{ODD_VALUE}: {table}: {reason}")
+    def refuse(reason: str) -> None:
+        raise ValueError(f"{INVALID_CHANGE}: {table}: {reason}")
 
     return inlined(blocks, cdc_changes, f.struct("is_read", "payload"), result, result)
 

@@ -40,7 +40,7 @@ logger = open_logger("pyspark_cdcfmt")
 
 ENOUGH: Final = 64
 """Number of consecutive messages that makes another call of the kernel worthwhile."""
-MOST_AT_ONCE: Final = 1_024
+MAX_AT_ONCE: Final = 1_024
 """Maximum number of messages for the reference at once, if the kernel refuses many in a row."""
 MAX_TABLES: Final = 20_000
 
@@ -146,7 +146,7 @@ class Converter:
             return False
         self._is_example = self._learner.is_example(message)
         is_rare = self._is_example or self._last_run >= ENOUGH
-        self._step = 1 if is_rare else min(2 * self._step, MOST_AT_ONCE)
+        self._step = 1 if is_rare else min(2 * self._step, MAX_AT_ONCE)
         return True
 
     def _by_reference(self, message: Message | BadLine) -> Iterator[Message]:

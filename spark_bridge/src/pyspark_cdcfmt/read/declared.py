@@ -25,7 +25,7 @@ from pyspark_cdcfmt.rows.row_schemas import canonical, metadata_fields
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 from pyspark_cdcfmt.rows.values import converter
 
-_MOST_NAMES = 20
+_MAX_NAMES = 20
 
 
 @attrs.frozen
@@ -180,8 +180,8 @@ def _names_in(schemas: Iterable[TableSchema]) -> list[str]:
 def some(names: Iterable[str]) -> str:
     """The names on one line; only the first ones of a long list."""
     listed = list(names)
-    more = f" and {len(listed) - _MOST_NAMES} more" if len(listed) > _MOST_NAMES else ""
-    return ", ".join(listed[:_MOST_NAMES]) + more
+    more = f" and {len(listed) - _MAX_NAMES} more" if len(listed) > _MAX_NAMES else ""
+    return ", ".join(listed[:_MAX_NAMES]) + more
 
 
 _EXAMPLES: dict[type[LogicalType], Any] = {

@@ -36,7 +36,7 @@ from pyspark_cdcfmt.rows.row_schemas import corrupt_column
 
 logger = open_logger("pyspark_cdcfmt")
 
-_MOST_COUNTS = 100
+_MAX_COUNTS = 100
 """Maximum number of counts in the log line of a task."""
 _MAX_SAMPLED = 64
 _MAX_SAMPLED_BYTES = 1 << 20
@@ -254,7 +254,7 @@ class Engine:
         self._said = self._counts + Counter(done)
         if counts:
             # The number of counted columns has no limit.
-            line["counts"] = dict(counts.most_common(_MOST_COUNTS))
+            line["counts"] = dict(counts.most_common(_MAX_COUNTS))
         if WORKER_LOGGING in os.environ and logger.level == logging.NOTSET:
             # With worker logging on, tasks without problems log their line, too.
             logger.setLevel(logging.INFO)

@@ -38,7 +38,7 @@ TableName: TypeAlias = tuple[str, ...]
 """Database, schema (if the source has schemas), and table."""
 
 SECONDS = 10.0
-_MOST_MESSAGES = 100_000
+_MAX_MESSAGES = 100_000
 _LONGEST = 100
 """Maximum characters of an example."""
 
@@ -199,7 +199,7 @@ class Surveyor:
         """
         deadline = time.monotonic() + self._seconds
         messages = self._source.read_all(self._slices)
-        self._sample(islice(messages, _MOST_MESSAGES), until, deadline)
+        self._sample(islice(messages, _MAX_MESSAGES), until, deadline)
 
     def _sample(
         self,

@@ -87,7 +87,7 @@ class EventRows:
         commit_ts: int | None = getattr(event, "commit_ts", None)
         extra = extra_of(event)
         if self.wants_columns:
-            extra = extra | _unsaid(event)
+            extra = extra | _added_extra(event)
         values |= {
             "kind": KIND_OF[type(event)],
             "commit_ts": commit_ts,
@@ -167,21 +167,21 @@ def image_values(
     return values_of
 
 
-UNSAID = ("sequence_commit", "partial")
+ADDED_EXTRA = ("sequence_commit", "partial")
 """Names that ``includeColumns`` adds to ``extra``."""
 
 
-def _unsaid(event: Any) -> dict[str, Any]:
+def _added_extra(event: Any) -> dict[str, Any]:
     """Fields that ``changes`` needs and that have no column; ``includeColumns`` adds them."""
-    unsaid: dict[str, Any] = {}
+    added: dict[str, Any] = {}
     if getattr(event, "sequence_commit", None) is not None:
-        unsaid["sequence_commit"] = event.sequence_commit
+        added["sequence_commit"] = event.sequence_commit
     if isinstance(event, RowChange):
         images = {"before": event.before, "after": event.after}
         partial = [name for name, image in images.items() if image and not image.complete]
         if partial:
-            unsaid["partial"] = partial
-    return unsaid
+            added["partial"] = partial
+    return added
 
 
 def microseconds(milliseconds: int | None) -> int | None:

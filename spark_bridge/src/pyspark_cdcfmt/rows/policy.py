@@ -108,7 +108,7 @@ class ValuePolicy:
 
 Convert: TypeAlias = Callable[[Any], Any]
 
-_MOST_DIGITS = 9
+_MAX_DIGITS = 9
 """Number of digits that suffices to identify any binary32 number."""
 
 
@@ -163,7 +163,7 @@ def _single(number: float) -> float:
 
 def shortest_text(single: float, fewest: int = 1) -> str:
     """The shortest text of a float of 32 bits, with at least ``fewest`` digits."""
-    texts = (f"{single:.{digits}g}" for digits in range(fewest, _MOST_DIGITS))
+    texts = (f"{single:.{digits}g}" for digits in range(fewest, _MAX_DIGITS))
     return next((text for text in texts if _is_text_of(text, single)), f"{single:.9g}")
 
 

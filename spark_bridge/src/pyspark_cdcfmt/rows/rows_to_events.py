@@ -28,7 +28,7 @@ from cdcfmt_core.events import (
     Watermark,
 )
 from pyspark_cdcfmt.rows.columns import ColumnCells, cells, column_cells, variant_cell
-from pyspark_cdcfmt.rows.event_rows import UNSAID
+from pyspark_cdcfmt.rows.event_rows import ADDED_EXTRA
 from pyspark_cdcfmt.rows.input_tables import InputTables
 
 Source: TypeAlias = tuple[str | None, str | None, int | None]
@@ -127,13 +127,13 @@ class EventInput:
             raise EncodeError(f"op {op!r} is not one of {join_names(_OPS)}")
         table, before_image, after_image = self._images(op, row, source)
         common = _common(row, source)
-        unsaid = _take_unsaid(common)
-        partial = unsaid.get("partial", ())
+        added = _take_added_extra(common)
+        partial = added.get("partial", ())
         for name, made in (("before", before_image), ("after", after_image)):
             if made is not None and name in partial:
                 made.complete = False
         return RowChange(
-            op, table, before_image, after_image, unsaid.get("sequence_commit"), **common
+            op, table, before_image, after_image, added.get("sequence_commit"), **common
         )
 
     def _images(
@@ -158,7 +158,7 @@ class EventInput:
         if ddl.get("query") is None or ddl.get("type") not in _DDL_TYPES:
             raise EncodeError("a ddl event needs its query and one of Canal's types", column="ddl")
         common = _common(row, source)
-        unsaid = _take_unsaid(common)
+        added = _take_added_extra(common)
         return SchemaChange(
             ddl["query"],
             ddl["type"],
@@ -166,7 +166,7 @@ class EventInput:
             row.get("table") or "",
             row.get("schema"),
             self._table_schema(row, source),
-            sequence_commit=unsaid.get("sequence_commit"),
+            sequence_commit=added.get("sequence_commit"),
             **common,
         )
 
@@ -252,14 +252,14 @@ def _common(row: dict[str, Any], source: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _take_unsaid(common: dict[str, Any]) -> dict[str, Any]:
+def _take_added_extra(common: dict[str, Any]) -> dict[str, Any]:
     """The parts of ``extra`` that ``includeColumns`` added."""
     extra = common["extra"] or {}
-    unsaid = {name: extra[name] for name in UNSAID if name in extra}
-    if unsaid:
-        others = {name: value for name, value in extra.items() if name not in unsaid}
+    added = {name: extra[name] for name in ADDED_EXTRA if name in extra}
+    if added:
+        others = {name: value for name, value in extra.items() if name not in added}
         common["extra"] = others or None
-    return unsaid
+    return added
 
 
 def _table_of(row: dict[str, Any]) -> tuple[str, str | None, str]:

@@ -18,7 +18,7 @@ from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Statement, Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 
-_MOST_TRUNCATES = 100
+_MAX_TRUNCATES = 100
 """Maximum number kept per table, for late changes."""
 _NO_ORDER = (
     "{} and rows of the table are on different partitions, without a commit_ts: which rows are "
@@ -134,7 +134,7 @@ class Planner:
             if choice is None or statement.of_snapshot:
                 self._follow_other(plan, statement, is_there)
             elif statement.sequence in known or (
-                len(known) == _MOST_TRUNCATES and statement.sequence < known[0]
+                len(known) == _MAX_TRUNCATES and statement.sequence < known[0]
             ):
                 continue
             elif choice == "apply":
@@ -167,7 +167,7 @@ class Planner:
                 plan.note("truncate", statement.query)
                 return
         plan.truncates.append(statement.sequence)
-        truncates = sorted([*plan.state.truncates, statement.sequence])[-_MOST_TRUNCATES:]
+        truncates = sorted([*plan.state.truncates, statement.sequence])[-_MAX_TRUNCATES:]
         plan.state = attrs.evolve(plan.state, truncates=tuple(truncates))
         plan.note("truncate", statement.query)
 

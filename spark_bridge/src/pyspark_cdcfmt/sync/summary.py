@@ -153,7 +153,7 @@ class Statement:
 Shapes: TypeAlias = dict[int, tuple[tuple[Row, ...], tuple[str, ...]]]
 """Columns and key columns of blocks, by their hash."""
 
-_MOST_SHAPES = 10_000
+_MAX_SHAPES = 10_000
 _SUMS = ("count", "truncates", "updates", "deletes", "logged")
 
 
@@ -223,7 +223,7 @@ def _version(
 
 
 def _add_shapes(shapes: Shapes, blocks: DataFrame, wanted: set[int]) -> None:
-    if len(shapes) > _MOST_SHAPES:
+    if len(shapes) > _MAX_SHAPES:
         shapes.clear()
     if new := wanted - shapes.keys():
         rows = blocks.select("shape", "columns", "key_columns").where(f.col("shape").isin(*new))

@@ -23,7 +23,7 @@ _ROWS_OF_A_FILE = 1_000_000
 _FEW = 10_000
 """Maximum number of deleted keys per batch that the driver collects and remembers."""
 
-_MOST_DELETES = 1000
+_MAX_DELETES = 1000
 
 
 @attrs.define
@@ -36,7 +36,7 @@ class RecentDeletes:
     def add(self, deletes: Iterable[tuple[Sequence, str]]) -> None:
         """Remember more deletes; keeps the last thousand."""
         known = sorted({*self.deletes, *deletes})
-        forgotten, self.deletes = known[:-_MOST_DELETES], known[-_MOST_DELETES:]
+        forgotten, self.deletes = known[:-_MAX_DELETES], known[-_MAX_DELETES:]
         if forgotten:
             self.since = max(self.since, forgotten[-1][0])
 

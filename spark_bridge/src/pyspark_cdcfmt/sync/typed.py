@@ -47,8 +47,6 @@ READ = "__sync_read"
 _OPTIONS = ("typeMap", "sourceTimeZone", "caseSensitive", "invalidValues")
 """Source options that also apply to changes."""
 
-_BEFORE = "update_preimage"
-
 _PLACE = ("topic", "partition", "path", "offset", "index")
 
 
@@ -222,7 +220,7 @@ class TypedChanges:
     def count(self, typed: Sequence[DataFrame]) -> list[Counts]:
         """Count the changes of tables in one pass, which also fills their caches."""
         kind, sequence = f.col(self._added("change_type")), f.col(self._added("sequence"))
-        is_partial = (f.size(self._added("absent")) > 0) & ~kind.isin("delete", _BEFORE)
+        is_partial = (f.size(self._added("absent")) > 0) & ~kind.isin("delete", "update_preimage")
         looked_at = [
             each.select(
                 f.lit(nth).alias("nth"),
@@ -238,7 +236,7 @@ class TypedChanges:
             reduce(DataFrame.unionAll, looked_at)
             .groupBy(*by)
             .agg(
-                f.count_if(~f.col("kind").eqNullSafe(_BEFORE)).alias("changes"),
+                f.expr("count_if(NOT kind <=> 'update_preimage')").alias("changes"),
                 f.count_if(is_delete).alias("deletes"),
                 f.count_if(f.col("kind").isNull()).alias("bad"),
                 f.count_if("is_partial").alias("partial"),

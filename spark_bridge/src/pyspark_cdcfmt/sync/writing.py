@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
-from pyspark_cdcfmt import ODD_VALUE, events_of
+from pyspark_cdcfmt import INVALID_CHANGE, events_of
 from pyspark_cdcfmt.sync.control import Batch, Control
 from pyspark_cdcfmt.sync.expressions import first_place, is_of
 from pyspark_cdcfmt.sync.names import TableName, quote, table_text
@@ -64,7 +64,7 @@ class Writer:
     typed: TypedChanges
     _shapes: dict[str, StructType] = attrs.field(factory=dict)
     """The known columns of targets."""
-    _odd: set[TableName] = attrs.field(factory=set)
+    _invalid: set[TableName] = attrs.field(factory=set)
     """Tables whose blocks cannot be decoded into changes directly."""
     _ahead: ThreadPoolExecutor = attrs.field(factory=lambda: ThreadPoolExecutor(1))
 
@@ -110,9 +110,9 @@ class Writer:
             try:
                 self._count(writes)
                 with self._adding_tombstones(writes):
-                    are_done = [*run(lambda write: self._apply_unless_odd(write, batch), writes)]
+                    are_done = [*run(lambda write: self._apply_if_valid(write, batch), writes)]
             except Exception as error:
-                if not self._note_odd(writes, error):
+                if not self._note_invalid(writes, error):
                     raise
                 continue
             finally:
@@ -126,25 +126,25 @@ class Writer:
                     plans.append(write.plan)
         return done
 
-    def _apply_unless_odd(self, write: Write, batch: Batch) -> bool:
+    def _apply_if_valid(self, write: Write, batch: Batch) -> bool:
         try:
             self._apply(write, batch)
         except Exception as error:
-            if not self._note_odd([write], error):
+            if not self._note_invalid([write], error):
                 raise
             return False
         return True
 
-    def _note_odd(self, writes: Iterable[Write], error: Exception) -> bool:
+    def _note_invalid(self, writes: Iterable[Write], error: Exception) -> bool:
         """Remember tables that cannot be decoded directly; True if ``writes`` has any."""
-        odd = [
+        invalid = [
             write.plan.state.name
             for write in writes
             if write.is_direct
-            and f"{ODD_VALUE}: {table_text(write.plan.state.name)}:" in str(error)
+            and f"{INVALID_CHANGE}: {table_text(write.plan.state.name)}:" in str(error)
         ]
-        self._odd.update(odd)
-        return bool(odd)
+        self._invalid.update(invalid)
+        return bool(invalid)
 
     def _count(self, writes: Iterable[Write]) -> None:
         uncounted = []
@@ -176,7 +176,7 @@ class Writer:
         if not plan.versions and not (plan.truncates and self.store.keeps_truncates):
             return None
         with_reads = self.store.needs_reads and plan.has_reads
-        is_direct = state.name not in self._odd and self.typed.are_direct(plan)
+        is_direct = state.name not in self._invalid and self.typed.are_direct(plan)
         rows = None
         if is_direct:
             typed = self.typed.of_blocks(plan, of_table, with_reads=with_reads)

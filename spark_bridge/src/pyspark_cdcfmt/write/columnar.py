@@ -25,7 +25,7 @@ from cdcfmt_core.toolkit.row_plans import (
     describe_partitions,
     describe_table,
 )
-from cdcfmt_core.toolkit.row_rules import Allowance, Held, RowRules
+from cdcfmt_core.toolkit.row_rules import Allowance, PartialMessage, RowRules
 from cdcfmt_core.toolkit.value_printers import ROUNDED
 from cdcfmt_core.toolkit.zone_offsets import describe_offsets
 from cdcfmt_core.types import Json
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 ENOUGH: Final = 64
 """Number of consecutive rows that makes another call of the kernel worthwhile."""
-MOST_AT_ONCE: Final = 4_096
+MAX_AT_ONCE: Final = 4_096
 """Maximum number of rows for the reference at once, if the kernel refuses row after row."""
 _MOST: Final = (1 << 63) - 1
 MAX_TABLE_BYTES: Final = 64 << 20
@@ -117,12 +117,14 @@ class KernelWriter:
         if rules.numbers is not None:
             kernel.last_number = rules.numbers.last
         if rules.batches is not None:
-            for partition, held in rules.take_held().items():
-                kernel.hold(partition, held.rows, held.key, held.value)
+            for partition, partial in rules.take_partial().items():
+                kernel.restore_partial(partition, partial.rows, partial.key, partial.value)
         at = kernel.write(at, rules.now())
         if rules.batches is not None:
-            begun = kernel.take_held()
-            rules.hold({number: Held(rows, key, value) for number, rows, key, value in begun})
+            begun = kernel.take_partial()
+            rules.restore_partial(
+                {number: PartialMessage(rows, key, value) for number, rows, key, value in begun}
+            )
         if rules.numbers is not None:
             rules.numbers.last = kernel.last_number
         if rules.commit_ts is not None:
@@ -266,7 +268,7 @@ class RowWriter:
                     yield batch.slice(start, at - start), self.kernel.take()
                 if self.kernel.can_continue(partial(self._learn, batch, at)):
                     continue
-            step = 1 if at - start >= ENOUGH else min(2 * step, MOST_AT_ONCE)
+            step = 1 if at - start >= ENOUGH else min(2 * step, MAX_AT_ONCE)
             rows = batch.slice(at, step)
             yield self._of_reference(rows)
             at += rows.num_rows
