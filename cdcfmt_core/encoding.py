@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeVar, get_args
 import attrs
 
 from cdcfmt_core.encoder import Encoder, EncoderContext
-from cdcfmt_core.encoding_options import ENCODING_OPTIONS
+from cdcfmt_core.encoding_options import ENCODING_OPTIONS, check_claim_options
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError, join_names
 from cdcfmt_core.event_errors import check_name, locate
 from cdcfmt_core.events import KIND_OF, Event, Message, Op, RowChange, TableSchema
@@ -273,8 +273,7 @@ def open_message_encoder(
             f"option protocol: {codec.name} cannot be written; formats that can: "
             f"{join_names(writable)}"
         )
-    if options["largeMessageHandleOption"] == "claim-check" and claim_checks is None:
-        raise OptionError("option largeMessageHandleOption: claim-check needs claimCheckStorageUri")
+    check_claim_options(options, has_folder=claim_checks is not None)
     context = EncoderContext(
         source_time_zone=options["sourceTimeZone"],
         large_messages=LargeMessageOutput(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from cdcfmt_core.errors import OptionError
 from cdcfmt_core.options import Option
 from cdcfmt_core.partitioning import PARTITIONERS
 from cdcfmt_core.toolkit.large_message_output import PRODUCER_MAX_MESSAGE_BYTES
@@ -98,3 +102,19 @@ ENCODING_OPTIONS = (
     ),
 )
 """Options with the same meaning for every format that can be written."""
+
+
+def check_claim_options(options: Mapping[str, Any], *, has_folder: bool) -> None:
+    """:raises OptionError: unless claim checks and their folder are set together."""
+    if options["largeMessageHandleOption"] == "claim-check":
+        if not has_folder:
+            raise OptionError(
+                "option largeMessageHandleOption: claim-check needs claimCheckStorageUri"
+            )
+        return
+    for name in ("claimCheckStorageUri", "claimCheckRawValue"):
+        if options[name]:
+            raise OptionError(
+                f"option {name} would have no effect: set largeMessageHandleOption=claim-check, "
+                "too, or leave it out"
+            )

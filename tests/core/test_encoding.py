@@ -301,3 +301,6 @@ def test_options_are_judged_at_once() -> None:
         open_encoder("")
     with pytest.raises(OptionError, match="needs claimCheckStorageUri"):
         open_encoder(largeMessageHandleOption="claim-check")
+    for useless in ({"claimCheckStorageUri": "claims"}, {"claimCheckRawValue": True}):
+        with pytest.raises(OptionError, match="set largeMessageHandleOption=claim-check, too"):
+            open_encoder(**useless)
