@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -106,25 +107,21 @@ class Span:
     origins: Origins
     count: int
 
-    def column(self, name: str, type_: pa.DataType) -> pa.Array:
-        """An attribute of each message; lines have only a path."""
+    def values(self, name: str, type_: pa.DataType) -> list[Any] | pa.Array:
+        """An attribute of each message, or one value for all; lines have only a path."""
         origins = self.origins
         if isinstance(origins, MessageBatch):
             return origins.times(type_) if name == "timestamp" else origins.columns.column(name)
+        if isinstance(origins, Lines):
+            return [origins.path if name == "path" else None]
         if isinstance(origins, WholeMessages):
             values = [origins.path] if name == "path" else getattr(origins, name)
-        elif isinstance(origins, Lines):
-            values = [origins.path] if name == "path" else []
         else:
             values = attributes(origins, name)
-            if values.count(values[0]) == self.count:
-                # Most messages belong to one file or topic.
-                values = values[:1]
-        if pa.types.is_timestamp(type_):
-            values = list(map(microseconds, values))
-        if len(values) == self.count:
-            return to_array(values, type_)
-        return _repeated(values[0] if values else None, self.count, type_)
+        if values.count(values[0]) == len(values):
+            # Most messages belong to one file or topic.
+            values = values[:1]
+        return list(map(microseconds, values)) if pa.types.is_timestamp(type_) else values
 
     def headers(self) -> list[list[dict[str, Any]]]:
         """The headers of each message; lines have none."""
@@ -178,10 +175,10 @@ class Buffer:
                 arrays.append(to_array(headers, field.type).take(rows.column("message")))
             elif what == "invalid":
                 # The reference makes all rows with changed values.
-                arrays.append(_repeated([], rows.num_rows, field.type))
+                arrays.append(_constant((), rows.num_rows, field.type))
             else:
                 # Unlike pa.nulls: a NULL variant has no NULL in fields that are not nullable.
-                arrays.append(_repeated(None, rows.num_rows, field.type))
+                arrays.append(_constant(None, rows.num_rows, field.type))
         return pa.RecordBatch.from_arrays(arrays, schema=shape.schema)
 
     def _sources(self, rows: pa.RecordBatch, protocol: str, type_: pa.DataType) -> pa.Array:
@@ -191,16 +188,38 @@ class Buffer:
             if field.name in ("index", "offset"):
                 array = rows.column(field.name)
             elif field.name == "protocol":
-                array = _repeated(protocol, rows.num_rows, field.type)
+                array = _constant(protocol, rows.num_rows, field.type)
             else:
-                of_messages = [span.column(field.name, field.type) for span in self.spans]
-                array = pa.concat_arrays(of_messages).take(rows.column("message"))
+                array = self._of_messages(field, rows.column("message"))
             arrays.append(array)
         return pa.StructArray.from_arrays(arrays, fields=list(type_))
 
+    def _of_messages(self, field: pa.Field, owners: pa.Array) -> pa.Array:
+        """An attribute of the message of each row."""
+        first, *others = values = [span.values(field.name, field.type) for span in self.spans]
+        if isinstance(first, list) and len(first) == 1 and all(each == first for each in others):
+            return _repeated(to_array(first, field.type), len(owners))
+        columns = []
+        for some, span in zip(values, self.spans, strict=True):
+            column = to_array(some, field.type) if isinstance(some, list) else some
+            columns.append(_repeated(column, span.count) if len(some) == 1 else column)
+        return pa.concat_arrays(columns).take(owners)
 
-def _repeated(value: Any, count: int, type_: pa.DataType) -> pa.Array:
-    return to_array([value], type_).take(pa.repeat(pa.scalar(0, pa.int32()), count))
+
+def _repeated(value: pa.Array, count: int) -> pa.Array:
+    return value.take(pa.repeat(pa.scalar(0, pa.int32()), count))
+
+
+def _constant(value: Any, count: int, type_: pa.DataType) -> pa.Array:
+    """``count`` times a short value; each batch of events has the same columns of NULLs."""
+    if count > 2 * MAX_ROWS:
+        return _repeated(to_array([value], type_), count)
+    return _kept_constant(value, type_, 1 << count.bit_length()).slice(0, count)
+
+
+@functools.lru_cache(maxsize=64)
+def _kept_constant(value: Any, type_: pa.DataType, count: int) -> pa.Array:
+    return _repeated(to_array([value], type_), count)
 
 
 @attrs.frozen
