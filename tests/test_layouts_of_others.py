@@ -12,11 +12,13 @@ import pytest
 from cdcfmt_core import CodecSpec, Decode, DecoderContext, default_registry, hookimpl
 from cdcfmt_core import types as logical
 from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
-from cdcfmt_core.layout import Layout
+from cdcfmt_core.layout import Layout, Members
+from cdcfmt_core.testing import Case, Subject
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.images import read_image
 from cdcfmt_core.toolkit.value_readers import value_reader
 from cdcfmt_core.toolkit.wire_json import loads_exact
+from pyspark_cdcfmt import testing
 from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, parsed
@@ -47,11 +49,9 @@ def fresh_registry() -> Iterator[None]:
     default_registry.cache_clear()
 
 
-@pytest.mark.parametrize(("encoding", "type_", "values"), WAYS)
-def test_the_kernel_reads_what_the_reader_reads_or_nothing(
-    encoding: Encoding, type_: logical.LogicalType, values: list[Any]
-) -> None:
-    table = TableSchema("", "t", (Column("c", "", type_),))
+def register(encoding: Encoding, type_: logical.LogicalType, schema: str | None = None) -> None:
+    """A format whose messages have one column; with ``schema``, names have three parts."""
+    table = TableSchema("d", "t", (Column("c", "", type_),), (), schema)
 
     def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
         zone, counts = context.time_zone, context.counts
@@ -64,8 +64,9 @@ def test_the_kernel_reads_what_the_reader_reads_or_nothing(
 
         return decode
 
+    members: Members = {"table": "table", "op": "op", "ts": "source_time", "row": "after"}
     layout = Layout(
-        members={"table": "table", "op": "op", "ts": "source_time", "row": "after"},
+        members={**members, "database": "database", "schema": "schema"},
         ops={"I": "insert"},
         encodings=lambda value, table: {"c": encoding},
         extra=lambda envelope: {},
@@ -82,10 +83,30 @@ def test_the_kernel_reads_what_the_reader_reads_or_nothing(
     plugin = ModuleType("others")
     vars(plugin)["cdcfmt_register_codecs"] = hookimpl(lambda: [spec])
     assert default_registry().register(plugin, "others").error is None
-    wires = [{"table": "t", "op": "I", "ts": 1, "row": {"c": value}} for value in [None, *values]]
-    messages = [
-        Message(None, json.dumps(wire).encode(), offset=at) for at, wire in enumerate(wires)
+
+
+def wires_of(values: list[Any], **more: str) -> list[Message]:
+    wires = [
+        {"database": "d", "table": "t", "op": "I", "ts": 1, **more, "row": {"c": value}}
+        for value in values
     ]
+    return [Message(None, json.dumps(wire).encode(), offset=at) for at, wire in enumerate(wires)]
+
+
+@pytest.mark.parametrize(("encoding", "type_", "values"), WAYS)
+def test_the_kernel_reads_what_the_reader_reads_or_nothing(
+    encoding: Encoding, type_: logical.LogicalType, values: list[Any]
+) -> None:
+    register(encoding, type_)
+    messages = wires_of([None, *values])
     for form in ("variant", "json"):
         options = parsed({"protocol": "others", "imageFormat": form})
         check_equal(messages, events_schema(options), options, inferred=False)
+
+
+def test_the_kit_compares_tables_with_a_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    # This decoder checks nothing, so it reads damaged messages differently.
+    monkeypatch.setattr(testing, "_damaged", list)
+    register(Encoding("json-number"), logical.Int(32), "public")
+    case = Case("rows", tuple(wires_of([1, 2, 3], schema="public")))
+    testing.check_kernel(Subject(default_registry().get_codec("others"), [case]))

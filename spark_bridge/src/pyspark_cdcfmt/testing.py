@@ -35,8 +35,8 @@ from pyspark_cdcfmt.rows.row_schemas import changes_schema, events_schema, metad
 from pyspark_cdcfmt.rows.types import TypeOptions
 
 
-def table_option(database: str, table: str) -> str:
-    quoted = (name.replace("`", "``") for name in (database, table))
+def table_option(*names: str) -> str:
+    quoted = (name.replace("`", "``") for name in names)
     return ".".join(f"`{name}`" for name in quoted)
 
 
@@ -251,12 +251,12 @@ def _reads(
 
 
 def _tables(subject: Subject, case: Case) -> list[str]:
-    """The tables with the most rows."""
+    """The tables with the most rows; the option `table` cannot name one without a database."""
     rows = Counter(
-        (event.table.database, event.table.table)
+        event.table.name
         for events in subject.decode(attrs.evolve(case, messages=case.messages[:_MAX_MESSAGES]))
         for event in events
-        if isinstance(event, RowChange)
+        if isinstance(event, RowChange) and all(event.table.name)
     )
     return [table_option(*name) for name, _ in rows.most_common(_MAX_TABLES)]
 
