@@ -8,11 +8,13 @@ layout need not cover rare cases.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, get_args
 
 import attrs
 
+from cdcfmt_core.errors import join_names
 from cdcfmt_core.events import Op, TableSchema
+from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.types import MAX_TIMESTAMP
 
 if TYPE_CHECKING:
@@ -52,8 +54,9 @@ Role: TypeAlias = Literal[
   null or a missing member.
 - ``op``: the word for the operation.
 - ``commit_ts``: a TSO, from 0 to 2^63-1.
-- ``source_time``, ``other_time``: times in the layout's unit, within its range.  A row needs a
-  ``commit_ts`` or a ``source_time``; if no member has the role ``commit_ts``, any time.
+- ``source_time``, ``other_time`` (the emit time): integers in the layout's unit, within its
+  range, or texts if ``iso_times``; the decoder reads messages with any other form of time.  A row
+  needs a ``commit_ts`` or a ``source_time``; if no member has the role ``commit_ts``, any time.
 - ``position``: an integer that orders the schemas of a stream; otherwise like ``extra``.
 - ``before``, ``after``: images, objects of column → value.  ``deleted``: the image of a deleted
   row, if it has its own member.
@@ -64,6 +67,8 @@ Role: TypeAlias = Literal[
 """
 
 Members: TypeAlias = Mapping[str, Union[Role, "Members"]]
+
+_OPS = tuple(op for op in get_args(Op) if op != "truncate")
 
 
 @attrs.frozen
@@ -190,3 +195,49 @@ class Layout:
         Callable[[Mapping[str, Any], SchemaStore], Mapping[tuple[str, ...], tuple[int, int]] | None]
         | None
     ) = None
+
+    def __attrs_post_init__(self) -> None:
+        """:raises ValueError: for a role, an operation or a member that does not exist."""
+        _check_roles(self.members)
+        for word, op in self.ops.items():
+            if op not in _OPS:
+                raise ValueError(f"layout: ops has {op!r} for {word!r}, not {', '.join(_OPS)}")
+        if self.deleted_row not in ("before", "after"):
+            raise ValueError(f"layout: deleted_row is {self.deleted_row!r}, not before or after")
+        if len(self.times) != 3 or not all(type(number) is int for number in self.times):
+            raise ValueError(f"layout: times is {self.times!r}, not three integers")
+        if not all(type(text) is bytes for text in (self.begins, *self.lacks)):
+            raise ValueError("layout: begins is bytes, and lacks a tuple of bytes")
+        if self.column_types is not None and self.members.get(self.column_types) != "same":
+            raise ValueError(f"layout: column_types is {self.column_types!r}, no `same` member")
+        for name in ("encodings", "extra", "limits"):
+            given = getattr(self, name)
+            if not (callable(given) or (given is None and name != "encodings")):
+                raise ValueError(f"layout: {name} is {given!r}, not a function")
+
+    def role_of(self, path: tuple[str, ...]) -> Role:
+        """The role of a member, such as ``("metadata", "timestamp")``.
+
+        :raises ValueError: if the layout has no such member.
+        """
+        if not isinstance(path, tuple):
+            raise ValueError(f"{path!r} is not the path of a member: write a tuple, ({path!r},)")
+        found: Role | Members | None = self.members
+        for name in path:
+            found = None if isinstance(found, str | None) else found.get(name)
+        if not isinstance(found, str):
+            raise ValueError(f"the layout has no member {'.'.join(path)}")
+        return found
+
+
+def _check_roles(members: Members, path: str = "") -> None:
+    roles = get_args(Role)
+    for name, role in members.items():
+        if isinstance(role, Mapping):
+            _check_roles(role, f"{path}{name}.")
+        elif role not in roles:
+            near = did_you_mean(str(role), roles)
+            raise ValueError(
+                f"layout: member {path}{name} has the unknown role {role!r}{near}; "
+                f"roles: {join_names(roles)}"
+            )

@@ -37,7 +37,7 @@ MUTANTS = {
     "a member that is not declared": ('    "pkNames": "same",\n', ""),
 }
 """Bug → the text of layouts.py, and what it becomes."""
-_LAYOUT = Layout({"type": "op"}, ops={"INSERT": "truncate"}, encodings=lambda *_: {})
+_LAYOUT = Layout({"type": "op"}, {"INSERT": "insert"}, lambda *_: {}, max_events=-1)
 REASONS = {
     "a member that is not declared": "a member that the layout lacks, at byte [0-9]+ of a "
     "message's value: .*pkNames",
@@ -102,9 +102,17 @@ def test_layouts_that_authors_begin_with(
     [
         ("layouts", "Extra(name, ", "Extra(name.upper(), ", '{"COMMIT":.* {"commit"'),
         ("layouts", "ops=OPS", 'ops=OPS | {"bootstrap-insert": "insert"}', "op of row"),
-        ("layouts", "return [", "return []\n    [", "reads no message"),
-        ("layouts", '"old": "before"', '"old": "befor"', "a layout that the kernel cannot take"),
-        ("layouts", "extra=extra", 'extra=lambda _: {("no",): Extra("no")}', "promises events"),
+        ("layouts", "return [", "return []\n    [", "returns no layout"),
+        ("layouts", "return [", "return (0 for _ in [0]),\n    [", "return a list of Layout"),
+        ("layouts", '"old": "before"', '"old": "befor"', "role 'befor'; did you mean before?"),
+        ("layouts", "ops=OPS", 'ops={"insert": "i"}', "ops has 'i' for 'insert', not insert, "),
+        ("layouts", "1_000_000, 1_000_000)", "1_000_000)", "times is .*, not three integers"),
+        ("layouts", 'row="after"', 'row="data"', "deleted_row is 'data', not before or after"),
+        ("layouts", "encodings=encodings", "encodings={}", "encodings is {}, not a function"),
+        ("layouts", "keyed=True", 'column_types="types"', "column_types is 'types', no `same`"),
+        ("layouts", "(value, table)", "(table)", "no plan for the kernel: TypeError"),
+        ("layouts", "extra=extra", 'extra=lambda _: {("no",): Extra("no")}', "no member no"),
+        ("layouts", "extra=extra", 'extra=lambda _: {"xid": Extra("xid")}', r"tuple, \('xid',\)"),
         ("types", "if column.name in wanted", "", "id of row .* by the kernel"),
     ],
 )
@@ -135,7 +143,7 @@ def test_mistakes_of_authors_are_named(
     importlib.invalidate_caches()
     assert default_registry().register(importlib.import_module(package), name).error is None
     subject = Subject(default_registry().get_codec(name), load_cases(folder / "cases"))
-    with pytest.raises(AssertionError, match=reason):
+    with pytest.raises((AssertionError, TypeError, ValueError), match=reason):
         kernel.check_kernel(subject)
 
 

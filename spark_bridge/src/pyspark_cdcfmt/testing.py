@@ -26,7 +26,7 @@ from cdcfmt_core.testing import Case, Subject
 from cdcfmt_core.testing.checks.kernel import NotChecked
 from cdcfmt_core.testing.damage import OTHER_VALUES, changed, patches, paths_of
 from cdcfmt_core.testing.outcome import expect
-from pyspark_cdcfmt.kernel.formats import is_installed
+from pyspark_cdcfmt.kernel.formats import is_installed, open_layouts
 from pyspark_cdcfmt.options import ReadOptions, parse_options
 from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.engine import Engine
@@ -204,11 +204,10 @@ def check_kernel(subject: Subject) -> None:
         raise NotChecked(
             "NOT CHECKED: cdcfmt-kernel, which reads by open_layouts, is not installed"
         )
-    open_layouts = subject.spec.open_layouts
-    assert open_layouts is not None
-    layouts = list(open_layouts({each.name: each.default for each in subject.spec.options}))
+    layouts = open_layouts(subject.spec, {each.name: each.default for each in subject.spec.options})
+    expect(layouts, "open_layouts returns no layout for the options' defaults")
     by_kernel: Counter[str] = Counter()
-    refusal = None
+    refusals: dict[str, str] = {}
     for number, case in enumerate(subject.cases):
         messages = case.messages[:_MAX_MESSAGES]
         damaged = _damaged(messages)
@@ -218,13 +217,15 @@ def check_kernel(subject: Subject) -> None:
             # The damaged messages include the good ones.
             for some in (damaged,) if place else (messages, damaged):
                 result = check_equal(some, schema, options, inferred=inferred)
-                by_kernel["rows" if options.table else "events"] += result.by_kernel
-                refusal = refusal or result.refusal
+                what = "rows" if options.table else "events"
+                by_kernel[what] += result.by_kernel
+                if result.refusal is not None:
+                    refusals.setdefault(what, result.refusal)
     for what in ("rows", "events") if any(each.extra for each in layouts) else ("rows",):
         expect(
             by_kernel[what],
             f"open_layouts promises {what} for the kernel, but the kernel reads no message of the "
-            f"cases; the first refusal: {refusal}",
+            f"cases; the first refusal: {refusals.get(what, 'none')}",
         )
 
 

@@ -91,7 +91,7 @@ def find_format(
     if codec is None or codec.open_layouts is None:
         return None
     try:
-        layouts = list(codec.open_layouts(codec.own_options(codec_options)))
+        layouts = open_layouts(codec, codec.own_options(codec_options))
     except Exception as error:
         # An error here only costs time: the reference decodes everything.
         _warn(f"no layouts of {codec.name} for the kernel: {type(error).__name__}: {error}")
@@ -106,6 +106,18 @@ def find_format(
         return confidence(codec, message) >= CERTAIN_ENOUGH
 
     return Format(codec.name, records, recognises if guesses else None)
+
+
+def open_layouts(codec: CodecSpec, options: Mapping[str, Any]) -> list[Layout]:
+    """The layouts of a format with ``open_layouts``.
+
+    :raises TypeError: for a result that is not a list of layouts.
+    """
+    assert codec.open_layouts is not None
+    found = codec.open_layouts(options)
+    if not isinstance(found, Sequence) or not all(isinstance(each, Layout) for each in found):
+        raise TypeError(f"open_layouts returned {found!r:.200}: return a list of Layout")
+    return list(found)
 
 
 def open_kernel(

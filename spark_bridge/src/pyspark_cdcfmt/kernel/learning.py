@@ -203,7 +203,9 @@ class Learner:
                 self._note(str(error))
             except Exception as error:
                 # An error here only costs time: the reference decodes the rows.
-                logger.warning("no plan for the kernel: %s: %s", type(error).__name__, error)
+                reason = f"no plan for the kernel: {type(error).__name__}: {error}"
+                logger.warning("%s", reason)
+                self._note(reason)
 
     def _shows_schema(self, change: RowChange) -> bool:
         """Whether a row has all columns of its table; an event may have only its key."""

@@ -14,7 +14,7 @@ from pyspark.sql.types import DataType, NullType, NumericType
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.layout import Layout, Members, Zoned
+from cdcfmt_core.layout import Layout, Zoned
 from cdcfmt_core.mysql.instants import offset_between, offset_of_day
 from cdcfmt_core.mysql.numbers import MAX_DIGITS
 from cdcfmt_core.mysql.temporal import EPOCH
@@ -100,9 +100,9 @@ def describe_plan(
         )
     found = {field.name for field in own.values()}
     prefix = () if layout.max_events is None else ("key",)
-    spans = {}
+    spans: dict[str, tuple[int, int]] = {}
     for path, span in limits.items():
-        role = _role(layout.members, (*prefix, *path))
+        role = layout.role_of((*prefix, *path))
         if role not in _ORDERS_SCHEMAS:
             raise Unsupported(
                 f"its layout limits {'.'.join(path)}, which is no time and no position"
@@ -153,15 +153,17 @@ def _event(
         if shape.events == "variant":
             names = field_order(table.column_names)
     places = {name: place for place, name in enumerate(table.column_names)}
-    parts = [
-        {
-            "name": part.name,
-            "path": [_spelled(name) for name in path],
-            "without": part.without,
-            "default": part.default,
-        }
-        for path, part in layout.extra(wire).items()
-    ]
+    parts = []
+    for path, part in layout.extra(wire).items():
+        layout.role_of(path)
+        parts.append(
+            {
+                "name": part.name,
+                "path": [_spelled(name) for name in path],
+                "without": part.without,
+                "default": part.default,
+            }
+        )
     if shape.shows_columns and len(table.columns) <= len(table.key_columns):
         raise Unsupported("a deleted row may be only a part of its row")
     if shape.shows_columns and layout.orders_by_source_time:
@@ -181,11 +183,6 @@ def _event(
 def _spelled(name: str) -> str:
     """A name as JSON documents spell it."""
     return json.dumps(name, ensure_ascii=False)[1:-1]
-
-
-def _role(members: Members, path: tuple[str, ...]) -> str:
-    role = members[path[0]]
-    return role if isinstance(role, str) else _role(role, path[1:])
 
 
 def _encoding(
