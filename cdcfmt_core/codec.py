@@ -13,7 +13,7 @@ import attrs
 
 from cdcfmt_core.column_names import fold, spelled
 from cdcfmt_core.encoder import Encoder, EncoderContext
-from cdcfmt_core.errors import OptionError, PluginApiError, join_names
+from cdcfmt_core.errors import BrokenPluginError, OptionError, PluginApiError, join_names
 from cdcfmt_core.events import Event, Kind, Message, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout
@@ -204,14 +204,21 @@ class CodecSpec:
     def __new__(cls, *_: Any, api_version: int = API_VERSION, **__: Any) -> Self:
         """:raises PluginApiError: for another API version, whose arguments may differ."""
         if api_version != API_VERSION:
-            raise PluginApiError(f"plugin API {api_version}, this cdcfmt-core has {API_VERSION}")
+            raise PluginApiError(f"plugin API {api_version!r}, this cdcfmt-core has {API_VERSION}")
         return super().__new__(cls)
 
     def __attrs_post_init__(self) -> None:
-        """:raises ValueError: for invalid names, and for settings that contradict each other."""
-        for name, text in (("summary", self.summary), ("spec_url", self.spec_url)):
-            if not isinstance(text, str):
+        """:raises ValueError: for invalid names, and for settings that contradict each other.
+
+        :raises TypeError: for values of another type.
+        """
+        for name in ("name", "summary", "spec_url"):
+            if not isinstance(text := getattr(self, name), str):
                 raise TypeError(f"format {self.name}: {name} is {text!r}, not text")
+        if self.open_decoder is None or self.sniff is None:
+            raise TypeError(f"format {self.name}: open_decoder and sniff must be functions")
+        if self.ddl_partitions not in ("all", "first"):
+            raise ValueError(f"format {self.name}: ddl_partitions must be all or first")
         if isinstance(self.aliases, str) or not isinstance(self.emits, frozenset | set):
             raise TypeError(f"format {self.name}: aliases must be a tuple, emits a frozenset")
         for name in (self.name, *self.aliases):
@@ -222,6 +229,9 @@ class CodecSpec:
         if self.needs_schemas and self.scan_schemas is None:
             raise ValueError(f"format {self.name}: needs_schemas without scan_schemas to find them")
         for options in (self.options, self.encode_options):
+            is_many = isinstance(options, Sequence)
+            if not is_many or not all(isinstance(each, Option) for each in options):
+                raise TypeError(f"format {self.name}: options must be a tuple of Option")
             names = Counter(option.name.lower() for option in options)
             if twice := [name for name, count in names.items() if count > 1]:
                 raise ValueError(f"format {self.name}: options declared twice: {join_names(twice)}")
@@ -230,6 +240,30 @@ class CodecSpec:
         """This format's options among those of several (:func:`format_options`)."""
         names = [option.name for option in self.options]
         return {name: values.get(f"{self.name}.{name}", values[name]) for name in names}
+
+
+def open_codec(codec: CodecSpec, options: Mapping[str, Any], context: DecoderContext) -> Decode:
+    """Open a format's decoder.
+
+    :raises BrokenPluginError: if ``open_decoder`` returns no function.
+    """
+    decode = codec.open_decoder(options, context)
+    if not callable(decode):
+        raise BrokenPluginError(
+            f"open_decoder of {codec.name} returned {decode!r:.200}: return the function that "
+            "decodes a message"
+        )
+    return decode
+
+
+def events_of(returned: Any) -> list[Event]:
+    """The events that a decoder returned.
+
+    :raises TypeError: if they are no list or generator.
+    """
+    if not isinstance(returned, Iterable):
+        raise TypeError(f"it returned {type(returned).__name__}, not a list of events")
+    return list(returned)
 
 
 def format_options(codecs: Iterable[CodecSpec], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,9 +19,12 @@ from cdcfmt_core.codec import (
     Decode,
     DecoderContext,
     Projection,
+    events_of,
+    open_codec,
 )
 from cdcfmt_core.errors import DecodeError, MissingSchemaError, SourceError
-from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange, check_event
+from cdcfmt_core.event_checks import check_event
+from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import Option
 from cdcfmt_core.registry import Registry, default_registry
@@ -167,7 +170,7 @@ class MessageDecoder:
                 return []
             events = self._decoders[self._codec.name](message)
             if type(events) is not list:
-                events = list(events)
+                events = events_of(events)
             if not self._filters_nothing:
                 events = list(self._wanted(events))
             for event in events:
@@ -186,7 +189,7 @@ class MessageDecoder:
 
     def _open(self, codec: CodecSpec) -> None:
         own = codec.own_options(self._options)
-        self._decoders[codec.name] = codec.open_decoder(own, self._context_for(codec.type_map))
+        self._decoders[codec.name] = open_codec(codec, own, self._context_for(codec.type_map))
 
     def _recognise(self, message: Message) -> CodecSpec:
         last = self._last

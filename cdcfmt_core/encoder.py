@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import attrs
 
+from cdcfmt_core.errors import BrokenPluginError
 from cdcfmt_core.events import Event, Kind, Message, Op, TableSchema
 from cdcfmt_core.zoneless import warn_zoneless
 
@@ -119,3 +120,33 @@ class Encoder(ABC):
     def flush(self) -> Iterable[Message]:
         """The messages that are still buffered."""
         return ()
+
+
+def encoder_of(protocol: str, opened: Any) -> Encoder:
+    """The result of a format's ``open_encoder``.
+
+    :raises BrokenPluginError: if it is something else.
+    """
+    if isinstance(opened, Encoder):
+        return opened
+    raise BrokenPluginError(
+        f"open_encoder of {protocol} returned {opened!r:.200}: return an object of a subclass of "
+        "Encoder"
+    )
+
+
+def messages_of(returned: Any) -> list[Message]:
+    """The messages that an encoder returned.
+
+    :raises TypeError: if they are something else.
+    """
+    if not isinstance(returned, Iterable):
+        raise TypeError(f"it returned {returned!r:.200}, not a list of Message")
+    messages = list(returned)
+    for message in messages:
+        if not isinstance(message, Message):
+            raise TypeError(f"it returned {message!r:.200} where a Message belongs")
+        for part in (message.key, message.value):
+            if not (part is None or isinstance(part, bytes)):
+                raise TypeError(f"it returned a Message with {part!r:.200}, not bytes")
+    return messages

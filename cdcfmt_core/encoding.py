@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeVar, get_args
 
 import attrs
 
-from cdcfmt_core.encoder import Encoder, EncoderContext
+from cdcfmt_core.encoder import Encoder, EncoderContext, encoder_of, messages_of
 from cdcfmt_core.encoding_options import ENCODING_OPTIONS, check_claim_options
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError, join_names
 from cdcfmt_core.event_errors import check_name, locate
@@ -65,7 +65,7 @@ class MessageEncoder:
         self._partition_of = open_partitioner(*self._partitioner, partitions or 1)
         self._commit_ts = RowNumbers()
         # Validate options now, not at the first event.
-        self._encoder = open_encoder()
+        self._encoder = encoder_of(protocol, open_encoder())
         self._of_partition: dict[int, Encoder] = {0: self._encoder}
         if options.get("lineFormat") == "value" and self._encoder.row_batches is not None:
             raise OptionError(
@@ -125,7 +125,7 @@ class MessageEncoder:
             event = self._renamed(event)
         event = self._stamped(event)
         if self._partitions is None:
-            return list(self._encoder.encode(event))
+            return messages_of(self._encoder.encode(event))
         partition = self._partition_of(event)
         return list(self._sent(self._encoder_of(partition).encode(event), partition))
 
@@ -227,7 +227,7 @@ class MessageEncoder:
         # In each partition, earlier rows must precede the event.
         result = self.flush()
         if not self._encoder.per_partition:
-            messages = list(self._encoder.encode(event))
+            messages = messages_of(self._encoder.encode(event))
             return result + [m for target in targets for m in self._sent(messages, target)]
         for target in targets:
             result += self._sent(self._encoder_of(target).encode(event), target)
@@ -243,8 +243,8 @@ class MessageEncoder:
 
     def _sent(self, messages: Iterable[Message], partition: int) -> Iterator[Message]:
         if self._partitions is None:
-            return iter(messages)
-        return (attrs.evolve(message, partition=partition) for message in messages)
+            return iter(messages_of(messages))
+        return (attrs.evolve(message, partition=partition) for message in messages_of(messages))
 
 
 def open_message_encoder(

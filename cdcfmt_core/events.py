@@ -7,12 +7,12 @@ millions are made; treat them as values and do not change them.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import attrs
 
-from cdcfmt_core.errors import DecodeError, Place, show
-from cdcfmt_core.types import MAX_TIMESTAMP, MIN_TIMESTAMP, LogicalType, Timestamp
+from cdcfmt_core.errors import DecodeError, Place
+from cdcfmt_core.types import LogicalType, Timestamp
 
 Op: TypeAlias = Literal["insert", "update", "delete", "upsert", "read", "truncate"]
 """``upsert``: an update or insert, which the wire does not mark.  ``read``: a snapshot row."""
@@ -20,6 +20,8 @@ Op: TypeAlias = Literal["insert", "update", "delete", "upsert", "read", "truncat
 Kind: TypeAlias = Literal[
     "row", "ddl", "schema", "watermark", "transaction", "heartbeat", "message", "corrupt"
 ]
+
+_LOGICAL: Final = frozenset(get_args(LogicalType))
 
 DdlType: TypeAlias = Literal[
     "CREATE", "ALTER", "ERASE", "TRUNCATE", "RENAME", "CINDEX", "DINDEX", "QUERY"
@@ -69,6 +71,13 @@ class Column:
     key: bool = False
     flags: tuple[str, ...] = ()
 
+    def __attrs_post_init__(self) -> None:
+        """:raises TypeError: for a type that is not a logical one."""
+        if type(self.type) not in _LOGICAL:
+            raise TypeError(
+                f"column {self.name!r}: {self.type!r} is not a logical type, such as Int(32)"
+            )
+
 
 @attrs.frozen(eq=False)
 class TableSchema:
@@ -84,6 +93,14 @@ class TableSchema:
     columns: tuple[Column, ...]
     key_columns: tuple[str, ...] = ()
     schema: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        """:raises TypeError: for a name that is not text."""
+        if type(self.database) is not str or type(self.table) is not str:
+            raise TypeError(
+                f"the table {self.database!r}.{self.table!r}: both names are text, "
+                '"" if there is none'
+            )
 
     @property
     def name(self) -> tuple[str, ...]:
@@ -237,23 +254,3 @@ KIND_OF: dict[type, Kind] = {
     LogicalMessage: "message",
     Corrupt: "corrupt",
 }
-
-_TIMES = (
-    ("commit_ts", 0, (1 << 63) - 1),
-    ("source_time", MIN_TIMESTAMP, MAX_TIMESTAMP),
-    ("emit_time", MIN_TIMESTAMP, MAX_TIMESTAMP),
-)
-
-
-def check_event(event: Any) -> None:
-    """Check that a decoder's result, other than ``Corrupt``, is an event with valid times.
-
-    :raises TypeError: if it is not an event.
-    :raises ValueError: if a time is not an integer, or outside the range of Spark's timestamps.
-    """
-    if type(event) not in KIND_OF:
-        raise TypeError(f"a {type(event).__name__} is not an event")
-    for name, low, high in _TIMES:
-        time = getattr(event, name)
-        if time is not None and (type(time) is not int or not low <= time <= high):
-            raise ValueError(f"{show(time)} is not a valid {name}")

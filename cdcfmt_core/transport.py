@@ -257,7 +257,7 @@ class TransportSpec:
     def __new__(cls, *_: Any, api_version: int = API_VERSION, **__: Any) -> Self:
         """:raises PluginApiError: for another API version, whose arguments may differ."""
         if api_version != API_VERSION:
-            raise PluginApiError(f"plugin API {api_version}, this cdcfmt-core has {API_VERSION}")
+            raise PluginApiError(f"plugin API {api_version!r}, this cdcfmt-core has {API_VERSION}")
         return super().__new__(cls)
 
     def __attrs_post_init__(self) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from cdcfmt_core import types
 from cdcfmt_core.errors import CdcfmtError, DecodeError
+from cdcfmt_core.event_checks import IMAGES_OF_OP
 from cdcfmt_core.events import (
     KIND_OF,
     Column,
@@ -90,22 +91,11 @@ def check_pickles(error: CdcfmtError) -> None:
     )
 
 
-_IMAGES: Final[dict[str, tuple[bool | None, bool | None]]] = {
-    # Whether a before and an after image are required; None: optional.
-    "insert": (False, True),
-    "read": (False, True),
-    "upsert": (False, True),
-    "update": (None, True),
-    "delete": (None, False),
-    "truncate": (False, False),
-}
-
-
 def check_row(event: RowChange) -> None:
     """Images match the operation and the table, values their types."""
-    expect(event.op in _IMAGES, f"{event.op!r} is not an operation")
+    expect(event.op in IMAGES_OF_OP, f"{event.op!r} is not an operation")
     for name, image, wanted in zip(
-        ("before", "after"), (event.before, event.after), _IMAGES[event.op], strict=True
+        ("before", "after"), (event.before, event.after), IMAGES_OF_OP[event.op], strict=True
     ):
         expect(
             wanted is None or (image is not None) == wanted,

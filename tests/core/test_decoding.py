@@ -13,7 +13,7 @@ import pytest
 
 from cdcfmt_core import CodecSpec, DecoderContext, Registry, TypeMap, default_registry, hookimpl
 from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
-from cdcfmt_core.errors import DecodeError, UnknownFormatError
+from cdcfmt_core.errors import BrokenPluginError, DecodeError, UnknownFormatError
 from cdcfmt_core.events import (
     Column,
     Corrupt,
@@ -340,6 +340,9 @@ class Subclass(RowChange):
     pass
 
 
+IMAGE = Image({"id": 1})
+
+
 @pytest.mark.parametrize(
     "result",
     [
@@ -349,6 +352,12 @@ class Subclass(RowChange):
         [Message(None, None)],
         [Corrupt(ValueError("x"))],  # type: ignore[arg-type]
         [Subclass("insert", ORDERS, None, None)],
+        [RowChange("D", ORDERS, None, None)],  # type: ignore[arg-type]
+        [RowChange("insert", "shop.orders", None, IMAGE)],  # type: ignore[arg-type]
+        [RowChange("insert", ORDERS, None, {"id": 1})],  # type: ignore[arg-type]
+        [RowChange("insert", ORDERS, None, None)],
+        [RowChange("delete", ORDERS, None, IMAGE)],
+        [Heartbeat(index="0")],  # type: ignore[arg-type]
         None,
         5,
     ],
@@ -456,3 +465,19 @@ def test_a_type_map_that_is_not_there_is_no_fault_of_messages(protocol: str) -> 
         UnknownFormatError, match="unknown type map 'oracle'; installed: debezium, dts-avro, mysql"
     ):
         open_message_decoder(options, {}, EventFilter())
+
+
+def test_a_decoder_that_is_no_function_is_named() -> None:
+    with pytest.raises(BrokenPluginError, match="open_decoder of acme returned None: return the"):
+        open_decoder(Fake("acme", None), protocol="acme")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("type_", [Int, "bigint", None])
+def test_a_column_has_a_logical_type(type_: Any) -> None:
+    with pytest.raises(TypeError, match=r"column 'id': .* is not a logical type, such as Int"):
+        Column("id", "bigint", type_)
+
+
+def test_a_table_has_names() -> None:
+    with pytest.raises(TypeError, match=r"the table None\.'orders': both names are text"):
+        TableSchema(None, "orders", ())  # type: ignore[arg-type]

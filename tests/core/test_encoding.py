@@ -11,7 +11,13 @@ import pytest
 
 from cdcfmt_core import CodecSpec, Encoder, EncoderContext, Option, Registry, hookimpl
 from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder, open_message_encoder
-from cdcfmt_core.errors import DecodeError, EncodeError, OptionError, UnsupportedEventError
+from cdcfmt_core.errors import (
+    BrokenPluginError,
+    DecodeError,
+    EncodeError,
+    OptionError,
+    UnsupportedEventError,
+)
 from cdcfmt_core.events import (
     Column,
     Corrupt,
@@ -37,6 +43,16 @@ TABLE = TableSchema(
 )
 
 
+MISTAKES: dict[str, tuple[Any, str]] = {
+    "none": (None, "returned None, not a list of Message"),
+    "one message": (Message(None, b""), r"returned Message\(.*, not a list of Message"),
+    "bytes": (b"x", "returned 120 where a Message belongs"),
+    "pairs": ([(None, b"x")], r"returned \(None, b'x'\) where a Message belongs"),
+    "text": ([Message(None, "x")], "returned a Message with 'x', not bytes"),  # type: ignore[arg-type]
+}
+"""Name of a row → the result of its encoder, and the reason of the error."""
+
+
 class Pairs(Encoder):
     """Two rows a message; ``bad`` in a name cannot be written."""
 
@@ -59,6 +75,8 @@ class Pairs(Encoder):
                 raise UnsupportedEventError("has no words")
             if image.values["name"] == "bug":
                 raise KeyError("name")
+            if image.values["name"] in MISTAKES:
+                return MISTAKES[image.values["name"]][0]
             self._held.append(f"{event.op} {image.values['id']} @{event.commit_ts}")
             return self.flush() if len(self._held) == 2 else ()
         return [Message(None, f"{type(event).__name__} @{event.commit_ts}".encode())]  # type: ignore[union-attr]
@@ -85,11 +103,11 @@ class Plugin:
                 open_decoder=lambda options, context: lambda message: [],
                 sniff=lambda message: 0.0,
                 emits=frozenset({"row"}),
-                open_encoder=open_pairs if name != "silent" else None,
+                open_encoder={"silent": None, "none": lambda *_: None}.get(name, open_pairs),
                 encode_options=(Option(name="on", help="", type="bool", default=True),),
                 ddl_partitions="first" if name == "first" else "all",
             )
-            for name in ("pairs", "first", "silent")
+            for name in ("pairs", "first", "silent", "none")
         ]
 
 
@@ -292,10 +310,22 @@ def test_errors_say_where_and_cross_processes() -> None:
         open_encoder().encode(row("insert", name="bug"))
 
 
+@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize("partitions", [None, 2])
+def test_what_is_no_message_is_a_mistake_of_the_encoder(name: str, partitions: int | None) -> None:
+    with pytest.raises(EncodeError, match=f"the encoder failed: TypeError: it {MISTAKES[name][1]}"):
+        open_encoder(partitions=partitions).encode(row("insert", name=name))
+
+
+def test_what_is_no_encoder_is_named() -> None:
+    with pytest.raises(BrokenPluginError, match="open_encoder of none returned None: return an"):
+        open_encoder("none")
+
+
 def test_options_are_judged_at_once() -> None:
     with pytest.raises(OptionError, match="must be on"):
         open_encoder(on=False)
-    with pytest.raises(OptionError, match=r"silent cannot be written.*first, pairs"):
+    with pytest.raises(OptionError, match=r"silent cannot be written.*first, none, pairs"):
         open_encoder("silent")
     with pytest.raises(OptionError, match="name the format"):
         open_encoder("")

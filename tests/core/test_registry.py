@@ -178,6 +178,23 @@ BROKEN = {
         codec_module("bad", more="aliases='worse'"),
         "format bad: aliases must be a tuple, emits a frozenset",
     ),
+    "options that are names": (
+        codec_module("bad", more="options=('a',)"),
+        "format bad: options must be a tuple of Option",
+    ),
+    "one option": (
+        codec_module("bad", more="encode_options=__import__('cdcfmt_core').Option('a', 'A.')"),
+        "format bad: options must be a tuple of Option",
+    ),
+    "another part of partitions": (
+        codec_module("bad", more="ddl_partitions='one'"),
+        "format bad: ddl_partitions must be all or first",
+    ),
+    "no decoder": (
+        HEADER + codec_module("bad").partition("@hookimpl")[0] + "x = CodecSpec('bad', '', '', "
+        "None, print, frozenset())",
+        "format bad: open_decoder and sniff must be functions",
+    ),
     "no hook": (
         codec_module("bad").replace("@hookimpl\n", ""),
         "it has no hook: mark cdcfmt_register_codecs",
