@@ -166,6 +166,8 @@ class ColumnWriter:
         return print_column
 
     def _printer(self, name: str, member: Member) -> Print:
+        if name not in self._types:
+            raise EncodeError("the table's schema has no such column", column=name)
         open_printer = avro_printer if self._wire.is_avro else value_printer
         try:
             printer = member.printer or open_printer(

@@ -11,7 +11,40 @@ from typing import Literal, TypeAlias
 
 import attrs
 
+from cdcfmt_core.toolkit.choices import one_of
 from cdcfmt_core.types import Bit, LogicalType, Text, Unknown
+
+EncodingName: TypeAlias = Literal[
+    "mysql-text",
+    "mysql-json",
+    "base64",
+    "base64-text",
+    "hex",
+    "go-quoted",
+    "detected-bytes",
+    "bytes-text",
+    "zoned-text",
+    "text",
+    "json-value",
+    "json-number",
+    "json-boolean",
+    "iso-text",
+    "iso-instant",
+    "epoch-days",
+    "epoch-millis",
+    "epoch-micros",
+    "epoch-nanos",
+    "epoch-guessed",
+    "connect-decimal",
+    "guessed-decimal",
+    "little-endian-bits",
+    "charset-text",
+    "integer-text",
+    "calendar-parts",
+    "epoch-pair",
+    "other",
+]
+ByteForm: TypeAlias = Literal["auto", "base64", "hex"]
 
 
 @attrs.frozen
@@ -57,40 +90,11 @@ class Encoding:
       values of the fields next to the value.
     """
 
-    name: Literal[
-        "mysql-text",
-        "mysql-json",
-        "base64",
-        "base64-text",
-        "hex",
-        "go-quoted",
-        "detected-bytes",
-        "bytes-text",
-        "zoned-text",
-        "text",
-        "json-value",
-        "json-number",
-        "json-boolean",
-        "iso-text",
-        "iso-instant",
-        "epoch-days",
-        "epoch-millis",
-        "epoch-micros",
-        "epoch-nanos",
-        "epoch-guessed",
-        "connect-decimal",
-        "guessed-decimal",
-        "little-endian-bits",
-        "charset-text",
-        "integer-text",
-        "calendar-parts",
-        "epoch-pair",
-        "other",
-    ]
+    name: EncodingName = attrs.field(validator=one_of(EncodingName))
     padded: int = 0
     exact: int | None = None
     longest: int | None = None
-    form: Literal["auto", "base64", "hex"] = "auto"
+    form: ByteForm = attrs.field(default="auto", validator=one_of(ByteForm))
     wraps: bool = False
     signless: bool = False
     doubles: bool = False

@@ -108,6 +108,7 @@ class MessageWriter(WireText):
         """A function that writes these parts of a row.
 
         :raises EncodeError: for a column that cannot be written; names it.
+        :raises TypeError: for anything that is no part.
         """
         steps: list[Step] = []
         texts: list[bytes] = []
@@ -115,6 +116,8 @@ class MessageWriter(WireText):
             if isinstance(part, str | bytes):
                 texts.append(to_bytes(part))
                 continue
+            if type(part) not in self._openers:
+                raise TypeError(f"{part!r:.200} is not a part of a message")
             steps += [_constant(b"".join(texts)), self._openers[type(part)](part)]
             texts.clear()
         steps.append(_constant(b"".join(texts)))
@@ -178,6 +181,9 @@ class MessageWriter(WireText):
         return step
 
     def _row_number(self, part: RowNumber) -> Step:
+        if self._numbers is None:
+            raise TypeError("a RowNumber needs a MessageWriter with numbers")
+
         def step(row: Row) -> bytes:
             assert self._numbers is not None
             number = row.extra.get(part.name)

@@ -13,6 +13,7 @@ import attrs
 
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Op, RowChange
+from cdcfmt_core.toolkit.choices import one_of
 from cdcfmt_core.toolkit.encodings import Encoding
 
 Which: TypeAlias = Literal["before", "after"]
@@ -21,6 +22,11 @@ Wire: TypeAlias = Literal["json", "jsoniter", "orjson", "avro"]
 """How values are written in a message: JSON with the escapes of Go's ``encoding/json``, of
 ``jsoniter`` (no escaped HTML characters) or of ``orjson`` (only what must be escaped); or Avro's
 binary form."""
+
+NumberName: TypeAlias = Literal[
+    "commit_ts", "source_millis", "executed_millis", "executed_seconds", "emit_millis"
+]
+ExtraType: TypeAlias = Literal["text", "integer", "integers", "json"]
 
 MYSQL_TEXT: Final = Encoding("mysql-text")
 
@@ -36,9 +42,7 @@ class Number:
     - ``emit_millis``: milliseconds of the emit time, else the current time
     """
 
-    name: Literal[
-        "commit_ts", "source_millis", "executed_millis", "executed_seconds", "emit_millis"
-    ]
+    name: NumberName = attrs.field(validator=one_of(NumberName))
 
 
 @attrs.frozen
@@ -78,7 +82,7 @@ class Members:
       row has none of them
     """
 
-    image: Which
+    image: Which = attrs.field(validator=one_of(Which))
     columns: Mapping[str, Member]
     head: str | bytes = "{"
     tail: str | bytes = "}"
@@ -119,7 +123,7 @@ class ByLimit:
     - ``image``: the image to use if both have the column
     """
 
-    image: Which
+    image: Which = attrs.field(validator=one_of(Which))
     column: str
     limit: int
     below: str
@@ -146,7 +150,7 @@ class ExtraValue:
     """
 
     name: str
-    type: Literal["text", "integer", "integers", "json"]
+    type: ExtraType = attrs.field(validator=one_of(ExtraType))
     default: str | bytes
     head: str = ""
     tail: str = ""
@@ -229,7 +233,7 @@ class RowMessage:
 
     value: tuple[Part, ...]
     key: tuple[Part, ...] | None = None
-    wire: Wire = "json"
+    wire: Wire = attrs.field(default="json", validator=one_of(Wire))
     only: tuple[str, ...] | None = None
     compresses_key: bool = False
 

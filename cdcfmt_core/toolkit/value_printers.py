@@ -61,11 +61,14 @@ def value_printer(encoding: Encoding, logical: LogicalType, tools: PrinterTools)
     """The printer of a column's values other than NULL; it returns values for a JSON writer.
 
     :raises EncodeError: for a column of unknown type.
-    :raises KeyError: for an encoding or type that can only be read.
+    :raises ValueError: for an encoding or type that can only be read.
     """
     if isinstance(logical, types.Unknown):
         raise unknown_type(logical)
-    return _PRINTERS[encoding.name](encoding, logical, tools)
+    try:
+        return _PRINTERS[encoding.name](encoding, logical, tools)
+    except KeyError:
+        raise ValueError(f"values of {logical} cannot be written as {encoding.name}") from None
 
 
 def _mysql_text(_: Encoding, logical: LogicalType, tools: PrinterTools) -> Print:

@@ -33,6 +33,8 @@ class WireText:
         self._is_go, self._html = wire in ("json", "jsoniter"), wire == "json"
         self._context = context
         self._dumps = dumps
+        if not self.is_avro and (dumps is no_json or type(dumps("")) is not bytes):
+            raise TypeError("JSON needs dumps, a function that returns bytes, such as orjson.dumps")
 
     def name(self, name: str) -> str:
         """A name as JSON.
@@ -61,9 +63,10 @@ class WireText:
             return value
         try:
             return self._dumps(value)
-        except (TypeError, UnicodeEncodeError):
+        except (TypeError, UnicodeEncodeError) as error:
             if not isinstance(value, str):
-                raise EncodeError("a text is not UTF-8", column=column, sample=value) from None
+                reason = f"cannot be written as JSON ({error})"
+                raise EncodeError(reason, column=column, sample=value) from None
             return self._dumps(valid_text(value, self._context, column=column))
 
     def escaped(self, data: bytes) -> bytes:

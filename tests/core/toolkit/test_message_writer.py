@@ -10,9 +10,18 @@ import pytest
 from cdcfmt_core import EncoderContext, types
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, Image, RowChange, TableSchema
+from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.large_message_output import LargeMessageOutput
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
-from cdcfmt_core.toolkit.row_messages import Member, Members, RowMessage, RowMessages
+from cdcfmt_core.toolkit.row_messages import (
+    ExtraValue,
+    Member,
+    Members,
+    Number,
+    RowMessage,
+    RowMessages,
+    RowNumber,
+)
 
 A, B = "a'\"\\\n{0}", "b"
 
@@ -47,3 +56,45 @@ def test_rows_keep_the_order_of_the_columns_and_name_bad_ones(rows_before: int) 
         written({A: b"x", B: 1})
     with pytest.raises(EncodeError, match="column c: the table's schema has no such column"):
         written({A: "x", "c": 1})
+
+
+MISSPELT: dict[str, Any] = {
+    "Number: name is 'millis', not one of .*; did you mean emit_millis": lambda: Number("millis"),  # type: ignore[arg-type]
+    "Members: image is 'old', not one of before, after": lambda: Members("old", {}),  # type: ignore[arg-type]
+    "ExtraValue: type is 'int', .* did you mean": lambda: ExtraValue("n", "int", ""),  # type: ignore[arg-type]
+    "RowMessage: wire is 'JSON'": lambda: RowMessage((), wire="JSON"),  # type: ignore[arg-type]
+    "Encoding: name is 'mysql_text', .* mean mysql-text": lambda: Encoding("mysql_text"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("reason", MISSPELT)
+def test_misspelt_names_are_named(reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        MISSPELT[reason]()
+
+
+@pytest.mark.parametrize(
+    ("part", "reason"),
+    [
+        (5, "5 is not a part of a message"),
+        (RowNumber("n"), "a RowNumber needs a MessageWriter with numbers"),
+        (Members("after", {"c": Member("c")}), "column c: the table's schema has no such column"),
+        (
+            Members("after", {"b": Member("b", Encoding("json-value"))}),
+            r"values of Int\(bits=8, signed=True\) cannot be written as json-value",
+        ),
+    ],
+)
+def test_parts_that_cannot_be_opened_are_named(part: Any, reason: str) -> None:
+    table = TableSchema("shop", "orders", (Column(B, "tinyint", types.Int(8)),), ())
+    context = EncoderContext(LargeMessageOutput())
+    writer = MessageWriter("orjson", context, dumps=_dumps, table=table)
+    with pytest.raises((TypeError, ValueError), match=reason):
+        writer.open((part,))
+
+
+def test_json_needs_a_writer_of_bytes() -> None:
+    context = EncoderContext(LargeMessageOutput())
+    for more in ({}, {"dumps": json.dumps}):
+        with pytest.raises(TypeError, match="JSON needs dumps, a function that returns bytes"):
+            MessageWriter("orjson", context, **more)  # type: ignore[arg-type]
