@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import attrs
 
@@ -134,6 +134,14 @@ class Carries:
         default=True,
         metadata={"help": "Whether transaction events have an id."},
     )
+
+    def __attrs_post_init__(self) -> None:
+        """:raises ValueError: for a type that is not a logical one, and for unknown times."""
+        for logical in self.types:
+            if type(logical) not in get_args(LogicalType):
+                raise ValueError(f"carries: {logical!r} is not a type, such as Int(32)")
+        if unknown := set(self.times) - set(get_args(_Time)):
+            raise ValueError(f"carries: unknown times {unknown}: use {', '.join(get_args(_Time))}")
 
 
 def _unchanged(event: Event, decoded: Event) -> Event:

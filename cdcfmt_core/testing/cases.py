@@ -6,7 +6,8 @@ A case is a folder:
   (:mod:`cdcfmt_core.io.sources.lines`), or only the value if it is JSON
 - ``events.json``: the events of each message (:mod:`cdcfmt_core.testing.event_json`)
 - ``options.json``: the options needed to read them; optional
-- ``writing.json``: the options needed to write the same messages; optional
+- ``writing.json``: the options needed to write the same messages; optional.  ``null``: the format
+  cannot write them
 - ``origin.txt``: which producer wrote the messages, and how
 - ``claims/``: the files of claim-check messages, if any
 """
@@ -50,9 +51,15 @@ def load_cases(folder: Path) -> list[Case]:
 
     :raises ValueError: for an incomplete case; the text says what is missing.
     """
-    cases = [load_case(path) for path in sorted(folder.iterdir()) if path.is_dir()]
+    cases = [load_case(path) for path in sorted(Path(folder).iterdir()) if path.is_dir()]
     if not cases:
         raise ValueError(f"{folder} has no cases: create a subfolder with a messages.jsonl")
+    for case in cases:
+        if case.events is None:
+            raise ValueError(
+                f"case {case.name} has no events.json: write it with python -m "
+                f"cdcfmt_core.testing FORMAT {Path(folder) / case.name}"
+            )
     return cases
 
 
@@ -68,9 +75,14 @@ def load_case(folder: Path) -> Case:
         if not (folder / name).is_file():
             raise ValueError(f"case {folder.name} has no {name}")
     messages = read_messages(folder / "messages.jsonl")
+    if not messages:
+        raise ValueError(f"case {folder.name} has no messages: its messages.jsonl is empty")
     events: list[list[Event]] | None = None
     if (folder / "events.json").is_file():
-        events = events_from_json((folder / "events.json").read_bytes())
+        try:
+            events = events_from_json((folder / "events.json").read_bytes())
+        except ValueError as error:
+            raise ValueError(f"case {folder.name}, events.json: {error}") from error
         if len(events) != len(messages):
             raise ValueError(
                 f"case {folder.name} has {len(messages)} messages but events for {len(events)}"
@@ -107,4 +119,12 @@ def _read_options(folder: Path) -> dict[str, str]:
 
 
 def _read_json(path: Path) -> Any:
-    return json.loads(path.read_bytes()) if path.is_file() else {}
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"case {path.parent.name}, {path.name}: {error}") from error
+    if type(found) is dict or (found is None and path.name == "writing.json"):
+        return found
+    raise ValueError(f"case {path.parent.name}, {path.name}: not an object of option → value")

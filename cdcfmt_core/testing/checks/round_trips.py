@@ -91,9 +91,12 @@ def _there_and_back(subject: Subject, trip: RoundTrip, events: list[Event]) -> N
     decoded = _without_told_schemas(events, decoded)
     _check_classes(events, decoded)
     for number, (event, other) in enumerate(zip(events, decoded, strict=True)):
-        found_difference = difference(
-            [trip.normalise(event, other)], [other], ("written", "read again")
+        wanted = trip.normalise(event, other)
+        expect(
+            type(wanted) is type(event),
+            f"normalise returned {wanted!r:.200}: return the expected {type(event).__name__}",
         )
+        found_difference = difference([wanted], [other], ("written", "read again"))
         if found_difference is not None:
             raise AssertionError(
                 f"event {number + 1} of {len(events)} is different when read back:\n"

@@ -13,7 +13,7 @@ import pytest
 
 from cdcfmt_core.events import Column, Image, RowChange, TableSchema
 from cdcfmt_core.registry import KNOWN_PACKAGES, default_registry
-from cdcfmt_core.testing import load_case, load_cases
+from cdcfmt_core.testing import Carries, load_case, load_cases
 from cdcfmt_core.testing.__main__ import main
 from cdcfmt_core.testing.cases import read_messages
 from cdcfmt_core.testing.checks.recognising import sample_messages
@@ -117,6 +117,30 @@ def test_a_case_that_is_not_whole(tmp_path: Path) -> None:
     messages.write_bytes(lines[0] + b'{"value": 5}\n')
     with pytest.raises(ValueError, match=r"messages\.jsonl, line 2: value: not base64 text"):
         load_case(folder)
+    messages.write_bytes(b"")
+    with pytest.raises(ValueError, match="case batched has no messages"):
+        load_case(folder)
+    messages.write_bytes(b"".join(lines))
+    events = (folder / "events.json").read_bytes()
+    (folder / "events.json").unlink()
+    with pytest.raises(ValueError, match=r"case batched has no events\.json: write it with"):
+        load_cases(tmp_path)
+    for name, text in {"events": b"", "options": b"[]", "writing": b"{x"}.items():
+        (folder / f"{name}.json").write_bytes(text)
+        with pytest.raises(ValueError, match=rf"case batched, {name}\.json: "):
+            load_cases(tmp_path)
+        (folder / f"{name}.json").unlink()
+        (folder / "events.json").write_bytes(events)
+    (folder / "writing.json").write_text("null")
+    (case,) = load_cases(tmp_path)
+    assert case.writing is None
+
+
+def test_what_a_format_cannot_carry() -> None:
+    with pytest.raises(ValueError, match=r"carries: .*Vector.* is not a type, such as"):
+        Carries(types=(Vector,))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"carries: unknown times {'time'}: use commit_ts"):
+        Carries(times=frozenset({"time"}))  # type: ignore[arg-type]
 
 
 def test_writing_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
