@@ -23,7 +23,10 @@ def test_one_format_with_its_options() -> None:
     text = run("formats", "debezium").stdout
     for option in default_registry().get_codec("debezium").options:
         assert option.name in text
-    names = [option["name"] for option in run_json("formats", "debezium", "--json")["options"]]
+    found = run_json("formats", "debezium", "--json")
+    writing = default_registry().get_codec("debezium").encode_options
+    assert [each["name"] for each in found["encode_options"]] == [each.name for each in writing]
+    names = [option["name"] for option in found["options"]]
     assert names == [option.name for option in default_registry().get_codec("debezium").options]
 
 

@@ -82,10 +82,10 @@ def _show_format(spec: CodecSpec, as_json: bool) -> None:
     facts.add_row("described", spec.spec_url)
     out.print(facts)
     out.print()
-    if not spec.options:
-        out.print("This format has no options.")
-        return
-    _show_options("-o option", spec.options, out)
+    if spec.options:
+        _show_options("-o option", spec.options, out)
+    else:
+        out.print("Reading this format has no options.")
     if spec.encode_options:
         out.print()
         _show_options("-w option", spec.encode_options, out)
@@ -124,14 +124,19 @@ def _format_json(spec: CodecSpec) -> dict[str, object]:
         "emits": sorted(spec.emits),
         "reads": True,
         "writes": spec.open_encoder is not None,
-        "options": [
-            {
-                "name": option.name,
-                "type": option.type,
-                "choices": option.choices,
-                "default": default_text(option) or None,
-                "help": option.help,
-            }
-            for option in spec.options
-        ],
+        "options": _options_json(spec.options),
+        "encode_options": _options_json(spec.encode_options),
     }
+
+
+def _options_json(options: Iterable[Option]) -> list[dict[str, object]]:
+    return [
+        {
+            "name": option.name,
+            "type": option.type,
+            "choices": option.choices,
+            "default": default_text(option) or None,
+            "help": option.help,
+        }
+        for option in options
+    ]
