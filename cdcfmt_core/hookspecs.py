@@ -4,7 +4,7 @@ A plugin is a module (or object) that an entry point of the group ``cdcfmt`` nam
 
     # pyproject.toml
     [project.entry-points.cdcfmt]
-    acme = "cdcfmt_acme"
+    acme-json = "cdcfmt_acme"  # the name of the format
 
     # cdcfmt_acme/__init__.py
     from cdcfmt_core import CodecSpec, hookimpl
