@@ -19,6 +19,8 @@ from cdcfmt_core.events import Corrupt, Message, RowChange
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import validate
 from cdcfmt_core.registry import Registry
+from cdcfmt_core.testing import Case, Subject
+from cdcfmt_core.testing.checks import golden, images, malformed
 from cdcfmt_core.types import Bool, Int, Text
 
 HOOKS = "docs/hooks.md"
@@ -92,12 +94,38 @@ def test_the_plugin_decodes(registry: Registry, protocol: str) -> None:
     assert event.source_time == 1700000000000000
 
 
-@pytest.mark.parametrize("change", [{"op": "?"}, {"new": {"id": "x"}}, {"types": None}])
-def test_bad_messages_are_corrupt(registry: Registry, change: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("op", {"op": "?"}),
+        ("new.id", {"new": {"id": "x"}}),
+        ("old.id", {"types": None}),
+        ("types.id", {"types": {"id": 5}}),
+        ("new", {"new": None}),
+        ("table", {"table": []}),
+    ],
+)
+def test_bad_messages_are_corrupt(registry: Registry, field: str, change: dict[str, Any]) -> None:
     value = json.dumps({**MESSAGE, **change}, separators=(",", ":")).encode()
     (event,) = decode(registry, value)
     assert isinstance(event, Corrupt)
-    assert "not a message of Acme" in str(event.error)
+    assert event.error.field == field
+
+
+def test_the_plugin_passes_the_kit(registry: Registry) -> None:
+    wires = [{**MESSAGE, "op": op} for op in "IUD"]
+    messages = [Message(None, json.dumps(w, separators=(",", ":")).encode()) for w in wires]
+    case = Case("rows", tuple(messages))
+    subject = Subject(registry.get_codec("acme-json"), [case])
+    golden.check_case(subject, case)
+    golden.check_kinds(subject)
+    images.check_absent(subject)
+    images.check_fields(subject)
+    malformed.check_cut_off(subject)
+    malformed.check_flipped(subject)
+    malformed.check_neighbours(subject)
+    malformed.check_wrong_types(subject)
+    malformed.check_any_json(subject)
 
 
 def test_the_type_map_overrides(registry: Registry) -> None:
