@@ -91,6 +91,8 @@ def tables() -> dict[Path, dict[str, str]]:
         ),
     }
     for name, spec in default_registry().codecs().items():
+        if name not in types or name not in messages:
+            raise LookupError(f"tests/doc_wires.py has no message or no types of {name}")
         table = option_table(spec.options)
         head, *rows = types[name]
         result[ROOT / f"docs/formats/{name}.md"] = {
