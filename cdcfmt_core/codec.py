@@ -18,7 +18,7 @@ from cdcfmt_core.events import Event, Kind, Message, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout
 from cdcfmt_core.lazy import function_of
-from cdcfmt_core.options import Option
+from cdcfmt_core.options import Option, check_declared
 from cdcfmt_core.texts import one_line, open_logger
 from cdcfmt_core.zoneless import warn_zoneless
 
@@ -229,12 +229,7 @@ class CodecSpec:
         if self.needs_schemas and self.scan_schemas is None:
             raise ValueError(f"format {self.name}: needs_schemas without scan_schemas to find them")
         for options in (self.options, self.encode_options):
-            is_many = isinstance(options, Sequence)
-            if not is_many or not all(isinstance(each, Option) for each in options):
-                raise TypeError(f"format {self.name}: options must be a tuple of Option")
-            names = Counter(option.name.lower() for option in options)
-            if twice := [name for name, count in names.items() if count > 1]:
-                raise ValueError(f"format {self.name}: options declared twice: {join_names(twice)}")
+            check_declared(options, f"format {self.name}")
 
     def own_options(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """This format's options among those of several (:func:`format_options`)."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, timedelta, tzinfo
 from typing import Any, Literal, TypeAlias
@@ -15,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
-from cdcfmt_core.errors import OptionError
+from cdcfmt_core.errors import OptionError, join_names
 from cdcfmt_core.texts import did_you_mean
 
 OptionType: TypeAlias = Literal[
@@ -129,6 +130,19 @@ def validate(given: Mapping[str, Any], declared: Iterable[Option], *, owner: str
             raise unknown_option(name, (o.name for o in options.values()), owner=owner)
         values[option.name] = option.parse(value)
     return values
+
+
+def check_declared(options: object, owner: str) -> None:
+    """Check the options that a plugin declares.
+
+    :raises TypeError: if they are no tuple or list of options.
+    :raises ValueError: if two have the same name.
+    """
+    if not isinstance(options, tuple | list) or not all(isinstance(o, Option) for o in options):
+        raise TypeError(f"{owner}: options must be a tuple of Option")
+    names = Counter(option.name.lower() for option in options)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise ValueError(f"{owner}: options declared twice: {join_names(twice)}")
 
 
 def check_once(names: Iterable[str]) -> None:

@@ -16,7 +16,7 @@ from cdcfmt_core.errors import PluginApiError, join_names
 from cdcfmt_core.events import Message
 from cdcfmt_core.lazy import function_of
 from cdcfmt_core.offsets import OffsetRange, Offsets, TopicPartition
-from cdcfmt_core.options import Option
+from cdcfmt_core.options import Option, check_declared
 
 Ability: TypeAlias = Literal["keys", "headers", "ordering", "transactions"]
 
@@ -269,12 +269,12 @@ class TransportSpec:
             )
         if _PREFIX.fullmatch(self.prefix) is None:
             raise ValueError(f"{owner}: the prefix {self.prefix!r} is not a name followed by a dot")
+        if isinstance(self.chosen_by, str) or not isinstance(self.abilities, frozenset | set):
+            raise TypeError(f"{owner}: chosen_by must be a tuple, abilities a frozenset")
         if other := self.abilities - set(get_args(Ability)):
             raise ValueError(f"{owner}: unknown abilities: {join_names(other)}")
         for options in (self.options, self.sink_options, self.drain_options):
-            names = Counter(option.name.lower() for option in options)
-            if twice := [name for name, count in names.items() if count > 1]:
-                raise ValueError(f"{owner}: options declared twice: {join_names(twice)}")
+            check_declared(options, owner)
         declared = {option.name for option in (*self.options, *self.sink_options)}
         if unknown := set(self.chosen_by) - declared:
             raise ValueError(f"{owner}: chosen_by names unknown options: {join_names(unknown)}")

@@ -252,6 +252,14 @@ BROKEN_TRANSPORTS = {
         transport_module("bad", more="open_sink='x:y', abilities=frozenset({'speed'})"),
         "transport bad: unknown abilities: speed",
     ),
+    "abilities in a list": (
+        transport_module("bad", more="open_sink='x:y', abilities=['keys']"),
+        "transport bad: chosen_by must be a tuple, abilities a frozenset",
+    ),
+    "options in a tuple of options": (
+        transport_module("bad", more="open_sink='x:y', sink_options=((Option('a', ''),),)"),
+        "transport bad: options must be a tuple of Option",
+    ),
     "an option twice": (
         transport_module("bad", more="open_sink='x:y', options=(Option('a', ''), Option('A', ''))"),
         "transport bad: options declared twice: a",
