@@ -57,6 +57,29 @@ def loads_exact(
     return parsed
 
 
+def dumps_exact(value: Any) -> bytes:
+    """JSON of a value of :func:`loads_exact`: compact, numbers with all their digits.
+
+    :raises UnicodeEncodeError: for text with lone surrogates.
+    :raises TypeError: for a value that is not JSON.
+    :raises ValueError: for a number that is not finite.
+    """
+    return _json_text(value).encode()
+
+
+def _json_text(value: Any) -> str:
+    if type(value) is dict:
+        members = (f"{_json_text(str(name))}:{_json_text(item)}" for name, item in value.items())
+        return f"{{{','.join(members)}}}"
+    if type(value) in (list, tuple):
+        return f"[{','.join(map(_json_text, value))}]"
+    if type(value) is Decimal:
+        if not value.is_finite():
+            raise ValueError(f"{value} is not JSON")
+        return str(value)
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
 def json_trouble(data: bytes, error: ValueError) -> str:
     """A text that says where the JSON is invalid or truncated; ``error``: from ``json.loads``."""
     if not isinstance(error, json.JSONDecodeError):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.toolkit.wire_json import instant_of, loads_exact, names_of
+from cdcfmt_core.toolkit.wire_json import dumps_exact, instant_of, loads_exact, names_of
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,20 @@ def test_values(text: str, value: object) -> None:
     assert parsed == value
     assert type(parsed) is type(value)
     assert str(parsed) == str(value)
+    if value != "\ud800":
+        again = loads_exact(dumps_exact([parsed]))[0]
+        assert (type(again), str(again)) == (type(value), str(value))
+
+
+@pytest.mark.parametrize("value", ["\ud800", Decimal("NaN"), float("inf"), b"x", object()])
+def test_what_is_not_json_is_not_written(value: object) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        dumps_exact({"a": [value]})
+
+
+def test_json_is_written_compactly() -> None:
+    value = {"a": [1, Decimal("1.50"), None, True, "中\n"], "b": {"c": ()}, "d": 1.5}
+    assert dumps_exact(value) == '{"a":[1,1.50,null,true,"中\\n"],"b":{"c":[]},"d":1.5}'.encode()
 
 
 def test_bytes_that_are_not_utf8_are_kept() -> None:
