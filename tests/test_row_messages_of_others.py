@@ -64,6 +64,9 @@ MESSAGES: dict[str, RowMessage] = {
     "one member": RowMessage(
         (_members(columns=dict.fromkeys(SOME, SHARED), head="", tail=""),), wire="avro"
     ),
+    "a printer": RowMessage(
+        (_members(columns={"key": Member("k:", printer=lambda value: value + 1)}),)
+    ),
     "a mark": RowMessage((Columns({"key": (Mark(b"<"), "k"), "a<": ("a",)}),)),
     "absent": RowMessage((_members(absent=b"\0"),), wire="avro", only=SOME),
     "changed": RowMessage((_members(counted=True, changed=True),), wire="avro"),

@@ -29,6 +29,7 @@ NumberName: TypeAlias = Literal[
 ExtraType: TypeAlias = Literal["text", "integer", "integers", "json"]
 
 MYSQL_TEXT: Final = Encoding("mysql-text")
+_DEFAULT: Final = Encoding("mysql-text")
 
 
 @attrs.frozen
@@ -51,20 +52,26 @@ class Member:
 
     - ``label``: the text before the column
     - ``encoding``: how its values are printed
-      (:func:`~cdcfmt_core.toolkit.value_printers.value_printer`)
+      (:func:`~cdcfmt_core.toolkit.value_printers.value_printer`); ``mysql-text`` by default, with a
+      printer ``other``, so that the kernel leaves the column to the printer
     - ``head``, ``tail``: the text before and after a value
     - ``null``: replaces head, value and tail for NULL
-    - ``printer``: replaces the printer of ``encoding``; also prints values that the kernel rejects
+    - ``printer``: prints values instead of the encoding's printer.  With an ``encoding``, the
+      kernel prints ordinary values by that: both must give the same text
     - ``invalid``: prints the text of a value that the type cannot hold (``InvalidValue``)
     """
 
     label: str | bytes
-    encoding: Encoding = MYSQL_TEXT
+    encoding: Encoding = _DEFAULT
     head: str | bytes = ""
     tail: str | bytes = ""
     null: str | bytes = "null"
     printer: Callable[[Any], Any] | None = None
     invalid: Callable[[str], Any] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.encoding is _DEFAULT and self.printer is not None:
+            object.__setattr__(self, "encoding", Encoding("other"))
 
 
 @attrs.frozen
