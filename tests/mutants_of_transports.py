@@ -176,7 +176,7 @@ MUTANTS = [
     ),
     _in_streams(
         "no least",
-        "test_the_least_of_a_batch",
+        "test_the_minimum_of_a_batch",
         "progress.advance = lambda at, limit, least: advance(at, limit, None)",
     ),
     _in_streams(
@@ -270,14 +270,14 @@ MUTANTS = [
     ),
     Mutant(
         "a lost topic is no error",
-        "test_a_deleted_topic test_a_topic_made_anew test_a_topic_made_anew_and_filled",
+        "test_a_deleted_topic test_a_recreated_topic test_a_recreated_and_filled_topic",
         "source",
         "SpoolOptions.parse(values,",
         'SpoolOptions.parse({**values, "failOnDataLoss": False},',
     ),
     Mutant(
         "a topic is known by its name",
-        "test_a_topic_made_anew_and_filled",
+        "test_a_recreated_and_filled_topic",
         "source",
         '(path / "lock").read_text()',
         "None",

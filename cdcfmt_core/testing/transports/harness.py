@@ -65,9 +65,9 @@ class Harness:
         """Delete a topic."""
         raise NotOfferedError("the harness has no delete_topic")
 
-    def remake_topic(self, topic: str) -> None:
+    def recreate_topic(self, topic: str) -> None:
         """Delete a topic, and create an empty one with the same name and one partition."""
-        raise NotOfferedError("the harness has no remake_topic")
+        raise NotOfferedError("the harness has no recreate_topic")
 
     def restart(self) -> None:
         """Stop the broker, and start it again with the same topics."""

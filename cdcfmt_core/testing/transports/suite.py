@@ -119,7 +119,7 @@ class TransportTests(KnownFailures):
     def test_available_now(self, harness: Harness) -> None:
         self.check(harness, streams.check_available_now)
 
-    def test_the_least_of_a_batch(self, harness: Harness) -> None:
+    def test_the_minimum_of_a_batch(self, harness: Harness) -> None:
         self.check(harness, streams.check_least)
 
     def test_new_partitions(self, harness: Harness) -> None:
@@ -137,10 +137,10 @@ class TransportTests(KnownFailures):
     def test_a_deleted_topic(self, harness: Harness) -> None:
         self.check(harness, loss.check_deleted)
 
-    def test_a_topic_made_anew(self, harness: Harness) -> None:
+    def test_a_recreated_topic(self, harness: Harness) -> None:
         self.check(harness, loss.check_remade)
 
-    def test_a_topic_made_anew_and_filled(self, harness: Harness) -> None:
+    def test_a_recreated_and_filled_topic(self, harness: Harness) -> None:
         self.check(harness, loss.check_remade_and_filled)
 
     # After the tests of loss: some brokers delete nothing in the first minute after a start.

@@ -69,7 +69,7 @@ class KafkaHarness(Harness):
     def delete_topic(self, topic: str) -> None:
         self.broker.delete_topic(topic)
 
-    def remake_topic(self, topic: str) -> None:
+    def recreate_topic(self, topic: str) -> None:
         self.broker.delete_topic(topic)
         time.sleep(0.5)
         self.broker.create_topic(topic)

@@ -70,7 +70,7 @@ class RabbitHarness(Harness):
         for partition in range(self._partitions[topic]):
             self.broker.delete_stream(f"{topic}-{partition}")
 
-    def remake_topic(self, topic: str) -> None:
+    def recreate_topic(self, topic: str) -> None:
         self.delete_topic(topic)
         self._create(topic, 1)
 

@@ -64,7 +64,7 @@ class RocketHarness(Harness):
     def delete_topic(self, topic: str) -> None:
         self.broker.client.delete_topic(topic)
 
-    def remake_topic(self, topic: str) -> None:
+    def recreate_topic(self, topic: str) -> None:
         self.broker.client.delete_topic(topic)
         self.broker.client.create_topic(topic)
 

@@ -138,7 +138,7 @@ def _check_remade(subject: TransportSubject, count: int) -> None:
     topic = subject.filled_topic(1, 10)
     query = Query(subject, topic)
     query.run()
-    subject.harness.remake_topic(topic)
+    subject.harness.recreate_topic(topic)
     subject.harness.append(topic, subject.numbered(count))
     query.restart()
     what = f"a stream whose topic was created again, with {count} messages instead of 10"

@@ -73,7 +73,7 @@ class SpoolHarness(Harness):
     def delete_topic(self, topic: str) -> None:
         shutil.rmtree(self.root / topic)
 
-    def remake_topic(self, topic: str) -> None:
+    def recreate_topic(self, topic: str) -> None:
         self.delete_topic(topic)
         self._make(topic, 1)
 
