@@ -13,12 +13,12 @@ import attrs
 import pytest
 from golden_encoding import golden_case
 
-from cdcfmt_core import default_registry, hookimpl
+from cdcfmt_core import Option, default_registry, hookimpl
 from cdcfmt_core.layout import Layout
 from cdcfmt_core.template import create_plugin
 from cdcfmt_core.testing import Subject
 from cdcfmt_core.testing.cases import load_cases
-from cdcfmt_core.testing.checks import kernel
+from cdcfmt_core.testing.checks import declaration, kernel
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, parsed
 
@@ -162,6 +162,15 @@ def test_layouts_that_fail_cost_no_row(
     assert result.rows.num_rows
     assert not result.by_kernel
     assert sum("layout" in message for message in caplog.messages) == (layouts != ())
+
+
+@pytest.mark.parametrize("name", ["mode", "images", "subscribe", "compression"])
+def test_options_of_the_source_and_the_sink_are_taken(name: str) -> None:
+    option = Option(name, "What it means for this format.")
+    spec = default_registry().get_codec("canal-json")
+    field = "encode_options" if name == "compression" else "options"
+    with pytest.raises(AssertionError, match=f"option {name} exists already"):
+        declaration.check_options(Subject(attrs.evolve(spec, **{field: (option,)}), []))
 
 
 def test_without_the_bridge_it_says_that_nothing_was_checked(

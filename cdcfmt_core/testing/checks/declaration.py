@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,16 +37,30 @@ def check_spec(subject: Subject) -> None:
 
 def check_options(subject: Subject) -> None:
     """Every option is documented, has a valid default, and a unique name."""
-    _check_options(subject.spec.options, DECODING_OPTIONS)
-    _check_options(subject.spec.encode_options, ENCODING_OPTIONS)
+    reading, writing = _names_on_spark()
+    _check_options(subject.spec.options, DECODING_OPTIONS, reading)
+    _check_options(subject.spec.encode_options, ENCODING_OPTIONS, writing)
 
 
-def _check_options(own: Iterable[Option], common: Iterable[Option]) -> None:
-    known = {option.name.lower() for option in common}
+def _names_on_spark() -> tuple[set[str], set[str]]:
+    """The options of Spark's source and sink; none if the bridge is not installed."""
+    try:
+        bridge = importlib.import_module("pyspark_cdcfmt.write_options")
+    except ModuleNotFoundError:
+        return set(), set()
+    names: tuple[set[str], set[str]] = bridge.option_names()
+    return names
+
+
+def _check_options(own: Iterable[Option], common: Iterable[Option], on_spark: set[str]) -> None:
+    known = {option.name.lower() for option in common} | on_spark
     for option in own:
         name = option.name
         expect(re.fullmatch(r"[a-z][a-zA-Z0-9]*", name), f"option {name!r} is not in camelCase")
-        expect(name.lower() not in known, f"option {name} exists already")
+        expect(
+            name.lower() not in known,
+            f"option {name} exists already, for all formats or as one of Spark's source or sink",
+        )
         known.add(name.lower())
         expect(
             len(option.help.split()) > 2 and option.help.rstrip().endswith("."),
