@@ -122,7 +122,7 @@ class _OfMessage(_Located):
 
     def _set_position(self, position: Position) -> None:
         if unknown := position.keys() - Position.__annotations__.keys():
-            raise TypeError(f"unknown parts of a position: {', '.join(unknown)}")
+            raise TypeError(f"{type(self).__name__} has no argument {', '.join(unknown)}")
         for name in Position.__annotations__:
             setattr(self, name, position.get(name))
 

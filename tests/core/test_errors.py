@@ -101,6 +101,11 @@ def test_the_text_says_where_and_what() -> None:
     assert str(DecodeError("plain", sample="")) == "plain; got ''"
 
 
+def test_an_unknown_argument_is_named() -> None:
+    with pytest.raises(TypeError, match="DecodeError has no argument column"):
+        DecodeError("bad", column="id")  # type: ignore[call-arg]
+
+
 def test_at_fills_in_and_keeps() -> None:
     error = DecodeError("bad", field="f", sample="it's", offset=7)
     there = error.at(protocol="p", topic="t", partition=0, offset=None)
