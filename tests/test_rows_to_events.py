@@ -26,7 +26,7 @@ from pyspark_cdcfmt.rows.json_values import parse_json_column
 from pyspark_cdcfmt.rows.policy import ValuePolicy
 from pyspark_cdcfmt.rows.record_batches import BatchBuilder
 from pyspark_cdcfmt.rows.row_schemas import events_schema
-from pyspark_cdcfmt.rows.rows_to_events import EventInput
+from pyspark_cdcfmt.rows.rows_to_events import EventInput, located
 
 TICDC = [
     ("canal-json", "default"),
@@ -197,3 +197,10 @@ def test_text_in_a_json_column_that_may_be_a_number() -> None:
 def test_json_numbers_keep_their_digits() -> None:
     text = '{"a":[1.50,12345678901234567890123,-1,"é",null,true]}'
     assert json_text(parse_json_column(text)) == text
+
+
+def test_an_error_names_the_whole_table() -> None:
+    row = {"database": "shop", "schema": "public", "table": "orders"}
+    assert located(EncodeError("bad"), row, {}).table == "shop.public.orders"
+    assert located(EncodeError("bad"), row | {"schema": None}, {}).table == "shop.orders"
+    assert located(EncodeError("bad"), {}, {}).table is None

@@ -19,6 +19,7 @@ from cdcfmt_core.column_names import option_names, spelled
 from cdcfmt_core.errors import DecodeError, EncodeError, OptionError, join_names
 from cdcfmt_core.events import Column, Corrupt, Image, Op, RowChange, TableSchema
 from cdcfmt_core.filters import split_name
+from cdcfmt_core.texts import qualified
 from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt.rows.columns import (
     array_cells,
@@ -254,7 +255,7 @@ class ChangeInput:
         sequence = said.get("sequence")
         place = "" if sequence is None else f" (_sequence {_position(sequence)})"
         return error.at(
-            table=f"{self.table.database}.{self.table.table}",
+            table=qualified(*self.table.name),
             commit_ts=said.get("commit_version"),
             reason=error.reason + place,
         )

@@ -27,6 +27,7 @@ from cdcfmt_core.events import (
     Transaction,
     Watermark,
 )
+from cdcfmt_core.texts import qualified
 from pyspark_cdcfmt.rows.columns import ColumnCells, cells, column_cells, variant_cell
 from pyspark_cdcfmt.rows.event_rows import ADDED_EXTRA
 from pyspark_cdcfmt.rows.input_tables import InputTables
@@ -271,14 +272,14 @@ def _table_of(row: dict[str, Any]) -> tuple[str, str | None, str]:
 
 def located(error: EncodeError, row: dict[str, Any], source: dict[str, Any]) -> EncodeError:
     """The error with the table and the position of the row."""
-    database, table = row.get("database"), row.get("table")
+    names = row.get("database"), row.get("schema"), row.get("table")
     place = ", ".join(
         f"{name} {source[name]}"
         for name in ("topic", "path", "partition", "offset")
         if source.get(name) is not None
     )
     return error.at(
-        table=error.table or (f"{database}.{table}" if table else None),
+        table=error.table or (qualified(*names) if names[-1] else None),
         commit_ts=row.get("commit_ts"),
         reason=f"{error.reason} (read from {place})" if place else error.reason,
     )

@@ -270,7 +270,7 @@ class OrderCheck:
             raise EncodeError(
                 f"a change at {_show(read.order)} comes after one of the same key at "
                 f"{_show(last)}; {_ADVICE}",
-                table=qualified(table.database, table.table),
+                table=qualified(*table.name),
                 commit_ts=event.commit_ts,
             )
 
