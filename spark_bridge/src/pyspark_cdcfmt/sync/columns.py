@@ -25,6 +25,7 @@ Events: TypeAlias = Callable[[TableName], DataFrame]
 """The events of a table in a batch."""
 
 _NO_KEY = "the messages name no key: set keys for this table, or exclude it"
+_LOST_KEY = "some messages name no key, others ({}): set keys for this table, or exclude it"
 _OTHER_KEY = "keys names ({}), and the key of the target is ({}): choose a new target"
 
 
@@ -117,7 +118,9 @@ class ColumnPlanner:
         own = spelled(plan.state.keys)
         name = tuple(part for part in plan.state.name if part is not None)
         given = spelled(self.options.keys.get(name, ()))
-        named = {spelled(version.key_columns) for version in plan.versions} | {own}
+        named = {spelled(version.key_columns) for version in plan.versions}
+        is_lost = () in named and not given
+        named.add(own)
         keys = {given} if given else named - {()}
         if not keys:
             if self.needs_key:
@@ -128,6 +131,10 @@ class ColumnPlanner:
             plan.halt(f"the messages name several keys, {texts}: set keys for this table")
             return
         key = keys.pop()
+        if is_lost and self.needs_key:
+            # After DROP PRIMARY KEY two rows may have the same values there.
+            plan.halt(_LOST_KEY.format(", ".join(key)))
+            return
         lacking = next((name for name in key if name.lower() not in names), None)
         if lacking and (given or self.needs_key):
             who = "keys names" if given else "the messages name the key"
