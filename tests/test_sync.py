@@ -227,22 +227,33 @@ def test_the_changelog_has_every_change_once(lake: Lake) -> None:
 
 def test_a_changelog_identifies_rows_without_a_key(lake: Lake) -> None:
     lake.options = {"store": "changelog"}
-    keyless = {"table": "audit"}
-    added, renamed, removed = (
-        message | {"pkNames": None}
+    keyless = {"table": "audit", "pkNames": None}
+    added, renamed, removed, other, again, last = (
+        message | keyless
         for message in (
-            put(1, "a", 1, **keyless),
-            put(2, "a", 2, was=1, **keyless),
-            remove(2, 3) | keyless,
+            put(1, "a", 1),
+            put(2, "a", 2, was=1),
+            remove(2, 3),
+            put(3, "b", 4),
+            put(4, "b", 5, was=3),
+            put(5, "c", 7, was=4),
         )
     )
     lake.run(added, renamed, removed)
+    # The table gains a key, and loses it.
+    lake.run(other, put(4, "c", 6, was=4, table="audit"), again, last)
     rows = lake.table("audit").orderBy("_sequence").select("_change_type", "id").collect()
     assert [tuple(row) for row in rows] == [
         ("insert", 1),
         ("update_preimage", 1),
         ("update_postimage", 2),
         ("delete", 2),
+        ("insert", 3),
+        ("update_preimage", 3),
+        ("update_postimage", 4),
+        ("update_postimage", 4),
+        ("update_preimage", 4),
+        ("update_postimage", 5),
     ]
 
 

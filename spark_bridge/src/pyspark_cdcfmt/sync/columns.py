@@ -120,11 +120,13 @@ class ColumnPlanner:
         given = spelled(self.options.keys.get(name, ()))
         named = {spelled(version.key_columns) for version in plan.versions}
         is_lost = () in named and not given
-        named.add(own)
+        if self.needs_key:
+            named.add(own)
         keys = {given} if given else named - {()}
         if not keys:
             if self.needs_key:
                 plan.halt(_NO_KEY)
+            plan.state = attrs.evolve(plan.state, keys=())
             return
         if len(keys) > 1 and self.needs_key:
             texts = " and ".join(sorted(f"({', '.join(each)})" for each in keys))

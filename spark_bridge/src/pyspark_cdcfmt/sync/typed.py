@@ -76,13 +76,13 @@ class TypedChanges:
         """Whether the blocks of a batch can be decoded into changes directly."""
         state = plan.state
         assert state.columns is not None
-        given = self._keys(state)
+        given, key = self._keys(state), [name.lower() for name in state.keys]
         return bool(
             plan.versions
             and all(version.has_messages for version in plan.versions)
             and not (state.retired or plan.truncates)
             and {*state.keys} <= {*state.columns.names}
-            and all(given or _is_key(version.key_columns, state) for version in plan.versions)
+            and all(given or [*map(str.lower, v.key_columns)] == key for v in plan.versions)
         )
 
     def of_blocks(
@@ -124,19 +124,27 @@ class TypedChanges:
         """The user's key columns for a table."""
         return self.options.keys.get(tuple(part for part in state.name if part is not None))
 
-    def changes(self, state: TableState, rows: DataFrame, *, with_reads: bool) -> DataFrame:
+    def changes(self, plan: TablePlan, rows: DataFrame, *, with_reads: bool) -> DataFrame:
         """One row per change, with the types of the table's columns.
 
         :param with_reads: add the column ``READ``.
         """
-        if not with_reads:
+        state = plan.state
+        if with_reads:
+            is_read = f.coalesce(f.col("op") == "read", f.lit(False))
+            read, others = (
+                self._changes(state, rows.where(is_read == wanted)).withColumn(READ, f.lit(wanted))
+                for wanted in (True, False)
+            )
+            return read.unionByName(others)
+        if not state.keys or self.needs_key or all(each.key_columns for each in plan.versions):
             return self._changes(state, rows)
-        is_read = f.coalesce(f.col("op") == "read", f.lit(False))
-        read, others = (
-            self._changes(state, rows.where(is_read == wanted)).withColumn(READ, f.lit(wanted))
-            for wanted in (True, False)
+        # A table that has lost its key, or gained it later.
+        keyless = attrs.evolve(state, keys=self._keys(state) or ())
+        has_key = "coalesce(size(key_columns), 0) > 0"
+        return self._changes(state, rows.where(has_key)).unionByName(
+            self._changes(keyless, rows.where(f"NOT ({has_key})"))
         )
-        return read.unionByName(others)
 
     def _how(self, state: TableState) -> dict[str, Any]:
         """The options of changes."""
@@ -161,11 +169,7 @@ class TypedChanges:
         }
         own += [StructField(name, field.dataType) for name, field in renamed.items()]
         added = [metadata_field(name, prefix) for name in self._needed]
-        options = {
-            name: value
-            for name, value in self.source.items()
-            if name.lower() in map(str.lower, _OPTIONS)
-        }
+        options = {k: v for k, v in self.source.items() if k.lower() in map(str.lower, _OPTIONS)}
         typed = changes(
             rows,
             table_text(state.name),
@@ -293,7 +297,3 @@ class TypedChanges:
 
     def _added(self, name: str) -> str:
         return quote(self.options.metadata_prefix + name)
-
-
-def _is_key(names: Sequence[str], state: TableState) -> bool:
-    return [*map(str.lower, names)] == [*map(str.lower, state.keys)]

@@ -183,7 +183,7 @@ class Writer:
         else:
             events = events_of(of_table, self.typed.source)
             rows = self.typed.rows_of(events, self.store.keeps_truncates)
-            typed = self.typed.changes(state, rows, with_reads=with_reads)
+            typed = self.typed.changes(plan, rows, with_reads=with_reads)
         most = plan.most_deletes if self.store.keeps_tombstones else 0
         if is_direct and self.store.reads_once and (plan.rows > _SMALL or not most):
             deleted = typed
