@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,14 @@ def test_of_events_and_of_the_source_it_is_what_the_reader_infers(
     assert spark_schema(dump, "shop.orders", **given) == expected
     assert spark_schema([dump], "shop.orders", **given) == expected
     assert spark_schema({"path": dump}, "shop.orders", **given) == expected
+
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        with ThreadPoolExecutor(1) as threads:
+            cased = threads.submit(spark_schema, dump, "shop.orders").result()
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+    assert {"id", "ID"} <= {*cased.names}
 
     events = spark.read.format("cdc").option("includeColumns", "true").load(dump)
     found = spark_schema(events, "shop.orders", **given)

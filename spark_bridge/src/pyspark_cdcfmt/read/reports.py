@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import Column, DataFrame, Observation, Row, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType, VariantVal
@@ -174,7 +175,7 @@ def spark_schema(
         given = {**events_or_source, **given}
     else:
         given["paths"] = list(events_or_source)
-    _follow(SparkSession.getActiveSession(), given)
+    _follow(_session(), given)
     read = _parse(given)
     return (schema_of_store(read) or infer_schema(read)).schema
 
@@ -187,7 +188,7 @@ def columns_schema(columns: Iterable[Any], *, typeMap: str = "mysql", **options:
     :param typeMap: the type map of the events' format.
     :param options: ``timeAs``, ``enumAs``, ``jsonAs``, ``invalidValues``, ``caseSensitive``.
     """
-    _follow(SparkSession.getActiveSession(), options)
+    _follow(_session(), options)
     resolve = default_registry().get_type_map(typeMap)
     # Options of types belong to a table's changes.
     read = _parse({"table": "any.table", **options})
@@ -242,6 +243,14 @@ def _message(row: Row) -> StoredMessage:
         if isinstance(cell, VariantVal):
             cells[name] = {"value": cell.value, "metadata": cell.metadata}
     return StoredMessage(None, None, event=cells)
+
+
+def _session() -> SparkSession | None:
+    """The session of this thread; new threads, and threads after Ctrl-C, have the first one."""
+    try:
+        return SparkSession.active()
+    except PySparkRuntimeError:
+        return None
 
 
 def _follow(session: SparkSession | None, options: dict[str, Any]) -> None:
