@@ -154,7 +154,8 @@ class Control:
     def _write(self, name: str, batch: Batch, rows: list[tuple[Any, ...]]) -> None:
         if rows:
             frame = self._spark.createDataFrame(rows, SCHEMAS[name])
-            self.append(name, frame, batch.once(name))
+            # One file: by default one for each core, and an empty one.
+            self.append(name, frame.coalesce(1), batch.once(name))
 
     def keep_events(
         self, name: str, batch: Batch, part: str, events: DataFrame, letter: Column
