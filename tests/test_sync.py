@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from datetime import date
+from datetime import date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from sync_lake import Lake, put, remove
 
 import pyspark_cdcfmt
 from cdcfmt_core.errors import OptionError
-from pyspark_cdcfmt.sync import batch, status, writing
+from pyspark_cdcfmt.sync import batch, control, status, writing
 from pyspark_cdcfmt.sync.__main__ import main
 from pyspark_cdcfmt.sync.expressions import of_tables
 from pyspark_cdcfmt.sync.job import limit_tasks, unset_tasks
@@ -412,13 +412,23 @@ def test_a_job_file(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     assert "can't decode byte" in capsys.readouterr().err
 
 
-def test_a_table_resumes_with_what_was_held(lake: Lake) -> None:
+class Ahead(datetime):
+    """The clock of a machine that is ten minutes ahead."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Any:
+        return datetime.now(tz) + timedelta(minutes=10)
+
+
+def test_a_table_resumes_with_what_was_held(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     def keyless(id_: int, name: str, tick: int) -> dict[str, Any]:
         return put(id_, name, tick, table="audit") | {"pkNames": None}
 
     lake.run(keyless(1, "a", 1))
+    monkeypatch.setattr(control, "datetime", Ahead)
     lake.run(keyless(1, "b", 2), keyless(2, "b", 3))
     assert len(lake.control("held")) == 3
+    monkeypatch.undo()
     lake.options = {"keys": {"shop.audit": "id"}, "resume": ["shop.audit"]}
     lake.run(keyless(3, "c", 4))
     assert lake.rows("audit") == {1: ("b", "1.50"), 2: ("b", "1.50"), 3: ("c", "1.50")}

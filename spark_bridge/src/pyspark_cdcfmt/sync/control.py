@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import Any
 
@@ -45,6 +45,8 @@ TABLES = (*SCHEMAS, "held", "dead_letters", "staged", "tombstones")
 
 ADDED = ("at", "query_id", "batch_id", "letter", "headers")
 """Columns of kept events that events lack; ``headers`` is in tables of earlier versions."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _FILE_BYTES = 64 << 20
 """The size of compacted files."""
@@ -88,6 +90,7 @@ class Control:
         self._folder = folder
         self._there: set[str] = set()
         self._lock = Lock()
+        self._latest = _EPOCH
         self._first = Batch("", 0)
         """The first batch of this run; an earlier run may have crashed in it."""
         self._discarded: Batch | None = None
@@ -120,6 +123,7 @@ class Control:
         self._first = batch
         if not self.has("tables"):
             return {}
+        self.follow_clock("tables")
         rows = (
             self.rows("tables")
             .where(batch.is_earlier)
@@ -131,7 +135,7 @@ class Control:
         return {state.name: state for state in states}
 
     def save(self, batch: Batch, states: Iterable[TableState]) -> None:
-        rows = [(*_stamp(batch), state.text, state.to_json()) for state in states]
+        rows = [(*self._stamp(batch), state.text, state.to_json()) for state in states]
         self._write("tables", batch, rows)
 
     def log(self, batch: Batch, rows: Iterable[LogRow]) -> None:
@@ -140,7 +144,7 @@ class Control:
             batch,
             [
                 (
-                    *_stamp(batch),
+                    *self._stamp(batch),
                     row.level,
                     row.state and row.state.text,
                     row.state and row.state.target,
@@ -161,7 +165,7 @@ class Control:
         self, name: str, batch: Batch, part: str, events: DataFrame, letter: Column
     ) -> None:
         """Append events with the reason ``letter``; ``part`` distinguishes appends of a batch."""
-        at, query_id, number = _stamp(batch)
+        at, query_id, number = self._stamp(batch)
         stamped = events.select(
             f.lit(at).alias("at"),
             f.lit(query_id).alias("query_id"),
@@ -194,12 +198,12 @@ class Control:
         return {row.place: row.watermark for row in last}
 
     def note_watermarks(self, batch: Batch, watermarks: Mapping[str, int]) -> None:
-        rows = [(*_stamp(batch), place, last) for place, last in watermarks.items()]
+        rows = [(*self._stamp(batch), place, last) for place, last in watermarks.items()]
         self._write("watermarks", batch, rows)
 
     def note_progress(self, batch: Batch, rows: Iterable[tuple[str, str, int, int]]) -> None:
         """Append rows of source, target, target version and watermark."""
-        self._write("progress", batch, [(*_stamp(batch), *row) for row in rows])
+        self._write("progress", batch, [(*self._stamp(batch), *row) for row in rows])
 
     def staged(self, batch: Batch, since: int) -> DataFrame:
         """Events staged before ``batch``, with a commit_ts of ``since`` or later."""
@@ -219,6 +223,17 @@ class Control:
         for name in filter(self.has, TABLES):
             self._target.compact(self.table(name), _FILE_BYTES, vacuum=vacuum)
 
+    def now(self) -> datetime:
+        """The time, later than in all rows so far: ``at`` orders states and held events."""
+        now = datetime.now(UTC)
+        self._latest = now if now > self._latest else self._latest + timedelta(milliseconds=1)
+        return self._latest
 
-def _stamp(batch: Batch) -> tuple[datetime, str, int]:
-    return datetime.now(UTC), batch.query_id, batch.number
+    def follow_clock(self, *names: str) -> None:
+        """Continue :meth:`now` after the rows of tables: another machine may have written them."""
+        for name in filter(self.has, names):
+            (last,) = self.rows(name).agg(f.max(f.unix_micros("at"))).collect()[0]
+            self._latest = max(self._latest, _EPOCH + timedelta(microseconds=last or 0))
+
+    def _stamp(self, batch: Batch) -> tuple[datetime, str, int]:
+        return self.now(), batch.query_id, batch.number

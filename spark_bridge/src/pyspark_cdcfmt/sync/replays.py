@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 
 import attrs
 from pyspark.sql import DataFrame
@@ -48,7 +47,8 @@ class Replays:
 
     def _resume(self, states: Sequence[TableState], action: str) -> dict[TableName, TableState]:
         """The states of resumed tables, saved before their events are applied."""
-        now = datetime.now(UTC)
+        self.control.follow_clock("held", "dead_letters")
+        now = self.control.now()
         to = now.isoformat()
         resumed = {s.name: attrs.evolve(s, halted=None, catching_up=to) for s in states}
         batch = Batch(action, int(now.timestamp() * 1000))
