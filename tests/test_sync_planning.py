@@ -188,6 +188,8 @@ def test_a_key_that_some_rows_lack() -> None:
     both = version(), version(keys=())
     assert "some messages name no key, others (id)" in str(plan(*both).state.halted)
     assert plan(*both, keys={"shop.orders": "id"}).state.halted is None
+    # A bad row, which has no key to match.
+    assert plan(version(), version({"name": "text"}, keys=())).state.halted is None
     # The key of a changelog is that of its last rows.
     log = plan(*both, store="changelog")
     assert (log.state.halted, log.state.keys) == (None, ("id",))

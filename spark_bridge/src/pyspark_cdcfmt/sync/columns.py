@@ -119,7 +119,7 @@ class ColumnPlanner:
         name = tuple(part for part in plan.state.name if part is not None)
         given = spelled(self.options.keys.get(name, ()))
         named = {spelled(version.key_columns) for version in plan.versions}
-        is_lost = () in named and not given
+        keyless = [version for version in plan.versions if not (version.key_columns or given)]
         if self.needs_key:
             named.add(own)
         keys = {given} if given else named - {()}
@@ -133,8 +133,9 @@ class ColumnPlanner:
             plan.halt(f"the messages name several keys, {texts}: set keys for this table")
             return
         key = keys.pop()
-        if is_lost and self.needs_key:
-            # After DROP PRIMARY KEY two rows may have the same values there.
+        # After DROP PRIMARY KEY two rows may be equal there.  A row without the columns is bad.
+        has_key = ({*key} <= {*spelled(each.name for each in v.columns)} for v in keyless)
+        if self.needs_key and any(has_key):
             plan.halt(_LOST_KEY.format(", ".join(key)))
             return
         lacking = next((name for name in key if name.lower() not in names), None)
