@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, TypeVar, get_args
 
 import attrs
@@ -111,7 +111,7 @@ class MessageEncoder:
         return [
             message
             for partition in sorted(self._of_partition)
-            for message in self._sent(self._of_partition[partition].flush(), partition)
+            for message in self._sent(messages_of(self._of_partition[partition].flush()), partition)
         ]
 
     def _parts(self, event: RowChange) -> list[RowChange]:
@@ -127,7 +127,7 @@ class MessageEncoder:
         if self._partitions is None:
             return messages_of(self._encoder.encode(event))
         partition = self._partition_of(event)
-        return list(self._sent(self._encoder_of(partition).encode(event), partition))
+        return self._sent(messages_of(self._encoder_of(partition).encode(event)), partition)
 
     def row_rules(self) -> RowRules:
         """The settings for the compiled kernel to write the same messages."""
@@ -230,7 +230,7 @@ class MessageEncoder:
             messages = messages_of(self._encoder.encode(event))
             return result + [m for target in targets for m in self._sent(messages, target)]
         for target in targets:
-            result += self._sent(self._encoder_of(target).encode(event), target)
+            result += self._sent(messages_of(self._encoder_of(target).encode(event)), target)
         return result
 
     def _encoder_of(self, partition: int) -> Encoder:
@@ -241,10 +241,10 @@ class MessageEncoder:
             found = self._of_partition[partition] = self._open_encoder()
         return found
 
-    def _sent(self, messages: Iterable[Message], partition: int) -> Iterator[Message]:
+    def _sent(self, messages: list[Message], partition: int) -> list[Message]:
         if self._partitions is None:
-            return iter(messages_of(messages))
-        return (attrs.evolve(message, partition=partition) for message in messages_of(messages))
+            return messages
+        return [attrs.evolve(message, partition=partition) for message in messages]
 
 
 def open_message_encoder(

@@ -8,7 +8,7 @@ from cdcfmt_core.errors import show
 from cdcfmt_core.events import KIND_OF, Image, RowChange, TableSchema
 from cdcfmt_core.types import MAX_TIMESTAMP, MIN_TIMESTAMP
 
-IMAGES_OF_OP: Final[dict[str, tuple[bool | None, bool]]] = {
+_IMAGES_OF_OP: Final[dict[str, tuple[bool | None, bool]]] = {
     "insert": (False, True),
     "read": (False, True),
     "upsert": (False, True),
@@ -35,7 +35,7 @@ def check_event(event: Any) -> None:
     if type(event) not in KIND_OF:
         raise TypeError(f"a {type(event).__name__} is not an event")
     if type(event) is RowChange:
-        _check_row(event)
+        check_images(event)
     for name, low, high in _TIMES:
         time = getattr(event, name)
         if time is not None and (type(time) is not int or not low <= time <= high):
@@ -44,12 +44,16 @@ def check_event(event: Any) -> None:
         raise TypeError(f"{show(event.index)} is not a valid index")
 
 
-def _check_row(event: RowChange) -> None:
-    if event.op not in IMAGES_OF_OP:
-        raise ValueError(f"{show(event.op)} is not an operation: {', '.join(IMAGES_OF_OP)}")
+def check_images(event: RowChange) -> None:
+    """Check a row's operation, table and images.
+
+    :raises TypeError, ValueError: as :func:`check_event`.
+    """
+    if event.op not in _IMAGES_OF_OP:
+        raise ValueError(f"{show(event.op)} is not an operation: {', '.join(_IMAGES_OF_OP)}")
     if type(event.table) is not TableSchema:
         raise TypeError(f"the table of a row is {show(event.table)}, not a TableSchema")
-    before, after = IMAGES_OF_OP[event.op]
+    before, after = _IMAGES_OF_OP[event.op]
     for name, image, wanted in (("before", event.before, before), ("after", event.after, after)):
         if image is None:
             if wanted:

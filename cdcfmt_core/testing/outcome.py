@@ -10,7 +10,7 @@ from typing import Final
 
 from cdcfmt_core import types
 from cdcfmt_core.errors import CdcfmtError, DecodeError
-from cdcfmt_core.event_checks import IMAGES_OF_OP
+from cdcfmt_core.event_checks import check_images
 from cdcfmt_core.events import (
     KIND_OF,
     Column,
@@ -93,14 +93,10 @@ def check_pickles(error: CdcfmtError) -> None:
 
 def check_row(event: RowChange) -> None:
     """Images match the operation and the table, values their types."""
-    expect(event.op in IMAGES_OF_OP, f"{event.op!r} is not an operation")
-    for name, image, wanted in zip(
-        ("before", "after"), (event.before, event.after), IMAGES_OF_OP[event.op], strict=True
-    ):
-        expect(
-            wanted is None or (image is not None) == wanted,
-            f"{event.op} {'without' if wanted else 'with'} an {name} image",
-        )
+    try:
+        check_images(event)
+    except (TypeError, ValueError) as error:
+        raise AssertionError(str(error)) from error
     by_name = {column.name: column for column in event.table.columns}
     expect(len(by_name) == len(event.table.columns), "a table has two columns with the same name")
     for image in (event.before, event.after):

@@ -30,6 +30,7 @@ ExtraType: TypeAlias = Literal["text", "integer", "integers", "json"]
 
 MYSQL_TEXT: Final = Encoding("mysql-text")
 _DEFAULT: Final = Encoding("mysql-text")
+"""Stands for no given encoding; the kernel does not write such a column if it has a printer."""
 
 
 @attrs.frozen

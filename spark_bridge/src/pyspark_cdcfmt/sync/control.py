@@ -123,15 +123,16 @@ class Control:
         self._first = batch
         if not self.has("tables"):
             return {}
-        self.follow_clock("tables")
+        place = f.when(f.expr(batch.is_earlier), f.struct("at", "batch_id"))
         rows = (
             self.rows("tables")
-            .where(batch.is_earlier)
             .groupBy("source")
-            .agg(f.max_by("state", f.struct("at", "batch_id")).alias("state"))
+            .agg(f.max_by("state", place).alias("state"), _last_stamp())
             .collect()
         )
-        states = (TableState.from_json(row.state) for row in rows)
+        for row in rows:
+            self._continue_after(row.stamp)
+        states = (TableState.from_json(row.state) for row in rows if row.state is not None)
         return {state.name: state for state in states}
 
     def save(self, batch: Batch, states: Iterable[TableState]) -> None:
@@ -232,8 +233,16 @@ class Control:
     def follow_clock(self, *names: str) -> None:
         """Continue :meth:`now` after the rows of tables: another machine may have written them."""
         for name in filter(self.has, names):
-            (last,) = self.rows(name).agg(f.max(f.unix_micros("at"))).collect()[0]
-            self._latest = max(self._latest, _EPOCH + timedelta(microseconds=last or 0))
+            (last,) = self.rows(name).agg(_last_stamp()).collect()
+            self._continue_after(last.stamp or 0)
+
+    def _continue_after(self, micros: int) -> None:
+        self._latest = max(self._latest, _EPOCH + timedelta(microseconds=micros))
 
     def _stamp(self, batch: Batch) -> tuple[datetime, str, int]:
         return self.now(), batch.query_id, batch.number
+
+
+def _last_stamp() -> Column:
+    """The newest ``at`` in microseconds since 1970, as ``stamp``; NULL without rows."""
+    return f.max(f.unix_micros("at")).alias("stamp")
