@@ -180,14 +180,14 @@ impl Kernel {
         }
         if let Some(before) = before {
             for (column, (old, new)) in plan.columns.iter().zip(before.iter().zip(image)) {
-                if old.kind == Kind::Missing {
-                    append(column, *new, document, batch, tools)?;
-                    if let Sink::Output(output) = column.sink {
-                        batch.columns[output].repeat_last()?;
-                    }
-                } else {
+                let is_same = old.kind == Kind::Missing
+                    || (old.equals(*new, document) && !column.reader.counts());
+                if !is_same {
                     append(column, *old, document, batch, tools)?;
-                    append(column, *new, document, batch, tools)?;
+                }
+                append(column, *new, document, batch, tools)?;
+                if let (Sink::Output(output), true) = (&column.sink, is_same) {
+                    batch.columns[*output].repeat_last()?;
                 }
             }
             batch.push(Change::Preimage, row);
