@@ -271,6 +271,7 @@ def test_catalog_targets_that_are_kept_small(lake: Lake, monkeypatch: pytest.Mon
 
     def files_of_states() -> int:
         (detail,) = lake.spark.sql(f"DESCRIBE DETAIL {states}").collect()
+        assert detail.properties["delta.logRetentionDuration"] == "interval 7 days"
         files: int = detail.numFiles
         return files
 

@@ -48,6 +48,9 @@ ADDED = ("at", "query_id", "batch_id", "letter", "headers")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+_PROPERTIES = {"delta.logRetentionDuration": "interval 7 days"}
+"""Each batch is a version of most tables; VACUUM removes the files of older versions anyway."""
+
 _FILE_BYTES = 64 << 20
 """The size of compacted files."""
 
@@ -104,7 +107,7 @@ class Control:
         if name not in self._there:
             with self._lock:
                 if name not in self._there:
-                    self._target.append(self.table(name), rows, once)
+                    self._target.append(self.table(name), rows, once, _PROPERTIES)
                     self._there.add(name)
                     return
         self._target.append(self.table(name), rows, once)

@@ -143,8 +143,14 @@ class DeltaTarget:
     def read(self, table: str) -> DataFrame:
         return self._spark.table(table)
 
-    def append(self, table: str, rows: DataFrame, once: Once | None) -> None:
-        writer = rows.write.format("delta").mode("append")
+    def append(
+        self,
+        table: str,
+        rows: DataFrame,
+        once: Once | None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        writer = rows.write.format("delta").mode("append").options(**(properties or {}))
         if once is not None:
             writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
         path = path_of(table)

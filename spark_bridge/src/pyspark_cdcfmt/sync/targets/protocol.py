@@ -55,10 +55,17 @@ class Target(Protocol):
     def read(self, table: str) -> DataFrame:
         """The rows of a table."""
 
-    def append(self, table: str, rows: DataFrame, once: Once | None) -> None:
+    def append(
+        self,
+        table: str,
+        rows: DataFrame,
+        once: Once | None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
         """Append rows; creates a missing table by path.
 
         :param once: skip if the writer has done this write, or a later one.
+        :param properties: of a table that is created.
         """
 
     def merge(self, table: str, rows: DataFrame, on: str, clauses: str) -> None:
