@@ -114,8 +114,8 @@ def test_new_files_in_every_run(stream: Stream) -> None:
 def test_max_files_per_trigger_and_equal_times(stream: Stream) -> None:
     ids = [stream.put(f"{name}.json")[0] for name in "edcba"]
     assert stream.run(maxFilesPerTrigger=2) == [[ids[4], ids[3]], [ids[2], ids[1]], [ids[0]]]
-    late = stream.put("aa.json")
-    assert stream.run(maxFilesPerTrigger=2) == [late]
+    late = [stream.put(name) for name in ("aa.json", "ab.json")]
+    assert stream.run(maxFilesPerTrigger=2, maxBytesPerTrigger="1b") == late
 
 
 @pytest.mark.smoke

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from itertools import accumulate
 from typing import Any
 
 import attrs
@@ -50,9 +52,17 @@ class FileOffset:
         return sorted(waiting, key=lambda file: (modified(file), file.path))
 
     def advance(
-        self, files: Iterable[FileInfo], *, limit: int | None, max_age: timedelta, now: int
+        self,
+        files: Iterable[FileInfo],
+        *,
+        limit: int | None,
+        max_bytes: int | None = None,
+        max_age: timedelta,
+        now: int,
     ) -> FileOffset:
-        """The offset after the next ``limit`` of the ``files``; itself if all are read.
+        """The offset after the next files, at most ``limit``; itself if all are read.
+
+        Together they have at most ``max_bytes``; a larger file comes alone.
 
         The floor is ``max_age`` before the newest read file, or before ``now`` if that is earlier
         (a file from the future must not exclude others), and always below unread files.
@@ -61,7 +71,7 @@ class FileOffset:
         waiting = self.unread(files)
         if not waiting:
             return self
-        batch = waiting if limit is None else waiting[:limit]
+        batch = _limited(waiting, limit, max_bytes)
         # A file changed after reading still counts as read, with its newer time.
         times = {file.path: modified(file) for file in files if file.path in self.read}
         read = {path: max(time, times.get(path, time)) for path, time in self.read.items()}
@@ -113,6 +123,16 @@ class FileOffset:
             {folder + name: time for name, time in offset["read"].items()},
             {folder + name: size for name, size in offset["batch"].items()},
         )
+
+
+def _limited(
+    files: Sequence[FileInfo], limit: int | None, max_bytes: int | None
+) -> Sequence[FileInfo]:
+    files = files[:limit]
+    if max_bytes is None:
+        return files
+    sizes = accumulate(file.size or 0 for file in files)
+    return files[: max(1, bisect_right([*sizes], max_bytes))]
 
 
 def modified(file: FileInfo) -> int:

@@ -43,6 +43,13 @@ INPUT_OPTIONS = (
         help="Streams: maximum number of files per micro-batch.",
     ),
     Option(
+        name="maxBytesPerTrigger",
+        type="bytes",
+        minimum=1,
+        help="Streams: maximum stored bytes of the files per micro-batch, together with "
+        "`maxFilesPerTrigger`; a larger file is a micro-batch alone.",
+    ),
+    Option(
         name="maxFileAge",
         type="duration",
         default=timedelta(days=1),

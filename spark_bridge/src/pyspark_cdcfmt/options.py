@@ -157,7 +157,7 @@ def _with_policy(codec: Mapping[str, Any], policy: str | None) -> Mapping[str, A
 
 _OF_STREAMS = frozenset(
     {"maxoffsetspertrigger", "minoffsetspertrigger", "maxtriggerdelay", "schemawaittimeout"}
-    | {"maxfilespertrigger", "maxfileage"}
+    | {"maxfilespertrigger", "maxbytespertrigger", "maxfileage"}
 )
 
 

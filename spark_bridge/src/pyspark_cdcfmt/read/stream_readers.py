@@ -167,9 +167,12 @@ class FileStreamReader(_StreamReader):
         offset = FileOffset.from_json(start)
         self._files = self._target if self._target is not None else self._list()
         self._watch.compare(self._files, offset)
+        files = _files_of(limit)
         self._offset = offset.advance(
             self._files,
-            limit=_files_of(limit),
+            limit=files,
+            # Spark has no limit of both; a trigger without limits has neither.
+            max_bytes=None if files is None else self._options["maxBytesPerTrigger"],
             max_age=self._options["maxFileAge"],
             now=time.time_ns() // 1000,
         )

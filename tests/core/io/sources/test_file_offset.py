@@ -40,6 +40,15 @@ def test_oldest_first_and_by_name_where_times_are_equal() -> None:
     assert advance(last, files) is last
 
 
+def test_bytes_are_limited_too_and_a_larger_file_comes_alone() -> None:
+    files = [file("a", 1, 9), file("b", 2, 4), file("c", 3, None), file("d", 4, 6), file("e", 5)]
+    offset, batches = FileOffset(), []
+    while (later := offset.advance(files, limit=3, max_bytes=5, max_age=AGE, now=NOW)) != offset:
+        batches.append("".join(names(later)))
+        offset = later
+    assert batches == ["a", "bc", "d", "e"]
+
+
 def test_a_late_file_within_the_window_is_read_and_one_before_it_is_not() -> None:
     offset = advance(FileOffset(), [file("a", 100)])
     files = [file("a", 100), file("late", 90.5), file("too_late", 90)]
