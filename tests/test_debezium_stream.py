@@ -147,8 +147,8 @@ def test_what_missing_schemas_mean() -> None:
         policy_of(simple, streaming=True)
     declared = {option.name.lower() for option in bridge_options()}
     assert [name for name in sorted(declared) if is_of_stream({name: ""})] == [
-        *("maxfileage", "maxfilespertrigger", "maxoffsetspertrigger", "maxtriggerdelay"),
-        *("minoffsetspertrigger", "schemawaittimeout"),
+        *("maxbytespertrigger", "maxfileage", "maxfilespertrigger", "maxoffsetspertrigger"),
+        *("maxtriggerdelay", "minoffsetspertrigger", "schemawaittimeout"),
     ]
 
 

@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from cdcfmt_core.errors import SourceError
 from cdcfmt_core.io.sources import FileInfo, FileOffset
 from pyspark_cdcfmt.read.stream_readers import Watch
 
@@ -150,9 +151,9 @@ def test_available_now_reads_what_was_there(stream: Stream) -> None:
 
 
 def test_late_files(stream: Stream) -> None:
-    """One within the window is read, one before it is warned of, and counted."""
+    """One within the window is read; one before it ends the query, or is counted."""
     stream.put("a.json", THEN + 10 * HOUR)
-    query = stream.start(once=False, maxFileAge="2h")
+    query = stream.start(once=False, maxFileAge="2h", failOnDataLoss=False)
     try:
         query.processAllAvailable()
         stream.put("late.json", THEN + 9 * HOUR)
@@ -168,12 +169,31 @@ def test_late_files(stream: Stream) -> None:
     latest = progress[-1]["sources"][0]["latestOffset"]
     assert latest == {"waiting": 0, "tooLate": 1, "changed": 1}
     assert stream.run(maxFileAge="2h") == []
+    late = stream.put("late-at-night.json", THEN + 8 * HOUR)
+    for _ in range(2):
+        with pytest.raises(PySparkException, match="1 files arrived too late.*was not running"):
+            stream.run(maxFileAge="2h")
+    os.utime(stream.input / "late-at-night.json")
+    assert stream.run(maxFileAge="2h") == [late]
+
+
+def test_a_watch_that_fails() -> None:
+    there = [FileInfo("/in/old", 1, 10), FileInfo("/in/a", 1, 100), FileInfo("/in/empty", 0, 1)]
+    offset = FileOffset(1, 50_000_000, 1, {"/in/a": 100_000_000}, {})
+    watch = Watch(fail=True)
+    watch.compare(there, offset)
+    for file, text in (
+        (FileInfo("/in/late", 1, 20), "1 files arrived too late, /in/late: .*failOnDataLoss"),
+        (FileInfo("/in/a", 2, 99), "1 files were changed after they were read: /in/a; "),
+    ):
+        with pytest.raises(SourceError, match=text):
+            watch.compare([*there[:1], file], offset)
 
 
 def test_what_is_not_read_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
     there = [FileInfo("/in/old", 1, 10), FileInfo("/in/a", 1, 100)]
-    offset = FileOffset(1, 50_000_000, {"/in/a": 100_000_000}, {})
-    watch = Watch()
+    offset = FileOffset(1, 50_000_000, 1, {"/in/a": 100_000_000}, {})
+    watch = Watch(fail=False)
     watch.compare(there, offset)
     watch.compare(there, offset)
     assert caplog.messages == []
@@ -183,8 +203,8 @@ def test_what_is_not_read_is_warned_of_once(caplog: pytest.LogCaptureFixture) ->
         watch.compare([*there, FileInfo("/in/new", 1, 60)], offset)
     late, changed = caplog.messages
     assert "7 files arrived too late" in late
-    assert "/in/late0, /in/late1, /in/late2, /in/late3, /in/late4 and 2 more;" in late
-    assert "1 files were changed after they were read, and are not read again: /in/a;" in changed
+    assert "/in/late0, /in/late1, /in/late2, /in/late3, /in/late4 and 2 more: " in late
+    assert "1 files were changed after they were read: /in/a; to read" in changed
     assert (watch.too_late, watch.changed) == (7, 1)
 
 
@@ -229,7 +249,7 @@ def test_a_file_that_is_gone_fails_the_query(stream: Stream) -> None:
     ((path, listed),) = stream.log()[0]["batch"].items()
     assert (path, listed) == ("/a.json", size)
     gone.write_text("\n" * size)
-    assert stream.run() == [[], later]
+    assert stream.run(failOnDataLoss=False) == [[], later]
 
 
 def test_a_file_that_cannot_be_read_is_in_no_batch(stream: Stream) -> None:

@@ -24,6 +24,7 @@ class FileOffset:
 
     - ``number``: the number of the step.
     - ``floor``: files modified at or before this time count as read.
+    - ``old``: the number of these files at the end of the step.
     - ``read``: modification times of the read files modified later, by path.
     - ``batch``: sizes (None: unknown) of the files of the step that ended here, by path, in reading
       order: a repeated step has exactly the same files, whatever has arrived since.
@@ -31,6 +32,7 @@ class FileOffset:
 
     number: int = 0
     floor: int | None = None
+    old: int = 0
     read: Mapping[str, int] = attrs.field(factory=dict)
     batch: Mapping[str, int | None] = attrs.field(factory=dict)
 
@@ -42,9 +44,17 @@ class FileOffset:
         """Whether the file counts as read by its time."""
         return self.floor is not None and modified(file) <= self.floor
 
+    def old_files(self, files: Iterable[FileInfo]) -> list[FileInfo]:
+        """The files that count as read by their time; some are not if they are more than ``old``."""
+        return [
+            file
+            for file in files
+            if file.size != 0 and file.path not in self.read and self.is_old(file)
+        ]
+
     def is_changed(self, file: FileInfo) -> bool:
-        """Whether the file was modified after it was read."""
-        return file.path in self.read and modified(file) > self.read[file.path]
+        """Whether the file was modified or replaced after it was read."""
+        return file.path in self.read and modified(file) != self.read[file.path]
 
     def unread(self, files: Iterable[FileInfo]) -> list[FileInfo]:
         """The unread files, by time and path, without empty files, which may still be written."""
@@ -72,21 +82,22 @@ class FileOffset:
         if not waiting:
             return self
         batch = _limited(waiting, limit, max_bytes)
-        # A file changed after reading still counts as read, with its newer time.
-        times = {file.path: modified(file) for file in files if file.path in self.read}
-        read = {path: max(time, times.get(path, time)) for path, time in self.read.items()}
-        read |= {file.path: modified(file) for file in batch}
+        # A file changed after reading still counts as read, with its new time.
+        known = [file for file in files if file.path in self.read]
+        read = {**self.read, **{file.path: modified(file) for file in (*known, *batch)}}
         floor = min(max(read.values()), now) - max_age // _MICROSECOND
         if len(batch) < len(waiting):
             floor = min(floor, modified(waiting[len(batch)]) - 1)
         if self.floor is not None:
             floor = max(floor, self.floor)
-        return FileOffset(
+        offset = FileOffset(
             self.number + 1,
             floor,
+            0,
             {path: time for path, time in read.items() if time > floor},
             {file.path: file.size for file in batch},
         )
+        return attrs.evolve(offset, old=len(offset.old_files(files)))
 
     def to_json(self) -> dict[str, Any]:
         """The offset as a JSON object; a stream's start is ``{"v": 1}``."""
@@ -100,6 +111,7 @@ class FileOffset:
             "v": VERSION,
             "number": self.number,
             "floor": self.floor,
+            "old": self.old,
             "folder": folder,
             "read": {path[cut:]: time for path, time in self.read.items()},
             "batch": {path[cut:]: size for path, size in self.batch.items()},
@@ -120,6 +132,7 @@ class FileOffset:
         return cls(
             offset["number"],
             offset["floor"],
+            offset["old"],
             {folder + name: time for name, time in offset["read"].items()},
             {folder + name: size for name, size in offset["batch"].items()},
         )

@@ -53,8 +53,14 @@ INPUT_OPTIONS = (
         name="maxFileAge",
         type="duration",
         default=timedelta(days=1),
-        help="Streams: how much older than the newest file read so far a new file may be. "
-        "Older files are skipped with a warning.",
+        help="Streams: how much older than the newest file read so far a new file may be.",
+    ),
+    Option(
+        name="failOnDataLoss",
+        type="bool",
+        default=True,
+        help="Streams: a file older than `maxFileAge`, or changed after it was read: an error; "
+        "`false`: a warning, and it is not read.",
     ),
     *FILE_OPTIONS,
 )

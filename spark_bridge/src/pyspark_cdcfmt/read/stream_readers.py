@@ -149,7 +149,7 @@ class FileStreamReader(_StreamReader):
     def __init__(self, schema: StructType, options: ReadOptions, **how: Any) -> None:
         self._files_input = FilesInput(options)
         super().__init__(schema, options, self._files_input, **how)
-        self._watch = Watch()
+        self._watch = Watch(fail=options["failOnDataLoss"])
         self._target: list[FileInfo] | None = None
         self._files: list[FileInfo] = []
         self._offset = FileOffset()
@@ -214,36 +214,30 @@ class FileStreamReader(_StreamReader):
 
 
 class Watch:
-    """Warnings about files that the stream will not read.
+    """Finds files that the stream will not read: an error with ``fail``, else a warning."""
 
-    Old files from before the start of the run may have been read: no warning.
-    """
-
-    def __init__(self) -> None:
+    def __init__(self, *, fail: bool) -> None:
         self.too_late = 0
         self.changed = 0
+        self._fail = fail
         self._known: set[str] | None = None
         self._warned: dict[str, float | None] = {}
 
     def compare(self, files: list[FileInfo], offset: FileOffset) -> None:
-        known = self._known
-        self._known = {file.path for file in files}
-        late = [
-            file.path
-            for file in files
-            if known is not None
-            and file.path not in known
-            and file.path not in offset.read
-            and offset.is_old(file)
-        ]
-        if late:
-            self.too_late += len(late)
-            logger.warning(
-                "cdc: %d files arrived too late and are skipped, as they are older than the newest "
-                "file by more than maxFileAge: %s; read them in batch",
-                len(late),
-                _some(late),
+        """:raises SourceError: for such files, if the watch fails."""
+        old = {file.path for file in offset.old_files(files)}
+        if self._known is None:
+            # Which of them are late is unknown: the offset has the names of newer files only.
+            late, where = len(old) - offset.old, "while the query was not running"
+        else:
+            late, where = len(old - self._known), _some(old - self._known)
+        if late > 0:
+            self.too_late += late
+            self._report(
+                f"{late} files arrived too late, {where}: they are older than the newest file by "
+                "more than maxFileAge; to read them, give them a new modification time (touch)"
             )
+        self._known = {file.path for file in files}
         changed = [
             file
             for file in files
@@ -252,15 +246,19 @@ class Watch:
         if changed:
             self.changed += len(changed)
             self._warned |= {file.path: file.mtime for file in changed}
-            logger.warning(
-                "cdc: %d files were changed after they were read, and are not read again: %s; "
-                "write files elsewhere and move them into the directory",
-                len(changed),
-                _some([file.path for file in changed]),
+            names = _some({file.path for file in changed})
+            self._report(
+                f"{len(changed)} files were changed after they were read: {names}; to read a file "
+                "again, rename it; write files elsewhere and move them into the directory"
             )
 
+    def _report(self, text: str) -> None:
+        if self._fail:
+            raise SourceError(f"{text}; failOnDataLoss=false continues without them")
+        logger.warning("cdc: %s; continuing, as failOnDataLoss is false", text)
 
-def _some(paths: list[str]) -> str:
+
+def _some(paths: set[str]) -> str:
     more = f" and {len(paths) - _NAMES_IN_WARNING} more" if len(paths) > _NAMES_IN_WARNING else ""
     return ", ".join(sorted(paths)[:_NAMES_IN_WARNING]) + more
 

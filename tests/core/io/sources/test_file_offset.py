@@ -54,9 +54,12 @@ def test_a_late_file_within_the_window_is_read_and_one_before_it_is_not() -> Non
     files = [file("a", 100), file("late", 90.5), file("too_late", 90)]
     assert offset.unread(files) == [file("late", 90.5)]
     assert offset.is_old(file("too_late", 90))
+    assert len(offset.old_files(files)) > offset.old
     offset = advance(offset, files)
     assert names(offset) == ["late"]
     assert offset.floor == 90 * SECOND
+    assert offset.old_files(files) == [file("too_late", 90)]
+    assert offset.old == 1
 
 
 def test_the_first_batches_read_whatever_age() -> None:
