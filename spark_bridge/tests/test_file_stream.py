@@ -171,7 +171,7 @@ def test_late_files(stream: Stream) -> None:
     assert stream.run(maxFileAge="2h") == []
     late = stream.put("late-at-night.json", THEN + 8 * HOUR)
     for _ in range(2):
-        with pytest.raises(PySparkException, match="1 files arrived too late.*was not running"):
+        with pytest.raises(PySparkException, match=r"1 files arrived too late.*was not running"):
             stream.run(maxFileAge="2h")
     os.utime(stream.input / "late-at-night.json")
     assert stream.run(maxFileAge="2h") == [late]
@@ -183,7 +183,7 @@ def test_a_watch_that_fails() -> None:
     watch = Watch(fail=True)
     watch.compare(there, offset)
     for file, text in (
-        (FileInfo("/in/late", 1, 20), "1 files arrived too late, /in/late: .*failOnDataLoss"),
+        (FileInfo("/in/late", 1, 20), r"1 files arrived too late, /in/late: .*failOnDataLoss"),
         (FileInfo("/in/a", 2, 99), "1 files were changed after they were read: /in/a; "),
     ):
         with pytest.raises(SourceError, match=text):

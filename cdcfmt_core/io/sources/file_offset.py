@@ -45,7 +45,7 @@ class FileOffset:
         return self.floor is not None and modified(file) <= self.floor
 
     def old_files(self, files: Iterable[FileInfo]) -> list[FileInfo]:
-        """The files that count as read by their time; some are not if they are more than ``old``."""
+        """The files that count as read by their time; if more than ``old``, some are not."""
         return [
             file
             for file in files
