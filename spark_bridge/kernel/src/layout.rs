@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use memchr::memmem::Finder;
 use serde::Deserialize;
 
+use crate::any_text::AnyText;
 use crate::avro_layout::AvroLayout;
 use crate::json::Kind;
 
@@ -131,7 +131,7 @@ pub struct Layout {
     #[serde(skip)]
     pub schema: Option<usize>,
     #[serde(skip)]
-    finders: Vec<Finder<'static>>,
+    odd: AnyText,
     /// Indexes of leaves by path.
     #[serde(skip)]
     pub leaves: HashMap<Vec<String>, usize>,
@@ -164,17 +164,14 @@ impl Layout {
             self.schema = Some(self.parts.len());
             self.parts.push("schema".into());
         }
-        let finders = self.lacks.iter().filter(|text| !text.is_empty());
-        self.finders = finders.map(|text| Finder::new(text).into_owned()).collect();
+        self.odd = AnyText::new(&self.lacks);
     }
 }
 
 impl Layout {
     /// Whether a text contains something that never occurs in documents of rows.
     pub fn is_odd(&self, text: &str) -> bool {
-        self.finders
-            .iter()
-            .any(|finder| finder.find(text.as_bytes()).is_some())
+        self.odd.is_in(text)
     }
 
     /// The kind of members with images, and their first byte.

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod added_columns;
+pub mod any_text;
 pub mod appending;
 pub mod avro;
 pub mod avro_cells;
