@@ -50,9 +50,9 @@ HOW: dict[str, Any] = {
 
 
 def is_otherwise(type_: LogicalType) -> bool:
-    """Whether values are not the same out of events (the null of JSON), or fit no fixed type."""
+    """Whether values fit no fixed type."""
     without_digits = isinstance(type_, logical.Decimal) and type_.precision is None
-    return without_digits or isinstance(type_, logical.Json | logical.Unknown)
+    return without_digits or isinstance(type_, logical.Unknown)
 
 
 def streamed(spark: SparkSession, path: str, **options: Any) -> DataFrame:

@@ -117,7 +117,7 @@ def changes_of_blocks(
         if prefix + name not in added:
             checked = checked.add(prefix + name, type_)
     rows = check_schema(checked, parsed)
-    json_columns = [field.name for field in schema.fields if field.dataType.typeName() == "variant"]
+    json_columns = {field.name for field in schema.fields if field.dataType.typeName() == "variant"}
     result = StructType(list(schema.fields))
     if read is not None:
         result = result.add(read, BooleanType())
@@ -133,7 +133,12 @@ def changes_of_blocks(
                 check(batch)
                 if only is not None:
                     batch = batch.filter(pc.equal(batch.column(prefix + "change_type"), only))
-                columns = [batch.column(name) for name in names]
+                columns = [
+                    _without_nulls(batch.column(name))
+                    if name in json_columns
+                    else batch.column(name)
+                    for name in names
+                ]
                 if read is not None:
                     columns.append(pa.repeat(block["is_read"], batch.num_rows))
                 made.append(pa.RecordBatch.from_arrays(columns, schema=arrow))
@@ -150,14 +155,21 @@ def changes_of_blocks(
         is_delete = pc.equal(batch.column(prefix + "change_type"), "delete")
         if not partial and pc.any(pc.and_not(is_short, is_delete)).as_py():
             refuse("a row lacks columns")
-        for name in json_columns:
-            if pc.any(pc.equal(pc.struct_field(batch.column(name), "value"), b"\0")).as_py():
-                refuse(f"{name} has a JSON null")
 
     def refuse(reason: str) -> None:
         raise ValueError(f"{INVALID_CHANGE}: {table}: {reason}")
 
     return inlined(blocks, cdc_changes, f.struct("is_read", "payload"), result, result)
+
+
+def _without_nulls(variants: pa.StructArray) -> pa.StructArray:
+    """Variants with NULL for the null of JSON, as in changes from events."""
+    is_null = pc.equal(pc.struct_field(variants, "value"), b"\0")
+    if not pc.any(is_null).as_py():
+        return variants
+    fields = [variants.field(place) for place in range(variants.type.num_fields)]
+    mask = is_null.fill_null(True)
+    return pa.StructArray.from_arrays(fields, fields=list(variants.type), mask=mask)
 
 
 @attrs.define

@@ -65,7 +65,8 @@ class Writer:
     _shapes: dict[str, StructType] = attrs.field(factory=dict)
     """The known columns of targets."""
     _invalid: set[TableName] = attrs.field(factory=set)
-    """Tables whose blocks cannot be decoded into changes directly."""
+    """Tables whose blocks cannot be decoded into changes directly, up to a batch without any such
+    row."""
     _ahead: ThreadPoolExecutor = attrs.field(factory=lambda: ThreadPoolExecutor(1))
 
     def write(
@@ -133,6 +134,9 @@ class Writer:
             if not self._note_invalid([write], error):
                 raise
             return False
+        counts, plan = write.counts, write.plan
+        if not counts.bad and (plan.lacks_columns or not counts.partial):
+            self._invalid.discard(plan.state.name)
         return True
 
     def _note_invalid(self, writes: Iterable[Write], error: Exception) -> bool:
