@@ -37,6 +37,20 @@ def truncate(tick: int) -> dict[str, Any]:
     return ddl_message("TRUNCATE TABLE orders", "TRUNCATE", commit_ts=COMMIT_TS + tick)
 
 
+def decodings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The methods that decode changes, in the order of their calls from now on."""
+    used: list[str] = []
+    for name in ("of_blocks", "changes"):
+        method = getattr(typed.TypedChanges, name)
+
+        def noted(*args: Any, name: str = name, method: Any = method, **how: Any) -> Any:
+            used.append(name)
+            return method(*args, **how)
+
+        monkeypatch.setattr(typed.TypedChanges, name, noted)
+    return used
+
+
 def test_rows_go_only_forward(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     # As of a large table, whose deletes are read apart; others of these tests have small ones.
     monkeypatch.setattr(writing, "_SMALL", 0)
@@ -95,15 +109,7 @@ def test_a_missing_key_halts_one_table_alone(lake: Lake, monkeypatch: pytest.Mon
     names = {1: "b", 2: "old", 3: "c", 4: "zero"}
     assert lake.rows() == {id_: (name, "1.50") for id_, name in names.items()}
     # Events are slower to decode than messages: only up to a batch without a bad row.
-    used: list[str] = []
-    for name in ("of_blocks", "changes"):
-        method = getattr(typed.TypedChanges, name)
-
-        def noted(*args: Any, name: str = name, method: Any = method, **how: Any) -> Any:
-            used.append(name)
-            return method(*args, **how)
-
-        monkeypatch.setattr(typed.TypedChanges, name, noted)
+    used = decodings(monkeypatch)
     lake.options, lake.source = {}, {"maxFilesPerTrigger": 1}
     without_key = row_message("INSERT", {"name": "e", "price": "1.50"}, commit_ts=COMMIT_TS + 5)
     write_lines(lake.folder / "dump" / "bad.json", without_key)
@@ -153,7 +159,7 @@ def test_names_of_columns(lake: Lake) -> None:
     assert [each.name for each in lake.table("prices").collect()] == ["b"]
 
 
-def test_partial_images_and_changed_columns(lake: Lake) -> None:
+def test_partial_images_and_changed_columns(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     def change(tick: int, **cells: str) -> dict[str, Any]:
         types = {"n": "bigint" if tick > 3 else "int", "title": "varchar(20)"}
         return row_message("INSERT", cells, commit_ts=COMMIT_TS + tick, types=types)
@@ -194,6 +200,12 @@ def test_partial_images_and_changed_columns(lake: Lake) -> None:
         ("add column", "more int"),
         ("dead letters", f"1 messages cannot be read, first {bad}: see dead_letters"),
     ]
+    # Only rows from before the RENAME are moved by their events.
+    used = decodings(monkeypatch)
+    lake.run(change(8, id="6", title="later", n="1"))
+    lake.run(change(5, id="7", name="earlier", n="1"))
+    assert used == ["of_blocks", "changes"]
+    assert {row.title for row in lake.table().where("id > 5").collect()} == {"later", "earlier"}
 
 
 def test_the_history_has_no_gap(lake: Lake) -> None:

@@ -77,10 +77,12 @@ class TypedChanges:
         state = plan.state
         assert state.columns is not None
         given, key = self._keys(state), [name.lower() for name in state.keys]
+        names = {column.name.lower() for version in plan.versions for column in version.columns}
         return bool(
             plan.versions
             and all(version.has_messages for version in plan.versions)
-            and not (state.retired or plan.truncates)
+            and not plan.truncates
+            and not any(each.name.lower() in names for each in state.retired)
             and {*state.keys} <= {*state.columns.names}
             and all(given or [*map(str.lower, v.key_columns)] == key for v in plan.versions)
         )
