@@ -180,8 +180,7 @@ class TypedChanges:
             **options,
         )
         if renamed:
-            names = {name: field.name for name, field in renamed.items()}
-            typed = self._with_names_now(typed, names)
+            typed = self._with_names_now(typed, {old: new.name for old, new in renamed.items()})
         return self._with_keys(typed, state) if self.needs_key else typed
 
     def _with_keys(self, typed: DataFrame, state: TableState) -> DataFrame:
