@@ -92,12 +92,16 @@ class TypedChanges:
     ) -> DataFrame:
         """Like :meth:`changes`, directly from blocks (see :meth:`are_direct`).
 
-        :param only: the change type to keep.
+        :param only: the change type to keep, with the key columns alone.
         """
         state = plan.state
         assert state.columns is not None
         prefix = self.options.metadata_prefix
-        own = [StructField(field.name, field.dataType) for field in state.columns.fields]
+        own = [
+            StructField(field.name, field.dataType)
+            for field in state.columns.fields
+            if only is None or field.name in state.keys
+        ]
         wanted = {"change_type", "sequence", *self.wanted}
         if plan.lacks_columns:
             wanted.add("absent")
@@ -226,13 +230,9 @@ class TypedChanges:
         """Count the changes of tables in one pass, which also fills their caches."""
         kind, sequence = f.col(self._added("change_type")), f.col(self._added("sequence"))
         is_partial = (f.size(self._added("absent")) > 0) & ~kind.isin("delete", "update_preimage")
+        facts = {"kind": kind, "sequence": sequence, "is_partial": is_partial}
         looked_at = [
-            each.select(
-                f.lit(nth).alias("nth"),
-                kind.alias("kind"),
-                sequence.alias("sequence"),
-                is_partial.alias("is_partial"),
-            )
+            each.select(f.lit(nth).alias("nth"), *(fact.alias(n) for n, fact in facts.items()))
             for nth, each in enumerate(typed)
         ]
         is_delete = f.col("kind") == "delete"
