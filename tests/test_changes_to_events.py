@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from cdcfmt_core import default_registry
 from cdcfmt_core.errors import EncodeError, OptionError
 from cdcfmt_core.events import Corrupt, Event, RowChange
-from cdcfmt_core.types import GeometryValue, Int, Time
+from cdcfmt_core.types import GeometryValue, Int, InvalidValue, Time
 from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.rows.record_batches import BatchBuilder
 from pyspark_cdcfmt.rows.row_schemas import SEQUENCE
@@ -214,6 +214,35 @@ def test_column_types_say_more_than_the_dataframe() -> None:
     with pytest.raises(EncodeError, match="out of range") as caught:
         events(of, [(Decimal(2**64), None, "insert")], columnTypes=types)
     assert caught.value.column == "id"
+
+
+def test_texts_of_dates_are_dates() -> None:
+    """Readers with ``invalidValues=text`` give all dates of a column as texts."""
+    of = schema("d STRING, t STRING, i STRING, _change_type STRING")
+    declared = {"columnTypes": '{"d": "date", "t": "datetime(6)", "i": "timestamp"}'}
+    given = {"keyColumns": "d", **declared}
+    valid = ("2024-02-01", "2024-02-01 10:00:00.500000", "2024-02-01 10:00:00Z", "insert")
+    zeros = ("2024-02-30", "0000-00-00 00:00:00", "0000-00-00 00:00:00", "insert")
+    made = events(of, [valid, zeros], **given)
+    images = [each.after.values for each in made if isinstance(each, RowChange) and each.after]
+    at = datetime(2024, 2, 1, 10)
+    times = (date(2024, 2, 1), at.replace(microsecond=500_000), at.replace(tzinfo=UTC))
+    assert [tuple(values.values()) for values in images] == [
+        times,
+        tuple(map(InvalidValue, zeros[:3])),
+    ]
+    for wrong, said in {
+        ("1.2.2024", None, None): "is not a date",
+        (None, None, "2024-02-01 10:00:00"): "has no time zone: end it with Z",
+    }.items():
+        with pytest.raises(EncodeError, match=said):
+            events(of, [(*wrong, "insert")], **given)
+
+
+def test_a_decimal_has_at_most_65_digits() -> None:
+    of = schema("id STRING, _change_type STRING")
+    with pytest.raises(EncodeError, match=r"column id: .* is a decimal of more than 65 digits"):
+        events(of, [("1" * 66, "insert")], columnTypes='{"id": "decimal(65,30)"}')
 
 
 @pytest.mark.parametrize("type_", ["float", "double"])

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import orjson
 from pyspark.sql.types import DataType, StringType, VariantType
@@ -19,15 +19,14 @@ from pyspark.sql.types import DataType, StringType, VariantType
 from cdcfmt_core import types as logical
 from cdcfmt_core.errors import EncodeError, show
 from cdcfmt_core.events import Column
-from cdcfmt_core.mysql.temporal import parse_time
+from cdcfmt_core.mysql.numbers import check_decimal
+from cdcfmt_core.mysql.temporal import parse_date, parse_datetime, parse_time
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
 from pyspark_cdcfmt.rows.json_values import KeepText, parse_json_column
 from pyspark_cdcfmt.rows.policy import BadValue, to_binary32, to_double
 
+_T = TypeVar("_T")
 Convert: TypeAlias = Callable[[Any], Any]
-
-# Texts of invalid values under ``invalidValues=text``.
-_ZERO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?: \d{2}:\d{2}:\d{2}(?:\.\d{1,6})?)?", re.ASCII)
 
 _DIGITS = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?[eE][+-]?\d+|-?nan|-?inf(?:inity)?", re.ASCII | re.I)
@@ -138,45 +137,48 @@ def _decimal(value: Any) -> Decimal | InvalidValue:
     if type(value) is str and len(value) <= 100:
         # A variant holds 38 digits; longer numbers are text.
         if _DIGITS.fullmatch(value):
-            return Decimal(value)
+            return _parsed(value, "a decimal", lambda text: check_decimal(Decimal(text)))
         if _NUMBER.fullmatch(value):
             return InvalidValue(value)
     raise Misfit(f"{show(value)} is not a decimal")
 
 
+# With invalidValues=text, a reader's dates are texts, possible and impossible ones.
+
+
 def _date(value: Any) -> date | InvalidValue:
-    if type(value) is date:
-        return value
-    return _zero_date(value, "date")
+    return value if type(value) is date else _parsed(value, "a date", parse_date)
 
 
 def _wall_clock(value: Any) -> datetime | InvalidValue:
     if type(value) is datetime and value.tzinfo is None:
         return value
-    return _zero_date(value, "wall clock")
+    return _parsed(value, "a wall clock", parse_datetime)
 
 
 def _instant(value: Any) -> datetime | InvalidValue:
     if type(value) is datetime and value.tzinfo is not None:
         return value
-    return _zero_date(value, "timestamp")
-
-
-def _zero_date(value: Any, what: str) -> InvalidValue:
-    if type(value) is str and _ZERO_DATE.fullmatch(value):
-        return InvalidValue(value)
-    raise Misfit(f"{show(value)} is not a {what}")
+    is_utc = type(value) is str and value[-1:] == "Z"
+    parsed = _parsed(value[:-1] if is_utc else value, "a timestamp", parse_datetime)
+    if isinstance(parsed, InvalidValue):
+        return parsed
+    if not is_utc:
+        raise Misfit(f"{show(value)} has no time zone: end it with Z, for UTC")
+    return parsed.replace(tzinfo=UTC)
 
 
 def _time(value: Any) -> timedelta:
-    if isinstance(value, timedelta):
-        return value
-    if type(value) is str:
-        try:
-            return parse_time(value)
-        except ValueError as error:
-            raise Misfit(f"{show(value)} is {error}") from None
-    raise Misfit(f"{show(value)} is not a time")
+    return value if isinstance(value, timedelta) else _parsed(value, "a time", parse_time)
+
+
+def _parsed(value: Any, what: str, parse: Callable[[str], _T]) -> _T:
+    if type(value) is not str:
+        raise Misfit(f"{show(value)} is not {what}")
+    try:
+        return parse(value)
+    except ValueError as error:
+        raise Misfit(f"{show(value)} is {error}") from None
 
 
 def _member(value: Any) -> str | int:
