@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,16 @@ class RabbitBroker:
         """End it at once; :meth:`start` goes on with its data, and waits for streams' leaders."""
         time.sleep(max(self._settled_at - time.monotonic(), 0))
         self._end(at_once=True)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """It answers nothing meanwhile."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def _end(self, *, at_once: bool) -> None:
         end_process(self._process, at_once=at_once)

@@ -15,8 +15,9 @@ from cdcfmt_core.errors import SinkError, SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.stream_offset import INITIAL
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.transport import Sink, Source
+from cdcfmt_core.transport import Producer, Sink, Source
 from cdcfmt_core.transport_opening import open_sink, open_source, split_options
+from cdcfmt_rabbitmq.link import Link
 
 
 def sink(broker: RabbitBroker, topic: str, **more: str) -> Sink:
@@ -55,6 +56,30 @@ def test_a_producer_goes_on_through_a_broker_that_is_killed(rabbitmq: RabbitBrok
         killing.join()
     # Each once and in order, though what was not confirmed was sent again.
     assert values(rabbitmq, "written") == sent
+
+
+def test_a_producer_goes_on_when_a_broker_answers_late(
+    rabbitmq: RabbitBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker serves the requests of the pause afterwards."""
+    monkeypatch.setattr(Link.call, "__defaults__", (0.5,))
+    rabbitmq.create_stream("late")
+    # More than the buffers of the connection.
+    sent = [b"%06d" % n + bytes(30_000) for n in range(1_000)]
+    with sink(rabbitmq, "late", brokerTimeout="20s").open() as producer:
+        producer.send(Message(None, sent[0], partition=0))
+        producer.flush()
+        with rabbitmq.paused():
+            sending = threading.Thread(target=send, args=(producer, sent[1:]))
+            sending.start()
+            time.sleep(2)
+        sending.join()
+    assert values(rabbitmq, "late") == sent
+
+
+def send(producer: Producer, values: list[bytes]) -> None:
+    for value in values:
+        producer.send(Message(None, value, partition=0))
 
 
 def test_what_is_too_large_is_refused(rabbitmq: RabbitBroker) -> None:

@@ -11,6 +11,8 @@ import attrs
 
 from cdcfmt_rabbitmq.settings import Protocol, Settings
 
+NO_ANSWER: Final = "no answer in time"
+
 _CERTIFICATES: Final = {"9": float("inf"), "10": 25, "11": 19, "12": 1}
 """First patch release of each RabbitMQ 3.x whose streams accept a certificate as login."""
 
@@ -75,7 +77,7 @@ def of_stream(error: Exception) -> BrokerError:
     if isinstance(error, AssertionError):
         return BrokerError("it does not offer this way to log in", passing=False)
     if isinstance(error, asyncio.TimeoutError | TimeoutError):
-        return BrokerError("no answer in time")
+        return BrokerError(NO_ANSWER)
     return BrokerError(_named(error))
 
 

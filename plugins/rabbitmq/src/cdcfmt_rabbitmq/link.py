@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeVar
 
 import attrs
 
-from cdcfmt_rabbitmq.broker_errors import BrokerError, of_certificate
+from cdcfmt_rabbitmq.broker_errors import NO_ANSWER, BrokerError, of_certificate
 from cdcfmt_rabbitmq.loop import ANSWER_SECONDS, Loop
 from cdcfmt_rabbitmq.settings import Settings
 
@@ -173,7 +173,14 @@ class Link:
         if self._lost is not None:
             work.close()
             raise self._lost
-        return self._loop.call(work, seconds)
+        try:
+            return self._loop.call(work, seconds)
+        except BrokerError as error:
+            if error.reason == NO_ANSWER:
+                # The broker may still serve this request, and then refuse its repetition.
+                self._lose(NO_ANSWER)
+                self._loop.start(self.client.close())
+            raise
 
     def metadata(self, streams: list[str]) -> tuple[dict[int, Any], list[Any]]:
         """The brokers by number, and an entry per stream with its ``response_code``."""

@@ -46,6 +46,10 @@ class Loop:
             waiting.cancel()
             raise of_stream(error) from None
 
+    def start(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Run a coroutine without waiting for it."""
+        asyncio.run_coroutine_threadsafe(work, self._loop)
+
     def stop(self, last: Coroutine[Any, Any, Any]) -> None:
         """End the thread after ``last``, without waiting for it."""
 
