@@ -174,6 +174,9 @@ def test_the_watermark_is_what_all_sources_reached(spark: SparkSession, tmp_path
     write(read(spark, dump).repartition(2, "table"), out)
     found = read(spark, out).where("kind = 'watermark'").collect()
     assert [row.commit_ts for row in found] == [COMMIT_TS + 3]
+    # Without their source the later one would count.
+    with pytest.raises(Exception, match=r"watermark events .* without _source"):
+        write(read(spark, dump).drop("_source"), out)
     # A source that has rows and tells no watermark may still send older ones.
     write_lines(dump / "c.jsonl", row_message("INSERT", {"id": "7"}))
     write(read(spark, dump), out, mode="overwrite")

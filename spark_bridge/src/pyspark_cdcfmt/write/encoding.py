@@ -150,10 +150,14 @@ class EventWriter:
                     order.check(read)
                 yield from encoder.encode(event)
                 continue
-            if KIND_OF[type(event)] in self.refused:
-                self._refuse(KIND_OF[type(event)])
+            kind = KIND_OF[type(event)]
+            if kind in self.refused:
+                self._refuse(kind, self.refused[kind])
                 continue
             if isinstance(event, Watermark):
+                if read.source[1:] == (None, None):
+                    self._refuse(kind, _NO_PLACE)
+                    continue
                 if not self._checked:
                     # The driver writes watermarks later; check here that they can be encoded.
                     open_encoder(self.options, None).encode(event)
@@ -175,11 +179,10 @@ class EventWriter:
                 continue
             yield from encoder.encode(event)
 
-    def _refuse(self, kind: Kind) -> None:
+    def _refuse(self, kind: Kind, why: str) -> None:
         if self.options["unsupportedEvents"] == "fail":
             raise UnsupportedEventError(
-                f"{kind} events are not written here: {self.refused[kind]}, or set "
-                "unsupportedEvents=skip",
+                f"{kind} events are not written here: {why}, or set unsupportedEvents=skip",
                 protocol=self.options["protocol"],
             )
         self.counts[f"skipped: {kind} events"] += 1
@@ -189,6 +192,13 @@ class EventWriter:
         if self.counts:
             counts = ", ".join(f"{name}: {count}" for name, count in self.counts.items())
             logger.warning("cdc: %s", counts)
+
+
+_NO_PLACE = (
+    "without _source.partition or _source.path, it is unknown which rows they cover, and one of a "
+    "faster partition could precede rows: keep _source (decode: name the columns topic and "
+    "partition), leave them out by kind <> 'watermark'"
+)
 
 
 class _Statements:
