@@ -145,6 +145,14 @@ def test_absent_columns_are_absent_and_not_null(name: str) -> None:
     assert not delete.before.complete
 
 
+def test_an_absent_column_that_is_not_written_cuts_no_row() -> None:
+    of = schema(BASE + ", _absent ARRAY<STRING>")
+    (insert,) = events(of, [(1, "a", "insert", TSO, ["dropped", None])])
+    assert isinstance(insert, RowChange)
+    assert insert.after is not None
+    assert insert.after.complete
+
+
 def test_what_has_only_a_sequence() -> None:
     of = schema("id BIGINT, _change_type STRING, _commit_timestamp TIMESTAMP", sequence=True)
     (insert,) = events(of, [(1, "insert", 1_700_000_000_000_000, at(3, commit=17 << 18))])

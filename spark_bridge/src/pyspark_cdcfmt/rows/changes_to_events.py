@@ -208,8 +208,9 @@ class ChangeInput:
 
     def _image(self, said: dict[str, Any], row: tuple[Any, ...], unconverted: list[str]) -> Image:
         values = dict(zip(self._columns, row, strict=True))
-        absent = said.get("absent")
+        absent = tuple(name for name in said.get("absent") or () if name is not None)
         if absent:
+            # It may name columns that are not among those to write.
             absent = spelled(absent, tuple(self._columns), case_sensitive=False)
             values = {name: values[name] for name in values if name not in absent}
         for name in unconverted:
@@ -221,7 +222,7 @@ class ChangeInput:
             except (Misfit, EncodeError) as error:
                 reason = error.reason if isinstance(error, EncodeError) else str(error)
                 raise EncodeError(reason, column=name) from error
-        return Image(values, complete=not absent)
+        return Image(values, complete=len(values) == len(self._columns))
 
     def _wait(self, said: dict[str, Any], image: Image) -> None:
         key = self._pair_of(said, image)
