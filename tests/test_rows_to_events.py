@@ -154,6 +154,17 @@ def test_a_value_that_is_not_of_its_source_type() -> None:
     assert caught.value.column == "other"
 
 
+def test_names_that_are_null() -> None:
+    names, *others = _columns(id="int")
+    for keys, columns, where in (
+        ((None,), (names, *others), "key_columns"),
+        ((), ((None,), *others), "columns"),
+    ):
+        with pytest.raises(EncodeError, match="is NULL") as caught:
+            _table_of().images(KEY, keys, columns, None, (None, {"id": 1}))  # type: ignore[arg-type]
+        assert caught.value.column == where
+
+
 def test_numbers_and_types_that_only_the_value_tells() -> None:
     tables = _table_of()
     columns = _columns(n="bigint", t="a type that nobody knows", s="another")

@@ -235,6 +235,7 @@ def column_cells(batch: pa.RecordBatch) -> list[ColumnCells | None]:
     array = batch.column("columns")
     items = array.flatten()
     fields = dict(zip((field.name for field in items.type), items.flatten(), strict=True))
+    fields["source_type"] = fields["source_type"].fill_null("")
     lists: list[Any] = [
         fields[name].to_pylist() if name in fields else [None] * len(items)
         for name in ("name", "source_type", "nullable", "key")

@@ -129,6 +129,9 @@ class InputTables:
     ) -> InputTable:
         own = self._own_types(identity, columns)
         resolve = self._resolver(protocol)
+        for given, names in (("key_columns", keys), ("columns", columns[0])):
+            if None in names:
+                raise EncodeError("a name of a column in it is NULL", column=given)
         keys = option_names("keyColumns", keys, columns[0])
         described = []
         for name, source_type, nullable, key in zip(*columns, strict=True):
