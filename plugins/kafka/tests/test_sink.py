@@ -186,6 +186,19 @@ def test_a_message_of_a_batch_that_is_too_large(kafka: Broker) -> None:
     sink = KafkaSink.of(topic, {"bootstrap.servers": kafka.servers, "message.max.bytes": "1000"})
     with pytest.raises(SinkError, match="set maxMessageBytes"), sink.open() as producer:
         producer.send_all([None] * 3, [b"a", bytes(2000), b"c"], [0] * 3)
+    with (
+        pytest.raises(SinkError, match=r"the client's, kafka\.message\.max"),
+        sink.open() as producer,
+    ):
+        producer.send(Message(None, bytes(2000), partition=0))
+
+
+def test_a_message_is_as_large_as_the_topic_takes(kafka: Broker) -> None:
+    topic = kafka.create_topic("large-messages", 1, {"max.message.bytes": "3000000"})
+    sink = KafkaSink.of(topic, {"bootstrap.servers": kafka.servers})
+    assert sink.partitions() == 1
+    with sink.open() as producer:
+        producer.send(Message(None, bytes(2_900_000), partition=0))
 
 
 def test_a_compacted_topic_wants_keys(kafka: Broker) -> None:

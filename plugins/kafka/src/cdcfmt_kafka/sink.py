@@ -28,7 +28,7 @@ _SLICE_SECONDS = 0.5
 _MAX_KILOBYTES = 32 << 10
 """Buffer for a task's unsent messages; librdkafka's default is a gigabyte."""
 _BATCH_BYTES = 1_000_000
-"""librdkafka's default."""
+"""librdkafka's default, also for the largest message."""
 _GRACE_SECONDS = 10.0
 """How long after a message's deadline its failure may be reported."""
 
@@ -48,8 +48,8 @@ _HINTS: Final = {
     f"brokers run and can be reached, and run again; {_AGAIN}",
     "INVALID_RECORD": "a compacted topic accepts only messages with keys",
     "MSG_SIZE_TOO_LARGE": "set maxMessageBytes to 128 bytes less than the topic's "
-    "max.message.bytes, and largeMessageHandleOption, or raise the topic's, and run again; "
-    f"{_AGAIN}",
+    "max.message.bytes, and largeMessageHandleOption, or raise the topic's (and the client's, "
+    f"kafka.message.max.bytes), and run again; {_AGAIN}",
 }
 """What to do, by librdkafka's error names."""
 
@@ -179,6 +179,8 @@ class KafkaProducer:
         }
         if sink.largest_batch is not None:
             config.setdefault("batch.size", min(sink.largest_batch, _BATCH_BYTES))
+            most = max(min(sink.largest_batch, _MAX_KILOBYTES << 9), _BATCH_BYTES)
+            config.setdefault("message.max.bytes", most)
         waits = config.pop("message.timeout.ms", None) or config.get("delivery.timeout.ms")
         largest = str(config.get("message.max.bytes", ""))
         # Room for two of the largest messages; the client rejects a value that is not a number.
@@ -207,7 +209,7 @@ class KafkaProducer:
             except BufferError:
                 continue
             except Exception as error:
-                raise self._sink._failure(_text(error)) from None
+                raise self._sink._failure(*_reason(error)) from None
         self._producer.poll(0)
 
     def send_all(
@@ -235,7 +237,7 @@ class KafkaProducer:
             try:
                 taken = self._producer.produce_batch(self._sink.topic, batch, partition)
             except Exception as error:
-                raise self._sink._failure(_text(error)) from None
+                raise self._sink._failure(*_reason(error)) from None
             if taken == len(batch):
                 return
             # The client rejects the rest of a batch when its queue is full.
@@ -285,9 +287,10 @@ class KafkaProducer:
             raise self._sink._failure(f"a message was not delivered: {text}", hint)
 
 
-def _text(error: Exception) -> str:
-    cause = error.args[0] if error.args else error
-    return str(cause.str() if hasattr(cause, "str") else cause)
+def _reason(error: Exception) -> tuple[str, str]:
+    cause: Any = error.args[0] if error.args else error
+    is_known = hasattr(cause, "str")
+    return (cause.str(), _HINTS.get(cause.name(), _CHECK)) if is_known else (str(cause), _CHECK)
 
 
 def open_sink(values: Mapping[str, Any], settings: Mapping[str, str]) -> KafkaSink:
