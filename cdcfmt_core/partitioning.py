@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from typing import Final
+from decimal import Decimal
+from typing import Any, Final
 
 from cdcfmt_core.errors import EncodeError, OptionError, join_names
 from cdcfmt_core.events import RowChange
@@ -67,5 +68,15 @@ def _hash(event: RowChange, columns: Sequence[str]) -> int:
                 f"partitioner (columns: {join_names(table.column_names)})",
                 column=name,
             )
-        parts += name, str(image.values[name])
+        parts += name, key_text(image.values[name])
     return zlib.crc32("\0".join(parts).encode("utf-8", "surrogatepass"))
+
+
+def key_text(value: Any) -> str:
+    """A value of a key as text, equal for equal values: 1.50 is 1.5."""
+    if type(value) is not Decimal:
+        return str(value)
+    text = f"{value:f}"
+    if "." in text:
+        text = text.rstrip("0").removesuffix(".")
+    return "0" if text == "-0" else text

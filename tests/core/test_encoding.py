@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import pytest
@@ -184,6 +185,14 @@ def test_ddl_goes_where_the_format_says(protocol: str, expected: list[int]) -> N
     ddl = [m.partition for m in messages if texts([m]) == ["SchemaChange @8"]]
     assert ddl == expected
     assert messages[-1].value == b"SchemaChange @8"
+
+
+@pytest.mark.parametrize("same", [("1.5", "1.50", "1.500"), ("10", "10.0", "1E+1"), ("0", "-0.00")])
+def test_equal_decimals_are_one_key(same: tuple[str, ...]) -> None:
+    encoder = open_encoder(partitions=1_000)
+    rows = [row("insert", Decimal(text)) for text in same]  # type: ignore[arg-type]
+    messages = [message for each in rows for message in encoder.encode(each)]
+    assert len({message.partition for message in [*messages, *encoder.flush()]}) == 1
 
 
 def test_without_partitions_nothing_is_said_of_them() -> None:

@@ -1,4 +1,4 @@
-//! Values of key columns as in Python's `str`, for order and partitions.
+//! Values of key columns as in `cdcfmt_core.partitioning.key_text`, for order and partitions.
 
 use crate::refusal::{Refusal, Step};
 use crate::temporal;
@@ -7,8 +7,6 @@ use crate::write::digits;
 use crate::write::printing::Printer;
 
 const DAY_MICROS: i64 = 86_400_000_000;
-/// Smaller decimals have an exponent.
-const SMALLEST: usize = 6;
 
 pub const NO_TEXT: Refusal = Refusal::new("a key of a type without a plain text", 0);
 
@@ -24,11 +22,16 @@ pub fn append(printer: &Printer, cell: Cell, out: &mut Vec<u8>) -> Step<()> {
         }
         (Printer::Decimal | Printer::Year, Cell::Int(value)) => digits::integer(value, out),
         (Printer::Decimal, Cell::Decimal(value, scale)) => {
-            let digits = value.unsigned_abs().checked_ilog10().unwrap_or(0) as usize;
-            if usize::from(scale) > digits + SMALLEST {
-                return Err(NO_TEXT);
-            }
             digits::decimal(value, scale, out);
+            if scale > 0 {
+                // Equal values have equal texts.
+                while out.last() == Some(&b'0') {
+                    out.pop();
+                }
+                if out.last() == Some(&b'.') {
+                    out.pop();
+                }
+            }
         }
         (Printer::Text | Printer::Enum { .. } | Printer::Set { .. }, Cell::Text(text)) => {
             std::str::from_utf8(text).map_err(|_| MISFIT)?;
@@ -70,10 +73,11 @@ mod tests {
     fn as_python_prints() {
         let date_time = Printer::DateTime { fsp: None };
         for (printer, cell, text) in [
-            (&Printer::Decimal, Cell::Decimal(10, 7), Some("0.0000010")),
-            (&Printer::Decimal, Cell::Decimal(1, 7), None),
-            (&Printer::Decimal, Cell::Decimal(0, 6), Some("0.000000")),
-            (&Printer::Decimal, Cell::Decimal(0, 7), None),
+            (&Printer::Decimal, Cell::Decimal(10, 7), Some("0.000001")),
+            (&Printer::Decimal, Cell::Decimal(-150, 2), Some("-1.5")),
+            (&Printer::Decimal, Cell::Decimal(100, 1), Some("10")),
+            (&Printer::Decimal, Cell::Decimal(100, 0), Some("100")),
+            (&Printer::Decimal, Cell::Decimal(0, 6), Some("0")),
             (
                 &date_time,
                 Cell::Clock(500_000),

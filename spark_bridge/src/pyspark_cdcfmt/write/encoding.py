@@ -17,6 +17,7 @@ from cdcfmt_core.encoding import MessageEncoder, open_message_encoder
 from cdcfmt_core.errors import EncodeError, SinkError, UnsupportedEventError
 from cdcfmt_core.events import KIND_OF, Kind, Message, RowChange, SchemaChange, Watermark
 from cdcfmt_core.opening import claim_check_writer
+from cdcfmt_core.partitioning import key_text
 from cdcfmt_core.texts import open_logger, qualified
 from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.rows.columns import check_events
@@ -195,9 +196,8 @@ class EventWriter:
 
 
 _NO_PLACE = (
-    "without _source.partition or _source.path, it is unknown which rows they cover, and one of a "
-    "faster partition could precede rows: keep _source (decode: name the columns topic and "
-    "partition), leave them out by kind <> 'watermark'"
+    "without _source.partition or _source.path, one of a faster partition could precede rows: keep "
+    "_source (decode: name topic and partition), leave them out by kind <> 'watermark'"
 )
 
 
@@ -274,7 +274,7 @@ class OrderCheck:
 
     def _check(self, read: InputEvent, event: RowChange, cells: list[Any]) -> None:
         table = event.table
-        key = (table.database, table.schema or "", table.table, *map(str, cells))
+        key = (table.database, table.schema or "", table.table, *map(key_text, cells))
         last = self.remember(key, read.order_by, read.order)
         if last is not None:
             raise EncodeError(
