@@ -14,7 +14,7 @@ import pytest
 from canal_messages import COMMIT_TS, ddl_message, row_message, write_lines
 from doc_snippets import snippets
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from sync_lake import Lake, put, remove
 
 import pyspark_cdcfmt
@@ -208,8 +208,24 @@ def test_partial_images_and_changed_columns(lake: Lake, monkeypatch: pytest.Monk
     assert {row.title for row in lake.table().where("id > 5").collect()} == {"later", "earlier"}
 
 
-def test_the_history_has_no_gap(lake: Lake) -> None:
+def lose_cached_blocks(spark: SparkSession) -> None:
+    """As the end of an executor does."""
+    jvm: Any = spark.sparkContext._jvm
+    master = jvm.org.apache.spark.SparkEnv.get().blockManager().master()
+    java_context: Any = spark.sparkContext._jsc
+    for number in [*java_context.getPersistentRDDs().keySet()]:
+        master.removeRdd(number, True)
+
+
+def test_the_history_has_no_gap(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     lake.options = {"store": "scd2"}
+    merge = DeltaTarget.merge
+
+    def merge_without_blocks(target: DeltaTarget, *given: str | DataFrame) -> None:
+        lose_cached_blocks(lake.spark)
+        merge(target, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(DeltaTarget, "merge", merge_without_blocks)
 
     def versions() -> list[tuple[Any, ...]]:
         rows = lake.table().selectExpr(

@@ -82,7 +82,8 @@ class History:
             rows = versions.select(*map(quote, names))
             self.target.append(state.target, rows, batch.once(state.text))
         else:
-            self._merge(state, versions.localCheckpoint())
+            # MERGE keeps its source, and computes it again if Spark loses an executor.
+            self._merge(state, versions)
 
     def _points_of(self, state: TableState, changes: DataFrame) -> DataFrame:
         """The changes of a batch as points."""
