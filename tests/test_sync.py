@@ -22,7 +22,7 @@ from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt.sync import batch, control, status, typed, writing
 from pyspark_cdcfmt.sync.__main__ import main
 from pyspark_cdcfmt.sync.expressions import of_tables
-from pyspark_cdcfmt.sync.job import limit_tasks, unset_tasks
+from pyspark_cdcfmt.sync.job import limit_tasks, set_sql, unset_tasks
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
@@ -360,6 +360,12 @@ def test_numbers_of_tasks_are_those_of_the_cores(lake: Lake) -> None:
     user.conf.set(shuffle, "7")
     limit_tasks(user, unset_tasks(user))
     assert user.conf.get(shuffle) == "7"
+    deprecated = "spark.sql.parser.escapedStringLiterals"
+    set_sql(user)
+    assert deprecated not in user.conf.getAll
+    user.conf.set(deprecated, "true")
+    set_sql(user)
+    assert user.conf.get(deprecated) == "false"
 
 
 def test_a_snapshot_comes_before_the_stream(lake: Lake) -> None:

@@ -158,8 +158,7 @@ class _Worker:
         spark = blocks.sparkSession
         query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
         limit_tasks(spark, self._tasks)
-        for name, value in _SQL.items():
-            spark.conf.set(name, value)
+        set_sql(spark)
         if self._sync is None:
             self._sync = open_sync(
                 spark, self._options, self._source, self._snapshot, str(query_id)
@@ -185,6 +184,14 @@ def limit_tasks(spark: SparkSession, names: Iterable[str]) -> None:
     for name in names:
         most, least, of_a_core = TASKS[name]
         spark.conf.set(name, min(most, max(least, of_a_core * cores)))
+
+
+def set_sql(spark: SparkSession) -> None:
+    """Set :data:`_SQL` in the session of the query, as far as the user's settings differ."""
+    for name, value in _SQL.items():
+        # One is deprecated: each copy of a session that has set it logs a warning.
+        if spark.conf.get(name) != value:
+            spark.conf.set(name, value)
 
 
 def open_sync(
