@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from contextlib import nullcontext
 from datetime import date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from pathlib import Path
@@ -22,7 +23,7 @@ from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt.sync import batch, control, status, typed, writing
 from pyspark_cdcfmt.sync.__main__ import main
 from pyspark_cdcfmt.sync.expressions import of_tables
-from pyspark_cdcfmt.sync.job import limit_tasks, set_sql, unset_tasks
+from pyspark_cdcfmt.sync.job import check_defaults, limit_tasks, set_sql, unset_tasks
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
@@ -385,6 +386,28 @@ def test_a_snapshot_comes_before_the_stream(lake: Lake) -> None:
 def test_status_of_an_absent_sync(delta: SparkSession, given: dict[str, str], error: str) -> None:
     with pytest.raises(OptionError, match=error):
         status(delta, **given)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "error"),
+    [
+        ("appendOnly", {}, "changes and removes rows"),
+        ("appendOnly", {"store": "changelog", "consistency": "resolved"}, "removes rows"),
+        ("appendOnly", {"store": "changelog"}, None),
+        ("enableChangeDataFeed", {"store": "changelog"}, "set metadata_prefix, or unset it"),
+        ("enableChangeDataFeed", {"store": "changelog", "metadata_prefix": "cdc_"}, None),
+        ("enableChangeDataFeed", {}, None),
+    ],
+)
+def test_default_properties_of_delta(
+    delta: SparkSession, name: str, options: dict[str, str], error: str | None
+) -> None:
+    user = delta.newSession()
+    user.conf.set(f"spark.databricks.delta.properties.defaults.{name}", "true")
+    wanted = SyncOptions.of({"into": "{table}", "checkpoint": "c", **options})
+    expected = pytest.raises(OptionError, match=error) if error else nullcontext()
+    with expected:
+        check_defaults(user, wanted)
 
 
 BLOCKS = snippets("docs/sync.md")

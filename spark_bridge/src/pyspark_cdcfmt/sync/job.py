@@ -56,6 +56,8 @@ TASKS = {
 """Numbers of tasks: maximum (the default of Spark or Delta), minimum, and number per core.
 With more tasks, starting them takes most of a batch."""
 
+_DEFAULTS = "spark.databricks.delta.properties.defaults."
+
 _NO_CONNECT = (
     "sync does not run over Spark Connect: run it as a job on the cluster "
     "(python -m pyspark_cdcfmt.sync), or in a session with a master"
@@ -102,6 +104,7 @@ def sync(
         raise OptionError(_NO_CONNECT)
     # Check before the first batch.
     DeltaTarget(spark).check_session(wanted.control)
+    check_defaults(spark, wanted)
     worker = _Worker(wanted, texts, snapshot or {}, on_batch, unset_tasks(spark))
     writer = (
         spark.readStream.format("cdc")
@@ -167,6 +170,29 @@ class _Worker:
         logger.info("%s", report.line())
         if self._on_batch is not None:
             self._on_batch(report)
+
+
+def check_defaults(spark: SparkSession, options: SyncOptions) -> None:
+    """Check the properties that the session gives to new Delta tables.
+
+    :raises OptionError: for a property with which Delta rejects the writes of this sync.
+    """
+
+    def is_on(name: str) -> bool:
+        return str(spark.conf.get(_DEFAULTS + name, "false")).lower() == "true"
+
+    is_log = options.store == "changelog"
+    if is_on("appendOnly") and not (is_log and options.consistency == "eventual"):
+        raise OptionError(
+            f"the session has {_DEFAULTS}appendOnly=true, and this sync changes and removes rows "
+            "of tables that it creates: unset it"
+        )
+    if is_on("enableChangeDataFeed") and is_log and options.metadata_prefix == "_":
+        raise OptionError(
+            f"the session has {_DEFAULTS}enableChangeDataFeed=true, and tables with a feed cannot "
+            "have the changelog's columns _change_type, _commit_version and _commit_timestamp: "
+            "set metadata_prefix, or unset it"
+        )
 
 
 def unset_tasks(spark: SparkSession) -> list[str]:
