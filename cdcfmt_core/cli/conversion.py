@@ -13,7 +13,7 @@ from cdcfmt_core.cli.engines import conversion_engine
 from cdcfmt_core.cli.reading import Decoded, Reader
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.events import Message
+from cdcfmt_core.events import Message, Watermark
 from cdcfmt_core.io.sources import BadLine, one_by_one
 
 LinesOfMessages: TypeAlias = tuple[bytes, int]
@@ -30,6 +30,8 @@ class Conversion:
     reader: Reader
     encoder: MessageEncoder
     counts: Counter[str]
+    _place: tuple[str | None, int] | None = None
+    """Topic and partition of the watermarks."""
 
     def messages(self, *, as_lines: bool) -> Iterator[Message | LinesOfMessages]:
         """The converted messages of the whole input.
@@ -61,10 +63,25 @@ class Conversion:
         """The output messages that these events complete."""
         for event in decoded.events:
             try:
-                yield from self.encoder.encode(event)
+                messages = self.encoder.encode(event)
+                if messages and isinstance(event, Watermark):
+                    self._check_place(decoded.message)
+                yield from messages
             except EncodeError as error:
                 message = decoded.message
                 places = (f"{n} {v}" for n in ("topic", "partition", "offset")
                           if (v := getattr(message, n)) is not None)  # fmt: skip
                 where = ", ".join([f"message {decoded.number + 1}", *places])
                 raise EncodeError(f"{where}: {error}") from error
+
+    def _check_place(self, message: Message) -> None:
+        """:raises EncodeError: for a watermark of another partition than those before it."""
+        if message.partition is None:
+            return
+        place = message.topic, message.partition
+        self._place = self._place or place
+        if place != self._place:
+            raise EncodeError(
+                "watermarks of several partitions: that of a faster one could precede rows of this "
+                "one; leave them out (--kind row,ddl), or convert each partition alone"
+            )

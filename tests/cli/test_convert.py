@@ -79,6 +79,21 @@ def test_from_is_protocol(canal: Path) -> None:
     assert "cdcfmt has no option 'dialect'; dialect is an option of canal-json" in other.stderr
 
 
+def test_watermarks_of_several_partitions(canal: Path, tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in canal.read_text().splitlines()]
+    two = tmp_path / "two.jsonl"
+    two.write_text(
+        "".join(json.dumps(line | {"partition": n}) + "\n" for line in lines for n in (0, 1))
+    )
+    options = ("--to", "canal-json", "-w", "enableTidbExtension=true", "--include-tables", TABLES)
+    result = run("convert", two, *options)
+    assert result.exit_code == 1
+    assert "partition 1" in result.stderr
+    assert "watermarks of several partitions" in result.stderr
+    rows = run_lines("convert", two, *options, "--kind", "row,ddl")
+    assert len(rows) > len(run_lines("convert", canal, *options, "--kind", "row"))
+
+
 def test_partitions(canal: Path) -> None:
     lines = run_lines("convert", canal, "--to", "canal-json", "--partitions", 3, "--kind", "row")
     assert {line["partition"] for line in lines} == {0, 1, 2}
