@@ -134,7 +134,7 @@ def changes_of_blocks(
                 if only is not None:
                     batch = batch.filter(pc.equal(batch.column(prefix + "change_type"), only))
                 columns = [
-                    _without_nulls(batch.column(name))
+                    _without_json_nulls(batch.column(name))
                     if name in json_columns
                     else batch.column(name)
                     for name in names
@@ -162,7 +162,7 @@ def changes_of_blocks(
     return inlined(blocks, cdc_changes, f.struct("is_read", "payload"), result, result)
 
 
-def _without_nulls(variants: pa.StructArray) -> pa.StructArray:
+def _without_json_nulls(variants: pa.StructArray) -> pa.StructArray:
     """Variants with NULL for the null of JSON, as in changes from events."""
     is_null = pc.equal(pc.struct_field(variants, "value"), b"\0")
     if not pc.any(is_null).as_py():
