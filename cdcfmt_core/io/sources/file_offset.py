@@ -123,7 +123,7 @@ class FileOffset:
         if offset == {"v": VERSION}:
             return cls()
         # An offset of topics has the same version and another content.
-        if offset.get("v") != VERSION or "batch" not in offset:
+        if offset.get("v") != VERSION or "old" not in offset:
             raise SourceError(
                 "the checkpoint's offset is not from a stream of files of this version: was it "
                 "written by a newer version, or by a stream of another source?"
