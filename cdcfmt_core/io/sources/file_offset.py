@@ -126,7 +126,7 @@ class FileOffset:
         if offset.get("v") != VERSION or "old" not in offset:
             raise SourceError(
                 "the checkpoint's offset is not from a stream of files of this version: was it "
-                "written by a newer version, or by a stream of another source?"
+                "written by another version, or by a stream of another source?"
             )
         folder = offset["folder"]
         return cls(
