@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import attrs
@@ -23,6 +24,7 @@ from cdcfmt_core.events import (
     TableSchemaEvent,
     Watermark,
 )
+from cdcfmt_core.mysql import resolve_type
 from cdcfmt_core.types import Bool, Int, LogicalType, Text, Timestamp, Unknown
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -33,10 +35,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "open-protocol": {"maxBatchSize": 1},
     "simple": {},
 }
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EVERY = pytest.mark.parametrize("protocol", sorted(OPTIONS))
 
 
-def table(logical: LogicalType, source_type: str = "") -> TableSchema:
+def table(logical: LogicalType | None, source_type: str = "") -> TableSchema:
+    assert logical is not None
     columns = (Column("id", "int", Int(32), key=True), Column("c", source_type, logical))
     return TableSchema("shop", "t", columns, ("id",))
 
@@ -90,6 +94,35 @@ def test_a_value_of_another_type_is_an_error(protocol: str, value: Any) -> None:
     for before in ([], events):
         with pytest.raises(EncodeError, match=rf"{protocol} table shop\.t, column c"):
             write(protocol, [*before, bad])
+
+
+BEYOND: list[tuple[str, Any, Any, str]] = [
+    ("decimal(10,2)", Decimal("-12345678.9000"), Decimal("1.234"), "decimal(11,3), not"),
+    ("decimal(10,2)", Decimal(0), Decimal("1E+10"), "decimal(13,2), not"),
+    ("decimal(3,3)", Decimal("0.999"), Decimal("1"), "decimal(4,3), not"),
+    ("datetime(3)", datetime(2024, 2, 3, 4, 5, 6, 7000), datetime(2024, 2, 3, 4, 5, 6, 7), "(6)"),
+    ("timestamp(0)", EPOCH, EPOCH + timedelta(milliseconds=1), "timestamp(3), not timestamp(0)"),
+    ("time(1)", timedelta(seconds=-0.5), timedelta(seconds=-0.25), "time(2), not time(1)"),
+    ("varbinary(3)", b"abc", b"abcd", "varbinary(4), not varbinary(3)"),
+    ("binary(3)", b"abc", b"abcd", "binary(4), not binary(3)"),
+    ("float", 3.5, 1e39, ""),
+]
+
+
+@EVERY
+@pytest.mark.parametrize(("type_", "fits", "beyond", "wanted"), BEYOND)
+def test_a_value_beyond_its_columns_type_is_an_error(
+    protocol: str, type_: str, fits: Any, beyond: Any, wanted: str
+) -> None:
+    schema = table(resolve_type(type_), type_)
+    options = {"binaryEncoding": "base64"} if protocol == "cloudcanal-json" else {}
+    messages = write(protocol, [row("insert", schema, None, {"id": 1, "c": fits})], **options)
+    [event] = read_rows(protocol, messages)
+    assert event.after is not None
+    assert event.after.values["c"] == fits
+    with pytest.raises(EncodeError, match=rf"{protocol} table shop\.t, column c.*") as caught:
+        write(protocol, [row("insert", schema, None, {"id": 1, "c": beyond})], **options)
+    assert wanted in str(caught.value)
 
 
 @EVERY

@@ -7,6 +7,7 @@ import random
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -270,6 +271,29 @@ def test_digits_of_floats(protocol: str, name: str, type_: pa.DataType, bits: in
     rows = Rows(rows.schema, [batch.set_column(1, "data", pa.array(cells).cast(type_))])
     _, by_kernel = check_equal(rows, protocol=protocol, **table)
     assert by_kernel > len(cells) * 0.9
+
+
+@pytest.mark.parametrize("protocol", ["canal-json", "debezium", "dts-avro"])
+@pytest.mark.parametrize(
+    ("type_", "spark", "cells"),
+    [
+        ("decimal(5,2)", "decimal(12,4)", [Decimal("999.9900"), Decimal("999.9910")]),
+        ("decimal(5,2)", "decimal(7,2)", [Decimal("-999.99"), Decimal("-1000.00")]),
+        ("decimal(5,2)", "long", [999, 1000]),
+        ("datetime(3)", "timestamp_ntz", [datetime(2024, 1, 1, 0, 0, 0, 4000), datetime.max]),
+        ("time(2)", "string", ["-10:00:00.120", "-10:00:00.123"]),
+        ("varbinary(3)", "binary", [b"abc", b"abcd"]),
+        ("float", "double", [1e10, 1e39]),
+    ],
+    ids=str,
+)
+def test_values_beyond_their_type(protocol: str, type_: str, spark: str, cells: list[Any]) -> None:
+    """The kernel writes the first rows, and refuses the last one as the reference does."""
+    rows, table = inserts(spark, [cells[0]] * 40)
+    given = {"protocol": protocol, "columnTypes": json.dumps({"data": type_}), **table}
+    assert check_equal(rows, **given) == (40, 40)
+    rows, _ = inserts(spark, [cells[0]] * 40 + cells[1:])
+    assert "column data" in check_with_error(rows, **given)
 
 
 @pytest.mark.parametrize("protocol", ["canal-json", "open-protocol", "simple"])

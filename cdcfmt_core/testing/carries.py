@@ -65,7 +65,7 @@ def mysql_column(name: str, logical: LogicalType, key: bool) -> Column:
     """
     text = type_text(column_type(Column(name, "", logical)), full=True)
     if key and isinstance(logical, (Text, Binary)):
-        text = "varchar(20)" if isinstance(logical, Text) else "varbinary(20)"
+        text = "varchar(20)" if isinstance(logical, Text) else "varbinary(256)"
     if isinstance(logical, (DateTime, Timestamp, Time)) and logical.fsp == 0:
         logical = attrs.evolve(logical, fsp=None)
     return Column(name, text, logical, key=key)

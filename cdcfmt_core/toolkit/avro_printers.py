@@ -32,8 +32,9 @@ def avro_printer(encoding: Encoding, logical: LogicalType, tools: PrinterTools) 
     """
     if encoding.name == "json-number":
         if isinstance(logical, Float):
-            is_single = logical.bits == 32 and not encoding.doubles
-            return _float_printer(_pack_float if is_single else _pack_double)
+            is_single = logical.bits == 32
+            pack = _pack_float if is_single and not encoding.doubles else _pack_double
+            return _float_printer(pack, is_single=is_single)
         number = value_printer(encoding, logical, tools)
         return lambda value: write_long(signed(number(value)))
     if isinstance(logical, Binary):
@@ -42,10 +43,13 @@ def avro_printer(encoding: Encoding, logical: LogicalType, tools: PrinterTools) 
     return lambda value: write_text(text(value))
 
 
-def _float_printer(pack: Callable[[float], bytes]) -> Print:
+def _float_printer(pack: Callable[[float], bytes], *, is_single: bool) -> Print:
     def print_float(value: Any) -> bytes:
-        if type(value) is float and math.isfinite(value):
-            return pack(value)
-        raise ValueError("not a finite number")
+        if type(value) is not float or not math.isfinite(value):
+            raise ValueError("not a finite number")
+        if is_single:
+            # It raises for a number that only a double holds.
+            _pack_float(value)
+        return pack(value)
 
     return print_float

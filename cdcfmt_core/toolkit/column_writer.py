@@ -10,14 +10,16 @@ import attrs
 
 from cdcfmt_core.encoder import EncoderContext
 from cdcfmt_core.errors import EncodeError, UnsupportedEventError
+from cdcfmt_core.events import Column
 from cdcfmt_core.mysql.text_output import BAD_VALUE, value_error
+from cdcfmt_core.mysql.type_limits import limit_check
 from cdcfmt_core.toolkit.avro_output import write_long
 from cdcfmt_core.toolkit.avro_printers import avro_printer
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.row_messages import ByLimit, ByPrecision, Member, Members, Which
 from cdcfmt_core.toolkit.value_printers import Print, PrinterTools, value_printer
 from cdcfmt_core.toolkit.wire_text import Dumps, JsonNumber, WireText
-from cdcfmt_core.types import InvalidValue, LogicalType
+from cdcfmt_core.types import InvalidValue
 
 _OTHER: Final[Mapping[Which, Which]] = {"before": "after", "after": "before"}
 
@@ -66,18 +68,18 @@ def to_bytes(text: str | bytes) -> bytes:
 
 
 class ColumnWriter:
-    """Writes images and values of rows; ``types``: the table's column types."""
+    """Writes images and values of rows; ``table``: the table's columns by name."""
 
     def __init__(
         self,
         wire: WireText,
-        types: Mapping[str, LogicalType],
+        table: Mapping[str, Column],
         context: EncoderContext,
         dumps: Dumps,
         time_zone: tzinfo | None,
     ) -> None:
         self._wire = wire
-        self._types = types
+        self._table = table
         self._known: dict[tuple[str, int], tuple[Member, PrintColumn]] = {}
         self._tools = PrinterTools(
             time_zone or context.time_zone,
@@ -152,12 +154,15 @@ class ColumnWriter:
         label, tail = to_bytes(member.label), to_bytes(member.tail)
         null, head = label + to_bytes(member.null), label + to_bytes(member.head)
         printer = self._printer(name, member)
+        check = limit_check(self._table[name])
         write = None if self._wire.is_avro else self._wire.printed
 
         def print_column(value: Any, row: Row) -> bytes:
             if value is None:
                 return null
             try:
+                if check is not None:
+                    check(value)
                 printed = printer(value)
                 return head + (printed if write is None else write(printed, name)) + tail
             except (*BAD_VALUE, EncodeError) as error:
@@ -166,12 +171,12 @@ class ColumnWriter:
         return print_column
 
     def _printer(self, name: str, member: Member) -> Print:
-        if name not in self._types:
+        if name not in self._table:
             raise EncodeError("the table's schema has no such column", column=name)
         open_printer = avro_printer if self._wire.is_avro else value_printer
         try:
             printer = member.printer or open_printer(
-                member.encoding, self._types[name], self._tools
+                member.encoding, self._table[name].type, self._tools
             )
         except EncodeError as error:
             raise error.at(column=name) from error

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from cdcfmt_core.encoder import EncoderContext
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.events import Image, RowChange, TableSchema
+from cdcfmt_core.events import Column, Image, RowChange, TableSchema
 from cdcfmt_core.toolkit.avro_output import write_array, write_long
 from cdcfmt_core.toolkit.avro_printers import signed
 from cdcfmt_core.toolkit.column_writer import ColumnWriter, Row, Step, to_bytes
@@ -36,7 +36,6 @@ from cdcfmt_core.toolkit.row_messages import (
 )
 from cdcfmt_core.toolkit.row_rules import RowNumbers
 from cdcfmt_core.toolkit.wire_text import Dumps, WireText, no_json
-from cdcfmt_core.types import LogicalType
 
 COLUMN_BYTES: Final = 2_800
 """Approximate bytes per column of a :class:`RowWriter`, without its schema."""
@@ -84,8 +83,8 @@ class MessageWriter(WireText):
         self._numbers = numbers
         self.counts = context.counts
         columns = () if table is None else table.columns
-        self.types: Mapping[str, LogicalType] = {column.name: column.type for column in columns}
-        writer = ColumnWriter(self, self.types, context, dumps, time_zone)
+        self.columns: Mapping[str, Column] = {column.name: column for column in columns}
+        writer = ColumnWriter(self, self.columns, context, dumps, time_zone)
         self._openers: Mapping[type, Callable[[Any], Step]] = {
             Number: self._number,
             Mark: lambda part: lambda row: part.default if row.mark is None else row.mark,
@@ -260,11 +259,11 @@ class RowWriter:
     def _values(self, image: Image | None, only: Collection[str] | None) -> dict[str, Any] | None:
         if image is None:
             return None
-        values, types = image.values, self._writer.types
+        values, columns = image.values, self._writer.columns
         if only is not None:
             values = {name: values[name] for name in only if name in values}
-        if not values.keys() <= types.keys():
-            unknown = min(values.keys() - types.keys())
+        if not values.keys() <= columns.keys():
+            unknown = min(values.keys() - columns.keys())
             raise EncodeError("the table's schema has no such column", column=unknown)
         return values
 

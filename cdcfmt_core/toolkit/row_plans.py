@@ -12,7 +12,8 @@ import attrs
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.events import TableSchema
+from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.mysql.column_type import binary_lengths
 from cdcfmt_core.mysql.members import MAX_ENUM, MAX_SET, enum_index
 from cdcfmt_core.toolkit.avro_output import write_long
 from cdcfmt_core.toolkit.column_writer import to_bytes
@@ -67,7 +68,7 @@ def describe_table(
         "columns": [
             {
                 "name": column.name,
-                "printer": _JSON_TEXT if column.name in json_texts else _printer(column.type),
+                "printer": _JSON_TEXT if column.name in json_texts else _printer(column),
             }
             for column in table.columns
         ],
@@ -245,9 +246,7 @@ def _encoding(encoding: Encoding, type_: LogicalType) -> dict[str, Any]:
 
 _NAMES: dict[type, str] = {
     logical.Bool: "bool",
-    logical.Decimal: "decimal",
     logical.Text: "text",
-    logical.Binary: "binary",
     logical.Date: "date",
     logical.Year: "year",
     logical.Json: "json",
@@ -258,7 +257,14 @@ _NAMES: dict[type, str] = {
 _JSON_TEXT: Final = {"logical": "json_text"}
 
 
-def _printer(type_: LogicalType) -> dict[str, Any]:
+def _printer(column: Column) -> dict[str, Any]:
+    type_ = column.type
+    if isinstance(type_, logical.Decimal):
+        has_digits = type_.precision is not None and type_.scale is not None
+        digits = (type_.precision, type_.scale) if has_digits else None
+        return {"logical": "decimal", "digits": digits}
+    if isinstance(type_, logical.Binary):
+        return {"logical": "binary", "longest": binary_lengths(column.source_type)[1]}
     if isinstance(type_, logical.Int):
         low, high = type_.bounds
         return {"logical": "int", "low": low, "high": high}

@@ -41,7 +41,7 @@ impl Encoding {
             (Encoding::CharsetText, Printer::Text, Cell::Text(text)) if text.is_ascii() => {
                 sized(text, out);
             }
-            (Encoding::IntegerText, Printer::Decimal, _) => {
+            (Encoding::IntegerText, Printer::Decimal { .. }, _) => {
                 scratch.clear();
                 match cell {
                     Cell::Bool(_) => return Err(MISFIT),
@@ -49,8 +49,8 @@ impl Encoding {
                 }
                 sized(scratch, out);
             }
-            (Encoding::JsonNumber { doubles: true, .. }, Printer::Float { .. }, _) => {
-                out.extend_from_slice(&wide(cell)?.to_le_bytes());
+            (Encoding::JsonNumber { doubles: true, .. }, Printer::Float { bits }, _) => {
+                out.extend_from_slice(&wide(cell, *bits)?.to_le_bytes());
             }
             (Encoding::MysqlJson | Encoding::JsonNumber { .. }, ..) => printer.binary(cell, out)?,
             (Encoding::CalendarParts, ..) => {
@@ -76,9 +76,11 @@ impl Encoding {
 }
 
 /// A finite double; for a 32-bit column the double with the float's digits.
-fn wide(cell: Cell) -> Step<f64> {
+fn wide(cell: Cell, bits: u8) -> Step<f64> {
+    #[allow(clippy::cast_possible_truncation)]
+    let is_within = |value: f64| value.is_finite() && (bits > 32 || (value as f32).is_finite());
     let single = match cell {
-        Cell::Double(value) if value.is_finite() => return Ok(value),
+        Cell::Double(value) if is_within(value) => return Ok(value),
         Cell::Single(value) if value == 0.0 || value.is_normal() => value,
         _ => return Err(MISFIT),
     };

@@ -112,7 +112,7 @@ impl Encoding {
                 Encoding::JsonNumber {
                     exponent_digits, ..
                 },
-                Printer::Decimal,
+                Printer::Decimal { .. },
                 _,
             ) => {
                 let (value, scale) = match cell {

@@ -20,8 +20,8 @@ pub fn append(printer: &Printer, cell: Cell, out: &mut Vec<u8>) -> Step<()> {
         (Printer::Int { .. }, cell) => {
             digits::decimal(cell.integer().ok_or(MISFIT)?, 0, out);
         }
-        (Printer::Decimal | Printer::Year, Cell::Int(value)) => digits::integer(value, out),
-        (Printer::Decimal, Cell::Decimal(value, scale)) => {
+        (Printer::Decimal { .. } | Printer::Year, Cell::Int(value)) => digits::integer(value, out),
+        (Printer::Decimal { .. }, Cell::Decimal(value, scale)) => {
             digits::decimal(value, scale, out);
             if scale > 0 {
                 // Equal values have equal texts.
@@ -72,12 +72,13 @@ mod tests {
     #[test]
     fn as_python_prints() {
         let date_time = Printer::DateTime { fsp: None };
+        let decimal = Printer::Decimal { digits: None };
         for (printer, cell, text) in [
-            (&Printer::Decimal, Cell::Decimal(10, 7), Some("0.000001")),
-            (&Printer::Decimal, Cell::Decimal(-150, 2), Some("-1.5")),
-            (&Printer::Decimal, Cell::Decimal(100, 1), Some("10")),
-            (&Printer::Decimal, Cell::Decimal(100, 0), Some("100")),
-            (&Printer::Decimal, Cell::Decimal(0, 6), Some("0")),
+            (&decimal, Cell::Decimal(10, 7), Some("0.000001")),
+            (&decimal, Cell::Decimal(-150, 2), Some("-1.5")),
+            (&decimal, Cell::Decimal(100, 1), Some("10")),
+            (&decimal, Cell::Decimal(100, 0), Some("100")),
+            (&decimal, Cell::Decimal(0, 6), Some("0")),
             (
                 &date_time,
                 Cell::Clock(500_000),

@@ -152,6 +152,7 @@ impl Printing<'_> {
         }
         out.extend_from_slice(&member.head.0);
         let printer = &self.table.columns[member.place].printer;
+        printer.check_limits(cell)?;
         let is_fine = || is_fine(row, member.place);
         let encoding = &member.encoding;
         encoding.print(printer, cell, is_fine, self.style, self.scratch, out)?;

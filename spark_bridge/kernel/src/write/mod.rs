@@ -20,6 +20,7 @@ pub mod go_quote;
 pub mod identity;
 pub mod json_text;
 pub mod key_text;
+pub mod limits;
 pub mod message;
 pub mod order;
 pub mod partition;

@@ -27,9 +27,15 @@ pub enum Printer {
     Float {
         bits: u8,
     },
-    Decimal,
+    Decimal {
+        /// Precision and scale.
+        digits: Option<(u32, u32)>,
+    },
     Text,
-    Binary,
+    Binary {
+        /// Maximum number of bytes.
+        longest: Option<usize>,
+    },
     Date,
     DateTime {
         fsp: Option<u32>,
@@ -70,7 +76,7 @@ impl Printer {
     ) -> Step<()> {
         match (self, cell) {
             (Printer::Text, Cell::Text(text)) => json_text::string(text, escapes, out),
-            (Printer::Binary, Cell::Bytes(data)) => {
+            (Printer::Binary { .. }, Cell::Bytes(data)) => {
                 json_text::latin1_string(data, escapes, scratch, out);
             }
             (Printer::JsonText, Cell::Text(text)) => {
@@ -103,7 +109,7 @@ impl Printer {
                 simdutf8::basic::from_utf8(text).map_err(|_| MISFIT)?;
                 sized(text, out);
             }
-            (Printer::Binary, Cell::Bytes(data)) => sized(data, out),
+            (Printer::Binary { .. }, Cell::Bytes(data)) => sized(data, out),
             _ => {
                 scratch.clear();
                 self.plain(cell, zone, scratch)?;
@@ -118,7 +124,7 @@ impl Printer {
         let start = out.len();
         match (self, cell) {
             (Printer::Text, Cell::Text(text)) => out.extend_from_slice(text),
-            (Printer::Binary, Cell::Bytes(data)) => {
+            (Printer::Binary { .. }, Cell::Bytes(data)) => {
                 out.extend_from_slice(data);
                 return Ok(());
             }
@@ -208,8 +214,8 @@ impl Printer {
             (Printer::Float { bits: 32 }, Cell::Double(value)) => float(value, out)?,
             (Printer::Float { .. }, Cell::Double(value)) => double(value, out)?,
             (Printer::Float { .. }, Cell::Single(value)) => single(value, out)?,
-            (Printer::Decimal, Cell::Decimal(value, scale)) => decimal(value, scale, out),
-            (Printer::Decimal, Cell::Int(value)) => integer(value, out),
+            (Printer::Decimal { .. }, Cell::Decimal(value, scale)) => decimal(value, scale, out),
+            (Printer::Decimal { .. }, Cell::Int(value)) => integer(value, out),
             (Printer::Date, Cell::Date(days)) => {
                 check_day(days)?;
                 temporal::print_date(days.into(), out);
@@ -252,6 +258,8 @@ mod tests {
     #[test]
     fn values() {
         let int = Printer::Int { low: -8, high: 300 };
+        let decimal = Printer::Decimal { digits: None };
+        let binary = Printer::Binary { longest: None };
         let date_time = Printer::DateTime { fsp: Some(3) };
         let timestamp = Printer::Timestamp { fsp: None };
         let [float, double] = [32, 64].map(|bits| Printer::Float { bits });
@@ -259,14 +267,14 @@ mod tests {
             (&Printer::Bool, Cell::Bool(true), "\"1\""),
             (&int, Cell::Int(-8), "\"-8\""),
             (&int, Cell::Decimal(300, 0), "\"300\""),
-            (&Printer::Decimal, Cell::Decimal(-5, 2), "\"-0.05\""),
+            (&decimal, Cell::Decimal(-5, 2), "\"-0.05\""),
             (&double, Cell::Double(1e21), "\"1000000000000000000000\""),
             (&double, Cell::Double(-0.0), "\"-0\""),
             (&float, Cell::Double(f64::from(0.1_f32)), "\"0.1\""),
             (&float, Cell::Double(0.010071009), "\"0.010071009\""),
             (&float, Cell::Double(0.123456789012), "\"0.12345679\""),
             (&float, Cell::Single(16_777_216.0), "\"16777216\""),
-            (&Printer::Binary, Cell::Bytes(b"\xe9<"), "\"é\\u003c\""),
+            (&binary, Cell::Bytes(b"\xe9<"), "\"é\\u003c\""),
             (
                 &date_time,
                 Cell::Clock(1_500_000),
