@@ -126,6 +126,25 @@ def test_a_value_beyond_its_columns_type_is_an_error(
 
 
 @EVERY
+@pytest.mark.parametrize(
+    ("type_", "members", "others"),
+    [
+        ("enum('a','b')", ["b", 2, "", 0], ["z", "a,b", "2", 3, -1]),
+        ("set('a','b')", ["a,b", 3, "", 0], ["z", "a,z", "3", 4, -1]),
+    ],
+)
+def test_only_members_of_the_type_are_written(
+    protocol: str, type_: str, members: list[Any], others: list[Any]
+) -> None:
+    schema = table(resolve_type(type_), type_)
+    for value in members:
+        assert write(protocol, [row("insert", schema, None, {"id": 1, "c": value})])
+    for value in others:
+        with pytest.raises(EncodeError, match=rf"{protocol} table shop\.t, column c.*"):
+            write(protocol, [row("insert", schema, None, {"id": 1, "c": value})])
+
+
+@EVERY
 def test_an_update_is_one_message_and_rows_of_one_key_share_a_partition(protocol: str) -> None:
     schema = table(Text(), "varchar(9)")
     partitions = set()

@@ -284,6 +284,8 @@ def test_digits_of_floats(protocol: str, name: str, type_: pa.DataType, bits: in
         ("time(2)", "string", ["-10:00:00.120", "-10:00:00.123"]),
         ("varbinary(3)", "binary", [b"abc", b"abcd"]),
         ("float", "double", [1e10, 1e39]),
+        ("enum('a','b')", "string", ["b", "z"]),
+        ("set('a','b')", "string", ["a,b", "a,z"]),
     ],
     ids=str,
 )

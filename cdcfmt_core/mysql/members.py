@@ -104,29 +104,39 @@ def set_bitmap(names: tuple[str, ...] | None) -> Callable[[Any], int]:
 
 
 def enum_name(names: tuple[str, ...] | None) -> Callable[[Any], str]:
-    """Index → name, for wires with names; a name is unchanged."""
-    parse = enum_parser(names)
+    """Index → name, for wires with names; a name is unchanged, if it may be one."""
+    index_of = enum_index(names)
+    known = ("", *(names or ()))
 
     def name_of(value: Any) -> str:
-        name = parse(str(value)) if type(value) is int else value
-        if type(name) is not str:
-            raise ValueError(_unknown_member(names))
-        return name
+        if names is not None:
+            index = index_of(value)
+            return value if type(value) is str else known[index]
+        return _name(value)
 
     return name_of
 
 
 def set_names(names: tuple[str, ...] | None) -> Callable[[Any], str]:
-    """Bitmap → names joined by commas, for wires with names; names are unchanged."""
-    parse = set_parser(names)
+    """Bitmap → names joined by commas, for wires with names; names are unchanged, likewise."""
+    bitmap_of = set_bitmap(names)
 
     def names_of(value: Any) -> str:
-        joined = parse(str(value)) if type(value) is int else value
-        if type(joined) is not str:
-            raise ValueError(_unknown_member(names))
-        return joined
+        if names is not None:
+            bitmap = bitmap_of(value)
+            if type(value) is str:
+                return value
+            return ",".join(name for bit, name in enumerate(names) if bitmap >> bit & 1)
+        return _name(value)
 
     return names_of
+
+
+def _name(value: Any) -> str:
+    """A value of a column whose members are unknown."""
+    if type(value) is not str:
+        raise ValueError(_unknown_member(None))
+    return value
 
 
 def _unknown_member(names: tuple[str, ...] | None) -> str:
@@ -135,7 +145,9 @@ def _unknown_member(names: tuple[str, ...] | None) -> str:
             "the format needs the column's members, but its type does not list them; "
             "declare the type, such as enum('a','b')"
         )
-    return "not a member of the column's type"
+    return (
+        "not a member of the column's type; correct the value, or declare the type with that member"
+    )
 
 
 def _is_number(text: str) -> bool:

@@ -278,10 +278,12 @@ def _printer(column: Column) -> dict[str, Any]:
         names, index = type_.names or (), enum_index(type_.names)
         members = {name: index(name) for name in ("", *names)}
         most = MAX_ENUM if type_.names is None else len(names)
-        return {"logical": "enum", "members": members, "most": most}
+        is_named = type_.names is not None
+        return {"logical": "enum", "members": members, "most": most, "is_named": is_named}
     if isinstance(type_, logical.Set):
         names = type_.names or ()
         members = {name: 1 << bit for bit, name in enumerate(names)}
         most = MAX_SET if type_.names is None else (1 << len(names)) - 1
-        return {"logical": "set", "members": members, "most": most}
+        is_named = type_.names is not None
+        return {"logical": "set", "members": members, "most": most, "is_named": is_named}
     return {"logical": _NAMES.get(type(type_), "other")}

@@ -34,6 +34,7 @@ impl Encoding {
                 printer.sized(cell, zone, scratch, out)?;
             }
             (Encoding::Text, _, Cell::Text(text)) => {
+                printer.check_members(cell)?;
                 simdutf8::basic::from_utf8(text).map_err(|_| MISFIT)?;
                 sized(text, out);
             }

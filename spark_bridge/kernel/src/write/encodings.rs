@@ -98,7 +98,10 @@ impl Encoding {
             (Encoding::MysqlText, ..) | (Encoding::Text, Printer::Json | Printer::JsonText, _) => {
                 printer.quoted(cell, escapes, zone, &mut scratch.text, out)?;
             }
-            (Encoding::Text, _, Cell::Text(text)) => json_text::string(text, escapes, out),
+            (Encoding::Text, _, Cell::Text(text)) => {
+                printer.check_members(cell)?;
+                json_text::string(text, escapes, out);
+            }
             (
                 Encoding::JsonNumber {
                     exponent_digits, ..

@@ -1,4 +1,4 @@
-//! Limits of a column's type that its printer does not check: digits and bytes.
+//! Limits of a column's type that its printer does not check: digits, bytes and members.
 //!
 //! The Python equivalent is `cdcfmt_core/mysql/type_limits.py`.
 
@@ -41,6 +41,16 @@ impl Printer {
             _ => true,
         };
         if fits { Ok(()) } else { Err(MISFIT) }
+    }
+
+    /// Refuses names that are no members of a type whose members are known.
+    pub fn check_members(&self, cell: Cell) -> Step<()> {
+        match self {
+            Printer::Enum { is_named: true, .. } | Printer::Set { is_named: true, .. } => {
+                self.integer(cell).map(drop)
+            }
+            _ => Ok(()),
+        }
     }
 }
 

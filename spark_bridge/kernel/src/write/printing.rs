@@ -51,11 +51,13 @@ pub enum Printer {
     Enum {
         members: HashMap<String, u64>,
         most: u64,
+        is_named: bool,
     },
     /// Members are joined by commas; their bits form a number.
     Set {
         members: HashMap<String, u64>,
         most: u64,
+        is_named: bool,
     },
     Json,
     /// The text, unchanged.
