@@ -11,7 +11,7 @@ import attrs
 from cdcfmt_core.encoder import Encoder, EncoderContext, encoder_of, messages_of
 from cdcfmt_core.encoding_options import ENCODING_OPTIONS, check_claim_options
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError, join_names
-from cdcfmt_core.event_errors import check_name, locate
+from cdcfmt_core.event_errors import check_name, check_written, locate
 from cdcfmt_core.events import KIND_OF, Event, Message, Op, RowChange, TableSchema
 from cdcfmt_core.partitioning import open_partitioner
 from cdcfmt_core.registry import Registry, default_registry
@@ -90,6 +90,7 @@ class MessageEncoder:
     def _guarded(self, function: Callable[[Any], list[_T]], event: Event) -> list[_T]:
         """``function(event)``; errors get the event's table and position."""
         try:
+            check_written(event)
             if not self._encoder.names_schemas:
                 check_name(event)
             return function(event)

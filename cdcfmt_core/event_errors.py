@@ -1,12 +1,15 @@
-"""Errors of encoding: add the event's position, refuse names the format cannot hold."""
+"""Errors of encoding: add the event's position, refuse events that cannot be written whole."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import Corrupt, RowChange, SchemaChange, TableSchema, TableSchemaEvent
 from cdcfmt_core.texts import qualified
+
+_WITHOUT_BEFORE: Final = frozenset({"insert", "read", "upsert", "truncate"})
+_WITHOUT_AFTER: Final = frozenset({"delete", "truncate"})
 
 
 def locate(error: EncodeError, protocol: str, event: Any) -> EncodeError:
@@ -17,6 +20,24 @@ def locate(error: EncodeError, protocol: str, event: Any) -> EncodeError:
         error = error.at(reason=f"a message that cannot be decoded is not written ({event.error})")
     commit_ts = getattr(event, "commit_ts", None)
     return error.at(protocol=protocol, table=table or None, commit_ts=commit_ts)
+
+
+def check_written(event: Any) -> None:
+    """Reject an event of which a format would write only a part.
+
+    :raises EncodeError: for an image that the operation cannot have.
+    """
+    if type(event) is not RowChange:
+        return
+    for name, image, ops in (
+        ("before", event.before, _WITHOUT_BEFORE),
+        ("after", event.after, _WITHOUT_AFTER),
+    ):
+        if image is not None and event.op in ops:
+            raise EncodeError(
+                f"{event.op} has no {name} image, so it would be lost: leave it out (NULL on "
+                "Spark), or set another op"
+            )
 
 
 def check_name(event: Any) -> None:

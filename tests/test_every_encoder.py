@@ -145,6 +145,19 @@ def test_only_members_of_the_type_are_written(
 
 
 @EVERY
+@pytest.mark.parametrize(
+    ("op", "extra"),
+    [("insert", "before"), ("read", "before"), ("upsert", "before"), ("delete", "after")],
+)
+def test_an_image_that_an_operation_cannot_have_is_an_error(
+    protocol: str, op: str, extra: str
+) -> None:
+    schema, image = table(Text(), "varchar(9)"), {"id": 1, "c": "a"}
+    with pytest.raises(EncodeError, match=rf"shop\.t.*{op} has no {extra} image.*NULL on Spark"):
+        write(protocol, [row(op, schema, image, image)], upsertAs="insert")
+
+
+@EVERY
 def test_an_update_is_one_message_and_rows_of_one_key_share_a_partition(protocol: str) -> None:
     schema = table(Text(), "varchar(9)")
     partitions = set()

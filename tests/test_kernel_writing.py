@@ -515,6 +515,22 @@ def check_with_error(rows: Rows, **options: Any) -> str:
     return lines[-1]
 
 
+@pytest.mark.parametrize("protocol", ["canal-json", "debezium", "dts-avro", "open-protocol"])
+def test_images_that_a_row_cannot_have(protocol: str) -> None:
+    table = TableSchema("shop", "t", (Column("id", "int", Int(32), key=True),), ("id",))
+    both = Image({"id": 1}), Image({"id": 1})
+    good = RowChange("insert", table, None, Image({"id": 1}), commit_ts=7 << 18)
+    for bad, reason in [
+        (attrs.evolve(good, before=both[0]), "insert has no before image"),
+        (RowChange("read", table, *both, commit_ts=7 << 18), "read has no before image"),
+        (RowChange("upsert", table, *both, commit_ts=7 << 18), "upsert has no before image"),
+        (RowChange("delete", table, *both, commit_ts=7 << 18), "delete has no after image"),
+    ]:
+        rows = event_rows([(Message(None, None), event) for event in (good, bad)], None)
+        given = {"protocol": protocol, "upsertAs": "update", "ordered": "false"}
+        assert reason in check_with_error(rows, **given)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_shuffled_changes(seed: int) -> None:
     """Preimages that stand apart from their postimages, and changes out of order."""

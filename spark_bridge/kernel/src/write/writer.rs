@@ -203,12 +203,11 @@ impl Writer {
         let op = events.op(at)?;
         let written = self.settings.ops.get(op).ok_or(NO_OP)?;
         let table = &self.tables[self.number];
-        let (wanted, other) = match written.op {
-            Op::Delete => (Image::Before, false),
-            Op::Insert => (Image::After, false),
-            _ => (Image::After, true),
+        let wanted = match written.op {
+            Op::Delete => Image::Before,
+            _ => Image::After,
         };
-        let row = events.row(at, table, &mut self.fields, wanted, other)?;
+        let row = events.row(at, table, &mut self.fields, wanted, op == "update")?;
         let position = events.position(at, &self.order);
         let mut writing = Writing {
             settings: &self.settings,
