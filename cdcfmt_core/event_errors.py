@@ -23,10 +23,13 @@ def locate(error: EncodeError, protocol: str, event: Any) -> EncodeError:
 
 
 def check_written(event: Any) -> None:
-    """Reject an event of which a format would write only a part.
+    """Reject an event of which a format would write only a part, or that no source has.
 
-    :raises EncodeError: for an image that the operation cannot have.
+    :raises EncodeError: for a negative commit_ts, and for an image that the operation cannot have.
     """
+    commit_ts = getattr(event, "commit_ts", None)
+    if type(commit_ts) is int and commit_ts < 0:
+        raise EncodeError("the commit_ts is negative; leave it out if there is none")
     if type(event) is not RowChange:
         return
     for name, image, ops in (

@@ -158,6 +158,13 @@ def test_an_image_that_an_operation_cannot_have_is_an_error(
 
 
 @EVERY
+def test_a_negative_commit_ts_is_an_error(protocol: str) -> None:
+    event = row("insert", table(Text(), "varchar(9)"), None, {"id": 1, "c": "a"})
+    with pytest.raises(EncodeError, match=r"shop\.t, commit_ts -5: the commit_ts is negative"):
+        write(protocol, [attrs.evolve(event, commit_ts=-5)])
+
+
+@EVERY
 def test_an_update_is_one_message_and_rows_of_one_key_share_a_partition(protocol: str) -> None:
     schema = table(Text(), "varchar(9)")
     partitions = set()

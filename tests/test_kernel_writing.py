@@ -516,7 +516,7 @@ def check_with_error(rows: Rows, **options: Any) -> str:
 
 
 @pytest.mark.parametrize("protocol", ["canal-json", "debezium", "dts-avro", "open-protocol"])
-def test_images_that_a_row_cannot_have(protocol: str) -> None:
+def test_images_and_times_that_a_row_cannot_have(protocol: str) -> None:
     table = TableSchema("shop", "t", (Column("id", "int", Int(32), key=True),), ("id",))
     both = Image({"id": 1}), Image({"id": 1})
     good = RowChange("insert", table, None, Image({"id": 1}), commit_ts=7 << 18)
@@ -525,6 +525,7 @@ def test_images_that_a_row_cannot_have(protocol: str) -> None:
         (RowChange("read", table, *both, commit_ts=7 << 18), "read has no before image"),
         (RowChange("upsert", table, *both, commit_ts=7 << 18), "upsert has no before image"),
         (RowChange("delete", table, *both, commit_ts=7 << 18), "delete has no after image"),
+        (attrs.evolve(good, commit_ts=-1), "commit_ts is negative"),
     ]:
         rows = event_rows([(Message(None, None), event) for event in (good, bad)], None)
         given = {"protocol": protocol, "upsertAs": "update", "ordered": "false"}

@@ -20,6 +20,9 @@ impl<'a, R: Row> Stamped<'a, R> {
     /// The commit_ts is that of the source time, but larger than the last row's.
     pub fn new(row: &'a R, settings: &Settings, last: i64) -> Step<Self> {
         let mut facts = *row.facts();
+        if facts.commit_ts.is_some_and(i64::is_negative) {
+            return Err(NO_COMMIT_TS);
+        }
         let is_made = settings.needs_commit_ts && facts.commit_ts.is_none();
         if is_made {
             let time = facts.source_time.filter(|_| settings.made.is_some());
