@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias
 from uuid import uuid4
 
+import click
 from rich.highlighter import JSONHighlighter
 
 from cdcfmt_core.cli.console import console
@@ -20,6 +21,18 @@ from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.texts import harmless
 
 Record: TypeAlias = dict[str, Any]
+
+
+class OutputFile(click.Path):
+    """The path of a file to write, as an option: a name that ends in a slash is no file."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if str(value).endswith((os.sep, "/")):
+            self.fail(f"{value} is a folder: add the name of a file.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 NUMBERS = ("string", "exact")

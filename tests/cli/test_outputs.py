@@ -42,6 +42,15 @@ def test_a_file_of_the_input_is_no_output(canal: Path) -> None:
     assert names(folder) == ["canal.jsonl", "hard", "link"]
 
 
+def test_a_folder_is_no_output(canal: Path, tmp_path: Path) -> None:
+    for output in (f"{tmp_path}/new/", f"{canal.parent}/"):
+        for command in (["convert", *TO, "--output"], ["stats", "--html"]):
+            result = run(*command, output, canal)
+            assert result.exit_code == 2
+            assert f"{output} is a folder: add the name of a file" in result.stderr
+    assert names(tmp_path) == ["dump"]
+
+
 def test_an_error_leaves_the_file_that_was_there(canal: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
     output.write_text("good")

@@ -20,7 +20,7 @@ from cdcfmt_core.cli.parameters import Command, reads
 from cdcfmt_core.cli.progress import no_bars
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
-from cdcfmt_core.cli.writers import open_output
+from cdcfmt_core.cli.writers import OutputFile, open_output
 from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder
 from cdcfmt_core.errors import EncodeError, OptionError, SourceError
 from cdcfmt_core.events import Message
@@ -90,7 +90,7 @@ def _from_is_protocol(function: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option(
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OutputFile(),
     metavar="FILE",
     help="Write to this file instead of stdout, compressed if the name ends in .gz or .zst. An "
     "error keeps the existing file.",

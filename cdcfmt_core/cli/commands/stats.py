@@ -21,7 +21,7 @@ from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import TABLE_OPTION, Settings
 from cdcfmt_core.cli.statistics import Statistics
 from cdcfmt_core.cli.timeline import span_text
-from cdcfmt_core.cli.writers import open_output, print_json
+from cdcfmt_core.cli.writers import OutputFile, open_output, print_json
 
 WORDS = ("insert", "read", "update", "upsert", "delete", "truncate", "ddl", "schema")
 """The counts of a table's events, in this order."""
@@ -36,7 +36,7 @@ _MAX_REASONS = 10
 @reads([TABLE_OPTION])
 @click.option(
     "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OutputFile(),
     metavar="FILE",
     help="Write a self-contained HTML page instead of the text.",
 )
