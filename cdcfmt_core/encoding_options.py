@@ -104,6 +104,13 @@ ENCODING_OPTIONS = (
 """Options with the same meaning for every format that can be written."""
 
 
+def check_unpartitioned(options: Mapping[str, Any], why: str) -> None:
+    """:raises OptionError: for an option of partitions; ``why``: the reason why there are none."""
+    for name in ("partitioner", "partitionColumns"):
+        if options[name] not in ("index-value", ()):
+            raise OptionError(f"option {name} would have no effect, as {why}: leave it out")
+
+
 def check_claim_options(options: Mapping[str, Any], *, has_folder: bool) -> None:
     """:raises OptionError: unless claim checks and their folder are set together."""
     if options["largeMessageHandleOption"] == "claim-check":

@@ -9,6 +9,7 @@ from typing import Any
 from cdcfmt_core.codec import Projection, format_options
 from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
 from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder, open_message_encoder
+from cdcfmt_core.encoding_options import check_unpartitioned
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import Option, check_once, unknown_option, validate
@@ -89,7 +90,7 @@ def open_encoder(
     codec = registry.get_codec(protocol)
     common, own = _apart(_together(protocol, options, more), codec.encode_options, ENCODING_OPTIONS)
     common = validate({**common, "protocol": protocol}, ENCODING_OPTIONS, owner=OWNER)
-    return open_message_encoder(
+    encoder = open_message_encoder(
         common,
         validate(own, codec.encode_options, owner=f"format {codec.name}"),
         claim_checks=claim_checks or claim_check_writer(common),
@@ -98,6 +99,9 @@ def open_encoder(
         now=now,
         registry=registry,
     )
+    if partitions is None:
+        check_unpartitioned(common, "no number of partitions is given (convert: --partitions)")
+    return encoder
 
 
 def decoding_options(

@@ -58,5 +58,7 @@ def test_watermarks_are_refused_or_left_out(events: DataFrame) -> None:
 def test_wrong_options_and_columns(events: DataFrame) -> None:
     with pytest.raises(OptionError, match="has no option 'path'"):
         encode(events, protocol="canal-json", path="x")
+    with pytest.raises(OptionError, match="option partitioner would have no effect"):
+        encode(events, protocol="canal-json", partitioner="table")
     with pytest.raises(Exception, match="column kind is missing"):
         encode(events.select("op"), protocol="canal-json").count()

@@ -115,6 +115,7 @@ def test_what_does_not_go_together(tmp_path: Path) -> None:
         ({"ifExists": "never"}, False, "ifExists"),
         ({"path": None}, False, r"needs a path: use save\(path\)"),
         ({"singleTask": "true"}, False, "singleTask is for topics"),
+        ({"partitioner": "table"}, False, "option partitioner .*, as files have no partitions"),
         ({"txnAppId": "x"}, False, "txnAppId and txnVersion go together"),
     ]
     for options, overwrite, said in batch:

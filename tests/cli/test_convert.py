@@ -109,6 +109,7 @@ def test_what_cannot_be_written(canal: Path, tmp_path: Path) -> None:
     assert run("convert", path, *stamped).exit_code == 0
     for arguments, text in (
         (["--to", "canal-json", "-w", "partitoner=table"], "did you mean partitioner?"),
+        (["--to", "canal-json", "-w", "partitioner=table"], "(convert: --partitions)"),
         (["--to", "canal-json", "-w", "x"], "write it as -w name=value"),
         ([], "Missing option '--to'"),
     ):

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+import cdcfmt_core
 from cdcfmt_core import CodecSpec, Encoder, EncoderContext, Option, Registry, hookimpl
 from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder, open_message_encoder
 from cdcfmt_core.errors import (
@@ -199,6 +200,12 @@ def test_without_partitions_nothing_is_said_of_them() -> None:
     encoder = open_encoder()
     (message,) = encoder.encode(Watermark(9))
     assert message.partition is None
+
+
+def test_without_partitions_their_options_are_errors() -> None:
+    with pytest.raises(OptionError, match="option partitioner would have no effect"):
+        cdcfmt_core.open_encoder("canal-json", partitioner="table")
+    cdcfmt_core.open_encoder("canal-json", partitioner="table", partitions=2)
 
 
 def test_the_other_partitioners() -> None:

@@ -17,6 +17,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
 
+from cdcfmt_core.encoding_options import check_unpartitioned
 from cdcfmt_core.events import Kind, Message
 from pyspark_cdcfmt.write.columnar import Taken
 from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, open_encoder
@@ -64,6 +65,7 @@ def encode(df: DataFrame, *, topic: str | None = None, **options: Any) -> DataFr
     """
     given = {name: item for name, item in options.items() if item is not None}
     parsed = parse_write_options(given, of_dataframe=True)
+    check_unpartitioned(parsed.values, "the sink of the DataFrame chooses partitions")
     open_encoder(parsed, None)
 
     def cdc_encode(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:

@@ -20,6 +20,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from cdcfmt_core.encoding_options import check_unpartitioned
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message, Watermark
 from cdcfmt_core.io.sinks import CommitId, FileSink, line_writer
@@ -64,6 +65,7 @@ class FileWriter:
                 "writing cdc needs a path: use save(path), or start(path) for a stream"
             )
         check_rows(schema, options)
+        check_unpartitioned(options.values, "files have no partitions")
         # Raises the format's errors about its options.
         open_encoder(options, None)
         sink = FileSink(
