@@ -23,6 +23,38 @@ OptionType: TypeAlias = Literal[
     "string", "bool", "int", "bytes", "duration", "choice", "list", "timezone"
 ]
 
+_ONE_LINE = "a message is one line; lineSep sets another separator"
+_COMMIT_TIMES = "select events by startingCommitTs and endingCommitTs"
+_TIMES = "dates and times have the form that the format of the messages defines"
+_OF_OTHERS: dict[str, dict[str, str]] = {
+    "pathglobfilter": {
+        "badrecordspath": "mode=PERMISSIVE keeps bad rows, with _corrupt_record",
+        "basepath": "names of folders are no columns; _source.path has them",
+        "cleansource": "files stay where they are",
+        "columnnameofcorruptrecord": "the column is _corrupt_record",
+        "compression": "the file's name tells it: .gz, .zst, .bz2",
+        "encoding": "each format has its own, JSON is UTF-8",
+        "dateformat": _TIMES,
+        "ignorecorruptfiles": "a file that cannot be read is an error",
+        "inferschema": "columns of a table are inferred unless you give a schema",
+        "mergeschema": "columns that an inferred schema lacks are in _rescued (onSchemaChange)",
+        "modifiedafter": _COMMIT_TIMES,
+        "modifiedbefore": _COMMIT_TIMES,
+        "multiline": _ONE_LINE,
+        "recursivefilelookup": "a folder is read with its subfolders",
+        "rescueddatacolumn": "the column is _rescued (onSchemaChange)",
+        "samplingratio": "inferSampleMessages is the number of messages to sample",
+        "timestampformat": _TIMES,
+        "topic": "name topics to read by subscribe, subscribePattern or assign",
+        "wholetext": _ONE_LINE,
+    },
+    "ifexists": {
+        "mode": "call .mode(...) of the writer",
+        "outputmode": "call .outputMode(...) of the writer",
+        "codec": "set compression",
+    },
+}
+"""Options of Spark's own sources, by one that a source or sink here has, and what to do instead."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*\*?")
 _TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
 _SIZE_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -155,10 +187,13 @@ def check_once(names: Iterable[str]) -> None:
 
 
 def unknown_option(name: str, known: Iterable[str], *, owner: str) -> OptionError:
-    """The error for an unknown option: the formats that have it, or the nearest known name."""
+    """The error for an unknown option, with what it is here, its formats, or the nearest name."""
     # Formats share some options; list each once.
-    names = {candidate.lower(): candidate for candidate in known}.values()
-    hint = _owners(name) or did_you_mean(name, names) or "."
+    lower = {candidate.lower(): candidate for candidate in known}
+    names = lower.values()
+    instead = (hints.get(name.lower()) for own, hints in _OF_OTHERS.items() if own in lower)
+    hint = next((f": {text}." for text in instead if text), "")
+    hint = hint or _owners(name) or did_you_mean(name, names) or "."
     listing = ", ".join(sorted(names, key=str.lower))
     return OptionError(f"{owner} has no option {name!r}{hint} Options: {listing}")
 

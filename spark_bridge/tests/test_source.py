@@ -85,6 +85,8 @@ def test_sql(spark: SparkSession, orders: str) -> None:
 def test_unknown_options_name_the_nearest(spark: SparkSession, orders: str) -> None:
     with pytest.raises(PySparkException, match="did you mean sourceTimeZone"):
         spark.read.format("cdc").option("sourceTimezne", "UTC").load(orders)
+    with pytest.raises(OptionError, match="'inferschema': columns of a table are inferred"):
+        parse_options({"path": orders, "inferschema": "true"})
     with pytest.raises(PySparkException, match="option mode: 'STRICT' is not one of PERMISSIVE"):
         spark.read.format("cdc").option("mode", "STRICT").load(orders)
     with pytest.raises(PySparkException, match="needs one of the options subscribe"):

@@ -182,6 +182,17 @@ def test_an_unknown_option_far_from_all() -> None:
     assert str(error) == "it has no option 'zzz'. Options: A, b"
 
 
+def test_an_option_of_spark_says_what_it_is_here() -> None:
+    reading, writing = ["pathGlobFilter", "mode", "imageFormat"], ["ifExists", "lineFormat"]
+    for name, known, words in (
+        ("cleansource", reading, "no option 'cleansource': files stay where they are. Options:"),
+        ("dateFormat", reading, ": dates and times have the form that the format of the messages"),
+        ("mode", writing, ": call .mode(...) of the writer."),
+        ("dateFormat", writing, "; did you mean lineFormat?"),
+    ):
+        assert words in str(unknown_option(name, known, owner="it"))
+
+
 def test_an_option_of_a_format_names_the_format() -> None:
     """In its spelling, as Spark hands names over in lower case."""
     for name, words in (
