@@ -219,7 +219,8 @@ def test_column_types_say_more_than_the_dataframe() -> None:
         "t": -timedelta(hours=1, milliseconds=500),
     }
     assert [column.type for column in insert.table.columns] == [Int(64, False), Time(3)]
-    with pytest.raises(EncodeError, match="out of range") as caught:
+    mend = "out of range, and its type is 'bigint unsigned': cast it, or set columnTypes"
+    with pytest.raises(EncodeError, match=mend) as caught:
         events(of, [(Decimal(2**64), None, "insert")], columnTypes=types)
     assert caught.value.column == "id"
 

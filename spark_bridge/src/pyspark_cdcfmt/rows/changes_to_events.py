@@ -91,6 +91,7 @@ class ChangeInput:
         self.table, self._columns = _table(
             [field for field in schema.fields if field.name not in added], options, resolve_type
         )
+        self._declared = {column.name: column.source_type for column in self.table.columns}
         self.json_texts = frozenset(
             name for name, convert in self._columns.items() if convert is json_document
         )
@@ -219,9 +220,12 @@ class ChangeInput:
                 continue
             try:
                 values[name] = convert(value)
-            except (Misfit, EncodeError) as error:
-                reason = error.reason if isinstance(error, EncodeError) else str(error)
-                raise EncodeError(reason, column=name) from error
+            except EncodeError as error:
+                raise error.at(column=name) from error
+            except Misfit as error:
+                type_ = self._declared[name]
+                hint = f", and its type is {type_!r}: cast it, or set columnTypes" if type_ else ""
+                raise EncodeError(f"{error}{hint}", column=name) from error
         return Image(values, complete=len(values) == len(self._columns))
 
     def _wait(self, said: dict[str, Any], image: Image) -> None:
