@@ -15,7 +15,17 @@ from maven import UnavailableError
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from cdcfmt_core.events import Event, Message, RowChange, SchemaChange
+from cdcfmt_core.errors import EncodeError
+from cdcfmt_core.events import (
+    Column,
+    Event,
+    Image,
+    Message,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+)
+from cdcfmt_core.types import Int
 
 NOT_UTF8 = {"bad_utf8", "bad_latin1", "gbk_t"}
 """Tables whose bytes TiCDC writes as they are, which no JSON reader takes."""
@@ -72,6 +82,24 @@ def test_they_read_what_was_written(reader: ConnectReader, source: Any) -> None:
             refused.add(event.table.table)
     assert min(found[op] for op in ("c", "u", "d", "ddl")) > 5
     assert refused <= NOT_UTF8
+
+
+def test_null_in_a_required_field_is_neither_read_nor_written(reader: ConnectReader) -> None:
+    columns = (Column("id", "int", Int(32), key=True), Column("n", "int", Int(32), nullable=False))
+    table = TableSchema("shop", "t", columns, ("id",))
+
+    def written(**values: int | None) -> bytes:
+        event = RowChange("insert", table, None, Image(values), commit_ts=7 << 18)
+        (message,) = open_encoder("debezium").encode(event)
+        return message.value or b""
+
+    value = json.loads(written(id=1, n=2))
+    for name in ("id", "n"):
+        value["payload"]["after"] = {"id": 1, "n": 2, name: None}
+        with pytest.raises(Py4JJavaError, match="Invalid null value for required INT32 field"):
+            reader.read(json.dumps(value).encode())
+        with pytest.raises(EncodeError, match=f"table shop.t, column {name}.*: it is NULL"):
+            written(**value["payload"]["after"])
 
 
 def check(reader: ConnectReader, message: Message) -> str:

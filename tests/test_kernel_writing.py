@@ -515,6 +515,15 @@ def check_with_error(rows: Rows, **options: Any) -> str:
     return lines[-1]
 
 
+def test_null_in_a_key_of_debezium() -> None:
+    rows, table = inserts("string", ["a"] * 40 + [None])
+    given = {**table, "protocol": "debezium"}
+    assert check_equal(rows, **given) == (41, 41)
+    given["keyColumns"] = "data"
+    assert "column data, commit_ts" in check_with_error(rows, **given)
+    assert check_equal(rows, **given, debeziumDisableSchema="true")[0] == 41
+
+
 @pytest.mark.parametrize("protocol", ["canal-json", "debezium", "dts-avro", "open-protocol"])
 def test_images_and_times_that_a_row_cannot_have(protocol: str) -> None:
     table = TableSchema("shop", "t", (Column("id", "int", Int(32), key=True),), ("id",))

@@ -22,6 +22,10 @@ from cdcfmt_core.toolkit.wire_text import Dumps, JsonNumber, WireText
 from cdcfmt_core.types import InvalidValue
 
 _OTHER: Final[Mapping[Which, Which]] = {"before": "after", "after": "before"}
+_NO_NULL: Final = (
+    "it is NULL, which readers reject in a column that is NOT NULL or of the key: replace it (zero "
+    "dates: read with invalidValues=text), or set keyColumns without the column"
+)
 
 
 @attrs.define
@@ -152,13 +156,16 @@ class ColumnWriter:
             )
             return lambda value, row: (fine if row.is_fine(name) else coarse)(value, row)
         label, tail = to_bytes(member.label), to_bytes(member.tail)
-        null, head = label + to_bytes(member.null), label + to_bytes(member.head)
+        null = None if member.null is None else label + to_bytes(member.null)
+        head = label + to_bytes(member.head)
         printer = self._printer(name, member)
         check = limit_check(self._table[name])
         write = None if self._wire.is_avro else self._wire.printed
 
         def print_column(value: Any, row: Row) -> bytes:
             if value is None:
+                if null is None:
+                    raise EncodeError(_NO_NULL, column=name)
                 return null
             try:
                 if check is not None:

@@ -56,7 +56,7 @@ class Member:
       (:func:`~cdcfmt_core.toolkit.value_printers.value_printer`); ``mysql-text`` by default, with a
       printer ``other``, so that the kernel leaves the column to the printer
     - ``head``, ``tail``: the text before and after a value
-    - ``null``: replaces head, value and tail for NULL
+    - ``null``: replaces head, value and tail for NULL; None: NULL is an error
     - ``printer``: prints values instead of the encoding's printer.  With an ``encoding``, the
       kernel prints ordinary values by that: both must give the same text
     - ``invalid``: prints the text of a value that the type cannot hold (``InvalidValue``)
@@ -66,7 +66,7 @@ class Member:
     encoding: Encoding = _DEFAULT
     head: str | bytes = ""
     tail: str | bytes = ""
-    null: str | bytes = "null"
+    null: str | bytes | None = "null"
     printer: Callable[[Any], Any] | None = None
     invalid: Callable[[str], Any] | None = None
 

@@ -216,7 +216,7 @@ class _Describing:
                 "label": self._escaped(member.label),
                 "head": self._escaped(member.head),
                 "tail": self._escaped(member.tail),
-                "null": self._escaped(member.null),
+                "null": None if member.null is None else self._escaped(member.null),
             }
             members.append(described)
         return self.shared.known[key]

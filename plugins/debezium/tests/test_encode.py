@@ -31,6 +31,15 @@ def encode(event: Any, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return json.loads(message.key or b""), json.loads(message.value or b"")
 
 
+def test_null_is_no_key() -> None:
+    """Nor the value of a NOT NULL column; see tests/test_connect_reader.py."""
+    schema = table(("id", types.Int(32)), ("n", types.Int(32)), key=("id",))
+    with pytest.raises(EncodeError, match=r"column id.*: it is NULL.*invalidValues=text"):
+        encode(insert(schema, id=None, n=None))
+    key, value = encode(insert(schema, id=None, n=None), debeziumDisableSchema=True)
+    assert (key["payload"], value["payload"]["after"]) == ({"id": None}, {"id": None, "n": None})
+
+
 def test_values() -> None:
     schema = table(
         ("u", types.Int(64, False)),

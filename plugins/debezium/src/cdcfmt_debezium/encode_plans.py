@@ -67,7 +67,12 @@ class RowParts:
                 fields[name] = _slot(slots, ByPrecision(name, *texts))
             label = writer.name(name) + ":"
             columns[name] = member_of(
-                column, label, encoding, nullable=field["optional"], counts=self.context.counts
+                column,
+                label,
+                encoding,
+                nullable=field["optional"],
+                with_schema=self.with_schema,
+                counts=self.context.counts,
             )
         name = schema_name(self.cluster, valid_name(table.database), valid_name(table.table))
         # Columns of the key are in the order of the table.

@@ -22,9 +22,17 @@ _EPOCH_TEXT: Final = "1970-01-01T00:00:00Z"
 
 
 def member_of(
-    column: Column, label: str, encoding: Encoding, *, nullable: bool, counts: Counter[str]
+    column: Column,
+    label: str,
+    encoding: Encoding,
+    *,
+    nullable: bool,
+    with_schema: bool,
+    counts: Counter[str],
 ) -> Member:
     """A column with this value encoding, and printers for values without one."""
+    # Kafka Connect fails on null in a field that its schema requires.
+    null = None if with_schema and not nullable else "null"
     printers = {Vector: print_vector, Geometry: _geometry}
     parsers: dict[type, Callable[[str], object]]
     parsers = {Date: parse_date, DateTime: parse_datetime, Timestamp: parse_datetime}
@@ -40,7 +48,7 @@ def member_of(
         return zero
 
     invalid = None if parse is None else print_zero
-    return Member(label, encoding, printer=printers.get(logical), invalid=invalid)
+    return Member(label, encoding, null=null, printer=printers.get(logical), invalid=invalid)
 
 
 def _geometry(value: Any) -> dict[str, Any]:

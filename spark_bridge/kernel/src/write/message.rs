@@ -147,7 +147,7 @@ impl Printing<'_> {
     ) -> Step<()> {
         let cell = row.cell(image, member.place)?;
         if cell == Cell::Null {
-            out.extend_from_slice(&member.null.0);
+            out.extend_from_slice(&member.null.as_ref().ok_or(MISFIT)?.0);
             return Ok(());
         }
         out.extend_from_slice(&member.head.0);

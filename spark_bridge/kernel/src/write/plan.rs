@@ -242,7 +242,7 @@ pub struct Members {
     pub by_value: bool,
 }
 
-/// A column: the text before it, around its values, and instead of NULL.
+/// A column: the text before it, around its values, and instead of NULL, which may be refused.
 #[derive(Debug, Deserialize)]
 pub struct Member {
     pub place: usize,
@@ -250,7 +250,7 @@ pub struct Member {
     pub label: Raw,
     pub head: Raw,
     pub tail: Raw,
-    pub null: Raw,
+    pub null: Option<Raw>,
 }
 
 /// A value of the event's `extra`, else `default`; `zero` replaces 0.
