@@ -536,9 +536,12 @@ def test_images_and_times_that_a_row_cannot_have(protocol: str) -> None:
         (RowChange("delete", table, *both, commit_ts=7 << 18), "delete has no after image"),
         (attrs.evolve(good, commit_ts=-1), "commit_ts is negative"),
     ]:
-        rows = event_rows([(Message(None, None), event) for event in (good, bad)], None)
+        at = [Message(None, None, topic="x", partition=2, offset=number) for number in (6, 7)]
+        rows = event_rows(zip(at, (good, bad), strict=True), None)
         given = {"protocol": protocol, "upsertAs": "update", "ordered": "false"}
-        assert reason in check_with_error(rows, **given)
+        error = check_with_error(rows, **given)
+        assert reason in error
+        assert "(read from topic x, partition 2, offset 7)" in error
 
 
 @pytest.mark.parametrize("seed", range(6))

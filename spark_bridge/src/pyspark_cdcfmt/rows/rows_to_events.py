@@ -6,7 +6,7 @@ schema before a DDL statement.  An image is complete if it has all of the row's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 import attrs
@@ -20,6 +20,7 @@ from cdcfmt_core.events import (
     Heartbeat,
     Image,
     LogicalMessage,
+    Message,
     RowChange,
     SchemaChange,
     TableSchema,
@@ -44,6 +45,7 @@ _DDL_TYPES = frozenset(
 )
 _IGNORED = frozenset({"commit_time", "headers"})
 _STATUSES = frozenset({"begin", "commit", "rollback"})
+_PLACE = ("topic", "path", "partition", "offset")
 _NO_SOURCE: dict[str, Any] = {}
 
 
@@ -58,6 +60,18 @@ class InputEvent:
     source: Source
     order_by: Any = None
     order: Any = None
+    offset: int | None = None
+
+    def encoded(self, encode: Callable[[Event], list[Message]]) -> list[Message]:
+        """The messages of the event; errors name the position that it was read from."""
+        try:
+            return encode(self.event)
+        except EncodeError as error:
+            topic, path, partition = self.source
+            place = _place(topic, path, partition, self.offset)
+            if self.order_by == "_sequence":
+                place = f" (_sequence {self.order})"
+            raise error.at(reason=error.reason + place) from error
 
 
 class EventInput:
@@ -114,13 +128,13 @@ class EventInput:
             raise EncodeError(f"kind {kind!r} is not one of {join_names(_MAKERS)}")
         event = make(self, row, source)
         place = (source.get("topic"), source.get("path"), source.get("partition"))
-        if kind != "row":
-            return InputEvent(event, place)
-        if row.get("commit_ts") is not None:
-            return InputEvent(event, place, "commit_ts", row["commit_ts"])
-        if source.get("offset") is not None:
-            return InputEvent(event, place, place, (source["offset"], source.get("index") or 0))
-        return InputEvent(event, place)
+        offset = source.get("offset")
+        if kind == "row":
+            if row.get("commit_ts") is not None:
+                return InputEvent(event, place, "commit_ts", row["commit_ts"], offset)
+            if offset is not None:
+                return InputEvent(event, place, place, (offset, source.get("index") or 0), offset)
+        return InputEvent(event, place, offset=offset)
 
     def _row(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
         op = row.get("op")
@@ -273,13 +287,14 @@ def _table_of(row: dict[str, Any]) -> tuple[str, str | None, str]:
 def located(error: EncodeError, row: dict[str, Any], source: dict[str, Any]) -> EncodeError:
     """The error with the table and the position of the row."""
     names = row.get("database"), row.get("schema"), row.get("table")
-    place = ", ".join(
-        f"{name} {source[name]}"
-        for name in ("topic", "path", "partition", "offset")
-        if source.get(name) is not None
-    )
     return error.at(
         table=error.table or (qualified(*names) if names[-1] else None),
         commit_ts=row.get("commit_ts"),
-        reason=f"{error.reason} (read from {place})" if place else error.reason,
+        reason=error.reason + _place(*map(source.get, _PLACE)),
     )
+
+
+def _place(*given: str | int | None) -> str:
+    """The end of an error's text, with the values of ``_PLACE`` that are known."""
+    known = [f"{name} {v}" for name, v in zip(_PLACE, given, strict=True) if v is not None]
+    return f" (read from {', '.join(known)})" if known else ""

@@ -111,7 +111,7 @@ class EventWriter:
                 order.remember = writer.kernel.remember
             yield from self._by_kernel(writer, batches, rows, encoder, order)
         for read in rows.flush():
-            yield from encoder.encode(read.event)
+            yield from read.encoded(encoder.encode)
         yield from encoder.flush()
 
     def _by_kernel(
@@ -149,7 +149,7 @@ class EventWriter:
                     self.watermarks.setdefault(source, None)
                 if order is not None:
                     order.check(read)
-                yield from encoder.encode(event)
+                yield from read.encoded(encoder.encode)
                 continue
             kind = KIND_OF[type(event)]
             if kind in self.refused:
@@ -175,10 +175,10 @@ class EventWriter:
                 # Rows of all partitions must stay before or after it.
                 yield from encoder.flush()
                 self.wait()
-                yield from encoder.encode(event)
+                yield from read.encoded(encoder.encode)
                 self.wait()
                 continue
-            yield from encoder.encode(event)
+            yield from read.encoded(encoder.encode)
 
     def _refuse(self, kind: Kind, why: str) -> None:
         if self.options["unsupportedEvents"] == "fail":
