@@ -108,7 +108,10 @@ def check_behind_the_end(subject: TransportSubject) -> None:
 
 
 def check_deleted(subject: TransportSubject) -> None:
-    """A deleted topic is an error that names the topic: in batches, ranges and streams."""
+    """A deleted topic is an error that names the topic: in batches, ranges and streams.
+
+    If the user accepts losses, its offsets are counted as lost.
+    """
     topic = subject.filled_topic(1, 5)
     source = subject.source(topic)
     whole = subject.whole(source)
@@ -122,6 +125,13 @@ def check_deleted(subject: TransportSubject) -> None:
     }.items():
         text = subject.error(f"{what} of a topic that was deleted", call, SourceError)
         expect(topic in text, f"{what}: the error does not name the topic {topic}: {text}")
+    counts: Counter[str] = Counter()
+    found = subject.read(subject.source(topic, subject.harness.allow_loss), whole, counts)
+    expect(
+        not found and counts[LOST] == whole.size,
+        f"{show(whole)} of a topic that was deleted has {len(found)} messages and counts "
+        f"{dict(counts)}, expected {LOST!r}: {whole.size}",
+    )
 
 
 def check_remade(subject: TransportSubject) -> None:

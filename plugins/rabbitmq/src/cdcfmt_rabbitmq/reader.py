@@ -28,6 +28,8 @@ _CREDIT: Final = 4
 _QUIET_SECONDS: Final = 0.5
 _CHECK_SECONDS: Final = 1.0
 _PAUSE: Final = 0.5
+_MISSING_SECONDS: Final = 2.0
+"""How long a stream may seem to be missing, for example while a broker starts."""
 
 
 def read_range(
@@ -81,12 +83,11 @@ class _RangeReader:
                 self._check_gaps(link, stream)
                 return
             except BrokerError as error:
-                if error.missing:
-                    raise range_error(
-                        self._wanted, "the stream does not exist (any more)"
-                    ) from None
                 waited = time.monotonic() - heard
-                if not error.passing or waited > self._options.patience:
+                if error.missing and waited > _MISSING_SECONDS:
+                    self._lose(self._rest(), "the stream no longer exists")
+                    return
+                if not (error.passing or error.missing) or waited > self._options.patience:
                     text = no_answer(self._options.settings, "streams", error)
                     raise range_error(self._wanted, text) from None
                 time.sleep(_PAUSE)
@@ -141,13 +142,7 @@ class _RangeReader:
             return chunk
         end = end_offset(link, stream)
         if end <= self._at:
-            rest = attrs.evolve(self._wanted, start=self._at)
-            lose(
-                rest,
-                f"the stream ends at {end}",
-                self._counts,
-                fail=self._options["failOnDataLoss"],
-            )
+            self._lose(self._rest(), f"the stream ends at {end}")
             self._at = self._wanted.end
         return None
 
@@ -163,6 +158,11 @@ class _RangeReader:
         for gap in gaps:
             if gap.start < first:
                 lost = attrs.evolve(gap, end=min(gap.end, first))
-                why = f"the stream begins at {first}"
-                lose(lost, why, self._counts, fail=self._options["failOnDataLoss"])
+                self._lose(lost, f"the stream begins at {first}")
         self._checked = time.monotonic()
+
+    def _rest(self) -> OffsetRange:
+        return attrs.evolve(self._wanted, start=self._at)
+
+    def _lose(self, lost: OffsetRange, why: str) -> None:
+        lose(lost, why, self._counts, fail=self._options["failOnDataLoss"])
