@@ -135,7 +135,10 @@ def check_deleted(subject: TransportSubject) -> None:
 
 
 def check_remade(subject: TransportSubject) -> None:
-    """A stream detects that its topic was deleted and created again, with fewer messages."""
+    """A stream detects that its topic was deleted and created again, with fewer messages.
+
+    If the user accepts losses, it reads the new topic from its beginning.
+    """
     _check_remade(subject, 3)
 
 
@@ -154,3 +157,7 @@ def _check_remade(subject: TransportSubject, count: int) -> None:
     what = f"a stream whose topic was created again, with {count} messages instead of 10"
     text = subject.error(what, query.run, SourceError)
     expect(topic in text, f"{what}: the error does not name the topic {topic}: {text}")
+    allowed = Query(subject, topic, subject.harness.allow_loss)
+    allowed.at = query.at
+    allowed.run()
+    subject.expect_same(subject.numbered(count), allowed.messages, f"{what}, with losses allowed")

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.io.topics.progress import StreamProgress
 from cdcfmt_core.io.topics.stream_offset import INITIAL
-from cdcfmt_core.offsets import TopicPartition
+from cdcfmt_core.offsets import EARLIEST, TopicPartition
 from cdcfmt_rocketmq.client import RocketClient
 from cdcfmt_rocketmq.frames import NoAnswerError
 from cdcfmt_rocketmq.settings import BROKERS
@@ -69,11 +69,19 @@ class RocketProgress(StreamProgress):
             )
         if time is None:
             return True
+        last = _end(start, place) - 1
         try:
-            message = self._rocket.message_at(place, _end(start, place) - 1)
+            message = self._rocket.message_at(place, last)
+            if message is None:
+                # A queue that ends earlier is a new one if even its first message is newer.
+                first = self._rocket.list_offsets({place: EARLIEST}).get(place, last)
+                message = self._rocket.message_at(place, first) if first < last else None
+                is_new = message is not None and (message.timestamp or 0) > time
+            else:
+                is_new = message.timestamp != time
         except NoAnswerError:
             return False
-        if message is not None and message.timestamp != time:
+        if message is not None and is_new:
             # A new id: the previous position in the topic is invalid.
             self._rocket.ids[topic] = str(message.timestamp)
         return True
