@@ -52,7 +52,7 @@ def test_no_broker(nobody: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SinkError, match=f"topic x: no Kafka broker answers at {nobody} .*refused"):
         sink.partitions()
     with (
-        pytest.raises(SinkError, match="a message was not delivered"),
+        pytest.raises(SinkError, match="messages were not delivered"),
         sink.open() as producer,
     ):
         producer.send(Message(None, b"v", partition=0))
@@ -82,6 +82,20 @@ def test_a_broker_that_stops_meanwhile(kafka: Broker) -> None:
     found = [int(message.value()) for message in reader.consume(150, timeout=30)]
     assert found == [*range(50), *range(100)]
     reader.close()
+
+
+def test_messages_wait_behind_others() -> None:
+    """As under a quota: each is acknowledged in time, but the last ones only behind all others."""
+    settings = {
+        "bootstrap.servers": "instead:9092",
+        "test.mock.num.brokers": "1",
+        "test.mock.broker.rtt": "100",
+        "batch.num.messages": "1",
+        "max.in.flight.requests.per.connection": "1",
+        "delivery.timeout.ms": "1500",
+    }
+    with KafkaSink.of("slow", settings).open() as producer:
+        producer.send_all([None] * 20, [b"v"] * 20, [0] * 20)
 
 
 def test_a_wrong_address_that_a_broker_advertises(
@@ -139,6 +153,12 @@ def test_settings_that_have_no_place(name: str) -> None:
         given = {}
     with pytest.raises(OptionError, match=f"kafka.{name}"):
         KafkaSink.of("x", given)
+
+
+def test_a_time_that_is_no_number() -> None:
+    sink = KafkaSink.of("x", {"bootstrap.servers": "x:1", "delivery.timeout.ms": "soon"})
+    with pytest.raises(OptionError, match=r"kafka\.delivery\.timeout\.ms"), sink.open():
+        pass
 
 
 @pytest.mark.parametrize(

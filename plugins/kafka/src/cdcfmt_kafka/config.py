@@ -7,6 +7,7 @@ Values may be secrets, so error texts never contain them.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -16,6 +17,11 @@ from cdcfmt_core.errors import OptionError
 from cdcfmt_kafka.java_settings import TRANSLATED, refusal
 
 SERVERS = "bootstrap.servers"
+
+_MAX_KILOBYTES = 32 << 10
+"""Buffer for a task's unsent messages; librdkafka's default is a gigabyte."""
+_BATCH_BYTES = 1_000_000
+"""librdkafka's default, also for the largest message."""
 
 _OFFSETS_ARE_OURS = (
     "Spark keeps track of offsets: a new query begins at startingOffsets, and a restarted one "
@@ -175,6 +181,42 @@ def reading_config(config: Mapping[str, str], group_prefix: str, messages: int) 
         "enable.auto.offset.store": False,
         "enable.partition.eof": True,
     }
+
+
+def writing_config(config: Mapping[str, str], largest_batch: int | None) -> dict[str, Any]:
+    """Settings of a producer; ``largest_batch``: the topic's limit for a batch in bytes."""
+    settings: dict[str, Any] = {
+        "enable.idempotence": True,
+        "acks": "all",
+        "linger.ms": 20,
+        "log_level": 0,
+        **config,
+        "delivery.report.only.error": True,
+    }
+    if largest_batch is not None:
+        settings.setdefault("batch.size", min(largest_batch, _BATCH_BYTES))
+        most = max(min(largest_batch, _MAX_KILOBYTES << 9), _BATCH_BYTES)
+        settings.setdefault("message.max.bytes", most)
+    largest = str(settings.get("message.max.bytes", ""))
+    # Room for two of the largest messages; the client rejects a value that is not a number.
+    most = max(_MAX_KILOBYTES, int(largest) >> 9 if largest.isdecimal() else 0)
+    settings.setdefault("queue.buffering.max.kbytes", most)
+    # The client would count the time behind all other messages of a full queue, which a quota
+    # makes long.
+    settings.pop("message.timeout.ms", None)
+    return settings | {"delivery.timeout.ms": 0}
+
+
+def delivery_seconds(config: Mapping[str, str]) -> float:
+    """How long a producer waits while no message is acknowledged.
+
+    :raises OptionError: for a setting that is not a number.
+    """
+    text = config.get("message.timeout.ms") or config.get("delivery.timeout.ms") or "120000"
+    if not text.isdecimal():
+        raise OptionError("option kafka.delivery.timeout.ms: not a number of milliseconds")
+    # For the client, 0 is without end.
+    return int(text) / 1000 or math.inf
 
 
 def admin_config(config: Mapping[str, str]) -> dict[str, Any]:

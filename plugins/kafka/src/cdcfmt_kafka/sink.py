@@ -17,7 +17,14 @@ from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.topic_client import NO_MESSAGE
 from cdcfmt_kafka.client import largest_batch
-from cdcfmt_kafka.config import SERVERS, admin_config, client_config, open_client
+from cdcfmt_kafka.config import (
+    SERVERS,
+    admin_config,
+    client_config,
+    delivery_seconds,
+    open_client,
+    writing_config,
+)
 from cdcfmt_kafka.trouble import Trouble
 
 FIRST_CONTACT_SECONDS: Final = 15.0
@@ -25,13 +32,6 @@ FIRST_CONTACT_SECONDS: Final = 15.0
 
 _QUESTION_SECONDS = 2.0
 _SLICE_SECONDS = 0.5
-_MAX_KILOBYTES = 32 << 10
-"""Buffer for a task's unsent messages; librdkafka's default is a gigabyte."""
-_BATCH_BYTES = 1_000_000
-"""librdkafka's default, also for the largest message."""
-_GRACE_SECONDS = 10.0
-"""How long after a message's deadline its failure may be reported."""
-
 _REFUSED: Final = {
     "key.serializer": "keys and values are always written as bytes",
     "value.serializer": "keys and values are always written as bytes",
@@ -43,9 +43,11 @@ _CHECK: Final = (
     "check kafka.bootstrap.servers, kafka.security.protocol and that the topic may be written"
 )
 _AGAIN: Final = "messages already sent stay in the topic and will be duplicated"
+_WAITED: Final = (
+    "no broker accepted one for so long (kafka.delivery.timeout.ms): check that the brokers run "
+    f"and can be reached, and run again; {_AGAIN}"
+)
 _HINTS: Final = {
-    "_MSG_TIMED_OUT": "no broker accepted it in time (kafka.delivery.timeout.ms): check that the "
-    f"brokers run and can be reached, and run again; {_AGAIN}",
     "INVALID_RECORD": "a compacted topic accepts only messages with keys",
     "MSG_SIZE_TOO_LARGE": "set maxMessageBytes to 128 bytes less than the topic's "
     "max.message.bytes, and largeMessageHandleOption, or raise the topic's (and the client's, "
@@ -151,10 +153,10 @@ class KafkaSink:
         producer = KafkaProducer(self)
         try:
             yield producer
+            producer.flush()
         except BaseException:
             producer.purge()
             raise
-        producer.flush()
 
     def _failure(self, reason: str, hint: str = _CHECK) -> SinkError:
         return SinkError(f"Kafka at {self.servers}, topic {self.topic}: {reason}; {hint}")
@@ -168,28 +170,9 @@ class KafkaProducer:
 
         self._sink = sink
         self._error: tuple[str, str] | None = None
-        config: dict[str, Any] = {
-            "enable.idempotence": True,
-            "acks": "all",
-            "linger.ms": 20,
-            "log_level": 0,
-            **sink.config,
-            "on_delivery": self._failed,
-            "delivery.report.only.error": True,
-        }
-        if sink.largest_batch is not None:
-            config.setdefault("batch.size", min(sink.largest_batch, _BATCH_BYTES))
-            most = max(min(sink.largest_batch, _MAX_KILOBYTES << 9), _BATCH_BYTES)
-            config.setdefault("message.max.bytes", most)
-        waits = config.pop("message.timeout.ms", None) or config.get("delivery.timeout.ms")
-        largest = str(config.get("message.max.bytes", ""))
-        # Room for two of the largest messages; the client rejects a value that is not a number.
-        most = max(_MAX_KILOBYTES, int(largest) >> 9 if largest.isdecimal() else 0)
-        config.setdefault("queue.buffering.max.kbytes", most)
-        # The default of Java's client; librdkafka's is five minutes.
-        config["delivery.timeout.ms"] = waits or 120_000
+        self._patience = delivery_seconds(sink.config)
+        config = writing_config(sink.config, sink.largest_batch) | {"on_delivery": self._failed}
         self._producer: Any = open_client(lambda: Producer(config))
-        self._deadline = float(config["delivery.timeout.ms"]) / 1000 + _GRACE_SECONDS
 
     def send(self, message: Message) -> None:
         """Queue a message, whose ``partition`` is set.
@@ -253,25 +236,38 @@ class KafkaProducer:
 
         :raises SinkError: if an earlier message could not be delivered, or the queue stays full.
         """
-        started = time.monotonic()
+        heard = time.monotonic()
         while True:
             self._check()
             yield
+            left = len(self._producer)
             self._producer.poll(_SLICE_SECONDS)
-            if time.monotonic() - started > self._deadline:
-                hint = _HINTS["_MSG_TIMED_OUT"]
-                raise self._sink._failure("a message was not delivered", hint)
+            heard = self._hear(heard, left, len(self._producer))
+
+    def _hear(self, heard: float, before: int, left: int) -> float:
+        """When a message was last acknowledged; ``left`` are not, of those ``before``.
+
+        :raises SinkError: if none was for ``kafka.delivery.timeout.ms``.
+        """
+        now = time.monotonic()
+        if left < before:
+            return now
+        if now - heard > self._patience:
+            waited = f"messages were not delivered: none was for {self._patience:g} s"
+            raise self._sink._failure(waited, _WAITED)
+        return heard
 
     def flush(self) -> None:
         """Wait until all messages are acknowledged.
 
         :raises SinkError: if a message is not acknowledged.
         """
-        left = self._producer.flush(self._deadline)
+        heard, before = time.monotonic(), len(self._producer)
+        while left := self._producer.flush(_SLICE_SECONDS):
+            self._check()
+            heard = self._hear(heard, before, left)
+            before = left
         self._check()
-        if left:
-            hint = _HINTS["_MSG_TIMED_OUT"]
-            raise self._sink._failure(f"{left} messages are not acknowledged", hint)
 
     def purge(self) -> None:
         """Discard unsent messages."""
