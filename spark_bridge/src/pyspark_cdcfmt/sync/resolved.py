@@ -23,12 +23,16 @@ from pyspark_cdcfmt.sync.targets.protocol import Target
 
 _IS_CHANGE = "kind IN ('row', 'ddl')"
 
+_ALL = "*"
+"""The place of ``resolved`` itself in the table ``watermarks``; others are TOPIC/PARTITION."""
+
 
 @attrs.define
 class Resolved:
     """Watermarks of the source, and the staged events.
 
-    :ivar resolved: the lowest of all partitions' last watermarks; 0 while one has none.
+    :ivar resolved: the lowest of all partitions' last watermarks; 0 while one has none.  It never
+        goes back: a partition that is added has none at first, or a lower one.
     """
 
     control: Control
@@ -52,11 +56,14 @@ class Resolved:
         """
         if self._watermarks is None:
             self._watermarks = self.control.watermarks(batch)
-            self.resolved = self._lowest(events.sparkSession, batch.number - 1, self._watermarks)
+            reached = self._watermarks.pop(_ALL, 0)
+            lowest = self._lowest(events.sparkSession, batch.number - 1, self._watermarks)
+            self.resolved = max(lowest, reached)
         self._before = self.resolved
         self._now = self._look(events)
         known = self._watermarks | self._now
-        self.resolved = self._lowest(events.sparkSession, batch.number, known)
+        lowest = self._lowest(events.sparkSession, batch.number, known)
+        self.resolved = max(lowest, self._before)
         waits = f.expr(_IS_CHANGE) & (f.col("commit_ts") >= self.resolved)
         self.control.keep_events(
             "staged", batch, "", events.where(waits), f.lit(None).cast("string")
@@ -129,7 +136,8 @@ class Resolved:
                 for source, target in targets.items()
             ]
             self.control.note_progress(batch, rows)
-        self.control.note_watermarks(batch, self._now)
+        reached = {_ALL: self.resolved} if self.resolved > self._before else {}
+        self.control.note_watermarks(batch, self._now | reached)
         self._watermarks |= self._now
 
 
