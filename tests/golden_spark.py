@@ -393,6 +393,8 @@ def _check_table(given: Input, table: tuple[str, str], frame: DataFrame, rows: l
 def _concerns(truth: Truth, table: tuple[str, str]) -> bool:
     if truth["kind"] == "ddl" and truth["ddl_type"] == "drop schema":
         return bool(truth["schema"] == table[0])
+    if truth["kind"] == "ddl" and truth["ddl_type"] == "rename table":
+        return (truth["pre_schema"], truth["pre_table"]) == table
     if truth["kind"] == "watermark" or (truth["schema"], truth["table"]) != table:
         return False
     return truth["kind"] == "row" or truth["ddl_type"] in ("truncate table", "drop table")

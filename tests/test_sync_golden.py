@@ -87,7 +87,7 @@ def test_native_producers(
     options = {"tables": "shop.*", "keys": {"shop.uk": "u"}, "schema_changes": "evolve"}
     source = {"sourceTimeZone": "UTC"}
     halted = run(delta, kafka, pattern, tmp_path, store=store, source=source, **options)
-    assert {"shop.nopk", "shop.later2", "shop.tmp_drop"} == set(halted)
+    assert {"shop.nopk", "shop.later", "shop.later2", "shop.tmp_drop"} == set(halted)
     for table, target in NATIVE.items():
         frame = read(delta, tmp_path, f"lake/{target}")
         if store == "scd2":

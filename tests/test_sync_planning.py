@@ -512,6 +512,24 @@ def test_tables_that_are_renamed(query: str, table: str, halted: set[str]) -> No
     assert {each.state.name[2] for each in plans if each.state.halted} == halted
 
 
+def test_a_table_halts_when_it_is_renamed() -> None:
+    """Its rows have another name at the source, and rows of its name are those of another table."""
+    old: TableName = ("shop", None, "old")
+    for query, table in [
+        ("RENAME TABLE Orders TO old", old),
+        ("ALTER TABLE orders RENAME a", ORDERS),
+    ]:
+        rename = attrs.evolve(statement(query, "RENAME"), name=table)
+        given: dict[TableName, list[Statement]] = {table: [rename]}
+        _, (spread,) = spread_statements(given, [ORDERS, old], bool)
+        assert spread.query == "DROP TABLE `orders`"
+        assert query in str(plan(version(), statements=(*given[ORDERS],)).state.halted)
+        ignored = plan(version(), statements=(*given[ORDERS],), on_drop="ignore")
+        assert not ignored.state.halted
+    swap = statement("RENAME TABLE orders TO old, copy TO orders", "RENAME")
+    assert spread_statements({ORDERS: [swap]}, [ORDERS], bool)[1] == []
+
+
 def test_names_of_targets() -> None:
     made = planner(into="{database}_{table}")
     names: list[TableName] = [("a_b", None, "c"), ("a", None, "b_c")]

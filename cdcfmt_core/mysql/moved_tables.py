@@ -35,7 +35,17 @@ def is_emptied(by: Emptied, database: str, table: str) -> bool:
 
 def renamed_tables(query: str, database: str) -> list[tuple[str, str]]:
     """The new names of the tables that ``query`` renames, with their databases."""
-    return [(named or database, table) for named, table in _read(query, _renamed)]
+    return [(named or database, table) for _, (named, table) in _read(query, _renamed)]
+
+
+def vacated_names(query: str, database: str) -> Emptied:
+    """The names that tables lose by ``query``, unless it gives them to other tables."""
+    pairs = _read(query, _renamed)
+    old, new = (
+        {((named or database).lower(), table.lower()) for named, table in names}
+        for names in (zip(*pairs, strict=True) if pairs else ((), ()))
+    )
+    return {(named, table) for named, table in old - new}
 
 
 def _read(query: str, names: Callable[[StatementReader], Iterator[_N]]) -> list[_N]:
@@ -56,15 +66,15 @@ def _emptied(reader: StatementReader, if_exists: bool) -> Iterator[tuple[str | N
         yield reader.table_name()
 
 
-def _renamed(reader: StatementReader) -> Iterator[TableName]:
+def _renamed(reader: StatementReader) -> Iterator[tuple[TableName, TableName]]:
     if reader.take("RENAME"):
-        yield from (new for _, new in reader.renamed())
+        yield from reader.renamed()
     elif reader.take("ALTER"):
         reader.skip_modifiers()
         reader.expect("TABLE")
         reader.skip("IF", "EXISTS")
-        reader.table_name()
+        old = reader.table_name()
         for item in split_items(reader.left):
             action = StatementReader(item, reader.text)
             if action.takes_table_name():
-                yield action.table_name()
+                yield old, action.table_name()

@@ -181,8 +181,8 @@ MODE_OPTIONS = (
         choices=("fail", "row", "ignore", "corrupt"),
         default="fail",
         help="Changes: the table is truncated or dropped, alone, with other tables or with its "
-        "database. `fail`: an error. `row`: a row with `_change_type` `truncate`. `ignore`: no "
-        "row, and counted. `corrupt`: a bad row.",
+        "database, or renamed. `fail`: an error. `row`: a row with `_change_type` `truncate`. "
+        "`ignore`: no row, and counted. `corrupt`: a bad row.",
     ),
     Option(
         name="invalidValues",

@@ -19,7 +19,7 @@ from cdcfmt_core.events import (
     SchemaChange,
     TableSchema,
 )
-from cdcfmt_core.mysql.moved_tables import emptied_tables, is_emptied
+from cdcfmt_core.mysql.moved_tables import emptied_tables, is_emptied, vacated_names
 from cdcfmt_core.texts import one_line
 from cdcfmt_core.toolkit.row_changes import change_images, change_position, split_key_update
 from cdcfmt_core.types import LogicalType, Timestamp
@@ -119,6 +119,8 @@ class ChangeRows:
                 self._conflicts.follow(event.query)
             if (is_own and event.ddl_type in ("TRUNCATE", "ERASE")) or self._empties(event):
                 yield from self._truncate(message, event, protocol)
+            elif self._loses_name(event):
+                yield from self._truncate(message, event, protocol, is_rename=True)
         elif isinstance(event, Corrupt):
             added = self._source(message, event, protocol)
             added["corrupt_record"] = corrupt_record(message, event, protocol)
@@ -132,6 +134,13 @@ class ChangeRows:
         # A dump often begins with DROP … IF EXISTS of missing tables.
         emptied = emptied_tables(event.query, event.database, if_exists=self._has_met_rows)
         return is_emptied(emptied, database, table)
+
+    def _loses_name(self, event: SchemaChange) -> bool:
+        """Whether a statement renames this table, and no other one to its name."""
+        if "rename" not in event.query.lower():
+            return False
+        database, *_, table = self._table
+        return is_emptied(vacated_names(event.query, event.database), database, table)
 
     def _source(self, message: Message, event: Event, protocol: str | None) -> dict[str, Any]:
         return {"source": source_of(message, event, protocol)} if self._wants_source else {}
@@ -192,9 +201,11 @@ class ChangeRows:
             added[RESCUED] = encode_variant(rescued)
         return self._row(added, values)
 
-    def _truncate(self, message: Message, event: Any, protocol: str | None) -> Iterator[Row]:
+    def _truncate(
+        self, message: Message, event: Any, protocol: str | None, *, is_rename: bool = False
+    ) -> Iterator[Row]:
         statement = getattr(event, "query", "TRUNCATE") or event.ddl_type
-        if self._conflicts.passes_truncate(statement):
+        if self._conflicts.passes_truncate(statement, is_rename=is_rename):
             added = change_position(message, event, "truncate", ())
             yield self._row(added | self._source(message, event, protocol), {})
 

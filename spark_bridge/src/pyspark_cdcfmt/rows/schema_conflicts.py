@@ -92,12 +92,17 @@ class SchemaConflicts:
             self._refuse(self._on_value, reason, None)
         self._policy.counts[f"{reason}: key of the messages in its place"] += 1
 
-    def passes_truncate(self, statement: str) -> bool:
-        """Whether TRUNCATE or DROP of the table becomes a row."""
+    def passes_truncate(self, statement: str, *, is_rename: bool = False) -> bool:
+        """Whether TRUNCATE, DROP or RENAME of the table becomes a row."""
         if self._on_truncate == "ignore":
-            self._policy.counts["truncates and drops of the table, ignored"] += 1
+            self._policy.counts["truncates, drops and renames of the table, ignored"] += 1
         elif self._on_truncate != "row":
             reason = f"the table is truncated or dropped by {show(statement)}"
+            if is_rename:
+                reason = (
+                    f"the table is renamed by {show(statement)}: its later changes have the new "
+                    "name, with which another query reads them"
+                )
             refuse("onTruncate", self._on_truncate, reason)
         return bool(self._on_truncate == "row")
 

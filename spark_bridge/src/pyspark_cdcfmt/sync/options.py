@@ -139,8 +139,8 @@ OPTIONS = (
         type="choice",
         choices=("apply", "halt", "ignore"),
         default="halt",
-        help="DROP TABLE at the source: remove the rows before it, halt the table, or keep the "
-        "rows. The target table itself is never dropped.",
+        help="DROP or RENAME of the table at the source: remove the rows before it, halt the "
+        "table, or keep the rows. The target table itself is never dropped.",
     ),
     Option(
         name="metadata_prefix",

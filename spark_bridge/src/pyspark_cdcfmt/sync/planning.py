@@ -8,7 +8,12 @@ import attrs
 
 from cdcfmt_core.mysql.column_changes import column_changes
 from cdcfmt_core.mysql.lexemes import NotUnderstood
-from cdcfmt_core.mysql.moved_tables import emptied_tables, is_emptied, renamed_tables
+from cdcfmt_core.mysql.moved_tables import (
+    emptied_tables,
+    is_emptied,
+    renamed_tables,
+    vacated_names,
+)
 from pyspark_cdcfmt.blocks.schema import FILE
 from pyspark_cdcfmt.sync.columns import ColumnPlanner, Events
 from pyspark_cdcfmt.sync.names import TableName, quote, safe_name, table_text, target_of
@@ -190,7 +195,7 @@ def _cannot_follow(statement: Statement, is_there: bool) -> str | None:
 
 @attrs.frozen
 class Spread:
-    """A statement that empties a table other than the one its message names.
+    """A statement that empties a table other than the one its message names, or renames it.
 
     :ivar origin: the statement with the message's table name.
     :ivar own: the same with the emptied table's name.
@@ -228,10 +233,14 @@ def spread_statements(
     spread: list[Spread] = []
     for each in moving:
         database, schema, table = each.name
-        if each.type in ("ERASE", "TRUNCATE", "QUERY", "CREATE"):
-            emptied = emptied_tables(each.query, database)
+        vacated = vacated_names(each.query, database)
+        if vacated or each.type in ("ERASE", "TRUNCATE", "QUERY", "CREATE"):
+            emptied = emptied_tables(each.query, database) | vacated
             others = known - {each.name}
-            if each.type == "CREATE":
+            if vacated:
+                # The message may name the old or the new table.
+                others = known
+            elif each.type == "CREATE":
                 # CREATE OR REPLACE has the same type.
                 others = known & {each.name} or known
             elif each.name in known:
