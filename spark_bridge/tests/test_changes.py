@@ -173,7 +173,7 @@ def test_columns_that_a_message_did_not_send(spark: SparkSession, tmp_path: Path
     partial = row_message("INSERT", {"id": "2"}, onlyHandleKey=True)
     deleted = row_message("DELETE", {"id": "2"}, onlyHandleKey=True)
     path = write_lines(tmp_path / "partial.json", INSERT, partial, deleted)
-    frame = changes(spark, path, incompleteRows="corrupt")
+    frame = changes(spark, path, incompleteRows="unchanged")
     (reason,) = reasons(frame)
     assert "has only part of the row, without name, price" in reason
     (row,) = frame.where("_change_type = 'delete'").collect()
@@ -186,8 +186,8 @@ def test_columns_that_a_message_did_not_send(spark: SparkSession, tmp_path: Path
     assert (row.name, row._absent) == (None, ["name", "price"])
     assert fails(changes(spark, path)) == (
         f"canal-json file {path}, offset {len(INSERT_LINE)}: shop.orders: the message has only "
-        "part of the row, without name, price (incompleteRows=fail; to continue, set emit or "
-        "corrupt)"
+        "part of the row, without name, price (incompleteRows=fail; to continue, set emit, "
+        "unchanged or corrupt)"
     )
 
 

@@ -154,10 +154,12 @@ MODE_OPTIONS = (
     Option(
         name="incompleteRows",
         type="choice",
-        choices=("fail", "emit", "corrupt"),
+        choices=("fail", "emit", "unchanged", "corrupt"),
         default="fail",
         help="Changes: an insert or update whose message has only part of the row. `fail`: an "
-        "error. `emit`: NULL, with the column names in `_absent`. `corrupt`: a bad row.",
+        "error. `emit`: NULL, with the column names in `_absent`. `unchanged`: the same, but a bad "
+        "row if TiCDC cut the message to its key, since the other columns may have changed. "
+        "`corrupt`: a bad row.",
     ),
     Option(
         name="onSchemaChange",

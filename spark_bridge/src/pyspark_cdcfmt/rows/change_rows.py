@@ -153,9 +153,10 @@ class ChangeRows:
         for part in parts:
             for change_type, image in change_images(part, after_only=self._after_only):
                 added = change_position(message, part, change_type, keys) | source
-                yield self._change(part.table, image, added)
+                yield self._change(part, image, added)
 
-    def _change(self, table: TableSchema, image: Image, added: dict[str, Any]) -> Row:
+    def _change(self, event: RowChange, image: Image, added: dict[str, Any]) -> Row:
+        table = event.table
         plan = self._plan(table)
         if not plan.compared and image.complete:
             plan.compared = True
@@ -186,20 +187,23 @@ class ChangeRows:
             if wire.get(name) is not None and self._conflicts.rescues_column(name):
                 rescued[name] = plain_value(wire[name], plan.types[name], name, self._policy)
         # An inferred schema may know only the columns of partial rows.
-        if (
-            (absent or self._inferred)
-            and not image.complete
-            and self._incomplete_rows != "emit"
-            and is_new
-        ):
-            without = f", without {', '.join(absent)}" if absent else ""
-            reason = f"the message has only part of the row{without}"
-            refuse("incompleteRows", self._incomplete_rows, reason)
+        if (absent or self._inferred) and not image.complete and is_new:
+            self._refuse_partial(event, absent)
         added["absent"] = absent
         added["invalid"] = list(dict.fromkeys(changed))
         if rescued:
             added[RESCUED] = encode_variant(rescued)
         return self._row(added, values)
+
+    def _refuse_partial(self, event: RowChange, absent: list[str]) -> None:
+        chosen = self._incomplete_rows
+        without = f", without {', '.join(absent)}" if absent else ""
+        reason = f"the message has only part of the row{without}"
+        if chosen == "unchanged" and (event.extra or {}).get("only_handle_key"):
+            chosen = "corrupt"
+            reason += ": TiCDC cut it to the key, so the values are unknown; use claim checks there"
+        if chosen in ("fail", "corrupt"):
+            refuse("incompleteRows", chosen, reason)
 
     def _truncate(
         self, message: Message, event: Any, protocol: str | None, *, is_rename: bool = False

@@ -99,6 +99,7 @@ class StoredEvents:
             commit_ts=row["commit_ts"],
             source_time=row["source_time"],
             index=index,
+            extra=extra,
         )
 
     def _table(self, row: Mapping[str, Any]) -> _Table:

@@ -44,8 +44,7 @@ _REPLACEMENTS = {
     "onSchemaChange": "schema_changes",
     "ignoreColumns": "schema_changes",
     **dict.fromkeys(("images", "imageFormat", "includeColumns", "splitKeyUpdates", "mode"), ""),
-    **dict.fromkeys(("incompleteRows", "includeSource", "includeHeaders"), ""),
-    "inferSampleMessages": "",
+    **dict.fromkeys(("includeSource", "includeHeaders", "inferSampleMessages"), ""),
 }
 """Source options that sync sets or does not use, and the option of sync to set instead."""
 
@@ -273,6 +272,9 @@ def _source_options(source: dict[str, str], options: SyncOptions) -> dict[str, s
     for name, patterns in (("includeTables", options.tables), ("excludeTables", options.exclude)):
         if patterns:
             own[name] = json.dumps(patterns)
+    if "incompleterows" not in given:
+        # A changelog names the columns in _absent; a merge would keep their old values.
+        own["incompleteRows"] = "emit" if options.store == "changelog" else "unchanged"
     if "schemastore" not in given:
         own["schemaStore"] = f"{options.control}/schemas"
     if given.isdisjoint(("startingoffsets", "path", "paths")):

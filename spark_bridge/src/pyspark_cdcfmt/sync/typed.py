@@ -44,7 +44,7 @@ RESERVED = frozenset({*METADATA, "invalid", "rescued"})
 READ = "__sync_read"
 """The column that marks rows of the producer's snapshot."""
 
-_OPTIONS = ("typeMap", "sourceTimeZone", "caseSensitive", "invalidValues")
+_OPTIONS = ("typeMap", "sourceTimeZone", "caseSensitive", "invalidValues", "incompleteRows")
 """Source options that also apply to changes."""
 
 _PLACE = ("topic", "partition", "path", "offset", "index")
@@ -159,7 +159,6 @@ class TypedChanges:
             # Only its before image identifies the row of a table without a key.
             "images": "after" if state.keys else "both",
             "metadataPrefix": self.options.metadata_prefix,
-            "incompleteRows": "emit",
             "onSchemaChange": "corrupt",
             "onTruncate": "row",
             **({"keyColumns": ",".join(keys)} if keys else {}),
