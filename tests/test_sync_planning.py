@@ -307,6 +307,32 @@ def evolve(*versions: Version, **more: Any) -> TablePlan:
     return plan(*versions, schema_changes="evolve", **more)
 
 
+def test_an_added_column_has_its_default_in_earlier_rows() -> None:
+    types = {**TYPES, "n": "int", "at": "timestamp"}
+    query = "ALTER TABLE orders ADD n INT NOT NULL, ADD at TIMESTAMP DEFAULT now()"
+    alter = statement(query, "ALTER")
+    waiting = kept(plan(after=plan(version()), statements=(alter,)))
+    (warning,) = (row.detail for row in waiting.log if row.level == "warning")
+    assert warning.startswith("at: rows from before it have NULL, and another value at the source")
+    added = plan(version(types, first=(30, 0)), after=waiting)
+    fill = ("n", "TRY_CAST('0' AS int)", alter.sequence)
+    assert added.fills == [fill]
+    assert plan(version(types, first=(40, 0)), after=kept(added)).fills == []
+    late = plan(version(first=(15, 0)), after=kept(added), statements=(alter,))
+    assert late.fills == [fill], "once, though the statement is repeated"
+    both = version(), version(types, first=(30, 0))
+    assert plan(*both, statements=(alter,)).fills == [fill]
+    for policy in ({"store": "changelog"}, {"schema_changes": "ignore"}):
+        assert plan(*both, statements=(alter,), **policy).fills == []
+    # Offsets order rows of the statement's partition alone.
+    alter = statement("ALTER TABLE orders ADD n INT DEFAULT 7", "ALTER", 0, 5, "t/0")
+    same, other = (version(first=(0, 3), place=place) for place in ("t/0", "t/1"))
+    done = plan(same, version(types, first=(0, 9), place="t/0"), statements=(alter,))
+    assert [text for _, text, _ in done.fills] == ["TRY_CAST('7' AS int)"]
+    assert kept(done).state.defaults == ()
+    assert "warning" in {row.level for row in plan(other, statements=(alter,)).log}
+
+
 def test_columns_are_renamed_and_dropped() -> None:
     first = evolve(version(NUMBERED))
     alter = statement(ALTER, "ALTER")

@@ -72,9 +72,19 @@ def test_names_are_names_in_sql(delta: SparkSession, tmp_path: Path, store: str)
     times = row_message(
         "INSERT", {"id": "1", "at": "2024-05-06 07:08:09"}, types={"at": "timestamp"}, table="times"
     )
+    # Rows from before it have its DEFAULT, without a change of theirs.
+    alter = "ALTER TABLE o ADD n VARCHAR(20) NOT NULL DEFAULT 'it''s ${env:HOME}'"
+    added = row_message(
+        "INSERT",
+        {"id": "4", "name": "d", "price": "1.50", "n": "new"},
+        commit_ts=COMMIT_TS + 5,
+        types={"n": "varchar(20)"},
+    )
     try:
         lake.run(put(1, "a", 1), renamed(put(1, "a", 1)), put(1, "a", 1, database=""), times)
-        lake.run(renamed(put(2, "b", 2)), renamed(put(3, "c", 3, was=1)))
+        statement = ddl_message(alter, "ALTER", commit_ts=COMMIT_TS + 4)
+        changes = put(2, "b", 2), put(3, "c", 3, was=1), statement, added
+        lake.run(*map(renamed, changes))
     finally:
         for setting in OTHER_SQL:
             delta.conf.unset(setting)
@@ -86,4 +96,9 @@ def test_names_are_names_in_sql(delta: SparkSession, tmp_path: Path, store: str)
     rows = lake.table(target)
     assert rows.columns[:2] == [f"id{name}", f"name{name}"]
     current = rows.where("__END_AT IS NULL") if store == "scd2" else rows
-    assert {row[0]: row[1] for row in current.collect()} == {2: "b", 3: "c"}
+    filled = "it's ${env:HOME}"
+    cells = {row[0]: (row[1], row.n) for row in current.collect()}
+    assert cells == {2: ("b", filled), 3: ("c", filled), 4: ("d", "new")}
+    if store == "scd2":
+        # It ended before.
+        assert [row.n for row in rows.where("__END_AT IS NOT NULL").collect()] == [None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 
+from cdcfmt_core.mysql.added_values import added_value
 from cdcfmt_core.mysql.lexemes import read_statements, split_items
 from cdcfmt_core.mysql.statement_reader import StatementReader
 
@@ -13,6 +14,8 @@ class ColumnChanges:
     """The changed columns, with names as the text spells them.
 
     - ``added``: without virtual columns, which rows do not have.
+    - ``filled``: added columns that are not NULL in existing rows, with the text of their value, or
+      None if it is not constant.
     - ``renamed``: old name → new name.
     - ``key``: the primary key is added or dropped.
     - ``rows``: rows are added or removed without row events: with partitions, or as duplicates by
@@ -20,6 +23,7 @@ class ColumnChanges:
     """
 
     added: list[str] = attrs.field(factory=list)
+    filled: dict[str, str | None] = attrs.field(factory=dict, kw_only=True, eq=False)
     dropped: list[str] = attrs.field(factory=list)
     renamed: dict[str, str] = attrs.field(factory=dict)
     key: bool = False
@@ -89,3 +93,6 @@ def _read_added(action: StatementReader, changes: ColumnChanges) -> None:
         name = definition.name()
         if not definition.is_virtual():
             changes.added.append(name)
+            is_filled, text = added_value(definition)
+            if is_filled:
+                changes.filled[name] = text

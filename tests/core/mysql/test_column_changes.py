@@ -70,3 +70,24 @@ def test_the_key_and_the_rows(query: str, key: bool, rows: bool) -> None:
 def test_what_is_cut_off(query: str) -> None:
     with pytest.raises(NotUnderstood):
         column_changes(query)
+
+
+@pytest.mark.parametrize(
+    ("definition", "filled"),
+    [
+        ("x int default null, add y json", {}),
+        ("x int not null default -5", {"x": "-5"}),
+        ("x varchar(9) collate utf8mb4_bin default 'it''s' comment 'default 3'", {"x": "it's"}),
+        ("(y boolean default true, z varchar(3) not null)", {"y": "1", "z": ""}),
+        ("x enum('a','b') not null check (x <> 'default')", {"x": "a"}),
+        ("x float default 1.5e3 after a", {"x": "1.5e3"}),
+        ("x bit default b'1'", {"x": None}),
+        ("x timestamp not null default current_timestamp", {"x": None}),
+        ("x int default (a + 1)", {"x": None}),
+        ("x int as (a + 1) stored", {"x": None}),
+        ("x int auto_increment unique", {"x": None}),
+        ("x json not null", {"x": None}),
+    ],
+)
+def test_what_existing_rows_get(definition: str, filled: dict[str, str | None]) -> None:
+    assert column_changes(f"alter table t add {definition}").filled == filled

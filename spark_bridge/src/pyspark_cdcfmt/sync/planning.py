@@ -18,7 +18,7 @@ from pyspark_cdcfmt.blocks.schema import FILE
 from pyspark_cdcfmt.sync.columns import ColumnPlanner, Events
 from pyspark_cdcfmt.sync.names import TableName, quote, safe_name, table_text, target_of
 from pyspark_cdcfmt.sync.options import SyncOptions
-from pyspark_cdcfmt.sync.retiring import follow_columns
+from pyspark_cdcfmt.sync.retiring import fill_defaults, follow_columns, follow_defaults
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Statement, Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
@@ -100,7 +100,10 @@ class Planner:
         if not plan.state.halted:
             self._follow_statements(plan, statements)
         if plan.versions and not plan.state.halted:
+            before = plan.state.columns
             self.columns.follow(plan, events)
+            if self.columns.needs_key and not plan.state.halted:
+                fill_defaults(plan, before)
 
     def _follow_places(self, plan: TablePlan) -> None:
         new = frozenset().union(*(version.places for version in plan.versions))
@@ -159,6 +162,8 @@ class Planner:
         plan.note("statement", statement.query)
         if is_there:
             follow_columns(plan, statement, self.options.schema_changes)
+            if self.columns.needs_key:
+                follow_defaults(plan, statement, self.options.schema_changes)
 
     def _follow_truncate(self, plan: TablePlan, statement: Statement, is_there: bool) -> None:
         place = statement.place

@@ -1,17 +1,38 @@
-"""RENAME and DROP of columns: changes of the target, and late rows from before the statement."""
+"""ADD, RENAME and DROP of columns: changes of the target, and rows from before the statement."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import attrs
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import (
+    DateType,
+    NumericType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+)
 
 from cdcfmt_core.mysql.column_changes import column_changes
+from cdcfmt_core.mysql.column_type import parse_column_type
 from cdcfmt_core.mysql.lexemes import NotUnderstood
+from pyspark_cdcfmt.sync.names import text_literal
 from pyspark_cdcfmt.sync.states import Retired
 from pyspark_cdcfmt.sync.summary import Statement, Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
+
+_TEXT_TYPES = frozenset(
+    ["char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"]
+)
+_NUMBER_TYPES = frozenset(
+    ["tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "float", "double"]
+)
+_MAX_DEFAULTS = 100
+"""Maximum number kept per table, for late rows."""
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,6})?)?").fullmatch
 
 
 def follow_columns(plan: TablePlan, statement: Statement, policy: str) -> None:
@@ -146,3 +167,66 @@ def _has(plan: TablePlan, name: str) -> bool:
     own = plan.state.columns.names if plan.state.columns else []
     names = (column.name for version in plan.versions for column in version.columns)
     return name.lower() in map(str.lower, [*own, *names])
+
+
+def follow_defaults(plan: TablePlan, statement: Statement, policy: str) -> None:
+    """Remember the values that a statement gives to existing rows, in columns that it adds."""
+    if policy in ("ignore", "exception"):
+        return
+    try:
+        filled = column_changes(statement.query).filled
+    except NotUnderstood:
+        return
+    known = {name.lower() for name in plan.state.columns.names} if plan.state.columns else set()
+    done = {(name, at) for name, _, at in plan.state.defaults}
+    is_ordered = statement.place is None or not plan.state.places - {statement.place}
+    for name, text in filled.items():
+        if name.lower() in known or (name, statement.sequence) in done:
+            continue
+        if text is None or not is_ordered:
+            _note_unfilled(plan, name, statement.query)
+            continue
+        defaults = [*plan.state.defaults, (name, text, statement.sequence)]
+        plan.state = attrs.evolve(plan.state, defaults=tuple(defaults[-_MAX_DEFAULTS:]))
+
+
+def fill_defaults(plan: TablePlan, before: StructType | None) -> None:
+    """Plan the values of added columns in rows from before the statement that added them.
+
+    :param before: the target's columns before the batch.
+    """
+    old = {name.lower() for name in before.names} if before else set()
+    assert plan.state.columns is not None
+    fields = {field.name.lower(): field for field in plan.state.columns.fields}
+    for name, text, at in plan.state.defaults:
+        field = fields.get((plan.state.name_now(name) or "").lower())
+        is_late = any(
+            version.lacks(name) and version.first < (at[0], at[2]) for version in plan.versions
+        )
+        is_new = field is not None and field.name.lower() not in old
+        if field is None or not (is_new or is_late):
+            continue
+        value = _constant(text, field)
+        if value is not None:
+            plan.fills.append((field.name, value, at))
+            if is_new:
+                plan.note("fill column", f"{field.name} with {text!r} in rows from before it")
+        elif is_new:
+            _note_unfilled(plan, name, text)
+
+
+def _note_unfilled(plan: TablePlan, name: str, why: str) -> None:
+    text = f"{name}: rows from before it have NULL, and another value at the source: {why}"
+    plan.note("add column", text, "warning")
+
+
+def _constant(text: str, field: StructField) -> str | None:
+    """The SQL of a column's value; None if its text may mean another one."""
+    type_, base = field.dataType, parse_column_type(field.metadata.get("comment", "")).base
+    if isinstance(type_, StringType):
+        return text_literal(text) if base in _TEXT_TYPES else None
+    is_time = isinstance(type_, DateType | TimestampNTZType) and _TIME(text)
+    # ENUM and BIT are numbers, too, and YEAR has two digits.
+    if is_time or (isinstance(type_, NumericType) and base in _NUMBER_TYPES):
+        return f"TRY_CAST({text_literal(text)} AS {type_.simpleString()})"
+    return None

@@ -51,6 +51,8 @@ class TableState:
     :ivar kept: columns that the source dropped and the target keeps.
     :ivar altered: the ``_sequence`` of the last statement that renamed or dropped columns.
     :ivar altered_log: its position in the binlog.
+    :ivar defaults: columns that the source added with a value in existing rows: name, text of the
+        value, and ``_sequence`` of the statement.
     :ivar catching_up: the time of the resume (ISO text): the next batch applies events held
         until then.
     :ivar caught_up: the time until which held events are applied (ISO text).
@@ -71,6 +73,7 @@ class TableState:
     kept: tuple[Retired, ...] = ()
     altered: tuple[int, ...] = ()
     altered_log: LogPlace | None = None
+    defaults: tuple[tuple[str, str, Sequence], ...] = ()
     catching_up: str | None = None
     caught_up: str = "1970-01-01"
 
@@ -83,14 +86,16 @@ class TableState:
 
         All events held so far are in the target, or held again.  A TRUNCATE without a commit_ts
         is no longer needed: later offsets of its partition are higher, and rows of other
-        partitions are compared with ``truncated``.
+        partitions are compared with ``truncated``.  Neither are values of added columns.
         """
         state = self
         if state.catching_up:
             state = attrs.evolve(state, catching_up=None, caught_up=state.catching_up)
         if state.truncates and not state.truncates[-1][0]:
             state = attrs.evolve(state, truncates=())
-        return state
+        known = {name.lower() for name in state.columns.names} if state.columns else set()
+        waiting = [each for each in state.defaults if each[2][0] or each[0].lower() not in known]
+        return attrs.evolve(state, defaults=tuple(waiting))
 
     def with_truncated(self, place: str, log: LogPlace | None) -> TableState:
         """The state after one more TRUNCATE."""
@@ -136,6 +141,9 @@ class TableState:
                 "columns": columns and StructType.fromJson(columns),
                 "truncates": tuple(map(tuple, values["truncates"])),
                 "altered": tuple(values["altered"]),
+                "defaults": tuple(
+                    (name, text, tuple(at)) for name, text, at in values.get("defaults", ())
+                ),
             }
             | {name: _retired_of(values.get(name, ())) for name in _NAMES}
             | {name: _log_of(values.get(name)) for name in _LOGS}

@@ -111,6 +111,10 @@ class Version:
     has_messages: bool = False
     first_log: LogPlace | None = None
 
+    def lacks(self, name: str) -> bool:
+        """Whether the rows lack a column."""
+        return name.lower() not in {column.name.lower() for column in self.columns}
+
     def is_after(self, log: LogPlace | None) -> bool:
         """Whether all rows are after the binlog position ``log``."""
         return log is not None and log.is_before_all(self.first_log)

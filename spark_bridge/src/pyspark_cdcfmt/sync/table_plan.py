@@ -23,6 +23,8 @@ class TablePlan:
     """The ``_sequence`` of each new TRUNCATE."""
     retired: list[tuple[str, str | None]] = attrs.field(factory=list)
     """Columns of the target to rename; to drop if the new name is None."""
+    fills: list[tuple[str, str, tuple[int, ...]]] = attrs.field(factory=list)
+    """Added columns, the SQL of their value in rows before a statement, and its ``_sequence``."""
     log: list[LogRow] = attrs.field(factory=list)
 
     @property

@@ -234,6 +234,8 @@ class Writer:
             write.counts = attrs.evolve(counts, first_bad=first_place(bad, f"{record}.source"))
         good = self.typed.good(state, write.typed, write.plan.truncates)
         self.store.apply(batch, state, good, counts, is_new=write.is_new)
+        for column, value, sequence in write.plan.fills:
+            self.store.fill(state, column, value, sequence)
         every = self.options.optimize_every
         if every and batch.number % every == every - 1:
             self.target.optimize(state.target)

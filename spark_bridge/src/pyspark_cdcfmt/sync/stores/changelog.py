@@ -69,6 +69,9 @@ class Changelog:
     def truncate(self, state: TableState, sequence: Sequence[int]) -> None:
         """No-op: a TRUNCATE is a row."""
 
+    def fill(self, state: TableState, column: str, value: str, sequence: Sequence[int]) -> None:
+        """Nothing: the source sent no change."""
+
     def apply(
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool
     ) -> None:

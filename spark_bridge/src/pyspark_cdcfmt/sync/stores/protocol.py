@@ -53,6 +53,9 @@ class Store(Protocol):
     def truncate(self, state: TableState, sequence: Sequence[int]) -> None:
         """Apply a TRUNCATE to the rows before it."""
 
+    def fill(self, state: TableState, column: str, value: str, sequence: Sequence[int]) -> None:
+        """Set an added column where it is NULL, in the rows of the table at a ``_sequence``."""
+
     def apply(
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool
     ) -> None:

@@ -64,6 +64,12 @@ class CurrentRows:
         else:
             self.target.run(f"DELETE FROM {state.target} WHERE {before}")
 
+    def fill(self, state: TableState, column: str, value: str, sequence: Sequence[int]) -> None:
+        self.target.run(
+            f"UPDATE {state.target} SET {quote(column)} = {value} WHERE {quote(column)} IS NULL "
+            f"AND {quote(self.prefix + 'sequence')} < {literal(sequence)}"
+        )
+
     def apply(
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool
     ) -> None:

@@ -64,6 +64,14 @@ class History:
             f"WHERE {start} < {at} AND ({end} IS NULL OR {end} > {at})"
         )
 
+    def fill(self, state: TableState, column: str, value: str, sequence: Sequence[int]) -> None:
+        at = literal(sequence)
+        start, end = quote(self.start_at), quote(self.end_at)
+        self.target.run(
+            f"UPDATE {state.target} SET {quote(column)} = {value} WHERE {quote(column)} IS NULL "
+            f"AND {start} < {at} AND ({end} IS NULL OR {end} > {at})"
+        )
+
     def apply(
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool
     ) -> None:
