@@ -106,9 +106,11 @@ def test_a_missing_key_halts_one_table_alone(lake: Lake, monkeypatch: pytest.Mon
     )
     # Once the source is read as it is meant, at its old place in the order.
     lake.source = {"invalidValues": "null"}
-    lake.run(put(3, "c", 3))
-    names = {1: "b", 2: "old", 3: "c", 4: "zero"}
+    lake.run(put(3, "c", 3), zero(5, "null"))
+    names = {1: "b", 2: "old", 3: "c", 4: "zero", 5: "null"}
     assert lake.rows() == {id_: (name, "1.50") for id_, name in names.items()}
+    (told,) = (row for row in lake.control("log") if row.action == "change values")
+    assert (told.source, told.detail) == ("shop.orders", "at: invalid value as NULL")
     # Events are slower to decode than messages: only up to a batch without a bad row.
     used = decodings(monkeypatch)
     lake.options, lake.source = {}, {"maxFilesPerTrigger": 1}

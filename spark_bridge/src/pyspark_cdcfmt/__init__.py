@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark_cdcfmt.blocks.dataframes import (
         INVALID_CHANGE,
         blocks_of,
+        changed_values,
         changes_of_blocks,
         events_of,
     )
@@ -40,6 +41,7 @@ __all__ = [
     "CdcDataSource",
     "DefaultSource",
     "blocks_of",
+    "changed_values",
     "changes",
     "changes_of_blocks",
     "columns_schema",
@@ -62,6 +64,7 @@ _MODULE_OF = {
     "SEQUENCE": "rows.row_schemas",
     "SOURCE": "rows.row_schemas",
     "blocks_of": "blocks.dataframes",
+    "changed_values": "blocks.dataframes",
     "changes_of_blocks": "blocks.dataframes",
     "events_of": "blocks.dataframes",
     "changes": "read.dataframes",

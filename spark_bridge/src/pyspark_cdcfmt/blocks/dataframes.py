@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.accumulators import Accumulator, AccumulatorParam
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
@@ -28,6 +30,26 @@ _OF_BLOCK = ("database", "schema", "table", "is_read")
 _OF_EVENTS = ("includetables", "excludetables", "includecolumns", "schemastore", "includeheaders")
 
 
+Changed: TypeAlias = "Accumulator[frozenset[tuple[str, str]]]"
+"""Tables, and what options changed in them, such as ``at: invalid value as NULL``."""
+
+
+def changed_values(spark: SparkSession) -> Changed:
+    """Collects what options changed, from all tasks."""
+    empty: frozenset[tuple[str, str]] = frozenset()
+    return spark.sparkContext.accumulator(empty, _Union())
+
+
+class _Union(AccumulatorParam[frozenset[tuple[str, str]]]):
+    def zero(self, value: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        return frozenset()
+
+    def addInPlace(
+        self, value1: frozenset[tuple[str, str]], value2: frozenset[tuple[str, str]]
+    ) -> frozenset[tuple[str, str]]:
+        return value1 | value2
+
+
 def blocks_of(events: DataFrame) -> DataFrame:
     """Blocks from events with all columns of the events shape, and images as variants."""
 
@@ -41,17 +63,26 @@ def blocks_of(events: DataFrame) -> DataFrame:
     return inlined(events, cdc_pack, f.struct("*"), BLOCKS, BLOCKS)
 
 
-def events_of(blocks: DataFrame, source: Mapping[str, Any]) -> DataFrame:
+def events_of(
+    blocks: DataFrame,
+    source: Mapping[str, Any],
+    *,
+    table: str = "",
+    changed: Changed | None = None,
+) -> DataFrame:
     """The events of blocks.
 
     :param source: the options that the blocks were read with.
+    :param changed: gets ``table`` with each description of values that options changed.
     """
     options = parse_options(message_options(source), of_dataframe=True).in_stream()
     schema = events_schema(options)
     arrow = to_arrow_schema(schema, timezone="UTC")
 
     def cdc_events(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        for events in read_events(_blocks(batches), schema, options):
+        counts = Counter[str]()
+        for events in read_events(_blocks(batches), schema, options, counts):
+            _note(changed, table, counts)
             yield _one_list(events, arrow)
 
     column = f.struct("form", "payload", "count", *_OF_BLOCK)
@@ -59,14 +90,18 @@ def events_of(blocks: DataFrame, source: Mapping[str, Any]) -> DataFrame:
 
 
 def read_events(
-    blocks: Iterable[Mapping[str, pa.Scalar]], schema: StructType, options: ReadOptions
+    blocks: Iterable[Mapping[str, pa.Scalar]],
+    schema: StructType,
+    options: ReadOptions,
+    counts: Counter[str] | None = None,
 ) -> Iterator[list[pa.RecordBatch]]:
     """The events of each block, with the columns of ``schema``.
 
+    :param counts: gets the counts of changed values.
     :raises AssertionError: if messages give another number of events than at first.
     """
     arrow = to_arrow_schema(schema, timezone="UTC")
-    engines = _Engines(schema, options)
+    engines = _Engines(schema, options, Counter() if counts is None else counts)
     for block in blocks:
         unpacked = unpack(block["payload"])
         if block["form"].as_py() == MESSAGES:
@@ -90,6 +125,7 @@ def changes_of_blocks(
     read: str | None,
     partial: bool,
     only: str | None = None,
+    changed: Changed | None = None,
     **options: Any,
 ) -> DataFrame:
     """The typed changes in the blocks of one table, whose ``form`` is ``messages``.
@@ -101,6 +137,7 @@ def changes_of_blocks(
     :param read: name of a column to add, with ``is_read`` of the block.
     :param partial: whether rows may lack columns outside of the key.
     :param only: the change type to return; other changes are only checked.
+    :param changed: gets the table with each description of values that options changed.
     """
     of_messages = {
         name: value
@@ -125,7 +162,8 @@ def changes_of_blocks(
     arrow = to_arrow_schema(result, timezone="UTC")
 
     def cdc_changes(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        engines = _Engines(rows, parsed)
+        counts = Counter[str]()
+        engines = _Engines(rows, parsed, counts)
         for block in _blocks(batches):
             made = []
             for batch in engines.batches(unpack(block["payload"])):
@@ -142,6 +180,7 @@ def changes_of_blocks(
                 if read is not None:
                     columns.append(pa.repeat(block["is_read"], batch.num_rows))
                 made.append(pa.RecordBatch.from_arrays(columns, schema=arrow))
+            _note(changed, table, counts)
             yield _one_list(made, arrow)
 
     def check(batch: pa.RecordBatch) -> None:
@@ -162,6 +201,16 @@ def changes_of_blocks(
     return inlined(blocks, cdc_changes, f.struct("is_read", "payload"), result, result)
 
 
+_NO_VALUES = ("tombstones", "duplicates dropped", "corrupt messages and rows")
+"""Counts that are not of values."""
+
+
+def _note(changed: Changed | None, table: str, counts: Counter[str]) -> None:
+    if changed is not None and (noted := counts.keys() - _NO_VALUES):
+        # Counts of events name the table.
+        changed.add(frozenset((table, each.removeprefix(f"{table}.")) for each in noted))
+
+
 def _without_json_nulls(variants: pa.StructArray) -> pa.StructArray:
     """Variants with NULL for the null of JSON, as in changes from events."""
     is_null = pc.equal(pc.struct_field(variants, "value"), b"\0")
@@ -178,6 +227,7 @@ class _Engines:
 
     _rows: StructType
     _options: ReadOptions
+    _counts: Counter[str]
     _engine: Engine | None = None
     _schemas: bytes = b""
 
@@ -186,7 +236,9 @@ class _Engines:
         if self._engine is None or block.schemas != self._schemas:
             self._engine = Engine(self._rows, self._options, inferred=False, schemas=block.store())
             self._schemas = block.schemas
-        return self._engine.batches(block.messages())
+        yield from self._engine.batches(block.messages())
+        # Sums are not needed.
+        self._counts |= self._engine.counts
 
 
 def _blocks(batches: Iterable[pa.Array]) -> Iterator[dict[str, pa.Scalar]]:

@@ -54,6 +54,8 @@ class Sync:
     resolved: Resolved | None = None
     states: dict[TableName, TableState] | None = None
     shapes: Shapes = attrs.field(factory=dict)
+    _changed: frozenset[tuple[str, str]] = frozenset()
+    """Tables with changes of values that this run has logged."""
 
     def run(self, blocks: DataFrame, batch: Batch) -> Report:
         """Apply the events of a micro-batch to the targets."""
@@ -147,6 +149,19 @@ class Sync:
             log += plan.log
             if counts.bad:
                 log.append(_letters(counts.bad, "rows", counts.first_bad, plan.state))
+        self._log_changed(plans, log)
+
+    def _log_changed(self, plans: list[TablePlan], log: list[LogRow]) -> None:
+        """Log values that options changed, each once in a run."""
+        changed = self.writer.typed.changed
+        if changed is None or not (new := changed.value - self._changed):
+            return
+        self._changed |= new
+        states = {plan.state.text: plan.state for plan in plans}
+        log += [
+            LogRow("change values", what, states.get(table), "warning")
+            for table, what in sorted(new)
+        ]
 
     def _hold(self, states: list[TableState], blocks: DataFrame, batch: Batch) -> None:
         """Append the events of halted tables to ``held``."""

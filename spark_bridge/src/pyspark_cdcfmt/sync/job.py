@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.texts import open_logger
-from pyspark_cdcfmt import BLOCKS_OPTION, CdcDataSource
+from pyspark_cdcfmt import BLOCKS_OPTION, CdcDataSource, changed_values
 from pyspark_cdcfmt.sync.batch import Sync
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
 from pyspark_cdcfmt.sync.control import Batch, Control
@@ -231,7 +231,7 @@ def open_sync(
     control = Control(spark, target, options.control)
     tombstones = Tombstones(spark, control)
     store = open_store(options, target, tombstones)
-    typed = TypedChanges(options, source, store.metadata, store.needs_key)
+    typed = TypedChanges(options, source, store.metadata, store.needs_key, changed_values(spark))
     taken = added_columns(options, store)
     columns = ColumnPlanner(options, source, target, store.needs_key, taken)
     planner = Planner(options, columns)

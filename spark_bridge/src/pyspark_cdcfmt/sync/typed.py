@@ -8,6 +8,7 @@ from operator import and_
 from typing import Any
 
 import attrs
+from pyspark.accumulators import Accumulator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import (
@@ -64,6 +65,7 @@ class TypedChanges:
     """The columns of :data:`METADATA` that the store needs."""
     needs_key: bool
     """Whether a row without a key is bad."""
+    changed: Accumulator[frozenset[tuple[str, str]]] | None = None
 
     def rows_of(self, events: DataFrame, with_truncates: bool) -> DataFrame:
         """The events of one table that are changes."""
@@ -96,7 +98,6 @@ class TypedChanges:
         """
         state = plan.state
         assert state.columns is not None
-        prefix = self.options.metadata_prefix
         own = [
             StructField(field.name, field.dataType)
             for field in state.columns.fields
@@ -105,26 +106,28 @@ class TypedChanges:
         wanted = {"change_type", "sequence", *self.wanted}
         if plan.lacks_columns:
             wanted.add("absent")
-        added = [metadata_field(name, prefix) for name in METADATA if name in wanted]
         return changes_of_blocks(
             blocks.where("kind = 'row'"),
             table_text(state.name),
             self.source,
-            schema=StructType([*own, *added]),
+            schema=StructType([*own, *self._metadata(wanted)]),
             keys=state.keys,
             read=READ if with_reads else None,
             partial=plan.lacks_columns,
             only=only,
+            changed=self.changed,
             **self._how(state),
         )
 
     @property
-    def _needed(self) -> list[str]:
-        """The columns of :data:`METADATA` that changes have, in its order."""
+    def _needed(self) -> set[str]:
+        """The columns of :data:`METADATA` that changes have."""
         needed = {"change_type", "sequence", "absent", "corrupt_record", *self.wanted}
-        if self.needs_key:
-            needed.add("source")
-        return [name for name in METADATA if name in needed]
+        return needed | {"source"} if self.needs_key else needed
+
+    def _metadata(self, wanted: set[str]) -> list[StructField]:
+        prefix = self.options.metadata_prefix
+        return [metadata_field(name, prefix) for name in METADATA if name in wanted]
 
     def _keys(self, state: TableState) -> tuple[str, ...] | None:
         """The user's key columns for a table."""
@@ -166,19 +169,17 @@ class TypedChanges:
 
     def _changes(self, state: TableState, rows: DataFrame) -> DataFrame:
         assert state.columns is not None
-        prefix = self.options.metadata_prefix
         own = [StructField(field.name, field.dataType) for field in state.columns.fields]
         fields = {field.name.lower(): field for field in own}
         renamed = {
             each.name: fields[each.now.lower()] for each in state.retired if each.now is not None
         }
         own += [StructField(name, field.dataType) for name, field in renamed.items()]
-        added = [metadata_field(name, prefix) for name in self._needed]
         options = {k: v for k, v in self.source.items() if k.lower() in map(str.lower, _OPTIONS)}
         typed = changes(
             rows,
             table_text(state.name),
-            schema=StructType([*own, *added]),
+            schema=StructType([*own, *self._metadata(self._needed)]),
             **self._how(state),
             **options,
         )

@@ -185,7 +185,9 @@ class Writer:
         if is_direct:
             typed = self.typed.of_blocks(plan, of_table, with_reads=with_reads)
         else:
-            events = events_of(of_table, self.typed.source)
+            events = events_of(
+                of_table, self.typed.source, table=state.text, changed=self.typed.changed
+            )
             rows = self.typed.rows_of(events, self.store.keeps_truncates)
             typed = self.typed.changes(plan, rows, with_reads=with_reads)
         most = plan.most_deletes if self.store.keeps_tombstones else 0
