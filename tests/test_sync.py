@@ -221,6 +221,35 @@ def test_partial_images_and_changed_columns(lake: Lake, monkeypatch: pytest.Monk
     assert {row.title for row in lake.table().where("id > 5").collect()} == {"later", "earlier"}
 
 
+def test_unavailable_values_are_decoded_from_messages(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A database that does not log large unchanged values sends such rows in every batch."""
+    fields = [{"field": name, "type": "string", "optional": True} for name in ("title", "body")]
+    fields.insert(0, {"field": "id", "type": "int32", "optional": False})
+    image = {"type": "struct", "fields": fields, "optional": True}
+    schema = {
+        "type": "struct",
+        "fields": [image | {"field": each} for each in ("source", "after")],
+        "optional": False,
+    }
+
+    def change(op: str, tick: int, title: str, body: str) -> dict[str, Any]:
+        source = {"connector": "postgresql", "name": "s", "db": "shop", "table": "docs"}
+        source |= {"schema": "shop", "ts_ms": tick}
+        row = {"id": 1, "title": title, "body": body}
+        payload = {"op": op, "ts_ms": tick, "source": source, "before": None, "after": row}
+        return {"schema": schema, "payload": payload}
+
+    lake.options = {"keys": {"shop.shop.docs": "id"}}
+    lake.source = {"protocol": "debezium"}
+    used = decodings(monkeypatch)
+    unavailable = "__debezium_unavailable_value"
+    lake.run(change("c", 1, "a", "long"), change("u", 2, "b", unavailable))
+    assert used == ["of_blocks", "of_blocks"]
+    assert lake.table("docs").select("title", "body").collect() == [("b", "long")]
+
+
 def lose_cached_blocks(spark: SparkSession) -> None:
     """As the end of an executor does."""
     jvm: Any = spark.sparkContext._jvm

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark_cdcfmt.blocks.dataframes import (
         INVALID_CHANGE,
+        LACKS_COLUMNS,
         blocks_of,
         changed_values,
         changes_of_blocks,
@@ -36,6 +37,7 @@ __all__ = [
     "CORRUPT_RECORD",
     "INVALID_CHANGE",
     "KAFKA_COLUMNS",
+    "LACKS_COLUMNS",
     "SEQUENCE",
     "SOURCE",
     "CdcDataSource",
@@ -61,6 +63,7 @@ _MODULE_OF = {
     "CORRUPT_RECORD": "rows.row_schemas",
     "KAFKA_COLUMNS": "read.dataframes",
     "INVALID_CHANGE": "blocks.dataframes",
+    "LACKS_COLUMNS": "blocks.dataframes",
     "SEQUENCE": "rows.row_schemas",
     "SOURCE": "rows.row_schemas",
     "blocks_of": "blocks.dataframes",

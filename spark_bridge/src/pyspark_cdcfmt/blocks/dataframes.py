@@ -26,6 +26,9 @@ from pyspark_cdcfmt.rows.row_schemas import check_schema, events_schema
 INVALID_CHANGE = "cdcfmt: the table has invalid changes"
 """Marks the error of a query over :func:`changes_of_blocks` with a bad or partial change."""
 
+LACKS_COLUMNS = "a row lacks columns"
+"""The reason of that error for a partial change."""
+
 _OF_BLOCK = ("database", "schema", "table", "is_read")
 _OF_EVENTS = ("includetables", "excludetables", "includecolumns", "schemastore", "includeheaders")
 
@@ -193,7 +196,7 @@ def changes_of_blocks(
         is_short = pc.greater(pc.list_value_length(absent), 0)
         is_delete = pc.equal(batch.column(prefix + "change_type"), "delete")
         if not partial and pc.any(pc.and_not(is_short, is_delete)).as_py():
-            refuse("a row lacks columns")
+            refuse(LACKS_COLUMNS)
 
     def refuse(reason: str) -> None:
         raise ValueError(f"{INVALID_CHANGE}: {table}: {reason}")

@@ -23,6 +23,8 @@ class TablePlan:
     """The ``_sequence`` of each new TRUNCATE."""
     retired: list[tuple[str, str | None]] = attrs.field(factory=list)
     """Columns of the target to rename; to drop if the new name is None."""
+    has_short_rows: bool = False
+    """Whether rows may lack columns of their version, such as Debezium's unavailable values."""
     fills: list[tuple[str, str, tuple[int, ...]]] = attrs.field(factory=list)
     """Added columns, the SQL of their value in rows before a statement, and its ``_sequence``."""
     log: list[LogRow] = attrs.field(factory=list)
@@ -46,10 +48,11 @@ class TablePlan:
 
     @property
     def lacks_columns(self) -> bool:
-        """Whether any version lacks a column of the target."""
+        """Whether any row may lack a column of the target."""
         assert self.state.columns is not None
         names = [{column.name for column in version.columns} for version in self.versions]
-        return not all(each.issuperset(self.state.columns.names) for each in names)
+        wanted = self.state.columns.names
+        return self.has_short_rows or not all(each.issuperset(wanted) for each in names)
 
     @property
     def counts(self) -> Counts:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
-from pyspark_cdcfmt import INVALID_CHANGE, events_of
+from pyspark_cdcfmt import INVALID_CHANGE, LACKS_COLUMNS, events_of
 from pyspark_cdcfmt.sync.control import Batch, Control
 from pyspark_cdcfmt.sync.expressions import first_place, is_of
 from pyspark_cdcfmt.sync.names import TableName, quote, table_text
@@ -67,6 +67,8 @@ class Writer:
     _invalid: set[TableName] = attrs.field(factory=set)
     """Tables whose blocks cannot be decoded into changes directly, up to a batch without any such
     row."""
+    _short: set[TableName] = attrs.field(factory=set)
+    """Tables with rows that lack columns of their version."""
     _ahead: ThreadPoolExecutor = attrs.field(factory=lambda: ThreadPoolExecutor(1))
 
     def write(
@@ -140,15 +142,14 @@ class Writer:
         return True
 
     def _note_invalid(self, writes: Iterable[Write], error: Exception) -> bool:
-        """Remember tables that cannot be decoded directly; True if ``writes`` has any."""
-        invalid = [
-            write.plan.state.name
-            for write in writes
-            if write.is_direct
-            and f"{INVALID_CHANGE}: {table_text(write.plan.state.name)}:" in str(error)
-        ]
-        self._invalid.update(invalid)
-        return bool(invalid)
+        """Remember tables that must be decoded another way; True if ``writes`` has any."""
+        text, found = str(error), False
+        for name in (write.plan.state.name for write in writes if write.is_direct):
+            begin = f"{INVALID_CHANGE}: {table_text(name)}: "
+            if begin in text:
+                found = True
+                (self._short if begin + LACKS_COLUMNS in text else self._invalid).add(name)
+        return found
 
     def _count(self, writes: Iterable[Write]) -> None:
         uncounted = []
@@ -180,6 +181,7 @@ class Writer:
         if not plan.versions and not (plan.truncates and self.store.keeps_truncates):
             return None
         with_reads = self.store.needs_reads and plan.has_reads
+        plan.has_short_rows = state.name in self._short
         is_direct = state.name not in self._invalid and self.typed.are_direct(plan)
         rows = None
         if is_direct:
