@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 import attrs
@@ -39,6 +40,11 @@ _MAYBE_TRUNCATED = (
 )
 
 
+_FOREIGN_KEY = re.compile(r"\bON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET\s+NULL)\b", re.IGNORECASE)
+_NO_ROW_EVENTS = (
+    "{}: InnoDB does not write the rows that it changes into the binlog, so the target keeps their "
+    "old values"
+)
 _SNAPSHOT_WITHOUT_ORDER = (
     "rows have no commit_ts: whether the snapshot as of snapshot_commit_ts has them is unknown; "
     "start a new sync without that option"
@@ -160,6 +166,8 @@ class Planner:
             plan.halt_unless_catching_up(reason)
             return
         plan.note("statement", statement.query)
+        if statement.place is not None and (action := _FOREIGN_KEY.search(statement.query)):
+            plan.note("foreign key", _NO_ROW_EVENTS.format(action[0]), "warning")
         if is_there:
             follow_columns(plan, statement, self.options.schema_changes)
             if self.columns.needs_key:
