@@ -496,10 +496,11 @@ def test_a_job_file(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     reason = "shop.audit is halted: the messages name no key: set keys"
     assert reason in printed.err
     # A run without new messages has no batch.
-    assert main([str(job)], lake.spark) == 3
+    assert main([str(job), "--resume", "shop.audit"], lake.spark) == 3
     printed = capsys.readouterr()
     assert printed.out == ""
     assert reason in printed.err
+    assert "so no batch: resume and replay had no effect" in printed.err
     job.write_text(text + """exclude = "shop.audit"\n""")
     assert main([str(job)], lake.spark) == 0
     job.write_text(text + """keys."shop.audit" = "id"\n""")

@@ -33,14 +33,21 @@ _NO_OPTIONS = frozenset({"source", "trigger", "snapshot"})
 
 _REASON = re.compile(r"^cdcfmt_core\.errors\.\w+: (.+)", re.MULTILINE)
 
+_NO_BATCH = (
+    "there were no new messages, and so no batch: resume and replay had no effect; set them again "
+    "in a run with new messages"
+)
+
 
 class Screen:
     """Shows the batches of this run, table by table."""
 
     def __init__(self) -> None:
+        self.is_empty = True
         self._totals: dict[str, Counts] = {}
 
     def show(self, report: Report) -> None:
+        self.is_empty = False
         if sys.stdout.isatty():
             self._draw(report)
         else:
@@ -91,6 +98,8 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
         if reason := _reason(error):
             print(f"{given.job}: {reason}", file=sys.stderr)
         return 1
+    if screen.is_empty and (job.get("resume") or job.get("replay")):
+        print(f"{given.job}: {_NO_BATCH}", file=sys.stderr)
     halted = halted_tables(spark, job)
     for row in halted:
         print(
