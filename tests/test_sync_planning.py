@@ -334,8 +334,30 @@ def test_an_added_column_has_its_default_in_earlier_rows() -> None:
     same, other = (version(first=(0, 3), place=place) for place in ("t/0", "t/1"))
     done = plan(same, version(types, first=(0, 9), place="t/0"), statements=(alter,))
     assert [text for _, text, _ in done.fills] == ["TRY_CAST('7' AS int)"]
-    assert kept(done).state.defaults == ()
+    assert kept(done).state.earlier == ()
     assert "warning" in {row.level for row in plan(other, statements=(alter,)).log}
+
+
+def test_a_renamed_column_has_its_values_in_earlier_rows() -> None:
+    rename = statement("ALTER TABLE orders RENAME COLUMN name TO title", "ALTER")
+    again = statement("ALTER TABLE orders CHANGE title label VARCHAR(20)", "ALTER", 25)
+    types = {"id": "int", "label": "varchar(20)"}
+    waiting = kept(plan(after=plan(version()), statements=(rename, again)))
+    added = plan(version(types, first=(30, 0)), after=waiting)
+    fill = ("label", "CAST(`name` AS string)", again.sequence)
+    assert added.fills == [fill]
+    late = plan(version(first=(15, 0)), after=kept(added), statements=(rename, again))
+    assert late.fills == [fill]
+    assert {row.level for row in late.log} == {"info"}, "repeated"
+    # Of another type, which the source converts by its own rules.
+    changed = statement("ALTER TABLE orders CHANGE name n INT", "ALTER")
+    other = plan(
+        version(), version({"id": "int", "n": "int"}, first=(30, 0)), statements=(changed,)
+    )
+    assert (other.fills, other.log[-1].level) == ([], "warning")
+    swap = statement("ALTER TABLE orders RENAME COLUMN name TO n, RENAME COLUMN n TO name", "ALTER")
+    swapped = plan(after=plan(version(NUMBERED)), statements=(swap,))
+    assert [row.action for row in swapped.log if row.level == "warning"] == ["refuse", "refuse"]
 
 
 def test_columns_are_renamed_and_dropped() -> None:

@@ -72,13 +72,16 @@ def test_names_are_names_in_sql(delta: SparkSession, tmp_path: Path, store: str)
     times = row_message(
         "INSERT", {"id": "1", "at": "2024-05-06 07:08:09"}, types={"at": "timestamp"}, table="times"
     )
-    # Rows from before it have its DEFAULT, without a change of theirs.
-    alter = "ALTER TABLE o ADD n VARCHAR(20) NOT NULL DEFAULT 'it''s ${env:HOME}'"
+    # Rows from before it have its DEFAULT and the renamed values, without a change of theirs.
+    alter = (
+        "ALTER TABLE o ADD n VARCHAR(20) NOT NULL DEFAULT 'it''s ${env:HOME}', "
+        "RENAME COLUMN price TO cost"
+    )
     added = row_message(
         "INSERT",
-        {"id": "4", "name": "d", "price": "1.50", "n": "new"},
+        {"id": "4", "name": "d", "cost": "2.50", "n": "new"},
         commit_ts=COMMIT_TS + 5,
-        types={"n": "varchar(20)"},
+        types={"n": "varchar(20)", "cost": "decimal(10,2)"},
     )
     try:
         lake.run(put(1, "a", 1), renamed(put(1, "a", 1)), put(1, "a", 1, database=""), times)
@@ -97,8 +100,8 @@ def test_names_are_names_in_sql(delta: SparkSession, tmp_path: Path, store: str)
     assert rows.columns[:2] == [f"id{name}", f"name{name}"]
     current = rows.where("__END_AT IS NULL") if store == "scd2" else rows
     filled = "it's ${env:HOME}"
-    cells = {row[0]: (row[1], row.n) for row in current.collect()}
-    assert cells == {2: ("b", filled), 3: ("c", filled), 4: ("d", "new")}
+    cells = {row[0]: (row[1], row.n, str(row.cost)) for row in current.collect()}
+    assert cells == {2: ("b", filled, "1.50"), 3: ("c", filled, "1.50"), 4: ("d", "new", "2.50")}
     if store == "scd2":
         # It ended before.
         assert [row.n for row in rows.where("__END_AT IS NOT NULL").collect()] == [None]

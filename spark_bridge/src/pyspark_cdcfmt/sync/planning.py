@@ -19,7 +19,7 @@ from pyspark_cdcfmt.blocks.schema import FILE
 from pyspark_cdcfmt.sync.columns import ColumnPlanner, Events
 from pyspark_cdcfmt.sync.names import TableName, quote, safe_name, table_text, target_of
 from pyspark_cdcfmt.sync.options import SyncOptions
-from pyspark_cdcfmt.sync.retiring import fill_defaults, follow_columns, follow_defaults
+from pyspark_cdcfmt.sync.retiring import fill_added, follow_added, follow_columns
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Statement, Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
@@ -109,7 +109,7 @@ class Planner:
             before = plan.state.columns
             self.columns.follow(plan, events)
             if self.columns.needs_key and not plan.state.halted:
-                fill_defaults(plan, before)
+                fill_added(plan, before, self.columns.target)
 
     def _follow_places(self, plan: TablePlan) -> None:
         new = frozenset().union(*(version.places for version in plan.versions))
@@ -171,7 +171,7 @@ class Planner:
         if is_there:
             follow_columns(plan, statement, self.options.schema_changes)
             if self.columns.needs_key:
-                follow_defaults(plan, statement, self.options.schema_changes)
+                follow_added(plan, statement, self.options.schema_changes)
 
     def _follow_truncate(self, plan: TablePlan, statement: Statement, is_there: bool) -> None:
         place = statement.place

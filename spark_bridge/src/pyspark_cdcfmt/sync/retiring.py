@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import attrs
 from pyspark.sql.types import (
@@ -18,10 +18,11 @@ from pyspark.sql.types import (
 from cdcfmt_core.mysql.column_changes import column_changes
 from cdcfmt_core.mysql.column_type import parse_column_type
 from cdcfmt_core.mysql.lexemes import NotUnderstood
-from pyspark_cdcfmt.sync.names import text_literal
-from pyspark_cdcfmt.sync.states import Retired
+from pyspark_cdcfmt.sync.names import quote, text_literal
+from pyspark_cdcfmt.sync.states import EarlierValue, Retired
 from pyspark_cdcfmt.sync.summary import Statement, Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
+from pyspark_cdcfmt.sync.targets.protocol import Target
 
 _TEXT_TYPES = frozenset(
     ["char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"]
@@ -29,7 +30,7 @@ _TEXT_TYPES = frozenset(
 _NUMBER_TYPES = frozenset(
     ["tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "float", "double"]
 )
-_MAX_DEFAULTS = 100
+_MAX_EARLIER = 100
 """Maximum number kept per table, for late rows."""
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,6})?)?").fullmatch
@@ -169,55 +170,78 @@ def _has(plan: TablePlan, name: str) -> bool:
     return name.lower() in map(str.lower, [*own, *names])
 
 
-def follow_defaults(plan: TablePlan, statement: Statement, policy: str) -> None:
-    """Remember the values that a statement gives to existing rows, in columns that it adds."""
+def follow_added(plan: TablePlan, statement: Statement, policy: str) -> None:
+    """Remember the values that columns of a statement have in existing rows."""
     if policy in ("ignore", "exception"):
         return
     try:
-        filled = column_changes(statement.query).filled
+        changes = column_changes(statement.query)
     except NotUnderstood:
         return
     known = {name.lower() for name in plan.state.columns.names} if plan.state.columns else set()
-    done = {(name, at) for name, _, at in plan.state.defaults}
     is_ordered = statement.place is None or not plan.state.places - {statement.place}
-    for name, text in filled.items():
-        if name.lower() in known or (name, statement.sequence) in done:
+    at, query = statement.sequence, statement.query
+    values = [EarlierValue(name, at, text) for name, text in changes.filled.items()]
+    for old, new in changes.renamed.items() if policy == "lenient" else ():
+        # Renamed twice before any row had the first new name.
+        first = [e.old for e in plan.state.earlier if e.name.lower() == old.lower() and e.old]
+        if new.lower() in known and not _was_followed(plan, statement):
+            text = f"{query}: the target already has a column {new} and keeps its values"
+            plan.note("refuse", text, "warning")
+        elif _has(plan, old) or first:
+            old = old if old.lower() in known or not first else first[-1]
+            values.append(EarlierValue(new, at, old=old))
+    if changes.renamed and policy == "lenient" and not _was_followed(plan, statement):
+        plan.state = attrs.evolve(plan.state, altered=at, altered_log=statement.log)
+    for value in values:
+        if value.name.lower() in known or value in plan.state.earlier:
             continue
-        if text is None or not is_ordered:
-            _note_unfilled(plan, name, statement.query)
+        if value.text is value.old is None or not is_ordered:
+            _note_unfilled(plan, value.name, query)
             continue
-        defaults = [*plan.state.defaults, (name, text, statement.sequence)]
-        plan.state = attrs.evolve(plan.state, defaults=tuple(defaults[-_MAX_DEFAULTS:]))
+        earlier = [*plan.state.earlier, value][-_MAX_EARLIER:]
+        plan.state = attrs.evolve(plan.state, earlier=tuple(earlier))
 
 
-def fill_defaults(plan: TablePlan, before: StructType | None) -> None:
-    """Plan the values of added columns in rows from before the statement that added them.
+def fill_added(plan: TablePlan, before: StructType | None, target: Target) -> None:
+    """Plan the values of columns in rows from before the statement that added or renamed them.
 
     :param before: the target's columns before the batch.
     """
-    old = {name.lower() for name in before.names} if before else set()
+    known = {name.lower() for name in before.names} if before else set()
     assert plan.state.columns is not None
     fields = {field.name.lower(): field for field in plan.state.columns.fields}
-    for name, text, at in plan.state.defaults:
+    for value in plan.state.earlier:
+        name, at = value.name, (value.at[0], value.at[2])
         field = fields.get((plan.state.name_now(name) or "").lower())
-        is_late = any(
-            version.lacks(name) and version.first < (at[0], at[2]) for version in plan.versions
-        )
-        is_new = field is not None and field.name.lower() not in old
+        is_late = any(each.lacks(name) and each.first < at for each in plan.versions)
+        is_new = field is not None and field.name.lower() not in known
         if field is None or not (is_new or is_late):
             continue
-        value = _constant(text, field)
-        if value is not None:
-            plan.fills.append((field.name, value, at))
+        cell = _cell(value, field, fields, target)
+        if cell is not None:
+            plan.fills.append((field.name, cell, value.at))
             if is_new:
-                plan.note("fill column", f"{field.name} with {text!r} in rows from before it")
+                plan.note("fill column", f"{field.name} with {cell} in rows from before it")
         elif is_new:
-            _note_unfilled(plan, name, text)
+            _note_unfilled(plan, name, value.old or repr(value.text))
 
 
 def _note_unfilled(plan: TablePlan, name: str, why: str) -> None:
     text = f"{name}: rows from before it have NULL, and another value at the source: {why}"
     plan.note("add column", text, "warning")
+
+
+def _cell(
+    value: EarlierValue, field: StructField, fields: Mapping[str, StructField], target: Target
+) -> str | None:
+    """The SQL of a column's value; None if it is unknown."""
+    if value.old is None:
+        return _constant(value.text or "", field)
+    old = fields.get(value.old.lower())
+    if old is None or not (old.dataType == field.dataType or target.can_widen(old, field)):
+        return None
+    return f"CAST({quote(old.name)} AS {field.dataType.simpleString()})"
 
 
 def _constant(text: str, field: StructField) -> str | None:

@@ -37,6 +37,21 @@ class Retired:
 
 
 @attrs.frozen
+class EarlierValue:
+    """The value of a column that the source added or renamed, in rows from before that.
+
+    :ivar at: the ``_sequence`` of the statement.
+    :ivar text: a constant of the source.
+    :ivar old: the column's old name, which the target keeps.
+    """
+
+    name: str
+    at: Sequence
+    text: str | None = None
+    old: str | None = None
+
+
+@attrs.frozen
 class TableState:
     """State of a source table between batches.
 
@@ -51,8 +66,7 @@ class TableState:
     :ivar kept: columns that the source dropped and the target keeps.
     :ivar altered: the ``_sequence`` of the last statement that renamed or dropped columns.
     :ivar altered_log: its position in the binlog.
-    :ivar defaults: columns that the source added with a value in existing rows: name, text of the
-        value, and ``_sequence`` of the statement.
+    :ivar earlier: columns with a value in rows from before the statement that added them.
     :ivar catching_up: the time of the resume (ISO text): the next batch applies events held
         until then.
     :ivar caught_up: the time until which held events are applied (ISO text).
@@ -73,7 +87,7 @@ class TableState:
     kept: tuple[Retired, ...] = ()
     altered: tuple[int, ...] = ()
     altered_log: LogPlace | None = None
-    defaults: tuple[tuple[str, str, Sequence], ...] = ()
+    earlier: tuple[EarlierValue, ...] = ()
     catching_up: str | None = None
     caught_up: str = "1970-01-01"
 
@@ -94,8 +108,8 @@ class TableState:
         if state.truncates and not state.truncates[-1][0]:
             state = attrs.evolve(state, truncates=())
         known = {name.lower() for name in state.columns.names} if state.columns else set()
-        waiting = [each for each in state.defaults if each[2][0] or each[0].lower() not in known]
-        return attrs.evolve(state, defaults=tuple(waiting))
+        waiting = [e for e in state.earlier if e.at[0] or e.name.lower() not in known]
+        return attrs.evolve(state, earlier=tuple(waiting))
 
     def with_truncated(self, place: str, log: LogPlace | None) -> TableState:
         """The state after one more TRUNCATE."""
@@ -120,6 +134,7 @@ class TableState:
         values = attrs.asdict(self, recurse=False)
         values["columns"] = self.columns and self.columns.jsonValue()
         values |= {name: sorted(values[name]) for name in _SETS}
+        values["earlier"] = [attrs.astuple(each) for each in self.earlier]
         for name in _NAMES:
             values[name] = [
                 (each.name, each.now, each.place, each.at, _log_values(each.log))
@@ -141,8 +156,9 @@ class TableState:
                 "columns": columns and StructType.fromJson(columns),
                 "truncates": tuple(map(tuple, values["truncates"])),
                 "altered": tuple(values["altered"]),
-                "defaults": tuple(
-                    (name, text, tuple(at)) for name, text, at in values.get("defaults", ())
+                "earlier": tuple(
+                    EarlierValue(name, tuple(at), *value)
+                    for name, at, *value in values.get("earlier", ())
                 ),
             }
             | {name: _retired_of(values.get(name, ())) for name in _NAMES}
