@@ -355,9 +355,11 @@ def test_a_renamed_column_has_its_values_in_earlier_rows() -> None:
         version(), version({"id": "int", "n": "int"}, first=(30, 0)), statements=(changed,)
     )
     assert (other.fills, other.log[-1].level) == ([], "warning")
+    # Rows from before it keep the values of the other name.
     swap = statement("ALTER TABLE orders RENAME COLUMN name TO n, RENAME COLUMN n TO name", "ALTER")
     swapped = plan(after=plan(version(NUMBERED)), statements=(swap,))
-    assert [row.action for row in swapped.log if row.level == "warning"] == ["refuse", "refuse"]
+    halted = plan(version(NUMBERED, first=(30, 0)), after=kept(swapped)).state.halted
+    assert "column name was dropped or renamed, and rows have it again" in str(halted)
 
 
 def test_columns_are_renamed_and_dropped() -> None:
@@ -456,7 +458,10 @@ def test_a_column_that_lenient_keeps_comes_again() -> None:
     assert third.state.halted is None
     again = version(NUMBERED, first=(22, 0))
     halted = plan(late, again, after=kept(third))
-    assert "column n was dropped, and rows have it again" in str(halted.state.halted).lower()
+    assert (
+        "column n was dropped or renamed, and rows have it again"
+        in str(halted.state.halted).lower()
+    )
     resumed = attrs.evolve(halted, state=attrs.evolve(halted.state, halted=None, catching_up="now"))
     fourth = plan(again, after=resumed)
     assert fourth.state.halted is None

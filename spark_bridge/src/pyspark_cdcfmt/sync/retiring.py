@@ -50,7 +50,7 @@ def follow_columns(plan: TablePlan, statement: Statement, policy: str) -> None:
             plan.note("refuse", f"{statement.query}: {error}", "warning")
         return
     if policy == "lenient":
-        _keep(plan, statement, changes.dropped)
+        _keep(plan, statement, [*changes.dropped, *changes.renamed])
         return
     steps = [*changes.renamed.items(), *((name, None) for name in changes.dropped)]
     steps = [step for step in steps if _has(plan, step[0])]
@@ -71,7 +71,7 @@ def follow_columns(plan: TablePlan, statement: Statement, policy: str) -> None:
 
 
 def _keep(plan: TablePlan, statement: Statement, names: Iterable[str]) -> None:
-    """Remember columns that the source has dropped and the target keeps."""
+    """Remember columns that the source has dropped or renamed, and the target keeps."""
     place, at, log = statement.place, statement.at, statement.log
     kept = [Retired(name, name, place, at, log) for name in names if _has(plan, name)]
     if kept:
@@ -132,9 +132,10 @@ def check_retired(plan: TablePlan) -> None:
         is_kept = retired in plan.state.kept
         if not any(_has_again(version, retired, is_sure=is_kept) for version in plan.versions):
             continue
-        what = "dropped" if is_kept or retired.now is None else f"renamed to {retired.now}"
+        what = "dropped" if retired.now is None else f"renamed to {retired.now}"
         then = "resume adds it as a new column"
         if is_kept:
+            what = "dropped or renamed"
             then = "rows in the target have its old values: give them the source's, and resume"
         plan.halt_unless_catching_up(
             f"column {retired.name} was {what}, and rows have it again: {then}"
@@ -185,14 +186,9 @@ def follow_added(plan: TablePlan, statement: Statement, policy: str) -> None:
     for old, new in changes.renamed.items() if policy == "lenient" else ():
         # Renamed twice before any row had the first new name.
         first = [e.old for e in plan.state.earlier if e.name.lower() == old.lower() and e.old]
-        if new.lower() in known and not _was_followed(plan, statement):
-            text = f"{query}: the target already has a column {new} and keeps its values"
-            plan.note("refuse", text, "warning")
-        elif _has(plan, old) or first:
+        if _has(plan, old) or first:
             old = old if old.lower() in known or not first else first[-1]
             values.append(EarlierValue(new, at, old=old))
-    if changes.renamed and policy == "lenient" and not _was_followed(plan, statement):
-        plan.state = attrs.evolve(plan.state, altered=at, altered_log=statement.log)
     for value in values:
         if value.name.lower() in known or value in plan.state.earlier:
             continue

@@ -63,7 +63,7 @@ class TableState:
     :ivar truncated_log: binlog position of the last of these; None if any has an unknown one.
     :ivar ignored: column changes that were logged but not applied.
     :ivar retired: column names that were renamed or dropped in the target.
-    :ivar kept: columns that the source dropped and the target keeps.
+    :ivar kept: columns that the source dropped or renamed, and the target keeps.
     :ivar altered: the ``_sequence`` of the last statement that renamed or dropped columns.
     :ivar altered_log: its position in the binlog.
     :ivar earlier: columns with a value in rows from before the statement that added them.
