@@ -515,6 +515,15 @@ def check_with_error(rows: Rows, **options: Any) -> str:
     return lines[-1]
 
 
+def test_a_key_column_of_the_option_that_the_table_lacks() -> None:
+    table = TableSchema("shop", "t", (Column("id", "int", Int(32)),), ())
+    event = RowChange("insert", table, None, Image({"id": 1}), commit_ts=7 << 18)
+    rows = event_rows([(Message(None, None, offset=1), event)], None)
+    assert check_equal(rows, protocol="canal-json", keyColumns="ID") == (1, 1)
+    error = check_with_error(rows, protocol="canal-json", keyColumns="idd")
+    assert "the option keyColumns names a column that the table lacks, which has id" in error
+
+
 def test_null_in_a_key_of_debezium() -> None:
     rows, table = inserts("string", ["a"] * 40 + [None])
     given = {**table, "protocol": "debezium"}

@@ -14,7 +14,7 @@ import attrs
 
 from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.column_names import option_names
-from cdcfmt_core.errors import CdcfmtError, EncodeError
+from cdcfmt_core.errors import CdcfmtError, EncodeError, join_names
 from cdcfmt_core.events import Column, Image, TableSchema
 from cdcfmt_core.registry import Registry
 from cdcfmt_core.types import Geometry, Int, LogicalType, Unknown
@@ -61,6 +61,7 @@ class InputTables:
     """The tables of one task.
 
     :ivar by_values: whether ``typesFrom=values`` is set.
+    :ivar keys_are_an_option: whether a key column that a table lacks is the user's mistake.
     :ivar revision: a number that grows when a column's type is changed to that of its values.
     """
 
@@ -71,6 +72,7 @@ class InputTables:
         self._resolvers: dict[str | None, Callable[[str], LogicalType]] = {}
         self._tables: Cache[Any, InputTable] = Cache()
         self._own: Cache[Any, dict[str, LogicalType]] = Cache(16 << 20)
+        self.keys_are_an_option = False
         self.revision = 0
 
     def images(
@@ -133,6 +135,15 @@ class InputTables:
             if None in names:
                 raise EncodeError("a name of a column in it is NULL", column=given)
         keys = option_names("keyColumns", keys, columns[0])
+        # Statements have their own keys, and truncates may have no columns.
+        for name in keys if self.keys_are_an_option and cells and columns[0] else ():
+            if name not in columns[0]:
+                raise EncodeError(
+                    "the option keyColumns names a column that the table lacks, which has "
+                    f"{join_names(columns[0])}: correct it, or write tables with other keys "
+                    "separately",
+                    column=name,
+                )
         described = []
         for name, source_type, nullable, key in zip(*columns, strict=True):
             type_ = own.get(name) or (resolve(source_type) if source_type else Unknown(""))

@@ -67,8 +67,7 @@ class InputEvent:
         try:
             return encode(self.event)
         except EncodeError as error:
-            topic, path, partition = self.source
-            place = _place(topic, path, partition, self.offset)
+            place = _place(*self.source, self.offset)
             if self.order_by == "_sequence":
                 place = f" (_sequence {self.order})"
             raise error.at(reason=error.reason + place) from error
@@ -87,6 +86,7 @@ class EventInput:
         self._types = {field.name: field.dataType for field in schema.fields}
         self._tables = tables
         self._key_columns = key_columns
+        tables.keys_are_an_option = bool(key_columns)
 
     def events(self, batches: Iterable[pa.RecordBatch]) -> Iterator[InputEvent]:
         """The events of the rows, in order.
