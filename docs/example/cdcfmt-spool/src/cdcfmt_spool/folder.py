@@ -55,13 +55,10 @@ class Folder:
         return sorted(int(path.name) for path in topic.iterdir() if path.is_dir())
 
     def segments(self, topic: str, partition: int) -> list[Segment]:
-        """The segments of a partition, in order; SourceError without the topic."""
+        """The segments of a partition, in order; none if the topic was deleted."""
         folder = self.topic(topic)
-        if folder is None or not (folder / str(partition)).is_dir():
-            raise SourceError(
-                f"topic {topic}, partition {partition} does not exist in {self.path}; "
-                "check spool.path and subscribe"
-            )
+        if folder is None:
+            return []
         names = (path.stem.split("-") for path in (folder / str(partition)).glob("*.jsonl"))
         spans = sorted((int(start), int(end)) for start, end in names)
         return [Segment(*span, segment_path(folder, partition, *span)) for span in spans]
