@@ -17,7 +17,7 @@ import pytest
 from brokers import Startable, start_broker
 from hypothesis import settings
 from java import environment, short_lived
-from spark_settings import FEW_ROWS, INTERPRETED, SMALL_DELTA
+from spark_settings import CHEAP, FEW_ROWS, SMALL_DELTA
 
 if TYPE_CHECKING:
     from kafka_broker import Broker
@@ -163,7 +163,7 @@ def spark(
         .appName("cdcfmt tests")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .config(map=FEW_ROWS)
-        .config(map={} if request.config.option.markexpr == "smoke" else INTERPRETED)
+        .config(map={} if request.config.option.markexpr == "smoke" else CHEAP)
         .config(map=_settings_of_jars(fixtures))
         .getOrCreate()
     )

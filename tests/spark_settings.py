@@ -13,10 +13,16 @@ FEW_ROWS: Final = {
     "spark.databricks.delta.snapshotPartitions": "2",
 }
 
-INTERPRETED: Final = {
+CHEAP: Final = {
     # Java code for each query, which a third of a sync's time goes into.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Checks of Spark itself, after each rule of its optimizer.
+    "spark.sql.lightweightPlanChangeValidation": "false",
+    # By default, both start a process of `readlink` for each file in a local folder.
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming"
+    ".checkpointing.FileSystemBasedCheckpointFileManager",
+    "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
 }
 """Apart, as smoke tests have Spark as it is."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from spark_settings import FEW_ROWS, INTERPRETED
+from spark_settings import CHEAP, FEW_ROWS
 
 import pyspark_cdcfmt
 
@@ -14,7 +14,7 @@ def session(tasks: int) -> SparkSession:
     """A session that runs so many tasks at a time."""
     spark = (
         SparkSession.builder.master(f"local[{tasks}]")
-        .config(map=FEW_ROWS | INTERPRETED)
+        .config(map=FEW_ROWS | CHEAP)
         # Else a field that has integers and decimals in one file has decimals only.
         .config("spark.sql.variant.inferShreddingSchema", "false")
         .getOrCreate()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import spark_jars
 from pyspark.sql import SparkSession
-from spark_settings import FEW_ROWS, INTERPRETED, SMALL_DELTA
+from spark_settings import CHEAP, FEW_ROWS, SMALL_DELTA
 
 import pyspark_cdcfmt
 from pyspark_cdcfmt.sync import sync
@@ -35,7 +35,7 @@ def delta_session(settings: Mapping[str, str] | None = None) -> SparkSession:
 
 
 def main(folder: str, servers: str, topic: str, messages: str = "100") -> None:
-    spark = delta_session(INTERPRETED | SMALL_DELTA)
+    spark = delta_session(CHEAP | SMALL_DELTA)
     queries = []
     for store in STORES:
         query = sync(

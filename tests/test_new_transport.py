@@ -17,7 +17,7 @@ import pytest
 from doc_snippets import snippets
 from fresh_venv import ROOT, Venv, build_wheels, make_venv
 from golden_data import native_messages
-from spark_settings import FEW_ROWS, INTERPRETED
+from spark_settings import CHEAP, FEW_ROWS
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import wrap_line
@@ -159,7 +159,7 @@ def test_spark_reads_and_writes_it(venv: Venv, tmp_path: Path) -> None:
     done = venv.run(
         "-c",
         SPARK,
-        json.dumps(FEW_ROWS | INTERPRETED),
+        json.dumps(FEW_ROWS | CHEAP),
         *(snippet.code for snippet in RUNNABLE),
         cwd=tmp_path,
         **kept,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from java import NO_WARNINGS, SHORT_LIVED, archive
 from pyspark.sql import DataFrame, SparkSession
-from spark_settings import FEW_ROWS, INTERPRETED
+from spark_settings import CHEAP, FEW_ROWS
 
 import pyspark_cdcfmt
 
@@ -28,7 +28,7 @@ def main() -> None:
     written = path.with_suffix(".part")
     options = (*SHORT_LIVED, *NO_WARNINGS, f"-XX:ArchiveClassesAtExit={written}")
     os.environ["SPARK_SUBMIT_OPTS"] = " ".join(options)
-    spark = SparkSession.builder.master("local[2]").config(map=FEW_ROWS | INTERPRETED).getOrCreate()
+    spark = SparkSession.builder.master("local[2]").config(map=FEW_ROWS | CHEAP).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     with tempfile.TemporaryDirectory() as folder:
         use(spark, folder)
