@@ -21,7 +21,7 @@ from fresh_venv import install_line
 from java import environment, short_lived
 from kafka_broker import Broker
 from spark_daemon import SPARK, cluster
-from spark_settings import INTERPRETED
+from spark_settings import CHEAP
 
 PAGE = "docs/deployment.md"
 
@@ -33,7 +33,7 @@ SMALL = (
     # Begin when both workers are there.
     " --conf spark.cores.max=2 --conf spark.scheduler.minRegisteredResourcesRatio=1"
     " --conf spark.scheduler.maxRegisteredResourcesWaitingTime=120s"
-    + "".join(f" --conf {name}={value}" for name, value in INTERPRETED.items())
+    + "".join(f" --conf {name}={value}" for name, value in CHEAP.items())
 )
 WHERE = """
 def where(_):

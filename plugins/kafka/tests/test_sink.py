@@ -92,10 +92,10 @@ def test_messages_wait_behind_others() -> None:
         "test.mock.broker.rtt": "100",
         "batch.num.messages": "1",
         "max.in.flight.requests.per.connection": "1",
-        "delivery.timeout.ms": "1500",
+        "delivery.timeout.ms": "4000",
     }
     with KafkaSink.of("slow", settings).open() as producer:
-        producer.send_all([None] * 20, [b"v"] * 20, [0] * 20)
+        producer.send_all([None] * 60, [b"v"] * 60, [0] * 60)
 
 
 def test_a_wrong_address_that_a_broker_advertises(
