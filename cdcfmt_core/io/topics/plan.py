@@ -23,19 +23,23 @@ def plan_ranges(client: TopicClient) -> list[OffsetRange]:
     options = client.topic_options
     partitions = client.selected(client.complete_topics())
     latest = client.all_offsets(dict.fromkeys(partitions, LATEST))
-    starts = client.resolve(options.starting or _EARLIEST, partitions, latest)
-    ends = client.resolve(options.ending or _LATEST, partitions, latest)
+    starting, ending = options.starting or _EARLIEST, options.ending or _LATEST
+    starts = client.resolve(starting, partitions, latest)
+    ends = client.resolve(ending, partitions, latest)
     ranges = []
     for topic, partition in sorted(partitions):
         start, end = starts[topic, partition], ends[topic, partition]
         last = latest[topic, partition]
         if start > end or end > last:
-            text = (
-                f"topic {topic}, partition {partition} ends at {last}, but offsets {start} to "
-                f"{end} were requested"
-            )
+            place = f"topic {topic}, partition {partition}"
+            if max(start, end) > last:
+                text = f"{place} ends at {last}, but offsets {start} to {end} were requested"
+                mend = "failOnDataLoss=false reads the remaining messages"
+            else:
+                text = f"{place}: {starting.option} is {start}, after {ending.option}, {end}"
+                mend = "correct one of them; failOnDataLoss=false reads nothing there"
             if options["failOnDataLoss"]:
-                raise SourceError(f"{text}; failOnDataLoss=false reads the remaining messages")
+                raise SourceError(f"{text}; {mend}")
             logger.warning("%s; continuing, as failOnDataLoss is false", text)
             end = min(end, last)
         ranges.append(OffsetRange(topic, partition, start, end))

@@ -319,7 +319,7 @@ def test_what_is_wrong_is_said(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -
     kafka.produce(topic, numbered(9))
     first, second = f'{{"{topic}": {{"0": 7}}}}', f'{{"{topic}": {{"0": 4}}}}'
     text = error(parse(kafka.servers, subscribe=topic, startingOffsets=first, endingOffsets=second))
-    assert "right, partition 0 ends at 9, but offsets 7 to 4 were requested" in text
+    assert "right, partition 0: startingOffsets is 7, after endingOffsets, 4; correct one" in text
 
 
 @pytest.mark.parametrize("servers", ["127.0.0.1:1", "nowhere.invalid:9092", "sasl"])
