@@ -403,11 +403,13 @@ def test_numbers_of_tasks_are_those_of_the_cores(lake: Lake) -> None:
     limit_tasks(user, unset_tasks(user))
     assert user.conf.get(shuffle) == "7"
     deprecated = "spark.sql.parser.escapedStringLiterals"
+    copies = "spark.databricks.delta.merge.materializeSource"
     set_sql(user)
-    assert deprecated not in user.conf.getAll
+    assert user.conf.getAll.keys().isdisjoint((deprecated, copies))
     user.conf.set(deprecated, "true")
+    user.conf.set(copies, "none")
     set_sql(user)
-    assert user.conf.get(deprecated) == "false"
+    assert (user.conf.get(deprecated), user.conf.get(copies)) == ("false", "auto")
 
 
 def test_a_snapshot_comes_before_the_stream(lake: Lake) -> None:

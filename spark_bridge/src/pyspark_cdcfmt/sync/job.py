@@ -68,10 +68,12 @@ _SQL = {
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.ansi.enforceReservedKeywords": "false",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.databricks.delta.merge.materializeSource": "auto",
 }
 """Settings under which sync's SQL means one thing.  Quoted names of sources are literal: by default
 ``${env:TOKEN}`` becomes the variable's value; under the legacy setting a quote ends a text.
-``timestamp`` is the type with a time zone, and ``offset`` is a name."""
+``timestamp`` is the type with a time zone, and ``offset`` is a name.  A MERGE reads the messages
+once: without a copy Delta reads them twice, and fails if another table's rows are cached then."""
 
 
 def sync(
