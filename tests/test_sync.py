@@ -412,6 +412,22 @@ def test_numbers_of_tasks_are_those_of_the_cores(lake: Lake) -> None:
     assert (user.conf.get(deprecated), user.conf.get(copies)) == ("false", "auto")
 
 
+def test_a_session_with_another_current_catalog(lake: Lake) -> None:
+    user = lake.spark.newSession()
+    own = "spark.sql.catalog.spark_catalog"
+    other = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
+    for name, value in {
+        own: lake.spark.conf.get(own),
+        "spark.sql.catalog.other": other,
+        "spark.sql.catalog.other.url": "jdbc:derby:memory:other;create=true",
+        "spark.sql.catalog.other.driver": "org.apache.derby.jdbc.EmbeddedDriver",
+        "spark.sql.defaultCatalog": "other",
+    }.items():
+        user.conf.set(name, value)
+    with pytest.raises(OptionError, match=r"catalog, other, .*spark_catalog.* into, as"):
+        Lake(user, lake.folder).run(put(1, "a", 1))
+
+
 def test_a_snapshot_comes_before_the_stream(lake: Lake) -> None:
     rows = [(1, "a", Decimal("1.50")), (2, "b", Decimal("1.50"))]
     frame = lake.spark.createDataFrame(rows, "id INT, name STRING, price DECIMAL(10,2)")

@@ -37,6 +37,12 @@ _NO_DELTA = (
     "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog"
 )
 
+_OTHER_CATALOG = (
+    "the current catalog, {0}, has no Delta tables by path, as sync's control tables are: start "
+    "sync with spark_catalog as the current one (unset spark.sql.defaultCatalog, or USE "
+    "spark_catalog), and name the catalog of targets in the option into, as in {0}.bronze.{{table}}"
+)
+
 _CONDITIONS_OF_NO_DELTA = (
     "[DATA_SOURCE_NOT_FOUND]",
     "[DELTA_CONFIGURE_SPARK_SESSION_WITH_EXTENSION_AND_CATALOG]",
@@ -66,7 +72,7 @@ class DeltaTarget:
     def check_session(self, folder: str) -> None:
         """Check that the session has Delta, by reading a folder that may be missing.
 
-        :raises OptionError: for a session without Delta.
+        :raises OptionError: for a session without Delta, or whose catalog has no tables by path.
         """
         try:
             self._spark.read.format("delta").load(folder)
@@ -74,6 +80,12 @@ class DeltaTarget:
             # DATA_SOURCE_NOT_FOUND is a Py4JJavaError.
             if any(name in str(error) for name in _CONDITIONS_OF_NO_DELTA):
                 raise OptionError(_NO_DELTA) from error
+        try:
+            self.schema(f"delta.{quote(folder)}")
+        except AnalysisException as error:
+            if error.getCondition() == "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY":
+                ((name,),) = self._spark.sql("SELECT current_catalog()").collect()
+                raise OptionError(_OTHER_CATALOG.format(name)) from error
 
     def schema(self, table: str) -> StructType | None:
         try:
