@@ -32,7 +32,7 @@ _OF_OTHERS: dict[str, dict[str, str]] = {
         "basepath": "names of folders are no columns; _source.path has them",
         "cleansource": "files stay where they are",
         "columnnameofcorruptrecord": "the column is _corrupt_record",
-        "compression": "the file's name tells it: .gz, .zst, .bz2",
+        "compression": "it is that of the end of the file's name: .gz, .zst, .bz2",
         "encoding": "each format has its own, JSON is UTF-8",
         "dateformat": _TIMES,
         "ignorecorruptfiles": "a file that cannot be read is an error",

@@ -109,8 +109,8 @@ def test_a_missing_key_halts_one_table_alone(lake: Lake, monkeypatch: pytest.Mon
     lake.run(put(3, "c", 3), zero(5, "null"))
     names = {1: "b", 2: "old", 3: "c", 4: "zero", 5: "null"}
     assert lake.rows() == {id_: (name, "1.50") for id_, name in names.items()}
-    (told,) = (row for row in lake.control("log") if row.action == "change values")
-    assert (told.source, told.detail) == ("shop.orders", "at: invalid value as NULL")
+    (changed,) = (row for row in lake.control("log") if row.action == "change values")
+    assert (changed.source, changed.detail) == ("shop.orders", "at: invalid value as NULL")
     # Events are slower to decode than messages: only up to a batch without a bad row.
     used = decodings(monkeypatch)
     lake.options, lake.source = {}, {"maxFilesPerTrigger": 1}

@@ -248,9 +248,9 @@ def test_statements() -> None:
     assert "old name" in str(plan(statements=(rename,)).state.halted)
     query = "ALTER TABLE orders ADD FOREIGN KEY (c) REFERENCES t (id) ON DELETE  set null"
     # TiDB sends the changes of a foreign key.
-    for place, told in (("t/0", ["ON DELETE  set null"]), (None, [])):
+    for place, warnings in (("t/0", ["ON DELETE  set null"]), (None, [])):
         log = plan(statements=(statement(query, "ALTER", place=place),)).log
-        assert [row.detail.split(":")[0] for row in log if row.level == "warning"] == told
+        assert [row.detail.split(":")[0] for row in log if row.level == "warning"] == warnings
     partition = statement("ALTER TABLE orders TRUNCATE PARTITION p0", "ALTER")
     assert "adds or removes rows" in str(plan(version(), statements=(partition,)).state.halted)
 

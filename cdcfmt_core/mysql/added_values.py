@@ -6,16 +6,15 @@ import re
 from itertools import pairwise
 from typing import Final
 
-from cdcfmt_core.mysql.column_type import parse_column_type
+from cdcfmt_core.mysql.column_type import NUMBER_BASES, TEXT_BASES, parse_column_type
 from cdcfmt_core.mysql.lexemes import Lexeme
 from cdcfmt_core.mysql.statement_reader import StatementReader
 
 _NUMBER: Final = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?").fullmatch
 _WORDS: Final = {"TRUE": "1", "FALSE": "0"}
-_NUMBERS: Final = ("tinyint", "smallint", "mediumint", "int", "bigint", "decimal")
 _IMPLICIT: Final = {
-    **dict.fromkeys((*_NUMBERS, "float", "double", "year"), "0"),
-    **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "set"), ""),
+    **dict.fromkeys((*NUMBER_BASES, "year"), "0"),
+    **dict.fromkeys((*TEXT_BASES, "set"), ""),
 }
 """MySQL's values for NOT NULL columns without a DEFAULT."""
 

@@ -37,6 +37,12 @@ from cdcfmt_core.mysql.type_tokens import Token, first_word, read_tokens
 MAX_TEXT_LENGTH: Final = 1 << 16
 """Longer text is not parsed; a thousand names of an enum, of 64 characters each, just fit."""
 
+TEXT_BASES: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
+NUMBER_BASES: Final = frozenset(
+    {"tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "float", "double"}
+)
+"""Types of text and of numbers, without their synonyms."""
+
 ALIASES: Final = {
     "bool": "tinyint",
     "boolean": "tinyint",

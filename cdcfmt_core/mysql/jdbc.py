@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cdcfmt_core.mysql.column_type import ColumnType
+from cdcfmt_core.mysql.column_type import TEXT_BASES, ColumnType
 from cdcfmt_core.types import (
     Binary,
     Bool,
@@ -110,8 +110,6 @@ _ABOVE: Final = {
     "bigint": (1 << 63, _CODE["DECIMAL"]),
 }
 
-_TEXT_BASES: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
-
 
 def signed_limit(column: ColumnType) -> int | None:
     """The value from which on the code is another one; None if the code never changes."""
@@ -124,7 +122,7 @@ def jdbc_code(column: ColumnType, value: object) -> int:
         limit, code = _ABOVE[column.base]
         if value >= limit:
             return code
-    if column.charset == "binary" and column.base in _TEXT_BASES:
+    if column.charset == "binary" and column.base in TEXT_BASES:
         return _CODE["BLOB"]
     return _BY_BASE.get(column.base, _CODE["OTHER"])
 

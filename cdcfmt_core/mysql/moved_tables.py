@@ -40,12 +40,12 @@ def renamed_tables(query: str, database: str) -> list[tuple[str, str]]:
 
 def vacated_names(query: str, database: str) -> Emptied:
     """The names that tables lose by ``query``, unless it gives them to other tables."""
-    pairs = _read(query, _renamed)
-    old, new = (
-        {((named or database).lower(), table.lower()) for named, table in names}
-        for names in (zip(*pairs, strict=True) if pairs else ((), ()))
-    )
-    return {(named, table) for named, table in old - new}
+    old: Emptied = set()
+    new: Emptied = set()
+    for pair in _read(query, _renamed):
+        for names, (named, table) in zip((old, new), pair, strict=True):
+            names.add(((named or database).lower(), table.lower()))
+    return old - new
 
 
 def _read(query: str, names: Callable[[StatementReader], Iterator[_N]]) -> list[_N]:

@@ -21,7 +21,7 @@ import attrs
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.mysql.column_type import MAX_TEXT_LENGTH
+from cdcfmt_core.mysql.column_type import MAX_TEXT_LENGTH, TEXT_BASES
 from cdcfmt_core.schemas.store import SchemaRecord
 from cdcfmt_core.toolkit.wire_json import list_of, names_of, text_of
 from cdcfmt_core.types import Enum, LogicalType, Set
@@ -32,7 +32,6 @@ ResolveType = Callable[[str], LogicalType]
 _MAX_UINT64: Final = (1 << 64) - 1
 _INTEGERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 _SIGNED: Final = _INTEGERS | {"float", "double", "decimal"}
-_TEXTS: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 _WITH_LENGTH: Final = _INTEGERS | {"bit", "year", "char", "varchar", "binary", "varbinary"}
 _LENGTH_WITHOUT_FRACTION: Final = {"datetime": 19, "timestamp": 19, "time": 10}
 _SYNONYMS: Final = {"var_string": "varchar"}
@@ -167,7 +166,7 @@ def _read_column(wire: Any, keys: frozenset[str], resolve_type: ResolveType) -> 
     base = text_of(data_type, "mysqlType").strip().lower()
     base = _SYNONYMS.get(base, base)
     source_type, members = _source_type(base, data_type), names_of(data_type, "elements")
-    charset = text_of(data_type, "charset") if base in _TEXTS else ""
+    charset = text_of(data_type, "charset") if base in TEXT_BASES else ""
     logical = resolve_type(f"{source_type} character set {charset}" if charset else source_type)
     if members is not None and len(source_type) > MAX_TEXT_LENGTH:
         logical = Enum(tuple(members)) if base == "enum" else Set(tuple(members))
@@ -202,7 +201,7 @@ def _quoted(member: str) -> str:
 
 def _flags(wire: Mapping[str, Any], data_type: Mapping[str, Any], base: str) -> tuple[str, ...]:
     flags = []
-    if base in _TEXTS or base in ("enum", "set"):
+    if base in TEXT_BASES or base in ("enum", "set"):
         for field in ("charset", "collate"):
             if value := text_of(data_type, field):
                 flags.append(f"{field} {value}")

@@ -16,7 +16,7 @@ from pyspark.sql.types import (
 )
 
 from cdcfmt_core.mysql.column_changes import column_changes
-from cdcfmt_core.mysql.column_type import parse_column_type
+from cdcfmt_core.mysql.column_type import NUMBER_BASES, TEXT_BASES, parse_column_type
 from cdcfmt_core.mysql.lexemes import NotUnderstood
 from pyspark_cdcfmt.sync.names import quote, text_literal
 from pyspark_cdcfmt.sync.states import EarlierValue, Retired
@@ -24,12 +24,7 @@ from pyspark_cdcfmt.sync.summary import Statement, Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 from pyspark_cdcfmt.sync.targets.protocol import Target
 
-_TEXT_TYPES = frozenset(
-    ["char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"]
-)
-_NUMBER_TYPES = frozenset(
-    ["tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "float", "double"]
-)
+_TEXT_TYPES = TEXT_BASES | {"enum", "set"}
 _MAX_EARLIER = 100
 """Maximum number kept per table, for late rows."""
 
@@ -247,6 +242,6 @@ def _constant(text: str, field: StructField) -> str | None:
         return text_literal(text) if base in _TEXT_TYPES else None
     is_time = isinstance(type_, DateType | TimestampNTZType) and _TIME(text)
     # ENUM and BIT are numbers, too, and YEAR has two digits.
-    if is_time or (isinstance(type_, NumericType) and base in _NUMBER_TYPES):
+    if is_time or (isinstance(type_, NumericType) and base in NUMBER_BASES):
         return f"TRY_CAST({text_literal(text)} AS {type_.simpleString()})"
     return None

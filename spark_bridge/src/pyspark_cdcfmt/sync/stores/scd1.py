@@ -57,7 +57,7 @@ class CurrentRows:
         return StructType([*own.fields, *added])
 
     def truncate(self, state: TableState, sequence: Sequence[int]) -> None:
-        before = f"{quote(self.prefix + 'sequence')} < {literal(sequence)}"
+        before = self._before(sequence)
         if self.soft:
             deleted = quote(self.prefix + "deleted")
             self.target.run(f"UPDATE {state.target} SET {deleted} = true WHERE {before}")
@@ -67,8 +67,11 @@ class CurrentRows:
     def fill(self, state: TableState, column: str, value: str, sequence: Sequence[int]) -> None:
         self.target.run(
             f"UPDATE {state.target} SET {quote(column)} = {value} WHERE {quote(column)} IS NULL "
-            f"AND {quote(self.prefix + 'sequence')} < {literal(sequence)}"
+            f"AND {self._before(sequence)}"
         )
+
+    def _before(self, sequence: Sequence[int]) -> str:
+        return f"{quote(self.prefix + 'sequence')} < {literal(sequence)}"
 
     def apply(
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool

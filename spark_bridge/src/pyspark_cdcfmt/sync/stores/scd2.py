@@ -57,20 +57,19 @@ class History:
         return StructType([*own.fields, *ends])
 
     def truncate(self, state: TableState, sequence: Sequence[int]) -> None:
-        at = literal(sequence)
-        start, end = quote(self.start_at), quote(self.end_at)
-        self.target.run(
-            f"UPDATE {state.target} SET {end} = {at} "
-            f"WHERE {start} < {at} AND ({end} IS NULL OR {end} > {at})"
-        )
+        end, at = quote(self.end_at), literal(sequence)
+        self.target.run(f"UPDATE {state.target} SET {end} = {at} WHERE {self._current(at)}")
 
     def fill(self, state: TableState, column: str, value: str, sequence: Sequence[int]) -> None:
-        at = literal(sequence)
-        start, end = quote(self.start_at), quote(self.end_at)
         self.target.run(
             f"UPDATE {state.target} SET {quote(column)} = {value} WHERE {quote(column)} IS NULL "
-            f"AND {start} < {at} AND ({end} IS NULL OR {end} > {at})"
+            f"AND {self._current(literal(sequence))}"
         )
+
+    def _current(self, at: str) -> str:
+        """The SQL condition for the versions that are current before the sequence ``at``."""
+        start, end = quote(self.start_at), quote(self.end_at)
+        return f"{start} < {at} AND ({end} IS NULL OR {end} > {at})"
 
     def apply(
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool
