@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from datetime import UTC, datetime
 from typing import Any
 
@@ -54,6 +55,35 @@ def by_both(messages: list[Message], **options: str) -> tuple[int, int]:
         events = check_events(messages, imageFormat=form, **options)
         assert events.by_kernel == result.by_kernel
     return result.by_kernel, result.by_reference
+
+
+def test_members_that_repeat_until_they_differ() -> None:
+    dice = random.Random(1)
+    other = {
+        str: lambda text: text + "x",
+        int: lambda number: number + 1,
+        bool: lambda word: not word,
+    }
+    messages = []
+    for number, usual in enumerate(updates(150)):
+        members = list(json.loads(usual.value or b"").items())
+        if number % 5 == 4:
+            at = dice.randrange(len(members))
+            name, value = members[at]
+            change = dice.choice(["value", "order", "missing", "twice"])
+            if change == "value" and type(value) in other:
+                members[at] = (name, other[type(value)](value))
+            elif change == "order":
+                dice.shuffle(members)
+            elif change == "missing":
+                del members[at]
+            else:
+                members.append((name, value))
+        texts = (f"{json.dumps(name)}:{json.dumps(value)}" for name, value in members)
+        value = f"{{{','.join(texts)}}}".encode()
+        messages.append(attrs.evolve(usual, value=value))
+    by_kernel, _ = by_both(messages, mode="DROPMALFORMED")
+    assert by_kernel > 100
 
 
 @pytest.mark.parametrize("form", BLANKS)

@@ -1,5 +1,6 @@
 //! The envelope of a JSON document, read in one pass.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::avro_layout::Kept;
@@ -7,11 +8,12 @@ use crate::connect::{self, Form};
 use crate::guessing::Guessing;
 use crate::images::Images;
 use crate::json::{Cursor, Kind, Token};
-use crate::layout::{Layout, Member, Op, Role, RoleOrMembers};
+use crate::layout::{Layout, Member, Op};
 use crate::order::Order;
 use crate::plan_table::{NameRef, PlanTable};
 use crate::plans::Plan;
 use crate::refusal::{Refusal, Step};
+use crate::repeats::Repeats;
 
 /// Larger objects are not kept for the next message.
 pub const KEPT_BYTES: usize = 64 << 10;
@@ -50,9 +52,10 @@ pub struct Envelope {
     pub leaves: Vec<Token>,
     pub images_before: Images,
     pub images_after: Images,
-    order: Order,
+    pub order: Order,
+    pub repeats: Repeats,
     /// The last unread object.
-    kept: String,
+    pub kept: String,
     /// The same for Avro, by slot.
     pub kept_values: Vec<Kept>,
 }
@@ -65,6 +68,7 @@ impl Envelope {
         }
         self.layout = layout.number;
         self.order.begin(layout);
+        self.repeats.begin(layout);
         self.schema_key.clear();
         self.key.clear();
         self.key.resize(layout.parts.len(), Token::MISSING);
@@ -136,7 +140,7 @@ impl Envelope {
             self.missed |= known != Some(schema.text(document));
         }
         self.object(layout, &layout.members, 0, &mut cursor, guess)?;
-        if layout.is_odd(&document[start..cursor.position()]) {
+        if layout.is_odd(self.images_text(document, start..cursor.position())) {
             return Err(Refusal::new("text that rows lack", start));
         }
         let schema = connect::close(&mut cursor, form)?;
@@ -147,6 +151,19 @@ impl Envelope {
         self.missed |= schema.kind != Kind::Missing && known != Some(schema.text(document));
         self.key[part] = schema;
         Ok(())
+    }
+
+    /// The part of an envelope that has its images, or the whole if they are no objects.
+    fn images_text<'a>(&self, document: &'a str, envelope: Range<usize>) -> &'a str {
+        let images = [self.before, self.after];
+        let is_known = |image: &Token| matches!(image.kind, Kind::Object | Kind::Null);
+        if !images.iter().all(is_known) {
+            return &document[envelope];
+        }
+        let images = images.iter().filter(|image| image.kind == Kind::Object);
+        let start = images.clone().map(|image| image.start).min().unwrap_or(0);
+        let end = images.map(|image| image.end).max().unwrap_or(0);
+        &document[start as usize..end as usize]
     }
 
     pub fn clear_images(&mut self) {
@@ -181,116 +198,5 @@ impl Envelope {
             self.schema.text(document),
             self.table.text(document),
         )
-    }
-
-    fn object(
-        &mut self,
-        layout: &Layout,
-        members: &[Member],
-        number: usize,
-        cursor: &mut Cursor,
-        guess: &mut Guessing,
-    ) -> Step<()> {
-        cursor.expect(b'{', "no object")?;
-        if cursor.take(b'}') {
-            return Ok(());
-        }
-        let mut seen = 0_u64;
-        let mut before = Order::first(number);
-        loop {
-            let at = cursor.position();
-            let expected = self.order.next(before);
-            let next = members.get(expected);
-            let place = if next.is_some_and(|member| cursor.take_name(member.name.as_bytes())) {
-                expected
-            } else {
-                let name = cursor.name()?.text(cursor.document);
-                let place = members.iter().position(|member| member.name == name);
-                let place = place.ok_or(Refusal::new("a member that the layout lacks", at))?;
-                self.order.set(before, place);
-                place
-            };
-            if seen >> place & 1 == 1 {
-                return Err(Refusal::new("two members of one name", at));
-            }
-            seen |= 1 << place;
-            let member = &members[place];
-            before = Order::behind(member.number);
-            match &member.role {
-                RoleOrMembers::Members(inner) => {
-                    self.object(layout, inner, member.number, cursor, guess)?;
-                }
-                RoleOrMembers::Role(role) => {
-                    let token = self.value(layout, *role, member.part, cursor, guess)?;
-                    self.leaves[member.leaf] = token;
-                    self.member(
-                        layout,
-                        *role,
-                        member.part,
-                        token,
-                        cursor.document.as_bytes(),
-                    )?;
-                }
-            }
-            if !cursor.more(b'}')? {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Reads a member's value; a guessed one is read as the plan's.
-    fn value(
-        &mut self,
-        layout: &Layout,
-        role: Role,
-        part: usize,
-        cursor: &mut Cursor,
-        guess: &mut Guessing,
-    ) -> Step<Token> {
-        cursor.blanks();
-        let start = cursor.position();
-        if matches!(role, Role::Same | Role::Before | Role::After) && !self.has_guessed {
-            self.guess(cursor.document, guess)?;
-        }
-        match (role, *guess.plan) {
-            (Role::Same, Some(plan)) => {
-                if plan.key.has_part(part, cursor) {
-                    return Ok(cursor.token_from(Kind::Object, start));
-                }
-                self.missed = true;
-                cursor.go_back(start);
-            }
-            (Role::Before | Role::After | Role::Deleted, Some(plan)) if !self.missed => {
-                // The operation may follow its images.
-                if let Some(whole) = layout.guessed_whole(self.op, role) {
-                    let (kind, opens) = layout.form();
-                    let images = match role {
-                        Role::After => &mut self.images_after,
-                        _ => &mut self.images_before,
-                    };
-                    if cursor.begins_with(opens)
-                        && images.read(&plan.rows, layout.in_lists, whole, cursor) == Ok(true)
-                    {
-                        return Ok(cursor.token_from(kind, start));
-                    }
-                    images.clear();
-                    cursor.go_back(start);
-                }
-            }
-            (Role::Object, _) => {
-                if !self.kept.is_empty() && cursor.take_all(&self.kept) {
-                    return Ok(cursor.token_from(Kind::Object, start));
-                }
-                let token = cursor.value()?;
-                let text = token.text(cursor.document);
-                if token.kind == Kind::Object && text.len() <= KEPT_BYTES {
-                    self.kept.clear();
-                    self.kept.push_str(text);
-                }
-                return Ok(token);
-            }
-            _ => {}
-        }
-        cursor.value()
     }
 }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::any_text::AnyText;
 use crate::avro_layout::AvroLayout;
 use crate::json::Kind;
+use crate::labels::Label;
 
 /// The role of a member of the envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -55,6 +56,9 @@ pub enum RoleOrMembers {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Member {
     pub name: String,
+    /// The name as in documents.
+    #[serde(skip)]
+    pub label: Label,
     pub role: RoleOrMembers,
     /// Index of its part of the schema key.
     #[serde(skip)]
@@ -236,6 +240,7 @@ fn number(
     for member in members {
         *count += 1;
         member.number = *count;
+        member.label = Label::of_name(&member.name);
         path.push(member.name.clone());
         match &mut member.role {
             RoleOrMembers::Role(role) => {

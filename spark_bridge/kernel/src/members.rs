@@ -3,21 +3,91 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::json::{Cursor, Token};
-use crate::names::{Names, Texts};
+use crate::labels::Label;
+use crate::names::{Names, Texts, hash_word};
 use crate::refusal::Step;
 
 /// Number of bytes after the quote that usually identify the member.
 const HEAD: usize = 8;
+
+/// Members by their first bytes, to find the first one with them.
+#[derive(Default)]
+struct Heads {
+    /// Open addressing: the bytes, and the index plus one; at least half of the slots are 0.
+    slots: Vec<(u64, usize)>,
+}
+
+impl Heads {
+    fn new(wholes: &[Label]) -> Self {
+        let slots = vec![(0, 0); (2 * wholes.len()).next_power_of_two()];
+        let mut heads = Self { slots };
+        for (whole, number) in wholes.iter().zip(1..) {
+            if let Some(head) = whole.as_bytes()[1..].first_chunk::<HEAD>() {
+                let head = u64::from_le_bytes(*head);
+                let slot = heads.slot(head);
+                if heads.slots[slot].1 == 0 {
+                    heads.slots[slot] = (head, number);
+                }
+            }
+        }
+        heads
+    }
+
+    /// The slot with these bytes, or for them.
+    fn slot(&self, head: u64) -> usize {
+        let last = self.slots.len() - 1;
+        #[allow(clippy::cast_possible_truncation)]
+        let mut slot = hash_word(head) as usize & last;
+        while self.slots[slot].1 != 0 && self.slots[slot].0 != head {
+            slot = (slot + 1) & last;
+        }
+        slot
+    }
+
+    fn find(&self, head: [u8; HEAD]) -> Option<usize> {
+        let (_, number) = self.slots[self.slot(u64::from_le_bytes(head))];
+        number.checked_sub(1)
+    }
+}
+
+/// Whether each member was met.
+enum Met {
+    /// As bits.
+    Few(u64),
+    Many(Vec<bool>),
+}
+
+impl Met {
+    /// The first `count` of `all` members.
+    fn first(count: usize, all: usize) -> Self {
+        if all < 64 {
+            return Self::Few((1 << count) - 1);
+        }
+        let mut met = vec![false; all];
+        met[..count].fill(true);
+        Self::Many(met)
+    }
+
+    /// Whether a member was not yet met; meets it.
+    fn is_new(&mut self, place: usize) -> bool {
+        match self {
+            Self::Few(bits) => {
+                let before = *bits;
+                *bits |= 1 << place;
+                before != *bits
+            }
+            Self::Many(met) => !std::mem::replace(&mut met[place], true),
+        }
+    }
+}
 
 #[derive(Default)]
 pub struct Members {
     names: Names,
     values: Texts,
     /// Names and values in their usual form in documents: with only a colon between them.
-    wholes: Texts,
-    /// The first bytes of these, to find the first member with them.
-    heads: Names,
-    of_heads: Vec<u32>,
+    wholes: Vec<Label>,
+    heads: Heads,
 }
 
 impl PartialEq for Members {
@@ -57,14 +127,14 @@ impl Members {
                 }
                 let value = cursor.value()?.whole_text(document);
                 members.values.push(value);
-                let whole = format!("\"{name}\":{value}");
-                members.add_head(&whole, place);
-                members.wholes.push(&whole);
+                let whole = Label::new(&format!("\"{name}\":{value}"));
+                members.wholes.push(whole);
                 if !cursor.more(b'}')? {
                     break;
                 }
             }
         }
+        members.heads = Heads::new(&members.wholes);
         Ok(members)
     }
 
@@ -72,20 +142,11 @@ impl Members {
         self.names.texts.iter().zip(self.values.iter())
     }
 
-    fn add_head(&mut self, whole: &str, place: usize) {
-        let head = whole
-            .get(1..=HEAD)
-            .filter(|head| self.heads.find(head).is_none());
-        if let (Some(head), Ok(place)) = (head, u32::try_from(place)) {
-            self.heads.add(head, 0);
-            self.of_heads.push(place);
-        }
-    }
-
     /// Approximate bytes of memory.
     pub fn bytes(&self) -> usize {
-        let names = self.names.bytes() + self.heads.bytes();
-        names + self.values.bytes() + self.wholes.bytes() + size_of_val(&self.of_heads[..])
+        let wholes = self.wholes.iter().map(Label::bytes).sum::<usize>();
+        let texts = self.names.bytes() + self.values.bytes();
+        texts + wholes + size_of_val(&self.heads.slots[..])
     }
 
     /// Whether a member is non-blank text.
@@ -103,7 +164,7 @@ impl Members {
         cursor.expect(b'{', "no object")?;
         let mut expected = 0;
         // The members found so far, once the order differs.
-        let mut met: Option<Vec<bool>> = None;
+        let mut met: Option<Met> = None;
         let mut count = 0;
         if cursor.take(b'}') {
             return Ok(self.values.is_empty());
@@ -112,10 +173,8 @@ impl Members {
             let whole = if met.is_none() && self.take_whole(expected, cursor) {
                 Some(expected)
             } else {
-                let head = cursor
-                    .ahead::<HEAD>(1)
-                    .and_then(|head| self.heads.find(head));
-                let place = head.map(|head| self.of_heads[head] as usize);
+                let head = cursor.ahead(1).copied();
+                let place = head.and_then(|head| self.heads.find(head));
                 place.filter(|place| self.take_whole(*place, cursor))
             };
             let place = match whole {
@@ -126,12 +185,8 @@ impl Members {
                 },
             };
             if met.is_some() || place != expected {
-                let met = met.get_or_insert_with(|| {
-                    let mut met = vec![false; self.values.len()];
-                    met[..count].fill(true);
-                    met
-                });
-                if std::mem::replace(&mut met[place], true) {
+                let met = met.get_or_insert_with(|| Met::first(count, self.values.len()));
+                if !met.is_new(place) {
                     return Ok(false);
                 }
             }
@@ -145,8 +200,8 @@ impl Members {
 
     fn take_whole(&self, place: usize, cursor: &mut Cursor) -> bool {
         let start = cursor.position();
-        let whole = self.wholes.bytes_of(place);
-        let is_next = whole.is_some_and(|whole| cursor.take_all(whole)) && cursor.ends_value();
+        let whole = self.wholes.get(place);
+        let is_next = whole.is_some_and(|whole| cursor.take_label(whole)) && cursor.ends_value();
         if !is_next {
             cursor.go_back(start);
         }

@@ -18,6 +18,7 @@ use crate::numbered::Numbers;
 use crate::open_cells::{self, Cell};
 use crate::reader::Reader;
 use crate::refusal::{Refusal, Step};
+use crate::row_order::RowOrder;
 use crate::shared::{Shared, Weighed};
 
 /// The columns of a table and their use, as described by the bridge.
@@ -81,8 +82,8 @@ pub struct PlanColumn {
 pub struct RowPlan {
     pub columns: Vec<PlanColumn>,
     pub names: Names,
-    /// The expected first column, and for each column the expected next one.
-    next: Vec<u32>,
+    /// Of the columns in documents, unless values are in cells.
+    order: RowOrder,
     /// By column, if values are in unions.
     pub forms: Vec<Forms>,
     /// By column, if values are in cells.
@@ -144,18 +145,17 @@ impl RowPlan {
                 return Err(Refusal::new("cells of other columns", 0));
             }
         }
-        let next = if layout.avro.is_none() && cells.is_empty() {
-            next_of(&names, envelope.row_token(), document)?
-        } else {
-            Vec::new()
-        };
+        let mut order = RowOrder::default();
+        if layout.avro.is_none() && cells.is_empty() {
+            order = RowOrder::new(&names, envelope.row_token(), document)?;
+        }
         let event = match description.event {
             Some(event) => Some(EventPlan::new(event, columns.len(), layout, shared)?),
             None => None,
         };
         Ok(Self {
             columns,
-            next,
+            order,
             names,
             forms,
             cells,
@@ -185,61 +185,70 @@ impl RowPlan {
         let start = tokens.len();
         tokens.resize(start + self.columns.len(), Token::MISSING);
         cursor.expect(b'{', "an image that is no object")?;
-        let mut count = 0;
-        let mut expected = self.next.first().map_or(0, |place| *place as usize);
-        if !cursor.take(b'}') {
-            loop {
-                let at = cursor.position();
-                let is_expected = match self.cells.get(expected) {
-                    Some(cell) => cell.take(cursor),
-                    None if !self.cells.is_empty() => false,
-                    None => {
-                        let name = self.names.texts.bytes_of(expected);
-                        name.is_some_and(|name| cursor.take_name(name))
-                    }
-                };
-                let place = if is_expected {
-                    expected
-                } else {
-                    let name = cursor.name()?;
-                    let Some(place) = self.names.find_from(expected, cursor.bytes_of(name)) else {
-                        return Ok(None);
-                    };
-                    if self.in_order && whole && place != expected {
-                        return Ok(None);
-                    }
-                    if let Some(cell) = self.cells.get(place) {
-                        // The cells of a whole row must be in the order of the key's columns.
-                        let in_order = !whole || place == expected;
-                        if !in_order || !cell.open(cursor) {
-                            return Ok(None);
-                        }
-                    }
-                    place
-                };
-                let token = &mut tokens[start + place];
-                if token.kind != Kind::Missing {
-                    return Err(Refusal::new("two members of one name", at));
-                }
-                *token = cursor.value()?;
-                if self
-                    .cells
-                    .get(place)
-                    .is_some_and(|cell| !cell.close(cursor))
-                {
-                    return Ok(None);
-                }
-                count += 1;
-                expected = self
-                    .next
-                    .get(place + 1)
-                    .map_or(place + 1, |place| *place as usize);
+        if cursor.take(b'}') {
+            return Ok((!whole || self.columns.is_empty()).then_some(()));
+        }
+        let (mut count, mut rank) = (0, 0);
+        loop {
+            let order = self.order.from(rank);
+            let (members, follows) = cursor.usual_members(order, &mut tokens[start..]);
+            count += members;
+            rank += members;
+            if !follows {
                 if !cursor.more(b'}')? {
                     break;
                 }
+                continue;
+            }
+            let Some(place) = self.member(cursor, whole, rank, &mut tokens[start..])? else {
+                return Ok(None);
+            };
+            count += 1;
+            rank = self.order.rank(place) + 1;
+            if !cursor.more(b'}')? {
+                break;
             }
         }
         Ok((!whole || count == self.columns.len()).then_some(()))
+    }
+
+    /// Reads a member in any form, whose rank is probably `rank`; the column, if it is the plan's.
+    fn member(
+        &self,
+        cursor: &mut Cursor,
+        whole: bool,
+        rank: usize,
+        tokens: &mut [Token],
+    ) -> Step<Option<usize>> {
+        let at = cursor.position();
+        let expected = self.order.column(rank);
+        let is_expected = self.cells.get(expected);
+        let place = if is_expected.is_some_and(|cell| cell.take(cursor)) {
+            expected
+        } else {
+            let name = cursor.name()?;
+            let Some(place) = self.names.find_from(expected, cursor.bytes_of(name)) else {
+                return Ok(None);
+            };
+            if self.in_order && whole && place != expected {
+                return Ok(None);
+            }
+            if let Some(cell) = self.cells.get(place) {
+                // The cells of a whole row must be in the order of the key's columns.
+                let in_order = !whole || place == expected;
+                if !in_order || !cell.open(cursor) {
+                    return Ok(None);
+                }
+            }
+            place
+        };
+        let token = &mut tokens[place];
+        if token.kind != Kind::Missing {
+            return Err(Refusal::new("two members of one name", at));
+        }
+        *token = cursor.value()?;
+        let closes = self.cells.get(place).is_none_or(|cell| cell.close(cursor));
+        Ok(closes.then_some(place))
     }
 }
 
@@ -257,33 +266,11 @@ impl Weighed for RowPlan {
             + size_of_val(&self.columns[..])
             + numbers.map(|numbers| numbers.bytes()).sum::<usize>()
             + self.names.bytes()
-            + size_of_val(&self.next[..])
+            + self.order.bytes()
             + self.forms.iter().map(Forms::bytes).sum::<usize>()
             + self.cells.iter().map(Cell::bytes).sum::<usize>()
             + absent.sum::<usize>()
             + size_of_val(&self.lacking[..])
             + self.event.as_ref().map_or(0, EventPlan::bytes)
     }
-}
-
-/// The order of columns in a row, as in `RowPlan::next`.
-fn next_of(names: &Names, row: Token, document: &str) -> Step<Vec<u32>> {
-    let mut next: Vec<u32> = (0..=names.texts.len())
-        .zip(0..)
-        .map(|(_, place)| place)
-        .collect();
-    let mut cursor = Cursor::at(document, row.start)?;
-    let mut before = 0;
-    cursor.take(b'[');
-    if cursor.take(b'{') && !cursor.take(b'}') {
-        while let Some(place) = names.find(cursor.name()?.text(document)) {
-            next[before] = u32::try_from(place).unwrap_or(0);
-            before = place + 1;
-            cursor.value()?;
-            if !cursor.more(b'}')? {
-                break;
-            }
-        }
-    }
-    Ok(next)
 }

@@ -1,5 +1,6 @@
 //! Checks a document without recording positions of values.
 
+use crate::json::strings::end_of_string;
 use crate::json::values::{MAX_DEPTH, MAX_VALUES};
 use crate::json::{Cursor, Kind};
 use crate::refusal::Step;
@@ -66,7 +67,7 @@ impl Cursor<'_> {
     /// Skips text with its quotes.
     fn pass_string(&mut self) -> Step<()> {
         self.at += 1;
-        match self.end_of_string() {
+        match end_of_string(self.data, self.at) {
             Some((end, _)) => {
                 self.at = end + 1;
                 Ok(())

@@ -1,6 +1,7 @@
 //! A position in a document, and reading from there.
 
 use crate::json::{Kind, Token};
+use crate::labels::Label;
 use crate::names::equal;
 use crate::refusal::{Refusal, Step};
 
@@ -9,7 +10,7 @@ pub struct Cursor<'a> {
     pub(super) data: &'a [u8],
     pub(super) at: usize,
     /// Number of values read.
-    pub(super) values: usize,
+    pub values: usize,
     /// Whether numbers must have at most 38 digits and no exponent.
     pub(super) exact: bool,
 }
@@ -156,15 +157,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes the next member's name if it is this one, as spelled in documents.
-    pub fn take_name(&mut self, name: &[u8]) -> bool {
-        let end = self.at + name.len() + 3;
-        let Some([b'"', text @ .., b'"', b':']) = self.data.get(self.at..end) else {
-            return false;
-        };
-        let found = equal(text, name);
+    /// Takes a known text if it is next.
+    #[inline]
+    pub fn take_label(&mut self, label: &Label) -> bool {
+        let found = label.begins(self.data.get(self.at..).unwrap_or_default());
         if found {
-            self.at = end;
+            self.at += label.len();
         }
         found
     }

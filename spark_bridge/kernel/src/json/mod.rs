@@ -6,7 +6,9 @@
 mod check;
 mod cursor;
 mod escapes;
+mod strings;
 mod token;
+mod usual;
 mod values;
 mod words;
 

@@ -76,6 +76,15 @@ impl Token {
         u64::from(self.end) << 32 | u64::from(self.start)
     }
 
+    /// The token of the same text this far behind, modulo 4 GiB.
+    pub fn moved(self, by: u32) -> Self {
+        Self {
+            kind: self.kind,
+            start: self.start.wrapping_add(by),
+            end: self.end.wrapping_add(by),
+        }
+    }
+
     pub fn of_long(value: i64) -> Self {
         Self::of_bits(Kind::Long, value as u64)
     }

@@ -1,7 +1,7 @@
 //! Reads and checks values of any kind.
 
-use crate::json::escapes::{SHORT_ESCAPES, escape};
-use crate::json::words::{not_digits, special};
+use crate::json::strings::end_of_string;
+use crate::json::words::not_digits;
 use crate::json::{Cursor, Kind, Token};
 use crate::refusal::Step;
 
@@ -160,42 +160,12 @@ impl Cursor<'_> {
     /// Text after its opening quote.
     pub(super) fn string(&mut self) -> Step<Token> {
         let start = self.at;
-        match self.end_of_string() {
+        match end_of_string(self.data, self.at) {
             Some((end, kind)) => {
                 self.at = end + 1;
                 Ok(Token::new(kind, start, end))
             }
             None => self.refuse("text with a broken escape, a control character, or no end"),
-        }
-    }
-
-    /// The end of text, and its kind.
-    #[inline]
-    pub(super) fn end_of_string(&self) -> Option<(usize, Kind)> {
-        let mut kind = Kind::Text;
-        let mut at = self.at;
-        loop {
-            while let Some(word) = self.word_at(at) {
-                let found = special(word);
-                if found != 0 {
-                    at += (found.trailing_zeros() / 8) as usize;
-                    break;
-                }
-                at += 8;
-            }
-            match self.data.get(at)? {
-                b'"' => return Some((at, kind)),
-                b'\\' => {
-                    kind = Kind::Escaped;
-                    let letter = self.data.get(at + 1).map_or(0, |letter| *letter);
-                    at += match SHORT_ESCAPES[usize::from(letter)] {
-                        0 => escape(self.data, at)?,
-                        _ => 2,
-                    }
-                }
-                0x20.. => at += 1,
-                _ => return None,
-            }
         }
     }
 

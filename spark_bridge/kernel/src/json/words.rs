@@ -3,13 +3,12 @@
 pub(super) const LOW_BITS: u64 = 0x0101_0101_0101_0101;
 pub(super) const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
-/// The lowest set bit marks the first quote, backslash or control character of eight bytes.
+/// The high bits of those of eight bytes that are quotes, backslashes or control characters.
 pub(super) fn special(word: u64) -> u64 {
-    let quotes = word ^ (LOW_BITS * b'"' as u64);
-    let slashes = word ^ (LOW_BITS * b'\\' as u64);
-    let zeros = |bytes: u64| bytes.wrapping_sub(LOW_BITS) & !bytes;
-    let controls = word.wrapping_sub(LOW_BITS * 0x20) & !word;
-    (zeros(quotes) | zeros(slashes) | controls) & HIGH_BITS
+    let low = word & !HIGH_BITS;
+    let is_other = |byte: u8| (low ^ (LOW_BITS * u64::from(byte))) + !HIGH_BITS;
+    let is_printed = low + LOW_BITS * 0x60;
+    !(is_other(b'"') & is_other(b'\\') & is_printed | word) & HIGH_BITS
 }
 
 /// The lowest set bit marks the first of eight bytes that is not a digit.

@@ -1,0 +1,97 @@
+//! Members of an object in a known order and in their usual form, without blanks.
+//!
+//! Reads most rows; leaves what is unusual to the other readers.
+
+use crate::json::strings::end_of_string;
+use crate::json::values::MAX_VALUES;
+use crate::json::words::not_digits;
+use crate::json::{Cursor, Kind, Token};
+use crate::labels::Label;
+
+impl Cursor<'_> {
+    /// Takes members as long as they are the next ones of `order`, with their commas.
+    ///
+    /// Their values become tokens, at the places of `order`. Returns the number of members, and
+    /// whether a comma followed the last one.
+    pub fn usual_members(&mut self, order: &[(Label, u32)], tokens: &mut [Token]) -> (usize, bool) {
+        let (data, mut at, mut count) = (self.data, self.at, 0);
+        if self.exact || self.values + order.len() > MAX_VALUES {
+            return (0, true);
+        }
+        let mut follows = true;
+        for (label, place) in order {
+            if !label.begins(data.get(at..).unwrap_or_default()) {
+                break;
+            }
+            let Some((token, end)) = usual_value(data, at + label.len()) else {
+                break;
+            };
+            match tokens.get_mut(*place as usize) {
+                Some(value) if value.kind == Kind::Missing => *value = token,
+                _ => break,
+            }
+            at = end;
+            count += 1;
+            if data.get(at) != Some(&b',') {
+                follows = false;
+                break;
+            }
+            at += 1;
+        }
+        (self.at, self.values) = (at, self.values + count);
+        (count, follows)
+    }
+}
+
+/// A value and its end.
+#[inline(always)]
+fn usual_value(data: &[u8], at: usize) -> Option<(Token, usize)> {
+    match data.get(at)? {
+        b'"' => {
+            let (end, kind) = end_of_string(data, at + 1)?;
+            Some((Token::new(kind, at + 1, end), end + 1))
+        }
+        b'-' | b'0'..=b'9' => usual_number(data, at),
+        b'n' if data.get(at..at + 4) == Some(b"null") => {
+            Some((Token::new(Kind::Null, at, at + 4), at + 4))
+        }
+        _ => None,
+    }
+}
+
+/// A number without an exponent.
+fn usual_number(data: &[u8], start: usize) -> Option<(Token, usize)> {
+    /// Fewer digits than any limit of numbers.
+    const MOST: usize = 32;
+    let first = start + usize::from(data[start] == b'-');
+    let mut at = digits_end(data, first);
+    if at == first || at > first + 1 && data[first] == b'0' {
+        return None;
+    }
+    let mut kind = Kind::Integer;
+    if data.get(at) == Some(&b'.') {
+        let point = at;
+        at = digits_end(data, at + 1);
+        if at == point + 1 {
+            return None;
+        }
+        kind = Kind::Fraction;
+    }
+    let is_usual = at - start <= MOST && matches!(data.get(at)?, b',' | b'}');
+    is_usual.then_some((Token::new(kind, start, at), at))
+}
+
+#[inline]
+fn digits_end(data: &[u8], mut at: usize) -> usize {
+    while let Some(word) = data.get(at..).and_then(<[u8]>::first_chunk) {
+        let others = not_digits(u64::from_le_bytes(*word));
+        if others != 0 {
+            return at + (others.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while data.get(at).is_some_and(u8::is_ascii_digit) {
+        at += 1;
+    }
+    at
+}
