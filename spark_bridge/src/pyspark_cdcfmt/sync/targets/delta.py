@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
@@ -53,6 +53,12 @@ _WIDENING = {"delta.enableTypeWidening": "true"}
 
 _FEATURES = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}
 """Delta features to enable on an existing table before it gains a column of such a type."""
+
+_ATTEMPTS = 5
+_CONFLICT = re.compile(
+    r"\[DELTA_(CONCURRENT_(APPEND|DELETE_\w+|WRITE)|METADATA_CHANGED|PROTOCOL_CHANGED)\b"
+)
+"""Delta's errors of a write that it has not committed, such as a MERGE beside an OPTIMIZE."""
 
 _INTEGERS: list[tuple[type[DataType], int]] = [
     (ByteType, 3),
@@ -108,9 +114,9 @@ class DeltaTarget:
             given |= _MAPPING
         catalog, _, _ = table.rpartition(".")
         if catalog and path_of(table) is None:
-            self._spark.sql(f"CREATE SCHEMA IF NOT EXISTS {catalog}")
+            self.run(f"CREATE SCHEMA IF NOT EXISTS {catalog}")
         pairs = _properties(given)
-        self._spark.sql(
+        self.run(
             f"CREATE TABLE IF NOT EXISTS {table} ({_definitions(columns.fields)}) USING delta"
             + (f" PARTITIONED BY ({quote(partition_by)})" if partition_by else "")
             + (f" TBLPROPERTIES ({pairs})" if pairs else "")
@@ -121,7 +127,7 @@ class DeltaTarget:
         return {row.key: row.value for row in rows}
 
     def set_properties(self, table: str, properties: Mapping[str, str]) -> None:
-        self._spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({_properties(properties)})")
+        self.run(f"ALTER TABLE {table} SET TBLPROPERTIES ({_properties(properties)})")
 
     def add_columns(self, table: str, columns: Sequence[StructField]) -> None:
         properties = _features(columns)
@@ -129,7 +135,7 @@ class DeltaTarget:
             properties |= _MAPPING
         if properties:
             self.set_properties(table, properties)
-        self._spark.sql(f"ALTER TABLE {table} ADD COLUMNS ({_definitions(columns)})")
+        self.run(f"ALTER TABLE {table} ADD COLUMNS ({_definitions(columns)})")
 
     def can_widen(self, old: StructField, new: StructField) -> bool:
         return is_wider(old.dataType, new.dataType)
@@ -137,15 +143,15 @@ class DeltaTarget:
     def widen(self, table: str, column: StructField) -> None:
         self.set_properties(table, _WIDENING | _features([column]))
         type_ = column.dataType.simpleString()
-        self._spark.sql(f"ALTER TABLE {table} ALTER COLUMN {quote(column.name)} TYPE {type_}")
+        self.run(f"ALTER TABLE {table} ALTER COLUMN {quote(column.name)} TYPE {type_}")
 
     def rename_column(self, table: str, old: str, new: str) -> None:
         self.set_properties(table, _MAPPING)
-        self._spark.sql(f"ALTER TABLE {table} RENAME COLUMN {quote(old)} TO {quote(new)}")
+        self.run(f"ALTER TABLE {table} RENAME COLUMN {quote(old)} TO {quote(new)}")
 
     def drop_column(self, table: str, name: str) -> None:
         self.set_properties(table, _MAPPING)
-        self._spark.sql(f"ALTER TABLE {table} DROP COLUMN {quote(name)}")
+        self.run(f"ALTER TABLE {table} DROP COLUMN {quote(name)}")
 
     def version(self, table: str) -> int:
         (row,) = self._spark.sql(f"DESCRIBE HISTORY {table} LIMIT 1").collect()
@@ -167,15 +173,16 @@ class DeltaTarget:
             writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
         path = path_of(table)
         if path is None:
-            writer.saveAsTable(table)
+            _commit(lambda: writer.saveAsTable(table))
         else:
-            writer.save(path)
+            _commit(lambda: writer.save(path))
 
     def merge(self, table: str, rows: DataFrame, on: str, clauses: str) -> None:
         view = f"cdcfmt_sync_{uuid.uuid4().hex}"
         rows.createOrReplaceTempView(view)
         try:
-            rows.sparkSession.sql(f"MERGE INTO {table} t USING {view} s ON {on} {clauses}")
+            statement = f"MERGE INTO {table} t USING {view} s ON {on} {clauses}"
+            _commit(lambda: rows.sparkSession.sql(statement))
         finally:
             rows.sparkSession.catalog.dropTempView(view)
 
@@ -184,10 +191,10 @@ class DeltaTarget:
         self._spark.sql(f"DESCRIBE DETAIL {table}").collect()
 
     def run(self, statement: str) -> None:
-        self._spark.sql(statement)
+        _commit(lambda: self._spark.sql(statement))
 
     def optimize(self, table: str) -> None:
-        self._spark.sql(f"OPTIMIZE {table}")
+        self.run(f"OPTIMIZE {table}")
 
     def compact(self, table: str, size: int, *, vacuum: bool) -> None:
         cores = self._spark.sparkContext.defaultParallelism
@@ -212,6 +219,19 @@ _MISSING = frozenset(
     {"TABLE_OR_VIEW_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST", "DELTA_TABLE_NOT_FOUND"}
     | {"DELTA_MISSING_DELTA_TABLE", "SCHEMA_NOT_FOUND", "PATH_NOT_FOUND"}
 )
+
+
+def _commit(write: Callable[[], object]) -> None:
+    """Write to a table; again if Delta rejects it for what another session has committed since."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            write()
+        except Exception as error:
+            if not _CONFLICT.search(str(error)):
+                raise
+        else:
+            return
+    write()
 
 
 def path_of(table: str) -> str | None:
