@@ -15,6 +15,7 @@ from pyspark_cdcfmt.sync.names import TableName, quote, target_of
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.states import SNAPSHOT_RANK, TableState
 from pyspark_cdcfmt.sync.stores.protocol import Store
+from pyspark_cdcfmt.sync.table_plan import SOURCE_PROPERTY
 from pyspark_cdcfmt.sync.targets.protocol import Target
 
 _MARK = "cdcfmt.snapshot"
@@ -39,13 +40,26 @@ class Snapshots:
 
         Idempotent: the append has a name, and the state is saved after it.
 
-        :raises OptionError: for a target with rows of another query or snapshot.
+        :raises OptionError: for a target with rows of another query or snapshot, and for a table
+            that began without one.
         """
         for text, rows in self.given.items():
             name = split_name(parse_table_name(text, option="snapshot"))
-            if name not in states:
+            if (state := states.get(name)) is not None:
+                self._check_begun(state)
+            else:
                 frame = spark.table(rows) if isinstance(rows, str) else rows
                 states[name] = self._begin(name, frame)
+
+    def _check_begun(self, state: TableState) -> None:
+        is_there = self.target.schema(state.target) is not None
+        if state.columns is None or (
+            is_there and _MARK not in self.target.properties(state.target)
+        ):
+            raise OptionError(
+                f"snapshot of {state.text}: this sync has begun the table without one: leave "
+                "it out, or start a new sync with another checkpoint and another target"
+            )
 
     def _begin(self, name: TableName, rows: DataFrame) -> TableState:
         commit = self.options.snapshot_commit_ts
@@ -67,7 +81,7 @@ class Snapshots:
         self.target.create(
             state.target,
             columns,
-            properties={"cdcfmt.source": state.text},
+            properties={SOURCE_PROPERTY: state.text},
             partition_by=self.store.partition_by,
         )
         batch = Batch(f"snapshot {state.text} of {self.query_id}", 0)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import attrs
+from pyspark.sql.types import StructType
 
 from pyspark_cdcfmt.sync.control import LogRow
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Counts, Version
 
 _HIGHEST = (1 << 31) - 1
+
+SOURCE_PROPERTY = "cdcfmt.source"
+"""The property of a target that names its source table."""
 
 
 @attrs.define
@@ -28,6 +32,11 @@ class TablePlan:
     fills: list[tuple[str, str, tuple[int, ...]]] = attrs.field(factory=list)
     """Added columns, the SQL of their value in rows before a statement, and its ``_sequence``."""
     log: list[LogRow] = attrs.field(factory=list)
+    known: StructType | None = attrs.field(init=False)
+    """The target's columns before the batch; None for a table without a target."""
+
+    def __attrs_post_init__(self) -> None:
+        self.known = self.state.columns
 
     @property
     def rows(self) -> int:
@@ -76,7 +85,7 @@ class TablePlan:
     @property
     def properties(self) -> Mapping[str, str]:
         """Table properties of a new target: its source and keys."""
-        return {"cdcfmt.source": self.state.text, "cdcfmt.keys": ",".join(self.state.keys)}
+        return {SOURCE_PROPERTY: self.state.text, "cdcfmt.keys": ",".join(self.state.keys)}
 
     def note(self, action: str, detail: str, level: str = "info") -> None:
         self.log.append(LogRow(action, detail, self.state, level))

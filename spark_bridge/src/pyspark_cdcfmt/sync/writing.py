@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,7 +15,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
+from cdcfmt_core.errors import SinkError
 from pyspark_cdcfmt import INVALID_CHANGE, LACKS_COLUMNS, events_of
+from pyspark_cdcfmt.sync.columns import check_target
 from pyspark_cdcfmt.sync.control import Batch, Control
 from pyspark_cdcfmt.sync.expressions import first_place, is_of
 from pyspark_cdcfmt.sync.names import TableName, quote, table_text
@@ -28,6 +31,9 @@ from pyspark_cdcfmt.sync.typed import TypedChanges
 
 _SMALL = 10_000
 """A table with at most this many rows is one task: tasks cost more than rows."""
+
+_REFUSAL = re.compile(r"\[DELTA_.+")
+"""Delta's errors, which may lack the name of the table."""
 
 _AT_ONCE = 50
 """Maximum number of tables whose rows are counted, and tombstones appended, together."""
@@ -133,9 +139,13 @@ class Writer:
         try:
             self._apply(write, batch)
         except Exception as error:
-            if not self._note_invalid([write], error):
+            if self._note_invalid([write], error):
+                return False
+            if (refusal := _REFUSAL.search(str(error))) is None:
                 raise
-            return False
+            state = write.plan.state
+            text = f"the target {state.target} of {state.text} refuses a write: {refusal[0]}"
+            raise SinkError(f"{text}; remove the cause, and start the query again") from error
         counts, plan = write.counts, write.plan
         if not counts.bad and (plan.lacks_columns or not counts.partial):
             self._invalid.discard(plan.state.name)
@@ -257,10 +267,12 @@ class Writer:
     def _reshape(self, plan: TablePlan, columns: StructType) -> bool:
         state = plan.state
         there = self.target.schema(state.target)
+        wanted = self.store.columns(columns)
+        check_target(plan, there, wanted, self.options.metadata_prefix, self.target)
         if there is None:
             self.target.create(
                 state.target,
-                self.store.columns(columns),
+                wanted,
                 properties=plan.properties,
                 partition_by=self.store.partition_by,
             )

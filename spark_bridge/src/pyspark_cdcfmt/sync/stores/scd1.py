@@ -71,7 +71,9 @@ class CurrentRows:
         )
 
     def _before(self, sequence: Sequence[int]) -> str:
-        return f"{quote(self.prefix + 'sequence')} < {literal(sequence)}"
+        own = quote(self.prefix + "sequence")
+        # A row that someone else inserted has none: it is older than every change.
+        return f"({own} IS NULL OR {own} < {literal(sequence)})"
 
     def apply(
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool
@@ -165,7 +167,7 @@ class CurrentRows:
         sequence = quote(self.prefix + "sequence")
         on = " AND ".join(f"t.{quote(key)} <=> s.{quote(key)}" for key in state.keys)
         is_delete = f"s.{quote(self.prefix + 'change_type')} = 'delete'"
-        newer = f"WHEN MATCHED AND s.{sequence} > t.{sequence}"
+        newer = f"WHEN MATCHED AND (t.{sequence} IS NULL OR s.{sequence} > t.{sequence})"
         values = {quote(name): f"s.{quote(name)}" for name in state.columns.names}
         values[sequence] = f"s.{sequence}"
         clauses = ""
