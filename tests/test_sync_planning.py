@@ -594,6 +594,12 @@ def test_names_of_targets() -> None:
     first, second = (plan(version(), name=name, by=made) for name in names)
     assert first.state.target == second.state.target == "`a_b_c`"
     assert "is that of a_b.c" in str(second.state.halted)
+    # A table that has no target yet takes the new one.
+    other = plan(version(), after=second, name=names[1], by=planner(into="{database}.{table}"))
+    assert other.state.target == "`a`.`b_c`"
+    with pytest.raises(OptionError, match=r"option into: the target of a_b.c is `a_b_c` in this"):
+        planner(into="{database}.{table}").know([first.state])
+    planner(into="{database}.{table}", exclude="a_b.c").know([first.state])
     odd = target_of("lake.{table}", ("shop", None, "a b"))
     assert odd.startswith("`lake`.`a_b_")
     assert odd != target_of("lake.{table}", ("shop", None, "a.b"))

@@ -61,6 +61,9 @@ class Sync:
         """Apply the events of a micro-batch to the targets."""
         if self.states is None:
             self.states = self.control.load(batch)
+            if self.resolved is None:
+                self.control.check_staged(batch)
+            self.replays.leave_out(self.states)
             self.snapshots.begin(blocks.sparkSession, self.states)
             self.planner.know(self.states.values())
             self.replays.request(self.states)

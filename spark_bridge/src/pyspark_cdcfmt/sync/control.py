@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
+from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt.sync.names import TableName, quote
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.targets.protocol import Once, Target
@@ -45,6 +46,9 @@ TABLES = (*SCHEMAS, "held", "dead_letters", "staged", "tombstones")
 
 ADDED = ("at", "query_id", "batch_id", "letter", "headers")
 """Columns of kept events that events lack; ``headers`` is in tables of earlier versions."""
+
+ALL = "*"
+"""The place of the resolved watermark in the table ``watermarks``; others are TOPIC/PARTITION."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -122,9 +126,20 @@ class Control:
         ).where("target <> ''")
 
     def load(self, batch: Batch) -> dict[TableName, TableState]:
-        """Load the states of all tables before ``batch``, the first one of this run."""
+        """Load the states of all tables before ``batch``, the first one of this run.
+
+        :raises OptionError: if the table of states is missing after the first batch.
+        """
         self._first = batch
         if not self.has("tables"):
+            if batch.number:
+                raise OptionError(
+                    f"{self._folder} has no states of tables, but {batch.number} batches of the "
+                    "checkpoint are complete: set control as before, restore the folder, or start "
+                    "a new sync with another checkpoint"
+                )
+            # A later run without it has lost them.
+            self.append("tables", self._spark.createDataFrame([], SCHEMAS["tables"]), None)
             return {}
         place = f.when(f.expr(batch.is_earlier), f.struct("at", "batch_id"))
         rows = (
@@ -208,6 +223,18 @@ class Control:
     def note_progress(self, batch: Batch, rows: Iterable[tuple[str, str, int, int]]) -> None:
         """Append rows of source, target, target version and watermark."""
         self._write("progress", batch, [(*self._stamp(batch), *row) for row in rows])
+
+    def check_staged(self, batch: Batch) -> None:
+        """:raises OptionError: if staged events wait for watermarks, with ``eventual``."""
+        if not self.has("staged"):
+            return
+        # The watermark that the targets have reached has the place ALL.
+        reached = self.watermarks(batch).get(ALL, 0)
+        if count := self.staged(batch, reached).count():
+            raise OptionError(
+                f"option consistency: {count} earlier events wait in staged for watermarks: "
+                "set it to resolved as before, or start a new sync with another checkpoint"
+            )
 
     def staged(self, batch: Batch, since: int) -> DataFrame:
         """Events staged before ``batch``, with a commit_ts of ``since`` or later."""

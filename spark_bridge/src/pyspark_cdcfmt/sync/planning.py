@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
+from cdcfmt_core.errors import OptionError
 from cdcfmt_core.mysql.column_changes import column_changes
 from cdcfmt_core.mysql.lexemes import NotUnderstood
 from cdcfmt_core.mysql.moved_tables import (
@@ -24,6 +25,7 @@ from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Statement, Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 
+_OWN_SYNC = "exclude this table, and read it by another sync with another option into"
 _MAX_TRUNCATES = 100
 """Maximum number kept per table, for late changes."""
 _NO_ORDER = (
@@ -60,9 +62,19 @@ class Planner:
     _targets: dict[str, TableName] = attrs.field(factory=dict)
 
     def know(self, states: Iterable[TableState]) -> None:
-        """Register the targets of known tables."""
+        """Register the targets of known tables.
+
+        :raises OptionError: if the option ``into`` names another target for one of them.
+        """
         for state in states:
             if state.columns is not None:
+                wanted = target_of(self.options.into, state.name)
+                if self.options.wants(state.name) and wanted.lower() != state.target.lower():
+                    raise OptionError(
+                        f"option into: the target of {state.text} is {state.target} in this "
+                        f"checkpoint, not {wanted}: set into as before, or start a new sync with "
+                        "another checkpoint"
+                    )
                 self._targets[state.target.lower()] = state.name
 
     def plan(
@@ -77,6 +89,8 @@ class Planner:
         is_first = state is None
         if state is None:
             state = TableState(name, target_of(self.options.into, name))
+        elif state.columns is None:
+            state = attrs.evolve(state, target=target_of(self.options.into, name))
         plan = TablePlan(state, versions)
         if state.halted:
             return plan
@@ -85,7 +99,7 @@ class Planner:
             return plan
         owner = self._targets.setdefault(state.target.lower(), name)
         if owner != name:
-            plan.halt(f"the target {state.target} is that of {table_text(owner)}: change into")
+            plan.halt(f"the target {state.target} is that of {table_text(owner)}: {_OWN_SYNC}")
             return plan
         if is_first and any(safe_name(part) != part for part in name if part):
             plan.note("map name", f"the target is {state.target}")

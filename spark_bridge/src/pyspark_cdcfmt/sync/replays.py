@@ -19,6 +19,11 @@ from pyspark_cdcfmt.sync.states import TableState
 LETTERS: TableName = ("", None, "dead letters")
 """An entry among the tables' states, for the progress of replays."""
 
+_LEFT_OUT = (
+    "a run without this table (tables, exclude) has skipped its messages, and the target lacks "
+    "their changes: resume accepts that; for all changes start a new sync with another target"
+)
+
 
 @attrs.frozen
 class Replays:
@@ -30,6 +35,24 @@ class Replays:
     options: SyncOptions
     source: Mapping[str, str]
     control: Control
+
+    def leave_out(self, states: dict[TableName, TableState]) -> None:
+        """Halt tables that the options leave out: a later run that has them again lacks changes."""
+        left = [
+            state
+            for state in states.values()
+            if state.name != LETTERS
+            and state.halted != _LEFT_OUT
+            and (state.columns is not None or state.halted)
+            and not self.options.wants(state.name)
+        ]
+        if left:
+            now = self.control.now()
+            batch = Batch("leave out", int(now.timestamp() * 1000))
+            halted = [attrs.evolve(state, halted=_LEFT_OUT) for state in left]
+            self.control.log(batch, [LogRow("leave out", _LEFT_OUT, s, "warning") for s in halted])
+            self.control.save(batch, halted)
+            states |= {state.name: state for state in halted}
 
     def request(self, states: dict[TableName, TableState]) -> None:
         """Record ``resume`` and ``replay`` in the states, so that they survive a restart."""

@@ -17,14 +17,11 @@ from pyspark.sql import functions as f
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.io.topics.stream_offset import StreamOffset
-from pyspark_cdcfmt.sync.control import Batch, Control
+from pyspark_cdcfmt.sync.control import ALL, Batch, Control
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.targets.protocol import Target
 
 _IS_CHANGE = "kind IN ('row', 'ddl')"
-
-_ALL = "*"
-"""The place of ``resolved`` itself in the table ``watermarks``; others are TOPIC/PARTITION."""
 
 
 @attrs.define
@@ -56,7 +53,7 @@ class Resolved:
         """
         if self._watermarks is None:
             self._watermarks = self.control.watermarks(batch)
-            reached = self._watermarks.pop(_ALL, 0)
+            reached = self._watermarks.pop(ALL, 0)
             lowest = self._lowest(events.sparkSession, batch.number - 1, self._watermarks)
             self.resolved = max(lowest, reached)
         self._before = self.resolved
@@ -136,7 +133,7 @@ class Resolved:
                 for source, target in targets.items()
             ]
             self.control.note_progress(batch, rows)
-        reached = {_ALL: self.resolved} if self.resolved > self._before else {}
+        reached = {ALL: self.resolved} if self.resolved > self._before else {}
         self.control.note_watermarks(batch, self._now | reached)
         self._watermarks |= self._now
 
