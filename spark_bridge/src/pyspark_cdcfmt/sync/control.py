@@ -139,7 +139,7 @@ class Control:
                     "a new sync with another checkpoint"
                 )
             # A later run without it has lost them.
-            self.append("tables", self._spark.createDataFrame([], SCHEMAS["tables"]), None)
+            self._target.create(self.table("tables"), SCHEMAS["tables"], properties=_PROPERTIES)
             return {}
         place = f.when(f.expr(batch.is_earlier), f.struct("at", "batch_id"))
         rows = (
