@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
 import attrs
 
@@ -12,7 +12,6 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.topic_source import TopicSource
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_rocketmq.client import RocketClient
-from cdcfmt_rocketmq.ends import SECONDS, read_ends
 from cdcfmt_rocketmq.options import RocketOptions, parse_rocketmq_options
 from cdcfmt_rocketmq.progress import RocketProgress
 from cdcfmt_rocketmq.reader import read_range
@@ -22,6 +21,8 @@ from cdcfmt_rocketmq.reader import read_range
 class RocketSource(TopicSource[RocketOptions]):
     """The topics that options select; a :class:`cdcfmt_core.transport.Source`."""
 
+    hasty: ClassVar = {"rocketmqConsumer.pollTimeoutMs": 3000}
+
     def open_client(self) -> RocketClient:
         return RocketClient(self.options)
 
@@ -30,11 +31,6 @@ class RocketSource(TopicSource[RocketOptions]):
 
     def read(self, wanted: OffsetRange, counts: Counter[str] | None = None) -> Iterator[Message]:
         return read_range(wanted, self.options, counts)
-
-    def ends(
-        self, ranges: Sequence[OffsetRange], *, seconds: float | None = None
-    ) -> Iterator[Message]:
-        return read_ends(ranges, self.options, seconds=SECONDS if seconds is None else seconds)
 
 
 def open_source(values: Mapping[str, Any], settings: Mapping[str, str]) -> RocketSource:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -82,14 +82,6 @@ class SpoolSource(TopicSource[SpoolOptions]):
             at = segment.end
         if at < wanted.end:
             self._lose(wanted, at, wanted.end, counts)
-
-    def ends(
-        self, ranges: Sequence[OffsetRange], *, seconds: float | None = None
-    ) -> Iterator[Message]:
-        source = self.lenient()
-        for each in ranges:
-            yield from source.read(attrs.evolve(each, end=min(each.end, each.start + 10)))
-            yield from source.read(attrs.evolve(each, start=max(each.start + 10, each.end - 10)))
 
     def _lose(self, wanted: OffsetRange, start: int, end: int, counts: Counter[str] | None) -> None:
         lost = attrs.evolve(wanted, start=start, end=end)
