@@ -53,7 +53,7 @@ from cdcfmt_core.events import (
 from cdcfmt_core.toolkit.large_messages import open_decompressor
 from cdcfmt_core.types import LogicalType, Text
 from cdcfmt_simple.avro.message import AvroMessage, read_message
-from cdcfmt_simple.avro.rows import read_images
+from cdcfmt_simple.avro.rows import read_cells
 from cdcfmt_simple.checksum import COUNTED
 
 VARIANTS = {
@@ -402,9 +402,10 @@ def test_fastavro_reads_the_same(name: str) -> None:
 
 def _raw(message: AvroMessage, index: int) -> dict[str, Any] | None:
     """An image as fastavro has it: records are dictionaries, of UnsignedBigint, too."""
-    image = read_images(message)[index]
-    if image is None:
+    cells = read_cells(message)[index]
+    if cells is None:
         return None
+    image = {name: value for name, (_, value) in cells.items()}
     unsigned = {
         column.name
         for _, (event,) in decoded("simple-avro", "default").decoded

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
 
@@ -163,6 +163,19 @@ class Subject:
             for rank, sample in enumerate(sorted(of_sort.values(), key=lambda s: s.size))
         ]
         return [sample for _, _, sample in sorted(ranked, key=lambda item: item[:2])]
+
+    def apart(self, most: int) -> Iterator[tuple[Sample, Any]]:
+        """The first samples whose content is JSON, with their content."""
+        for sample in self.samples[:most]:
+            if self._is_apart(sample.message):
+                yield sample, self.take_apart(sample.message)
+
+    def with_content(self, sample: Sample, wire: Any) -> Message | None:
+        """The sample's message with this content; None if its wire cannot hold that content."""
+        try:
+            return self.put_together(sample.message, wire)
+        except (ValueError, TypeError):
+            return None
 
     def _is_apart(self, message: Message) -> bool:
         try:

@@ -62,10 +62,7 @@ def _check_options(own: Iterable[Option], common: Iterable[Option], on_spark: se
             f"option {name} exists already, for all formats or as one of Spark's source or sink",
         )
         known.add(name.lower())
-        expect(
-            len(option.help.split()) > 2 and option.help.rstrip().endswith("."),
-            f"option {name} has no `help`, a sentence that says what it does",
-        )
+        expect_help(option)
         expect((option.type == "choice") == bool(option.choices), f"option {name}: `choices`")
         try:
             parsed = option.parse(option.default)
@@ -184,7 +181,15 @@ _FUNCTIONS: Final = (
 def check_pickles(subject: Subject) -> None:
     """Factories, sniff and options can be pickled, which needs functions at module level."""
     spec = subject.spec
-    for name in (*_FUNCTIONS, "options", "encode_options"):
+    expect_pickles(spec, *_FUNCTIONS, "options", "encode_options")
+    for case in subject.cases:
+        options = subject.own_options(case.options)
+        expect(pickle.loads(pickle.dumps(options)) == options, "options change when pickled")
+
+
+def expect_pickles(spec: object, *names: str) -> None:
+    """Attributes of a spec are equal after they are pickled."""
+    for name in names:
         value = getattr(spec, name)
         try:
             copy = pickle.loads(pickle.dumps(value))
@@ -193,6 +198,10 @@ def check_pickles(subject: Subject) -> None:
                 f"`{name}` cannot be pickled ({error}): make it a module-level function"
             ) from error
         expect(copy == value, f"`{name}` changes when pickled")
-    for case in subject.cases:
-        options = subject.own_options(case.options)
-        expect(pickle.loads(pickle.dumps(options)) == options, "options change when pickled")
+
+
+def expect_help(option: Option) -> None:
+    expect(
+        len(option.help.split()) > 2 and option.help.rstrip().endswith("."),
+        f"option {option.name} has no `help`, a sentence that says what it does",
+    )

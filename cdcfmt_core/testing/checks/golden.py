@@ -59,14 +59,3 @@ def check_kinds(subject: Subject) -> None:
     expect(not more, f"the codec emits {', '.join(more)} events, which `emits` does not name")
     missing = sorted(subject.spec.emits - seen)
     expect(not missing, f"no case has {', '.join(missing)} events, which `emits` names")
-
-
-def check_index(subject: Subject) -> None:
-    """A message's events have increasing indexes, starting at 0 or more."""
-    for case in subject.cases:
-        for number, events in enumerate(subject.decode(case)):
-            found = [event.index for event in events]
-            expect(
-                found == sorted(set(found)) and (not found or found[0] >= 0),
-                f"case {case.name}, message {number}: the events' `index` are {found}",
-            )

@@ -10,7 +10,7 @@ from cdcfmt_core.decoding import DECODING_OPTIONS
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.io.topics.options import TOPIC_OPTIONS
 from cdcfmt_core.options import Option
-from cdcfmt_core.testing.checks.declaration import RecordedOptions
+from cdcfmt_core.testing.checks.declaration import RecordedOptions, expect_help, expect_pickles
 from cdcfmt_core.testing.outcome import expect
 from cdcfmt_core.testing.transports.subject import TransportSubject
 from cdcfmt_core.transport_opening import split_options
@@ -61,25 +61,14 @@ def _check_options(
             f"option {name!r} is neither in camelCase nor {prefix}*",
         )
         expect(name.lower() not in known, f"option {name} is also an option of every format")
-        expect(
-            len(option.help.split()) > 2 and option.help.rstrip().endswith("."),
-            f"option {name} has no `help`, a sentence that says what it does",
-        )
+        expect_help(option)
         if name == f"{prefix}*":
             expect(option.hidden, f"option {name} may hold logins: it must be `hidden`")
 
 
 def check_pickles(subject: TransportSubject) -> None:
     """The functions of the spec, and sources and sinks, can be pickled."""
-    for name in ("open_source", "open_sink", "options_of_url", "explain", "options"):
-        value = getattr(subject.spec, name)
-        try:
-            copy = pickle.loads(pickle.dumps(value))
-        except Exception as error:
-            raise AssertionError(
-                f"`{name}` cannot be pickled ({error}): make it a module-level function"
-            ) from error
-        expect(copy == value, f"`{name}` changes when pickled")
+    expect_pickles(subject.spec, "open_source", "open_sink", "options_of_url", "explain", "options")
     topic = subject.filled_topic(1, 5)
     if subject.spec.open_sink is not None:
         _pickled("the sink", subject.sink(topic))

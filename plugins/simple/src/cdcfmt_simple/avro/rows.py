@@ -103,12 +103,6 @@ class AvroRows:
         return Image(plan.read(cells, field), complete and len(cells) == len(plan.schema.columns))
 
 
-def read_images(message: AvroMessage) -> tuple[WireImage, WireImage]:
-    """The undecoded ``data`` and ``old``; a TIMESTAMP is a dict of location and value."""
-    new, old = read_cells(message)
-    return _values(new), _values(old)
-
-
 def read_cells(message: AvroMessage) -> tuple[Cells | None, Cells | None]:
     """Parse ``data`` and ``old``, the last fields of a message.
 
