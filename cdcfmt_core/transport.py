@@ -37,6 +37,17 @@ class Check:
         return attrs.asdict(self)
 
 
+def port_problem(host: str, port: int) -> str | None:
+    """The reason why a port accepts no connection, for :class:`Check`; None if it does."""
+    import socket
+
+    try:
+        socket.create_connection((host, port), timeout=5.0).close()
+    except OSError as error:
+        return str(error)
+    return None
+
+
 @attrs.frozen
 class MessageColumns:
     """Messages of one partition, in order, as columns of equal length."""

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from typing import Any
 
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.transport import Check
+from cdcfmt_core.transport import Check, port_problem
 from cdcfmt_kafka.sink import FIRST_CONTACT_SECONDS
-
-_SECONDS = 5.0
 
 
 def explain(server: str) -> Iterator[Check]:
     """Check the port, the metadata, and the port of every broker in the metadata."""
     subject = f"Kafka {server}"
     host, port = split_server(server)
-    if problem := _connect(host, port):
+    if problem := port_problem(host, port):
         yield Check(
             subject, "bad", f"nothing answers: {problem}", "is the broker up, the port open?"
         )
@@ -38,7 +35,7 @@ def explain(server: str) -> Iterator[Check]:
     text = f"{len(metadata.brokers)} brokers, {topics} topics"
     yield Check(subject, "ok", text)
     for broker in metadata.brokers.values():
-        if problem := _connect(broker.host, broker.port):
+        if problem := port_problem(broker.host, broker.port):
             yield Check(
                 subject,
                 "bad",
@@ -59,11 +56,3 @@ def split_server(server: str) -> tuple[str, int]:
     if not mark or not host or not port.isdecimal():
         raise OptionError(f"--kafka {server}: write it as host:port")
     return host.strip("[]"), int(port)
-
-
-def _connect(host: str, port: int) -> str | None:
-    try:
-        socket.create_connection((host, port), timeout=_SECONDS).close()
-    except OSError as error:
-        return str(error)
-    return None

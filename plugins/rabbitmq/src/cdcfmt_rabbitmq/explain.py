@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 
-from cdcfmt_core.transport import Check
+from cdcfmt_core.transport import Check, port_problem
 from cdcfmt_rabbitmq.broker_errors import BrokerError
 from cdcfmt_rabbitmq.links import Links
 from cdcfmt_rabbitmq.settings import parse_settings
-
-_SECONDS = 5.0
 
 
 def explain(address: str) -> Iterator[Check]:
     """Check the port, its stream protocol, and the address that the broker advertises."""
     subject = f"RabbitMQ {address}"
     settings = parse_settings({"hosts": address})
-    ((host, port), *_) = settings.addresses("streams")
-    try:
-        socket.create_connection((host, port), timeout=_SECONDS).close()
-    except OSError as error:
-        yield Check(subject, "bad", f"nothing answers: {error}", "is the broker up, the port open?")
+    if problem := port_problem(*settings.addresses("streams")[0]):
+        remedy = "is the broker up, the port open?"
+        yield Check(subject, "bad", f"nothing answers: {problem}", remedy)
         return
     yield Check(subject, "ok", "the port is open")
     links = Links(settings)
@@ -45,13 +40,12 @@ def explain(address: str) -> Iterator[Check]:
 
 def _advertised(subject: str, properties: dict[str, str]) -> Check:
     host, port = properties.get("advertised_host", ""), properties.get("advertised_port", "")
-    try:
-        socket.create_connection((host, int(port)), timeout=_SECONDS).close()
-    except (OSError, ValueError) as error:
+    problem = port_problem(host, int(port)) if port.isdecimal() else "no port"
+    if problem:
         return Check(
             subject,
             "bad",
-            f"it advertises {host}:{port}, which cannot be reached from here: {error}",
+            f"it advertises {host}:{port}, which cannot be reached from here: {problem}",
             "set stream.advertised_host and stream.advertised_port of the broker to an address "
             "that clients can reach, or read with -o rabbitmq.advertised=false",
         )

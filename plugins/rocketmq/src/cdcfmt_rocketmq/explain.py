@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 
-from cdcfmt_core.transport import Check
+from cdcfmt_core.transport import Check, port_problem
 from cdcfmt_rocketmq.cluster import Cluster, RefusedError
 from cdcfmt_rocketmq.frames import NoAnswerError
 from cdcfmt_rocketmq.settings import Settings, split_address
-
-_SECONDS = 5.0
 
 
 def explain(server: str) -> Iterator[Check]:
     """Check the name server's port and answers, and the port of every registered broker."""
     subject = f"RocketMQ {server}"
-    address = split_address(server, "--rocketmq")
-    if problem := _connect(address):
+    if problem := port_problem(*split_address(server, "--rocketmq")):
         yield Check(
             subject, "bad", f"nothing answers: {problem}", "is the name server up, the port open?"
         )
@@ -41,7 +37,7 @@ def explain(server: str) -> Iterator[Check]:
     for name, where in masters.items():
         if where is None:
             yield Check(subject, "bad", f"broker {name} has no master", "start its master")
-        elif problem := _connect(split_address(where, "brokerIP1")):
+        elif problem := port_problem(*split_address(where, "brokerIP1")):
             yield Check(
                 subject,
                 "bad",
@@ -51,11 +47,3 @@ def explain(server: str) -> Iterator[Check]:
             )
         else:
             yield Check(subject, "ok", f"broker {name} at {where}")
-
-
-def _connect(address: tuple[str, int]) -> str | None:
-    try:
-        socket.create_connection(address, timeout=_SECONDS).close()
-    except OSError as error:
-        return str(error)
-    return None
