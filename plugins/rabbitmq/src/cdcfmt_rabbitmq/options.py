@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
 
 import attrs
 
@@ -16,7 +14,7 @@ from cdcfmt_core.io.topics.options import (
 )
 from cdcfmt_core.io.topics.topic_options import TopicOptions
 from cdcfmt_core.options import Option
-from cdcfmt_rabbitmq.settings import Settings, parse_settings
+from cdcfmt_rabbitmq.settings import Settings
 
 _SETTINGS = (
     "Settings of the client, without the prefix: `rabbitmq.hosts` (required, `host:port,…`), "
@@ -85,11 +83,3 @@ class StreamOptions(TopicOptions):
         """Seconds to wait for a broker that does not answer."""
         timeout: timedelta = self["brokerTimeout"]
         return timeout.total_seconds()
-
-
-def parse_stream_options(values: Mapping[str, Any], client: Mapping[str, str]) -> StreamOptions:
-    """From validated :data:`STREAM_OPTIONS` and the ``rabbitmq.*`` options without prefix.
-
-    :raises OptionError: for options that contradict each other, or cannot be parsed.
-    """
-    return StreamOptions.parse(values, "RabbitMQ", SELECTING, settings=parse_settings(client))

@@ -13,8 +13,9 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.topic_source import TopicSource
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_rabbitmq.client import StreamClient
-from cdcfmt_rabbitmq.options import StreamOptions, parse_stream_options
+from cdcfmt_rabbitmq.options import SELECTING, StreamOptions
 from cdcfmt_rabbitmq.reader import read_range
+from cdcfmt_rabbitmq.settings import parse_settings
 
 
 @attrs.frozen(slots=False)
@@ -32,4 +33,5 @@ class StreamSource(TopicSource[StreamOptions]):
 
 def open_source(values: Mapping[str, Any], settings: Mapping[str, str]) -> StreamSource:
     """The source of a :class:`~cdcfmt_core.transport.TransportSpec`."""
-    return StreamSource(parse_stream_options(values, settings))
+    client = parse_settings(settings)
+    return StreamSource(StreamOptions.parse(values, "RabbitMQ", SELECTING, settings=client))

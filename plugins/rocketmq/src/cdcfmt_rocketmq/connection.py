@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Mapping
-from typing import Final, Self
+from typing import Final
 
 from cdcfmt_rocketmq.frames import (
     Answer,
@@ -90,9 +90,3 @@ class Connection:
 
     def close(self) -> None:
         self._socket.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

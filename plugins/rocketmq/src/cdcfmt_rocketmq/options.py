@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
 
 import attrs
 
@@ -80,12 +78,3 @@ class RocketOptions(TopicOptions):
     def poll_seconds(self) -> float:
         milliseconds: int = self["rocketmqConsumer.pollTimeoutMs"]
         return milliseconds / 1000
-
-
-def parse_rocketmq_options(values: Mapping[str, Any], client: Mapping[str, str]) -> RocketOptions:
-    """From validated :data:`ROCKETMQ_OPTIONS` and the ``rocketmq.*`` options without prefix.
-
-    :raises OptionError: for options that contradict each other, or cannot be parsed.
-    """
-    settings = Settings.of(client).require_name_servers()
-    return RocketOptions.parse(values, "RocketMQ", SELECTING, settings=settings)

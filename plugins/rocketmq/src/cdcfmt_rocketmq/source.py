@@ -12,9 +12,10 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.topic_source import TopicSource
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_rocketmq.client import RocketClient
-from cdcfmt_rocketmq.options import RocketOptions, parse_rocketmq_options
+from cdcfmt_rocketmq.options import SELECTING, RocketOptions
 from cdcfmt_rocketmq.progress import RocketProgress
 from cdcfmt_rocketmq.reader import read_range
+from cdcfmt_rocketmq.settings import Settings
 
 
 @attrs.frozen(slots=False)
@@ -35,4 +36,5 @@ class RocketSource(TopicSource[RocketOptions]):
 
 def open_source(values: Mapping[str, Any], settings: Mapping[str, str]) -> RocketSource:
     """The source of a :class:`~cdcfmt_core.transport.TransportSpec`."""
-    return RocketSource(parse_rocketmq_options(values, settings))
+    client = Settings.of(settings).require_name_servers()
+    return RocketSource(RocketOptions.parse(values, "RocketMQ", SELECTING, settings=client))
