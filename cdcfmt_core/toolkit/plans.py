@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar
 
+import attrs
+
 from cdcfmt_core.caches import Cache, parsers_size, table_size
+from cdcfmt_core.codec import DecoderContext
 from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.toolkit.images import ReadValue
 from cdcfmt_core.types import LogicalType
 
 _READERS_BYTES: Final = 8 << 20
@@ -63,3 +67,24 @@ class Readers(Generic[P, Read]):
             read = self._make(column.type, *args, **kwargs)
             self._readers.add(key, read, parsers_size(column.source_type))
         return read
+
+
+@attrs.define
+class TablePlan:
+    """A table schema, the readers of its wanted columns, and its key columns."""
+
+    schema: TableSchema
+    readers: dict[str, ReadValue]
+    key_columns: tuple[str, ...]
+
+
+def table_plan(
+    schema: TableSchema, context: DecoderContext, open_reader: Callable[[Column], ReadValue]
+) -> TablePlan:
+    """The plan of a table whose texts of TIMESTAMP columns have no zone."""
+    context.note_zoneless_timestamps(schema)
+    key_columns, wanted = context.projection.of(schema)
+    readers = {
+        column.name: open_reader(column) for column in schema.columns if column.name in wanted
+    }
+    return TablePlan(schema, readers, key_columns)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import attrs
-
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql import parse_column_type
 from cdcfmt_core.schemas.statements import refined_type
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.images import ReadValue
-from cdcfmt_core.toolkit.plans import Plans, Readers
+from cdcfmt_core.toolkit.plans import Plans, Readers, TablePlan, table_plan
 from cdcfmt_core.toolkit.table_changes import RowTypes, type_of
 from cdcfmt_core.toolkit.value_readers import value_reader
 from cdcfmt_core.types import Binary, LogicalType
@@ -18,15 +16,6 @@ from cdcfmt_core.types import Binary, LogicalType
 _MAX_BINARY_LENGTH = 255
 _COLUMN_BYTES = 250
 """Memory of a column in a plan, in addition to its schema."""
-
-
-@attrs.define
-class TablePlan:
-    """A table schema, the readers of its wanted columns, and its key columns."""
-
-    schema: TableSchema
-    readers: dict[str, ReadValue]
-    key_columns: tuple[str, ...]
 
 
 class TablePlans:
@@ -73,14 +62,9 @@ class TablePlans:
                 )
             columns.append(Column(name, source_type, logical, key=name in keys))
         schema = TableSchema(database, table, tuple(columns), pk_names)
-        context.note_zoneless_timestamps(schema)
-        key_columns, wanted = context.projection.of(schema)
-        readers = {
-            column.name: self._readers.find(column, _padded_length(column))
-            for column in columns
-            if column.name in wanted
-        }
-        return TablePlan(schema, readers, key_columns)
+        return table_plan(
+            schema, context, lambda column: self._readers.find(column, _padded_length(column))
+        )
 
     def _reader(self, logical: LogicalType, padded: int) -> ReadValue:
         encoding = Encoding("mysql-json", padded)

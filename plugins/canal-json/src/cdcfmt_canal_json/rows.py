@@ -13,10 +13,11 @@ from typing import Any
 
 from cdcfmt_canal_json.dialects import Dialect
 from cdcfmt_canal_json.envelope import time_of
-from cdcfmt_canal_json.plans import TablePlan, TablePlans
+from cdcfmt_canal_json.plans import TablePlans
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Event, Image, Op, RowChange
 from cdcfmt_core.toolkit.images import key_changed, read_image
+from cdcfmt_core.toolkit.plans import TablePlan
 from cdcfmt_core.toolkit.table_changes import row_types
 from cdcfmt_core.toolkit.wire_json import list_of, names_of, object_of
 

@@ -16,21 +16,12 @@ from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql import InexactNumber, json_value_parser
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.images import ReadValue
-from cdcfmt_core.toolkit.plans import Plans, Readers
+from cdcfmt_core.toolkit.plans import Plans, Readers, TablePlan, table_plan
 from cdcfmt_core.toolkit.table_changes import RowTypes, type_of
 from cdcfmt_core.types import Binary, Json, LogicalType, Text
 
 _COLUMN_BYTES = 250
 """Memory of a column in a plan, in addition to its schema."""
-
-
-@attrs.define
-class TablePlan:
-    """A table schema, the readers of its wanted columns, and its key columns."""
-
-    schema: TableSchema
-    readers: dict[str, ReadValue]
-    key_columns: tuple[str, ...]
 
 
 @attrs.frozen
@@ -66,16 +57,12 @@ class TablePlans:
             Column(name, *type_of(told, resolve), key=name in keys) for name, told in types
         )
         schema = TableSchema(table.database, table.table, columns, pks, table.schema)
-        self._context.note_zoneless_timestamps(schema)
-        key_columns, wanted = self._context.projection.of(schema)
-        readers = {
-            column.name: binary_parser(self._binary, column.source_type)
-            if isinstance(column.type, Binary)
-            else self._readers.find(column)
-            for column in columns
-            if column.name in wanted
-        }
-        return TablePlan(schema, readers, key_columns)
+        return table_plan(schema, self._context, self._reader_of)
+
+    def _reader_of(self, column: Column) -> ReadValue:
+        if isinstance(column.type, Binary):
+            return binary_parser(self._binary, column.source_type)
+        return self._readers.find(column)
 
     def _reader(self, logical: LogicalType) -> ReadValue:
         zone, counts = self._context.time_zone, self._context.counts
