@@ -9,10 +9,13 @@ a reader could loop forever, are rejected.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from cdcfmt_core.errors import DecodeError
+
+T = TypeVar("T")
+Read: TypeAlias = Callable[[bytes, int], tuple[T, int]]
 
 _MAX_LONG_BYTES = 10
 _MAX_ITEMS = 1 << 16
@@ -91,6 +94,24 @@ def read_block(data: bytes, at: int, before: int = 0) -> tuple[int, int]:
     if before + count > _MAX_ITEMS:
         raise DecodeError(f"an array or map has {before + count} items, more than {_MAX_ITEMS}")
     return count, at
+
+
+def read_optional(data: bytes, at: int, read: Read[T]) -> tuple[T | None, int]:
+    """A value of a union of null and another type."""
+    branch, at = read_choice(data, at, 2, "branch")
+    return read(data, at) if branch else (None, at)
+
+
+def read_array(data: bytes, at: int, read: Read[T]) -> tuple[list[T], int]:
+    """The items of an array."""
+    items: list[T] = []
+    count, at = read_block(data, at)
+    while count:
+        for _ in range(count):
+            item, at = read(data, at)
+            items.append(item)
+        count, at = read_block(data, at, len(items))
+    return items, at
 
 
 def shortest_double(value: float, raw: bytes) -> float:

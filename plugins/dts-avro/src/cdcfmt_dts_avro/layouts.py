@@ -76,9 +76,7 @@ _RECORD: Final = record_schema(
     sourcePosition="string",
     safeSourcePosition="string",
     sourceTxid="string",
-    source=record_schema(
-        "Source", sourceType=enum_schema("SourceType", SOURCE_TYPES), version="string"
-    ),
+    source=_SOURCE,
     operation=enum_schema("Operation", OPERATIONS),
     objectName=["null", "string"],
     processTimestamps=["null", {"type": "array", "items": "long"}],

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import attrs
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.toolkit.wire_avro import read_block, read_choice, read_long, read_text
+from cdcfmt_core.toolkit.wire_avro import (
+    read_array,
+    read_block,
+    read_choice,
+    read_long,
+    read_optional,
+    read_text,
+)
 from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_dts_avro.message import OPERATIONS, SECONDS_LIMIT, SOURCE_TYPES
 from cdcfmt_dts_avro.types import family_of
@@ -91,20 +99,8 @@ def read_envelope(data: bytes) -> Envelope:
     source_type, at = read_choice(data, at, len(SOURCE_TYPES), "source type")
     source_version, at = read_text(data, at)
     operation, at = read_choice(data, at, len(OPERATIONS), "operation")
-    object_name = None
-    branch, at = read_choice(data, at, 2, "branch")
-    if branch:
-        object_name, at = read_text(data, at)
-    process_timestamps: list[int] | None = None
-    branch, at = read_choice(data, at, 2, "branch")
-    if branch:
-        process_timestamps = []
-        count, at = read_block(data, at)
-        while count:
-            for _ in range(count):
-                time, at = read_long(data, at)
-                process_timestamps.append(time)
-            count, at = read_block(data, at, len(process_timestamps))
+    object_name, at = read_optional(data, at, read_text)
+    process_timestamps, at = read_optional(data, at, partial(read_array, read=read_long))
     tags: dict[str, str] = {}
     count, at = read_block(data, at)
     while count:

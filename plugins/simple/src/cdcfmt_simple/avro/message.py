@@ -29,13 +29,18 @@ which become lone surrogates.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.toolkit.wire_avro import read_block, read_choice, read_long, read_span
+from cdcfmt_core.toolkit.wire_avro import (
+    read_array,
+    read_choice,
+    read_long,
+    read_optional,
+    read_span,
+)
 from cdcfmt_simple.message import BOOTSTRAP, DDL_WORDS, WATERMARK, Wire
 
 DML_WORDS: Final = ("INSERT", "UPDATE", "DELETE")
@@ -142,8 +147,8 @@ def _read_ddl(wire: Wire, data: bytes, at: int) -> int:
     wire["sql"], at = read_string(data, at)
     wire["commitTs"], at = read_long(data, at)
     wire["buildTs"], at = read_long(data, at)
-    wire["tableSchema"], at = _read_optional(data, at, _read_table_schema)
-    wire["preTableSchema"], at = _read_optional(data, at, _read_table_schema)
+    wire["tableSchema"], at = read_optional(data, at, _read_table_schema)
+    wire["preTableSchema"], at = read_optional(data, at, _read_table_schema)
     return at
 
 
@@ -159,17 +164,10 @@ def _read_dml(wire: Wire, data: bytes, at: int) -> int:
     wire["schemaVersion"] = version & UINT64
     if data[at : at + 3] == b"\0\0\0":
         return at + 3
-    wire["claimCheckLocation"], at = _read_optional(data, at, read_string)
-    wire["handleKeyOnly"], at = _read_optional(data, at, read_boolean)
-    wire["checksum"], at = _read_optional(data, at, _read_checksum)
+    wire["claimCheckLocation"], at = read_optional(data, at, read_string)
+    wire["handleKeyOnly"], at = read_optional(data, at, read_boolean)
+    wire["checksum"], at = read_optional(data, at, _read_checksum)
     return at
-
-
-def _read_optional(
-    data: bytes, at: int, read: Callable[[bytes, int], tuple[Any, int]]
-) -> tuple[Any, int]:
-    branch, at = read_choice(data, at, 2, "branch")
-    return read(data, at) if branch else (None, at)
 
 
 def read_boolean(data: bytes, at: int) -> tuple[bool, int]:
@@ -192,19 +190,6 @@ def _read_checksum(data: bytes, at: int) -> tuple[Wire, int]:
     }, at
 
 
-def _read_array(
-    data: bytes, at: int, read: Callable[[bytes, int], tuple[Any, int]]
-) -> tuple[list[Any], int]:
-    items: list[Any] = []
-    count, at = read_block(data, at)
-    while count:
-        for _ in range(count):
-            item, at = read(data, at)
-            items.append(item)
-        count, at = read_block(data, at, len(items))
-    return items, at
-
-
 def _read_table_schema(data: bytes, at: int) -> tuple[Wire, int]:
     wire: Wire = {}
     # The database's name in JSON.
@@ -213,8 +198,8 @@ def _read_table_schema(data: bytes, at: int) -> tuple[Wire, int]:
     wire["tableID"], at = read_long(data, at)
     version, at = read_long(data, at)
     wire["version"] = version & UINT64
-    wire["columns"], at = _read_array(data, at, _read_column)
-    wire["indexes"], at = _read_array(data, at, _read_index)
+    wire["columns"], at = read_array(data, at, _read_column)
+    wire["indexes"], at = read_array(data, at, _read_index)
     return wire, at
 
 
@@ -223,7 +208,7 @@ def _read_column(data: bytes, at: int) -> tuple[Wire, int]:
     wire["name"], at = read_string(data, at)
     wire["dataType"], at = _read_data_type(data, at)
     wire["nullable"], at = read_boolean(data, at)
-    wire["default"], at = _read_optional(data, at, read_string)
+    wire["default"], at = read_optional(data, at, read_string)
     return wire, at
 
 
@@ -233,15 +218,15 @@ def _read_data_type(data: bytes, at: int) -> tuple[Wire, int]:
     wire["charset"], at = read_string(data, at)
     wire["collate"], at = read_string(data, at)
     wire["length"], at = read_long(data, at)
-    wire["decimal"], at = _read_optional(data, at, read_long)
-    wire["elements"], at = _read_optional(data, at, _read_strings)
-    wire["unsigned"], at = _read_optional(data, at, read_boolean)
-    wire["zerofill"], at = _read_optional(data, at, read_boolean)
+    wire["decimal"], at = read_optional(data, at, read_long)
+    wire["elements"], at = read_optional(data, at, _read_strings)
+    wire["unsigned"], at = read_optional(data, at, read_boolean)
+    wire["zerofill"], at = read_optional(data, at, read_boolean)
     return wire, at
 
 
 def _read_strings(data: bytes, at: int) -> tuple[list[str], int]:
-    return _read_array(data, at, read_string)
+    return read_array(data, at, read_string)
 
 
 def _read_index(data: bytes, at: int) -> tuple[Wire, int]:
