@@ -39,17 +39,19 @@ class AvroPlan:
             if column.name in wanted
         }
 
-    def read(self, cells: Cells, field: str) -> dict[str, Any]:
-        """The values of an image, which may lack columns.
+    def read(self, cells: Cells | None, field: str, *, complete: bool) -> Image | None:
+        """An image, which may lack columns.
 
         :raises DecodeError: for an invalid value; ``field`` is the path of the image.
         """
+        if cells is None:
+            return None
         values: dict[str, Any] = {}
         for name, converters in self._converters.items():
             if name in cells:
                 branch, value = cells[name]
                 values[name] = read_value(converters[branch], value, f"{field}.{name}")
-        return values
+        return Image(values, complete and len(cells) == len(self.schema.columns))
 
 
 class AvroRows:
@@ -88,19 +90,12 @@ class AvroRows:
             )
         if wanted_old(new, old, plan.key_columns, before_updates=self._before_updates) is None:
             old = None
-        after = self._image(plan, new, "data", complete=complete)
-        before = self._image(plan, old, "old", complete=complete)
+        after = plan.read(new, "data", complete=complete)
+        before = plan.read(old, "old", complete=complete)
         mismatch = None
         if self._verifier is not None and complete and message.wire.get("checksum") is not None:
             mismatch = self._verifier.verify(message.wire, plan.schema, raw_new, raw_old)
         return plan.schema, before, after, mismatch
-
-    def _image(
-        self, plan: AvroPlan, cells: Cells | None, field: str, *, complete: bool
-    ) -> Image | None:
-        if cells is None:
-            return None
-        return Image(plan.read(cells, field), complete and len(cells) == len(plan.schema.columns))
 
 
 def read_cells(message: AvroMessage) -> tuple[Cells | None, Cells | None]:

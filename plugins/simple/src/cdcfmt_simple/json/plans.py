@@ -6,15 +6,16 @@ and BIT are numbers (names of ENUM and SET in TiCDC 7.6).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from cdcfmt_core import DecoderContext
-from cdcfmt_core.events import TableSchema
+from cdcfmt_core.events import Image, TableSchema
 from cdcfmt_core.mysql import json_value_parser
 from cdcfmt_core.toolkit.images import ReadValue, read_image
 from cdcfmt_core.toolkit.wire_json import parse_base64
 from cdcfmt_core.types import Binary, LogicalType, Timestamp, Unknown
+from cdcfmt_simple.images import WireImage
 from cdcfmt_simple.instants import Zones
 
 
@@ -30,13 +31,16 @@ class JsonPlan:
             if column.name in wanted
         }
 
-    def read(self, row: Mapping[str, Any], field: str) -> dict[str, Any]:
-        """The values of an image, which may lack columns.
+    def read(self, row: WireImage, field: str, *, complete: bool) -> Image | None:
+        """An image, which may lack columns.
 
         :raises DecodeError: for an invalid value; ``field`` is the path of the image.
         """
+        if row is None:
+            return None
         ordered = {name: row[name] for name in self._readers if name in row}
-        return read_image(ordered, self._readers, field)
+        values = read_image(ordered, self._readers, field)
+        return Image(values, complete and len(row) == len(self.schema.columns))
 
 
 def _reader(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.events import Image, Op
+from cdcfmt_core.events import Op
 from cdcfmt_simple.checksum import Verifier
-from cdcfmt_simple.images import Row, WireImage, wanted_old
+from cdcfmt_simple.images import Row, wanted_old
 from cdcfmt_simple.instants import Zones
 from cdcfmt_simple.json.plans import JsonPlan
 from cdcfmt_simple.message import Wire
@@ -45,14 +45,9 @@ class JsonRows:
         read = wanted_old(data, old, plan.key_columns, before_updates=self._before_updates)
         if read is not None and data is not None and not read.keys() <= data.keys():
             plan = self._plans.find(database, table, version, frozenset(data | read))
-        after = self._image(plan, data, "data", complete=complete)
-        before = self._image(plan, read, "old", complete=complete)
+        after = plan.read(data, "data", complete=complete)
+        before = plan.read(read, "old", complete=complete)
         mismatch = None
         if self._verifier is not None and complete and wire.get("checksum") is not None:
             mismatch = self._verifier.verify(wire, plan.schema, data, old)
         return plan.schema, before, after, mismatch
-
-    def _image(self, plan: JsonPlan, row: WireImage, field: str, *, complete: bool) -> Image | None:
-        if row is None:
-            return None
-        return Image(plan.read(row, field), complete and len(row) == len(plan.schema.columns))
