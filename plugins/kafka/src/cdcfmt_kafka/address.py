@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, urlsplit
-
-from cdcfmt_core.errors import OptionError
+from cdcfmt_core.transport_opening import split_address
 
 
 def options_of_url(url: str) -> dict[str, str]:
@@ -12,17 +10,9 @@ def options_of_url(url: str) -> dict[str, str]:
 
     :raises OptionError: for an address without a broker, or with a password in it.
     """
-    parts = urlsplit(url)
-    topics = parts.path.strip("/")
-    if "@" in parts.netloc:
-        raise OptionError(
-            "a kafka:// address cannot hold user and password: give "
-            "-o kafka.sasl.username=… and -o kafka.sasl.password=…"
-        )
-    if not parts.netloc:
-        raise OptionError("a kafka:// address has the form kafka://host:port/topic")
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    options["kafka.bootstrap.servers"] = parts.netloc
-    if topics:
+    secrets = "-o kafka.sasl.username=… and -o kafka.sasl.password=…"
+    servers, topics, options = split_address(url, "topic", secrets=secrets)
+    options["kafka.bootstrap.servers"] = servers
+    if topics := topics.strip("/"):
         options["subscribe"] = topics
     return options

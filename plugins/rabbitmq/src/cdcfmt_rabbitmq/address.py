@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote
 
-from cdcfmt_core.errors import OptionError
+from cdcfmt_core.transport_opening import split_address
 
 
 def options_of_url(url: str) -> dict[str, str]:
@@ -14,17 +14,10 @@ def options_of_url(url: str) -> dict[str, str]:
 
     :raises OptionError: for an address without a broker, or with a password in it.
     """
-    parts = urlsplit(url)
-    if "@" in parts.netloc:
-        raise OptionError(
-            "a rabbitmq:// address cannot hold user and password: give "
-            "-o rabbitmq.username=… and -o rabbitmq.password=…"
-        )
-    if not parts.netloc:
-        raise OptionError("a rabbitmq:// address has the form rabbitmq://host:port/stream-or-queue")
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    options["rabbitmq.hosts"] = parts.netloc
-    host, mark, name = parts.path.removeprefix("/").rpartition("/")
+    secrets = "-o rabbitmq.username=… and -o rabbitmq.password=…"
+    servers, path, options = split_address(url, "stream-or-queue", secrets=secrets)
+    options["rabbitmq.hosts"] = servers
+    host, mark, name = path.removeprefix("/").rpartition("/")
     if mark:
         options["rabbitmq.virtual.host"] = unquote(host)
     if name:

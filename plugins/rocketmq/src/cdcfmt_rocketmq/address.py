@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, urlsplit
-
-from cdcfmt_core.errors import OptionError
+from cdcfmt_core.transport_opening import split_address
 from cdcfmt_rocketmq.settings import NAME_SERVERS
 
 
@@ -13,17 +11,9 @@ def options_of_url(url: str) -> dict[str, str]:
 
     :raises OptionError: for an address without a name server, or with a password in it.
     """
-    parts = urlsplit(url)
-    topics = parts.path.strip("/")
-    if "@" in parts.netloc:
-        raise OptionError(
-            "a rocketmq:// address cannot hold user and password: give "
-            "-o rocketmq.accessKey=… and -o rocketmq.secretKey=…"
-        )
-    if not parts.netloc:
-        raise OptionError("a rocketmq:// address has the form rocketmq://host:port/topic")
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    options[NAME_SERVERS] = parts.netloc
-    if topics:
+    secrets = "-o rocketmq.accessKey=… and -o rocketmq.secretKey=…"
+    servers, topics, options = split_address(url, "topic", secrets=secrets)
+    options[NAME_SERVERS] = servers
+    if topics := topics.strip("/"):
         options["subscribe"] = topics
     return options
