@@ -19,35 +19,26 @@ _MAX_REMEMBERED: Final = 1_024
 @functools.lru_cache(maxsize=128)
 def enum_parser(names: tuple[str, ...] | None) -> Callable[[str], str | int]:
     """Index → name, or the index itself if the names are unknown."""
-    limit = MAX_ENUM if names is None else len(names)
-    known: dict[str, str | int] = {}
-    if names is not None:
-        known = {name: name for name in names}
-        # An index has precedence over a name of digits.
-        known |= {str(index): name for index, name in enumerate(("", *names))}
-
-    def parse(text: str) -> str | int:
-        try:
-            return known[text]
-        except KeyError:
-            pass
-        if not _is_number(text):
-            return text
-        index = _number(text, limit, "index")
-        value = index if names is None else ("", *names)[index]
-        if len(known) < _MAX_REMEMBERED:
-            known[text] = value
-        return value
-
-    return parse
+    if names is None:
+        return _parser({}, MAX_ENUM, "index", lambda index: index)
+    printed = ("", *names)
+    known: dict[str, str | int] = {name: name for name in names}
+    # An index has precedence over a name of digits.
+    known |= {str(index): name for index, name in enumerate(printed)}
+    return _parser(known, len(names), "index", printed.__getitem__)
 
 
 @functools.lru_cache(maxsize=128)
 def set_parser(names: tuple[str, ...] | None) -> Callable[[str], str | int]:
     """Bitmap → names joined by commas, or the bitmap itself if the names are unknown."""
-    limit = MAX_SET if names is None else (1 << len(names)) - 1
-    known: dict[str, str | int] = {}
+    if names is None:
+        return _parser({}, MAX_SET, "bitmap", lambda bitmap: bitmap)
+    return _parser({}, (1 << len(names)) - 1, "bitmap", functools.partial(_joined, names))
 
+
+def _parser(
+    known: dict[str, str | int], limit: int, what: str, value_of: Callable[[int], str | int]
+) -> Callable[[str], str | int]:
     def parse(text: str) -> str | int:
         try:
             return known[text]
@@ -55,10 +46,7 @@ def set_parser(names: tuple[str, ...] | None) -> Callable[[str], str | int]:
             pass
         if not _is_number(text):
             return text
-        bitmap = _number(text, limit, "bitmap")
-        value: str | int = bitmap
-        if names is not None:
-            value = ",".join(name for bit, name in enumerate(names) if bitmap >> bit & 1)
+        value = value_of(_number(text, limit, what))
         if len(known) < _MAX_REMEMBERED:
             known[text] = value
         return value
@@ -71,18 +59,7 @@ def enum_index(names: tuple[str, ...] | None) -> Callable[[Any], int]:
     # A member "" has precedence over the invalid value, which is printed equally.
     known = {"": 0} | {name: index for index, name in enumerate(names or (), 1)}
     limit = MAX_ENUM if names is None else len(names)
-
-    def index_of(value: Any) -> int:
-        if type(value) is int:
-            if 0 <= value <= limit:
-                return value
-            raise ValueError(f"index beyond {limit}")
-        try:
-            return known[value]
-        except KeyError:
-            raise ValueError(_unknown_member(names)) from None
-
-    return index_of
+    return _number_reader(names, limit, "index", known.__getitem__)
 
 
 def set_bitmap(names: tuple[str, ...] | None) -> Callable[[Any], int]:
@@ -90,46 +67,54 @@ def set_bitmap(names: tuple[str, ...] | None) -> Callable[[Any], int]:
     bits = {name: 1 << bit for bit, name in enumerate(names or ())}
     limit = MAX_SET if names is None else (1 << len(names)) - 1
 
-    def bitmap_of(value: Any) -> int:
+    def find(value: str) -> int:
+        return sum({bits[name] for name in value.split(",")}) if value else 0
+
+    return _number_reader(names, limit, "bitmap", find)
+
+
+def _number_reader(
+    names: tuple[str, ...] | None, limit: int, what: str, find: Callable[[str], int]
+) -> Callable[[Any], int]:
+    def number_of(value: Any) -> int:
         if type(value) is int:
             if 0 <= value <= limit:
                 return value
-            raise ValueError(f"bitmap beyond {limit}")
+            raise ValueError(f"{what} beyond {limit}")
         try:
-            return sum({bits[name] for name in value.split(",")}) if value else 0
+            return find(value)
         except KeyError:
             raise ValueError(_unknown_member(names)) from None
 
-    return bitmap_of
+    return number_of
 
 
 def enum_name(names: tuple[str, ...] | None) -> Callable[[Any], str]:
     """Index → name, for wires with names; a name is unchanged, if it may be one."""
-    index_of = enum_index(names)
-    known = ("", *(names or ()))
-
-    def name_of(value: Any) -> str:
-        if names is not None:
-            index = index_of(value)
-            return value if type(value) is str else known[index]
-        return _name(value)
-
-    return name_of
+    if names is None:
+        return _name
+    return _name_reader(enum_index(names), ("", *names).__getitem__)
 
 
 def set_names(names: tuple[str, ...] | None) -> Callable[[Any], str]:
     """Bitmap → names joined by commas, for wires with names; names are unchanged, likewise."""
-    bitmap_of = set_bitmap(names)
+    if names is None:
+        return _name
+    return _name_reader(set_bitmap(names), functools.partial(_joined, names))
 
-    def names_of(value: Any) -> str:
-        if names is not None:
-            bitmap = bitmap_of(value)
-            if type(value) is str:
-                return value
-            return ",".join(name for bit, name in enumerate(names) if bitmap >> bit & 1)
-        return _name(value)
 
-    return names_of
+def _name_reader(
+    number_of: Callable[[Any], int], printed: Callable[[int], str]
+) -> Callable[[Any], str]:
+    def name_of(value: Any) -> str:
+        number = number_of(value)
+        return value if type(value) is str else printed(number)
+
+    return name_of
+
+
+def _joined(names: tuple[str, ...], bitmap: int) -> str:
+    return ",".join(name for bit, name in enumerate(names) if bitmap >> bit & 1)
 
 
 def _name(value: Any) -> str:
