@@ -19,11 +19,12 @@ def commit_ts_of(wire: Wire) -> int:
     return value
 
 
-def flag_of(wire: Wire, field: str) -> bool:
+def flag_of(wire: Wire, field: str) -> bool | None:
+    """True or false; None if the field is null or missing."""
     value = wire.get(field)
-    if value is not None and type(value) is not bool:
-        raise DecodeError("is not true or false", field=field, sample=value)
-    return value is True
+    if value is None or type(value) is bool:
+        return value
+    raise DecodeError("is not true or false", field=field, sample=value)
 
 
 def row_extra(wire: Wire, version: int, claim_check: str | None) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from cdcfmt_core.mysql.column_type import MAX_TEXT_LENGTH, TEXT_BASES
 from cdcfmt_core.schemas.store import SchemaRecord
 from cdcfmt_core.toolkit.wire_json import list_of, names_of, text_of
 from cdcfmt_core.types import Enum, LogicalType, Set
+from cdcfmt_simple.envelope import flag_of
 from cdcfmt_simple.message import HIDDEN_PREFIX, STREAM, Wire
 
 ResolveType = Callable[[str], LogicalType]
@@ -160,9 +161,7 @@ def _read_column(wire: Any, keys: frozenset[str], resolve_type: ResolveType) -> 
     data_type = wire.get("dataType")
     if type(data_type) is not dict:
         raise DecodeError("is not an object", field="dataType", sample=data_type)
-    nullable = wire.get("nullable")
-    if nullable is not None and type(nullable) is not bool:
-        raise DecodeError("is not true or false", field="nullable", sample=nullable)
+    nullable = flag_of(wire, "nullable")
     base = text_of(data_type, "mysqlType").strip().lower()
     base = _SYNONYMS.get(base, base)
     source_type, members = _source_type(base, data_type), names_of(data_type, "elements")
