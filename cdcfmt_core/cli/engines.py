@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cdcfmt_core.cli.inputs import Input
+from cdcfmt_core.cli.input_base import Input
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.errors import MissingDependencyError

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
+from cdcfmt_core.cli.input_base import Input
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.events import Message
@@ -17,7 +18,6 @@ from cdcfmt_core.io.sources import (
     BadLine,
     FileSplit,
     Lines,
-    ReadParameters,
     list_files,
     plan_partitions,
     read_ends,
@@ -25,6 +25,7 @@ from cdcfmt_core.io.sources import (
     read_split,
 )
 from cdcfmt_core.io.sources.lines import line_parser
+from cdcfmt_core.io.sources.options import read_parameters
 from cdcfmt_core.io.sources.reader import cut_lines
 from cdcfmt_core.registry import KNOWN_TRANSPORTS, default_registry
 from cdcfmt_core.transport import TransportSpec
@@ -36,46 +37,6 @@ _PIECES = 200
 """Maximum number of pieces of the input, for the progress bar."""
 _PIECE = 16 << 20
 """Minimum bytes of a piece, since each piece border cuts a block of lines."""
-
-
-class Input(Protocol):
-    """Messages of one input.
-
-    - ``total``: sum that :meth:`messages` will report through ``advance``; None if unknown
-    - ``unit``: of ``total``: ``bytes`` or ``messages``
-    - ``again``: whether the messages can be read a second time
-    - ``live``: whether messages arrive one by one
-    """
-
-    @property
-    def total(self) -> int | None: ...
-
-    @property
-    def again(self) -> bool: ...
-
-    @property
-    def live(self) -> bool: ...
-
-    @property
-    def unit(self) -> str: ...
-
-    def messages(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine]: ...
-
-    def blocks(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine | Lines]:
-        """Like :meth:`messages`, but may yield unsplit blocks of lines."""
-        ...
-
-    def heads(self, count: int) -> Iterator[Message | BadLine]:
-        """The first ``count`` messages of every file or partition."""
-        ...
-
-    def ends(self) -> Iterator[Message | BadLine]:
-        """The first and last messages of every file or partition; none if ``again`` is false."""
-        ...
-
-    def begin_at(self, partition: int, offset: int) -> None:
-        """Skip messages before this offset, if possible without reading them."""
-        ...
 
 
 def transport_of_url(path: str) -> TransportSpec | None:
@@ -137,15 +98,11 @@ def is_input_file(path: Path, source: Input) -> bool:
     )
 
 
-class FilesInput:
+class FilesInput(Input):
     """Files, directories and globs."""
 
-    again = True
-    live = False
-    unit = "bytes"
-
     def __init__(self, paths: Sequence[str], settings: Settings) -> None:
-        self._settings = settings
+        self._how = read_parameters(settings.values)
         files = list_files(
             paths,
             storage_options=settings.storage_options,
@@ -175,28 +132,16 @@ class FilesInput:
 
     def blocks(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine | Lines]:
         for split in self._splits:
-            yield from read_lines(split, **self._how())
+            yield from read_lines(split, **self._how)
             advance(split.length)
-
-    def begin_at(self, partition: int, offset: int) -> None:
-        pass
 
     def ends(self) -> Iterator[Message | BadLine]:
         sizes = {split.path: split.size for split in self._splits}
         files = (FileSplit(path, 0, None, size) for path, size in sizes.items())
-        return read_ends(files, **self._how())
+        return read_ends(files, **self._how)
 
     def _read(self, split: FileSplit) -> Iterator[Message | BadLine]:
-        return read_split(split, **self._how())
-
-    def _how(self) -> ReadParameters:
-        separator = self._settings["lineSep"]
-        return {
-            "storage_options": self._settings.storage_options,
-            "line_separator": None if separator is None else separator.encode(),
-            "max_message_bytes": self._settings["maxMessageBytes"],
-            "line_format": self._settings["lineFormat"],
-        }
+        return read_split(split, **self._how)
 
     def heads(self, count: int) -> Iterator[Message | BadLine]:
         of_file: dict[str, list[FileSplit]] = {}
@@ -206,13 +151,11 @@ class FilesInput:
             yield from islice(chain.from_iterable(map(self._read, splits)), count)
 
 
-class StdinInput:
+class StdinInput(Input):
     """Lines of standard input, as they arrive."""
 
     again = False
     live = True
-    unit = "bytes"
-    total = None
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -237,13 +180,5 @@ class StdinInput:
                 yield parse(line, offset)
             advance(0)
 
-    blocks = messages
-
     def heads(self, count: int) -> Iterator[Message | BadLine]:
         return islice(self.messages(lambda _: None), count)
-
-    def ends(self) -> Iterator[Message | BadLine]:
-        return iter(())
-
-    def begin_at(self, partition: int, offset: int) -> None:
-        pass

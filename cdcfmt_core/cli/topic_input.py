@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from cdcfmt_core.cli.input_base import Input
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.stream_offset import INITIAL, StreamOffset
@@ -17,7 +18,7 @@ from cdcfmt_core.transport_opening import open_source, split_options
 _POLL_SECONDS = 0.5
 
 
-class TopicInput:
+class TopicInput(Input):
     """The topics of one cluster, partition by partition; without end if ``follow``.
 
     ``total`` and ``advance`` count offsets, not bytes.
@@ -33,7 +34,7 @@ class TopicInput:
         given = {**transport.options_of_url(url), **options}
         values, settings = split_options(transport, given)
         self._source = open_source(transport, values, settings)
-        self._follow = follow
+        self.again, self.live = not follow, follow
         self._ranges: list[OffsetRange] | None = None
         if follow:
             self._source.check_stream()
@@ -41,19 +42,11 @@ class TopicInput:
             self._source.check_batch()
 
     @property
-    def again(self) -> bool:
-        return not self._follow
-
-    @property
-    def live(self) -> bool:
-        return self._follow
-
-    @property
     def total(self) -> int | None:
-        return None if self._follow else sum(each.size for each in self._planned())
+        return None if self.live else sum(each.size for each in self._planned())
 
     def messages(self, advance: Callable[[int], object]) -> Iterator[Message]:
-        ranges = self._new_ranges() if self._follow else self._planned()
+        ranges = self._new_ranges() if self.live else self._planned()
         for each in ranges:
             done = each.start
             for message in self._source.read(each):
@@ -62,8 +55,6 @@ class TopicInput:
                 advance(message.offset + 1 - done)
                 done = message.offset + 1
             advance(each.end - done)
-
-    blocks = messages
 
     def heads(self, count: int) -> Iterator[Message]:
         for each in self._planned():

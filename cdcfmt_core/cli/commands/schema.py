@@ -10,7 +10,8 @@ from rich.text import Text
 
 from cdcfmt_core.cli.console import console, next_command, note
 from cdcfmt_core.cli.engines import EngineColumn, EngineTables, SchemaEngine, schema_engine
-from cdcfmt_core.cli.inputs import Input, open_input, public
+from cdcfmt_core.cli.input_base import Input
+from cdcfmt_core.cli.inputs import open_input, public
 from cdcfmt_core.cli.layout import number, plain_table, print_table, printable
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from cdcfmt_core.errors import OptionError
+from cdcfmt_core.io.sources.reader import ReadParameters
 from cdcfmt_core.options import Option
 
 STORAGE_OPTIONS = Option(
@@ -54,3 +56,14 @@ def parse_storage_options(text: str | None) -> dict[str, Any]:
     if not isinstance(options, dict):
         raise OptionError("option storageOptions: the given text is not a JSON object")
     return options
+
+
+def read_parameters(options: Mapping[str, Any]) -> ReadParameters:
+    """How these options read files."""
+    separator = options["lineSep"]
+    return {
+        "storage_options": parse_storage_options(options["storageOptions"]),
+        "line_separator": None if separator is None else separator.encode(),
+        "max_message_bytes": options["maxMessageBytes"],
+        "line_format": options["lineFormat"],
+    }
