@@ -27,11 +27,10 @@ from cdcfmt_core.event_checks import check_event
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import Option
-from cdcfmt_core.registry import Registry, default_registry
+from cdcfmt_core.registry import AUTO, Registry, default_registry
 from cdcfmt_core.schemas.store import DEFAULT_MAX_SCHEMA_BYTES, SchemaStore
 from cdcfmt_core.toolkit.large_messages import ClaimCheckStore
 from cdcfmt_core.toolkit.recognition import (
-    AUTO,
     CERTAIN_ENOUGH,
     confidence,
     not_recognised,
@@ -127,11 +126,7 @@ class MessageDecoder:
         self._limit = max_message_bytes
         self._auto = protocol.lower() == AUTO
         self._decoders: dict[str, Decode] = {}
-        self._codecs = (
-            list(self._registry.codecs().values())
-            if self._auto
-            else [self._registry.get_codec(protocol)]
-        )
+        self._codecs = self._registry.codecs_of(protocol)
         self._codec: CodecSpec | None = None if self._auto else self._codecs[0]
         self._last: CodecSpec | None = None
         if self._codec is not None:

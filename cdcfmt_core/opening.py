@@ -17,7 +17,6 @@ from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.toolkit.large_message_output import ClaimCheckWriter
 from cdcfmt_core.toolkit.large_messages import ClaimCheckStore
-from cdcfmt_core.toolkit.recognition import AUTO
 
 OWNER = "cdcfmt"
 
@@ -108,8 +107,7 @@ def decoding_options(
     protocol: str, options: Mapping[str, Any], registry: Registry
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Validated options: the common ones, and the format's own (``auto``: of all formats)."""
-    auto = protocol.lower() == AUTO
-    codecs = registry.codecs().values() if auto else [registry.get_codec(protocol)]
+    codecs = registry.codecs_of(protocol)
     of_formats = [option for codec in codecs for option in codec.options]
     common, own = _apart(options, of_formats, DECODING_OPTIONS)
     given = format_options(codecs, own)

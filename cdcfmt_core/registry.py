@@ -19,16 +19,15 @@ from importlib import metadata
 
 from cdcfmt_core.claims import Claim, Claims, duplicate, resolved
 from cdcfmt_core.codec import CodecSpec
-from cdcfmt_core.errors import (
-    CdcfmtError,
-    UnknownFormatError,
-    join_names,
-)
+from cdcfmt_core.errors import CdcfmtError, UnknownFormatError, join_names
 from cdcfmt_core.mysql import MYSQL
 from cdcfmt_core.plugins import Loaded, PluginInfo, PluginLoader
 from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.types import LogicalType, Unknown
+
+AUTO = "auto"
+"""The ``protocol`` for which each message's format is recognised."""
 
 KNOWN_PACKAGES = {
     "canal-json": "cdcfmt-canal-json",
@@ -89,6 +88,13 @@ class Registry:
         """Every usable format by its name, sorted."""
         self.discover()
         return self._codecs.usable()
+
+    def codecs_of(self, protocol: str) -> list[CodecSpec]:
+        """The formats that a message may have: every usable one for ``auto``, else the given one.
+
+        :raises: as :meth:`get_codec`.
+        """
+        return [*self.codecs().values()] if protocol.lower() == AUTO else [self.get_codec(protocol)]
 
     def get_transport(self, name: str) -> TransportSpec:
         """The transport of this name (in lower case).

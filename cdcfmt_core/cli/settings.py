@@ -15,7 +15,6 @@ from cdcfmt_core.filters import EventFilter, parse_table_name
 from cdcfmt_core.io.sources.options import FILE_OPTIONS, parse_storage_options
 from cdcfmt_core.options import Option, unknown_option, validate
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.toolkit.recognition import AUTO
 from cdcfmt_core.transport import TransportSpec
 
 OWNER = "cdcfmt"
@@ -132,13 +131,7 @@ def parse_settings(
         else:
             others.append((name, value))
     values = validate(texts, declared.values(), owner=OWNER)
-    protocol = values["protocol"]
-    registry = default_registry()
-    codecs = (
-        list(registry.codecs().values())
-        if protocol.lower() == AUTO
-        else [registry.get_codec(protocol)]
-    )
+    codecs = default_registry().codecs_of(values["protocol"])
     of_codecs = {option.name.lower(): option for codec in codecs for option in codec.options}
     names = {name.lower(): name for name in more}
     of_topics = (
@@ -164,15 +157,15 @@ def parse_settings(
     return Settings(values, format_options(codecs, codec), rest, topic)
 
 
-def parse_pairs(pairs: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Names and values of ``-o``.
+def parse_pairs(pairs: Iterable[str], flag: str = "-o") -> Iterator[tuple[str, str]]:
+    """Names and values of ``-o`` or another flag.
 
     :raises OptionError: for a text that has no name or no value.
     """
     for pair in pairs:
         name, mark, value = pair.partition("=")
         if not mark:
-            raise OptionError(f"-o {pair}: write it as -o name=value")
+            raise OptionError(f"{flag} {pair}: write it as {flag} name=value")
         yield name.strip(), value
 
 

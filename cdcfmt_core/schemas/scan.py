@@ -11,10 +11,10 @@ from typing import Any
 
 from cdcfmt_core.codec import CodecSpec, DecoderContext, MarkedScan
 from cdcfmt_core.events import Message
-from cdcfmt_core.registry import Registry, default_registry
+from cdcfmt_core.registry import AUTO, Registry, default_registry
 from cdcfmt_core.schemas.statements import Statement
 from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
-from cdcfmt_core.toolkit.recognition import AUTO, CERTAIN_ENOUGH, confidence
+from cdcfmt_core.toolkit.recognition import CERTAIN_ENOUGH, confidence
 
 
 def open_schema_scan(
@@ -55,9 +55,8 @@ def _open(
 ) -> MarkedScan[Any] | None:
     registry = registry or default_registry()
     auto = options["protocol"].lower() == AUTO
-    codecs = registry.codecs().values() if auto else [registry.get_codec(options["protocol"])]
     scans: list[tuple[CodecSpec, Any]] = []
-    for codec in codecs:
+    for codec in registry.codecs_of(options["protocol"]):
         for open_scan in (getattr(codec, kind) for kind in kinds):
             if open_scan is not None:
                 own = codec.own_options(codec_options)

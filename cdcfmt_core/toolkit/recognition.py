@@ -11,9 +11,6 @@ from cdcfmt_core.toolkit.json_size import check_values
 from cdcfmt_core.toolkit.large_messages import compression_hint
 from cdcfmt_core.toolkit.wire_json import loads_exact
 
-AUTO = "auto"
-"""The ``protocol`` for which each message's format is recognised."""
-
 CERTAIN_ENOUGH = 0.5
 """Minimum confidence; a message has the format with the highest confidence."""
 

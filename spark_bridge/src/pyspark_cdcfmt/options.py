@@ -15,7 +15,7 @@ from cdcfmt_core.filters import EventFilter, parse_table_name
 from cdcfmt_core.io.sources.options import parse_storage_options
 from cdcfmt_core.io.topics.options import TOPIC_OPTIONS
 from cdcfmt_core.options import check_once, unknown_option, validate
-from cdcfmt_core.toolkit.recognition import AUTO
+from cdcfmt_core.registry import AUTO
 from cdcfmt_core.transport import Source
 from cdcfmt_core.transport_opening import choose_transport, open_source
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS, TYPE_OPTIONS, bridge_options
@@ -200,11 +200,7 @@ def parse_options(
     owner = "decode" if of_dataframe else "the cdc source"
     declared = dataframe_options() if of_dataframe else bridge_options()
     own = {option.name.lower(): option for option in declared}
-    protocol = str(given.get("protocol", AUTO))
-    if protocol.lower() == AUTO:
-        codecs = list(registry.codecs().values())
-    else:
-        codecs = [registry.get_codec(protocol)]
+    codecs = registry.codecs_of(str(given.get("protocol", AUTO)))
     of_codecs = {option.name.lower(): option for codec in codecs for option in codec.options}
     others = [n for n in given if n not in own and n not in of_codecs and not is_sparks_own(n)]
     transport = None if of_dataframe else choose_transport(others, registry)

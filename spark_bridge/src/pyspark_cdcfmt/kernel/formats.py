@@ -14,9 +14,9 @@ from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.io.sources import BadLine, Lines
 from cdcfmt_core.layout import Layout
-from cdcfmt_core.registry import default_registry
+from cdcfmt_core.registry import AUTO, default_registry
 from cdcfmt_core.texts import open_logger
-from cdcfmt_core.toolkit.recognition import AUTO, CERTAIN_ENOUGH, confidence, recognise
+from cdcfmt_core.toolkit.recognition import CERTAIN_ENOUGH, confidence, recognise
 from pyspark_cdcfmt.kernel.plans import describe_zone
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported, describe_settings
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
