@@ -43,6 +43,14 @@ def plain_table(*heads: str, right: tuple[str, ...] = ()) -> Table:
     return table
 
 
+def facts_grid(gap: int = 2) -> Table:
+    """A grid of names and values, ``gap`` columns apart."""
+    grid = Table.grid(padding=(0, gap))
+    grid.add_column(style="faint", no_wrap=True)
+    grid.add_column(overflow="fold")
+    return grid
+
+
 def share_width(table: Table, width: int, *, fixed: int, least: int = 12) -> None:
     """Give the first ``fixed`` columns their full width; the others share the rest.
 
@@ -89,9 +97,7 @@ def _print_stacked(table: Table, out: Console) -> None:
     heads = [str(column.header) for column in table.columns]
     for first, *rest in zip(*(column.cells for column in table.columns), strict=True):
         out.print(first)
-        grid = Table.grid(padding=(0, 1))
-        grid.add_column(style="faint", no_wrap=True)
-        grid.add_column(overflow="fold")
+        grid = facts_grid(1)
         line = Text()
         for head, cell in zip(heads[1:], rest, strict=True):
             if str(cell) in _NOTHING:

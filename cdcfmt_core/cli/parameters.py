@@ -133,32 +133,27 @@ def reads(
     return decorate
 
 
-def pairs_option(function: F) -> F:
-    """``-o name=value``, as ``pairs``."""
-    option = click.option(
-        "-o",
-        "pairs",
-        multiple=True,
-        metavar="NAME=VALUE",
-        cls=SectionOption,
-        section="How to read",
-        help="Any option by its name in Spark, including options of formats "
-        "(cdcfmt formats NAME lists them) and of topics.",
-    )
-    return option(function)
+pairs_option = click.option(
+    "-o",
+    "pairs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    cls=SectionOption,
+    section="How to read",
+    help="Any option by its name in Spark, including options of formats "
+    "(cdcfmt formats NAME lists them) and of topics.",
+)
+"""``-o name=value``, as ``pairs``."""
 
-
-def quiet_option(function: F) -> F:
-    """``--quiet``, for commands that print on stderr."""
-    option = click.option(
-        "-q",
-        "--quiet",
-        is_flag=True,
-        expose_value=False,
-        callback=lambda _, __, given: setattr(Quiet, "on", given),
-        help="No notes, warnings, progress or next command; errors are still printed.",
-    )
-    return option(function)
+quiet_option = click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda _, __, given: setattr(Quiet, "on", given),
+    help="No notes, warnings, progress or next command; errors are still printed.",
+)
+"""``--quiet``, for commands that print on stderr."""
 
 
 def table_options(table: tuple[Option, ...]) -> Callable[[F], F]:
@@ -189,17 +184,15 @@ def table_options(table: tuple[Option, ...]) -> Callable[[F], F]:
     return decorate
 
 
-def numbers_option(function: F) -> F:
-    """``--numbers``, for commands that print values as JSON."""
-    option = click.option(
-        "--numbers",
-        type=click.Choice(NUMBERS),
-        default=NUMBERS[0],
-        show_default=True,
-        help="In JSON: write numbers that a double cannot hold as strings, or write every number "
-        "as a number, for parsers that keep all digits.",
-    )
-    return option(function)
+numbers_option = click.option(
+    "--numbers",
+    type=click.Choice(NUMBERS),
+    default=NUMBERS[0],
+    show_default=True,
+    help="In JSON: write numbers that a double cannot hold as strings, or write every number "
+    "as a number, for parsers that keep all digits.",
+)
+"""``--numbers``, for commands that print values as JSON."""
 
 
 def kebab(name: str) -> str:

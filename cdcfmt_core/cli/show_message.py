@@ -12,7 +12,14 @@ from rich.text import Text
 
 from cdcfmt_core.cli.explain import Explanation
 from cdcfmt_core.cli.json_text import plain_value, time_text
-from cdcfmt_core.cli.layout import kind_text, number, plain_table, printable, share_width
+from cdcfmt_core.cli.layout import (
+    facts_grid,
+    kind_text,
+    number,
+    plain_table,
+    printable,
+    share_width,
+)
 from cdcfmt_core.cli.raw_bytes import heading, short, shown_bytes
 from cdcfmt_core.cli.records import table_name
 from cdcfmt_core.cli.tables import cell
@@ -38,9 +45,7 @@ def show_explanation(explanation: Explanation, out: Console) -> None:
     decoded = explanation.decoded
     title = Text(f"message {number(decoded.number + 1)}", "head")
     out.rule(title, style="faint", align="left")
-    facts = Table.grid(padding=(0, 2))
-    facts.add_column(style="faint", no_wrap=True)
-    facts.add_column(overflow="fold")
+    facts = facts_grid()
     for name, value in _position(decoded.message):
         facts.add_row(name, value)
     facts.add_row("format", _format(explanation))
@@ -138,9 +143,7 @@ def _show_event(event: Event, out: Console) -> None:
     if isinstance(event, RowChange):
         head.append(" ").append_text(kind_text(kind, event.op))
     out.print(head.append("  ").append(printable(table_name(event)), "name"))
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="faint", no_wrap=True)
-    grid.add_column(overflow="fold")
+    grid = facts_grid()
     for name, value in _facts(event):
         grid.add_row("  " + name, Text(value))
     out.print(grid)

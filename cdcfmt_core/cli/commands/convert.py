@@ -14,12 +14,14 @@ import click
 
 from cdcfmt_core.cli.console import note
 from cdcfmt_core.cli.conversion import Conversion
-from cdcfmt_core.cli.inputs import Input, open_input
+from cdcfmt_core.cli.input_base import Input
+from cdcfmt_core.cli.inputs import open_input
 from cdcfmt_core.cli.layout import number
 from cdcfmt_core.cli.parameters import Command, reads
+from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.progress import no_bars
 from cdcfmt_core.cli.reading import Reader
-from cdcfmt_core.cli.settings import Settings
+from cdcfmt_core.cli.settings import Settings, parse_pairs
 from cdcfmt_core.cli.writers import OutputFile, open_output
 from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder
 from cdcfmt_core.errors import EncodeError, OptionError, SourceError
@@ -56,12 +58,7 @@ def _from_is_protocol(function: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-@click.command(
-    "convert",
-    cls=_Command,
-    short_help="Rewrite messages of one format in another.",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+@cli_command("convert", "Rewrite messages of one format in another.", cls=_Command)
 @_from_is_protocol
 @reads()
 @click.option("--to", "target", required=True, metavar="FORMAT", help="The format to write.")
@@ -145,12 +142,7 @@ def _open_encoder(
 
     :raises OptionError: for an unknown option.
     """
-    options: dict[str, str] = {}
-    for pair in written:
-        name, mark, value = pair.partition("=")
-        if not mark:
-            raise OptionError(f"-w {pair}: write it as -w name=value")
-        options[name.strip().replace("-", "")] = value
+    options = {name.replace("-", ""): value for name, value in parse_pairs(written, "-w")}
     if "protocol" in (name.lower() for name in options):
         raise OptionError("-w protocol: choose the format with --to")
     return open_encoder(target, options, partitions=partitions, counts=counts)

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 
 import click
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from cdcfmt_core.cli.console import console
-from cdcfmt_core.cli.layout import plain_table, print_table
+from cdcfmt_core.cli.layout import facts_grid, plain_table, print_table
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import default_text
 from cdcfmt_core.cli.writers import print_json
@@ -72,9 +71,7 @@ def _show_format(spec: CodecSpec, as_json: bool) -> None:
         return
     out = console()
     out.print(Text.assemble((spec.name, "name"), f"  {spec.summary}"), soft_wrap=True)
-    facts = Table.grid(padding=(0, 2))
-    facts.add_column(style="faint", no_wrap=True)
-    facts.add_column(overflow="fold")
+    facts = facts_grid()
     if spec.aliases:
         facts.add_row("also", ", ".join(spec.aliases))
     facts.add_row("emits", ", ".join(sorted(spec.emits)))

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from cdcfmt_core.cli.console import console, next_command, note
 from cdcfmt_core.cli.html_page import page
 from cdcfmt_core.cli.inputs import is_topic, open_input, public
 from cdcfmt_core.cli.json_text import time_text
-from cdcfmt_core.cli.layout import number, plain_table, print_table, printable, size
+from cdcfmt_core.cli.layout import facts_grid, number, plain_table, print_table, printable, size
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
 from cdcfmt_core.cli.reading import Reader
@@ -88,9 +87,7 @@ def _show(statistics: Statistics, paths: tuple[str, ...]) -> None:
 
 
 def _show_facts(statistics: Statistics, out: Console) -> None:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="faint", no_wrap=True)
-    grid.add_column(overflow="fold")
+    grid = facts_grid()
     bytes_ = statistics.key_bytes + statistics.value_bytes
     grid.add_row(
         "messages",
