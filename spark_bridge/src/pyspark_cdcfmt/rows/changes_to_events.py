@@ -28,7 +28,8 @@ from pyspark_cdcfmt.rows.columns import (
     own_cells,
     variant_cell,
 )
-from pyspark_cdcfmt.rows.event_values import Convert, Misfit, cell_converter, json_document
+from pyspark_cdcfmt.rows.event_values import cell_converter, json_document
+from pyspark_cdcfmt.rows.policy import BadValue, Convert
 from pyspark_cdcfmt.rows.row_schemas import METADATA, RESCUED, metadata_fields
 from pyspark_cdcfmt.rows.rows_to_events import InputEvent
 from pyspark_cdcfmt.rows.types import logical_type
@@ -129,7 +130,7 @@ class ChangeInput:
             if convert is not None:
                 try:
                     column = [None if value is None else convert(value) for value in column]
-                except (Misfit, EncodeError):
+                except (BadValue, EncodeError):
                     # The error is raised later, at its row.
                     unconverted.append(name)
             columns.append(column)
@@ -222,7 +223,7 @@ class ChangeInput:
                 values[name] = convert(value)
             except EncodeError as error:
                 raise error.at(column=name) from error
-            except Misfit as error:
+            except BadValue as error:
                 type_ = self._declared[name]
                 hint = f", and its type is {type_!r}: cast it, or set columnTypes" if type_ else ""
                 raise EncodeError(f"{error}{hint}", column=name) from error

@@ -1,7 +1,7 @@
 """Conversion of row values to the Python values of events, the inverse of ``rows.values``.
 
 :func:`event_value` is called once per column.  The function that it returns is called per cell,
-and raises :class:`Misfit` for a value outside of the type.
+and raises :class:`BadValue` for a value outside of the type.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
 import orjson
 from pyspark.sql.types import DataType, StringType, VariantType
@@ -23,10 +23,9 @@ from cdcfmt_core.mysql.numbers import check_decimal
 from cdcfmt_core.mysql.temporal import parse_date, parse_datetime, parse_time
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
 from pyspark_cdcfmt.rows.json_values import KeepText, parse_json_column
-from pyspark_cdcfmt.rows.policy import BadValue, to_binary32, to_double
+from pyspark_cdcfmt.rows.policy import BadValue, Convert, to_binary32, to_bool, to_double
 
 _T = TypeVar("_T")
-Convert: TypeAlias = Callable[[Any], Any]
 
 _DIGITS = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?[eE][+-]?\d+|-?nan|-?inf(?:inity)?", re.ASCII | re.I)
@@ -40,18 +39,12 @@ JSON_NULL: Final = object()
 """The value of a variant with a JSON ``null``, in contrast to SQL NULL."""
 
 
-class Misfit(ValueError):
-    """A value that the type of its ``column`` cannot hold."""
-
-    column: str | None = None
-
-
 def event_value(type_: LogicalType) -> Convert:
     """A converter from cells (never None) to values in events of this type."""
     if isinstance(type_, logical.Int | logical.Bit | logical.Year):
         return _to_int(type_.bounds if isinstance(type_, logical.Int) else None)
     if isinstance(type_, logical.Float):
-        return _to_float(to_binary32 if type_.bits == 32 else to_double)
+        return _binary32 if type_.bits == 32 else to_double
     return _CONVERTERS[type(type_)]
 
 
@@ -84,7 +77,7 @@ def _to_int(bounds: tuple[int, int] | None) -> Convert:
     def integer(value: Any) -> int:
         number = value if type(value) is int else _whole(value)
         if bounds is not None and not bounds[0] <= number <= bounds[1]:
-            raise Misfit(f"{value} is out of range")
+            raise BadValue(f"{value} is out of range")
         return number
 
     return integer
@@ -93,40 +86,26 @@ def _to_int(bounds: tuple[int, int] | None) -> Convert:
 def _whole(value: Any) -> int:
     if type(value) is bool or (type(value) is Decimal and value == int(value)):
         return int(value)
-    raise Misfit(f"{show(value)} is not an integer")
+    raise BadValue(f"{show(value)} is not an integer")
 
 
 def _of(*kinds: type) -> Convert:
     def check(value: Any) -> Any:
         if type(value) in kinds:
             return value
-        raise Misfit(f"{show(value)} is a {type(value).__name__}")
+        raise BadValue(f"{show(value)} is a {type(value).__name__}")
 
     return check
 
 
-def _bool(value: Any) -> bool:
-    if value is True or value is False or (type(value) is int and value in (0, 1)):
-        return bool(value)
-    raise Misfit(f"{show(value)} is neither true nor false")
-
-
-def _to_float(holding: Convert) -> Convert:
-    def number(value: Any) -> Any:
-        if type(value) is float:
-            return value
-        try:
-            return holding(value)
-        except BadValue as error:
-            raise Misfit(str(error)) from None
-
-    return number
+def _binary32(value: Any) -> Any:
+    return value if type(value) is float else to_binary32(value)
 
 
 def _number(value: Any) -> float:
     if type(value) in (float, int, Decimal):
         return float(value)
-    raise Misfit(f"{show(value)} is not a number")
+    raise BadValue(f"{show(value)} is not a number")
 
 
 def _decimal(value: Any) -> Decimal | InvalidValue:
@@ -140,7 +119,7 @@ def _decimal(value: Any) -> Decimal | InvalidValue:
             return _parsed(value, "a decimal", lambda text: check_decimal(Decimal(text)))
         if _NUMBER.fullmatch(value):
             return InvalidValue(value)
-    raise Misfit(f"{show(value)} is not a decimal")
+    raise BadValue(f"{show(value)} is not a decimal")
 
 
 # With invalidValues=text, a reader's dates are texts, possible and impossible ones.
@@ -164,7 +143,7 @@ def _instant(value: Any) -> datetime | InvalidValue:
     if isinstance(parsed, InvalidValue):
         return parsed
     if not is_utc:
-        raise Misfit(f"{show(value)} has no time zone: end it with Z, for UTC")
+        raise BadValue(f"{show(value)} has no time zone: end it with Z, for UTC")
     return parsed.replace(tzinfo=UTC)
 
 
@@ -174,11 +153,11 @@ def _time(value: Any) -> timedelta:
 
 def _parsed(value: Any, what: str, parse: Callable[[str], _T]) -> _T:
     if type(value) is not str:
-        raise Misfit(f"{show(value)} is not {what}")
+        raise BadValue(f"{show(value)} is not {what}")
     try:
         return parse(value)
     except ValueError as error:
-        raise Misfit(f"{show(value)} is {error}") from None
+        raise BadValue(f"{show(value)} is {error}") from None
 
 
 def _member(value: Any) -> str | int:
@@ -186,7 +165,7 @@ def _member(value: Any) -> str | int:
         return value
     if type(value) is Decimal and value == value.to_integral_value():
         return int(value)
-    raise Misfit(f"{show(value)} is neither a name nor a number")
+    raise BadValue(f"{show(value)} is neither a name nor a number")
 
 
 def json_text(value: Any) -> str:
@@ -211,11 +190,11 @@ def json_text(value: Any) -> str:
         text = orjson.dumps(value, default=_in_json)
         # orjson writes infinity and NaN as null.
         if b"null" in text and _has_infinity(value):
-            raise Misfit("JSON has no infinity and no NaN")
+            raise BadValue("JSON has no infinity and no NaN")
         return text.decode()
     except TypeError as error:
         if "Integer" not in str(error):
-            raise Misfit(f"{show(value)} is not a JSON value ({error})") from None
+            raise BadValue(f"{show(value)} is not a JSON value ({error})") from None
         return orjson.dumps(_with_large_integers(value), default=_in_json).decode()
 
 
@@ -223,7 +202,7 @@ def json_document(text: str) -> str:
     """The text of a JSON column that is a string on Spark (``jsonAs=string``)."""
     parsed = parse_json_column(text)
     if type(parsed) is KeepText and parsed.reason == "not JSON":
-        raise Misfit(f"{show(text)} is not JSON")
+        raise BadValue(f"{show(text)} is not JSON")
     return text
 
 
@@ -253,17 +232,17 @@ def _with_large_integers(value: Any) -> Any:
 def _vector(value: Any) -> list[float]:
     if isinstance(value, list):
         return [_number(item) for item in value]
-    raise Misfit(f"{show(value)} is not a list of numbers")
+    raise BadValue(f"{show(value)} is not a list of numbers")
 
 
 def _geometry(value: Any) -> GeometryValue:
     if isinstance(value, Mapping) and value.keys() <= {"srid", "wkb", "wkt"}:
         return GeometryValue(value.get("srid"), value.get("wkb"), value.get("wkt"))
-    raise Misfit(f"{show(value)} is not a geometry")
+    raise BadValue(f"{show(value)} is not a geometry")
 
 
 _CONVERTERS: dict[type, Convert] = {
-    logical.Bool: _bool,
+    logical.Bool: to_bool,
     logical.Decimal: _decimal,
     logical.Text: _of(str),
     logical.Binary: _of(bytes),

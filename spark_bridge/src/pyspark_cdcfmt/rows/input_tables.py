@@ -19,7 +19,8 @@ from cdcfmt_core.events import Column, Image, TableSchema
 from cdcfmt_core.registry import Registry
 from cdcfmt_core.types import Geometry, Int, LogicalType, Unknown
 from pyspark_cdcfmt.rows.columns import ColumnCells
-from pyspark_cdcfmt.rows.event_values import Convert, Misfit, event_value, is_certain, own_type
+from pyspark_cdcfmt.rows.event_values import event_value, is_certain, own_type
+from pyspark_cdcfmt.rows.policy import BadValue, Convert
 
 _COLUMN_BYTES = 1_000
 """Bytes of a column, without its schema."""
@@ -37,7 +38,7 @@ class InputTable:
         """The image of these cells; missing columns are absent.
 
         :raises EncodeError: for a column that the table lacks.
-        :raises Misfit: for a value that its column's type cannot hold.
+        :raises BadValue: for a value that its column's type cannot hold.
         """
         values = {}
         converters = self.converters
@@ -49,7 +50,7 @@ class InputTable:
             raise EncodeError(
                 f"column {row_name} has a value that `columns` does not list", column=name
             ) from None
-        except Misfit as error:
+        except BadValue as error:
             error.column = name
             raise
         except EncodeError as error:
@@ -104,7 +105,7 @@ class InputTables:
                     None if before is None else found.image(before, "before"),
                     None if after is None else found.image(after, "after"),
                 )
-            except Misfit as error:
+            except BadValue as error:
                 self._widen(identity, found, self._own_types(identity, columns), error, cells)
         raise AssertionError("a column whose type does not hold its own value")
 
@@ -166,7 +167,7 @@ class InputTables:
 
         def keep(value: Any) -> Any:
             if self._by_values or is_certain(value):
-                raise Misfit("the type is unknown")
+                raise BadValue("the type is unknown")
             return value
 
         return keep
@@ -176,7 +177,7 @@ class InputTables:
         identity: Any,
         found: InputTable,
         own: dict[str, LogicalType],
-        error: Misfit,
+        error: BadValue,
         cells: tuple[Mapping[str, Any] | None, ...],
     ) -> None:
         """Use the type of a value instead of the column's type, if the latter must be wrong.
@@ -193,7 +194,7 @@ class InputTables:
                 continue
             try:
                 found.converters[name](value)
-            except Misfit:
+            except BadValue:
                 if not self._is_wider(known.type, value):
                     raise EncodeError(
                         f"{error}, and its source type is {known.source_type!r}", column=name

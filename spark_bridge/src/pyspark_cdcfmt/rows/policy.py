@@ -25,7 +25,9 @@ _OTHERS = {
 
 
 class BadValue(ValueError):
-    """A value that the declared type cannot hold."""
+    """A value that the type of its ``column`` cannot hold."""
+
+    column: str | None = None
 
 
 class BadRow(Exception):
