@@ -20,6 +20,7 @@ from pyspark_cdcfmt.blocks.schema import BLOCKS, MESSAGES, Unpacked, unpack
 from pyspark_cdcfmt.blocks.summary import is_of_group
 from pyspark_cdcfmt.options import ReadOptions, message_options, parse_options
 from pyspark_cdcfmt.read.dataframes import inlined
+from pyspark_cdcfmt.read.decoding import CORRUPT, DUPLICATES
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.rows.row_schemas import check_schema, events_schema
 
@@ -204,7 +205,7 @@ def changes_of_blocks(
     return inlined(blocks, cdc_changes, f.struct("is_read", "payload"), result, result)
 
 
-_NO_VALUES = ("tombstones", "duplicates dropped", "corrupt messages and rows")
+_NO_VALUES = ("tombstones", DUPLICATES, CORRUPT)
 """Counts that are not of values."""
 
 

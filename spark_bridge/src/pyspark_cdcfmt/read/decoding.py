@@ -46,6 +46,9 @@ def open_decoder(
     )
 
 
+DUPLICATES, CORRUPT = "duplicates dropped", "corrupt messages and rows"
+"""Names of counts."""
+
 MAX_LIST_BYTES = 32 << 20
 MAX_LIST_SHARE = 2
 """Maximum bytes of a list of a message's rows: a constant, plus a multiple of the message's."""
@@ -176,7 +179,7 @@ class RowMaker:
             or event.commit_ts >= low_watermark
         ]
         if len(new) < len(events):
-            self._counts["duplicates dropped"] += len(events) - len(new)
+            self._counts[DUPLICATES] += len(events) - len(new)
         return new
 
     def _corrupt(self, message: Message, event: Corrupt) -> list[tuple[Any, ...]]:
@@ -187,7 +190,7 @@ class RowMaker:
                 f"{event.error}; the schema has no column for bad rows: add {self._no_place_in} "
                 "to it, or set mode to DROPMALFORMED or FAILFAST"
             ) from None
-        self._counts["corrupt messages and rows"] += 1
+        self._counts[CORRUPT] += 1
         if self._mode == "DROPMALFORMED":
             return []
         return list(self._shape.rows(message, event, self._decoder.protocol))
