@@ -22,9 +22,9 @@ from pyspark_cdcfmt.sync.replays import Replays
 from pyspark_cdcfmt.sync.resolved import Resolved
 from pyspark_cdcfmt.sync.snapshots import Snapshots, check_names
 from pyspark_cdcfmt.sync.stores.changelog import Changelog
-from pyspark_cdcfmt.sync.stores.protocol import Store
 from pyspark_cdcfmt.sync.stores.scd1 import CurrentRows
 from pyspark_cdcfmt.sync.stores.scd2 import History
+from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Report
 from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
 from pyspark_cdcfmt.sync.targets.protocol import Target

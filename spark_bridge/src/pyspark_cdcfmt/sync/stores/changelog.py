@@ -16,13 +16,14 @@ from pyspark_cdcfmt.sync.control import Batch
 from pyspark_cdcfmt.sync.expressions import literal
 from pyspark_cdcfmt.sync.names import quote
 from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.targets.protocol import Target
 from pyspark_cdcfmt.sync.typed import metadata_field
 
 
 @attrs.frozen
-class Changelog:
+class Changelog(Store):
     """The store ``changelog``."""
 
     target: Target
@@ -31,8 +32,6 @@ class Changelog:
 
     metadata = ("change_type", "commit_version", "commit_timestamp", "sequence", "absent")
     needs_key = False
-    needs_reads = False
-    reads_once = True
     keeps_truncates = True
     keeps_tombstones = False
 

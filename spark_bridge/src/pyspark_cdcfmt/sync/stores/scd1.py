@@ -17,6 +17,7 @@ from pyspark_cdcfmt.sync.control import Batch
 from pyspark_cdcfmt.sync.expressions import key_text, literal
 from pyspark_cdcfmt.sync.names import quote, text_literal
 from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.targets.protocol import Target
 from pyspark_cdcfmt.sync.tombstones import Tombstones
@@ -24,20 +25,13 @@ from pyspark_cdcfmt.sync.typed import metadata_field
 
 
 @attrs.frozen
-class CurrentRows:
+class CurrentRows(Store):
     """The store ``scd1``."""
 
     target: Target
     tombstones: Tombstones
     prefix: str
     soft: bool
-
-    metadata = ("change_type", "sequence", "absent")
-    needs_key = True
-    needs_reads = False
-    reads_once = True
-    keeps_truncates = False
-    partition_by = None
 
     @property
     def keeps_tombstones(self) -> bool:

@@ -20,6 +20,7 @@ from pyspark_cdcfmt.sync.control import Batch
 from pyspark_cdcfmt.sync.expressions import key_text, literal
 from pyspark_cdcfmt.sync.names import quote
 from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.targets.protocol import Target
 from pyspark_cdcfmt.sync.tombstones import Tombstones
@@ -31,7 +32,7 @@ its known columns (NULL for the end of a row)."""
 
 
 @attrs.frozen
-class History:
+class History(Store):
     """The store ``scd2``."""
 
     target: Target
@@ -40,13 +41,8 @@ class History:
     start_at: str
     end_at: str
 
-    metadata = ("change_type", "sequence", "absent")
-    needs_key = True
     needs_reads = True
     reads_once = False
-    keeps_truncates = False
-    keeps_tombstones = True
-    partition_by = None
 
     def first_rows(self, rows: DataFrame, sequence: Sequence[int]) -> DataFrame:
         added = {self.start_at: f.expr(literal(sequence)), self.end_at: f.lit(None).cast(SEQUENCE)}

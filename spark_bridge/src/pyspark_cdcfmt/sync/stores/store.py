@@ -1,9 +1,10 @@
-"""Protocol of stores, which turn the changes of a table into rows of its target."""
+"""The base of stores, which turn the changes of a table into rows of its target."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from typing import ClassVar
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
@@ -13,49 +14,47 @@ from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Counts
 
 
-class Store(Protocol):
+class Store(ABC):
     """A store; several threads may call it, each for another table."""
 
-    @property
-    def metadata(self) -> tuple[str, ...]:
-        """The metadata columns that it needs in changes, without prefix."""
-
-    @property
-    def needs_key(self) -> bool:
-        """Whether tables must have a key."""
+    metadata: ClassVar[tuple[str, ...]] = ("change_type", "sequence", "absent")
+    """The metadata columns that it needs in changes, without prefix."""
+    needs_key: ClassVar = True
+    """Whether tables must have a key."""
+    needs_reads: ClassVar = False
+    """Whether changes need ``READ``: rows of a producer's snapshot may exist already."""
+    reads_once: ClassVar = True
+    """Whether a write reads the changes at most once."""
+    keeps_truncates: ClassVar = False
+    """Whether it stores TRUNCATE as a change."""
 
     @property
     def keeps_tombstones(self) -> bool:
         """Whether it keeps tombstones of deleted rows."""
-
-    @property
-    def needs_reads(self) -> bool:
-        """Whether changes need ``READ``: rows of a producer's snapshot may exist already."""
-
-    @property
-    def reads_once(self) -> bool:
-        """Whether a write reads the changes at most once."""
-
-    @property
-    def keeps_truncates(self) -> bool:
-        """Whether it stores TRUNCATE as a change."""
+        return True
 
     @property
     def partition_by(self) -> str | None:
         """The partition column of a target."""
+        return None
 
+    @abstractmethod
     def first_rows(self, rows: DataFrame, sequence: Sequence[int]) -> DataFrame:
         """The initial rows of a target, from a snapshot as of a ``_sequence``."""
 
+    @abstractmethod
     def columns(self, own: StructType) -> StructType:
         """The columns of a target for a table's own columns."""
 
+    @abstractmethod
     def truncate(self, state: TableState, sequence: Sequence[int]) -> None:
         """Apply a TRUNCATE to the rows before it."""
 
+    @abstractmethod
     def fill(self, state: TableState, column: str, value: str, sequence: Sequence[int]) -> None:
         """Set an added column where it is NULL, in the rows of the table at a ``_sequence``."""
 
+    @abstractmethod
     def apply(
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool
     ) -> None:
