@@ -15,6 +15,7 @@ from golden_data import (
 from golden_rows import TYPES, images_of
 
 from cdcfmt_core.events import RowChange
+from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_core.schemas.scan import open_input_scan
 from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.read.inputs import TopicInput, TopicSlice
@@ -83,8 +84,9 @@ def test_of_a_topic_the_first_partition_is_looked_at() -> None:
     assert options.source is not None
     source = TopicInput(options.source, options)
     places = [("a", 0, 0), ("a", 0, 9), ("a", 1, 0), ("b", 3, 0), ("b", 2, 0)]
-    slices = [TopicSlice(topic, number, at, at + 9) for topic, number, at in places]
-    assert [(s.topic, s.partition, s.start) for s in source.first_partitions(slices)] == [
+    slices = [TopicSlice(OffsetRange(topic, number, at, at + 9)) for topic, number, at in places]
+    found = [s.range for s in source.first_partitions(slices)]
+    assert [(each.topic, each.partition, each.start) for each in found] == [
         ("a", 0, 0),
         ("a", 0, 9),
         ("b", 2, 0),

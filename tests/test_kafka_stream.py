@@ -255,7 +255,7 @@ def test_a_batch_that_runs_again_after_its_topic_was_made_anew(kafka: Broker, fa
     assert again.partitions(begin, end) == []
     following = again.latestOffset(end, ReadAllAvailable())
     (slice_,) = again.partitions(end, following)
-    assert (slice_.start, slice_.end) == (0, 10)
+    assert (slice_.range.start, slice_.range.end) == (0, 10)
 
 
 def test_bad_messages_in_the_middle(

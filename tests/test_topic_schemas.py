@@ -15,7 +15,7 @@ from kafka_broker import Broker
 
 from cdcfmt_core.events import Event, Message, RowChange
 from cdcfmt_core.io.topics.topic_schemas import TopicSchemaStore
-from cdcfmt_core.offsets import TopicPartition
+from cdcfmt_core.offsets import OffsetRange, TopicPartition
 from cdcfmt_core.options import validate
 from cdcfmt_core.schemas.directory import SchemaDirectory
 from cdcfmt_core.schemas.persistent import PersistentSchemaStore
@@ -24,7 +24,7 @@ from cdcfmt_core.types import Unknown
 from cdcfmt_kafka.options import KAFKA_OPTIONS
 from cdcfmt_kafka.source import KafkaSource, open_source
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.read.inputs import TopicSlice, begins_around
+from pyspark_cdcfmt.read.inputs import begins_around
 
 OPTIONS = {"protocol": "debezium", "timePrecisionMode": "adaptive_time_microseconds"}
 
@@ -117,27 +117,27 @@ class Query:
             # As with minPartitions: two tasks, the later one first.
             middle = (start + end) // 2
             for low, high in [(middle, end), (start, middle)]:
-                found |= self.task(TopicSlice(*place, low, high), begins)
+                found |= self.task(OffsetRange(*place, low, high), begins)
         return found
 
-    def task(self, slice_: TopicSlice, begins: dict[TopicPartition, int]) -> Found:
+    def task(self, range_: OffsetRange, begins: dict[TopicPartition, int]) -> Found:
         options = parse_options(OPTIONS)
         scan = open_schema_scan(options.values, options.codec)
         assert scan is not None
         store = TopicSchemaStore(
             PersistentSchemaStore(SchemaDirectory(str(self.folder))),
-            slice_.range,
-            begins_around(slice_, begins),
+            range_,
+            begins_around(range_, begins),
             self.source,
             scan,
             reach=1_000_000,
             run=self.name,
         )
         decoder = open_decoder(schemas=store, **OPTIONS)
-        place = slice_.topic, slice_.partition
+        place = range_.topic, range_.partition
         return {
             (*place, message.offset or 0): shown(decoder.decode(message))
-            for message in store.follow(self.source.read(slice_.range))
+            for message in store.follow(self.source.read(range_))
         }
 
 

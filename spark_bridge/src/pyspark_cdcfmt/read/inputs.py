@@ -26,6 +26,7 @@ from cdcfmt_core.io.sources import (
     read_split,
 )
 from cdcfmt_core.io.sources.ahead import read_ahead
+from cdcfmt_core.io.sources.options import read_parameters
 from cdcfmt_core.io.topics.low_watermarks import LowWatermarks
 from cdcfmt_core.io.topics.schema_search import SchemaSearch
 from cdcfmt_core.io.topics.topic_schemas import TopicSchemaStore
@@ -84,7 +85,7 @@ class FilesInput(Input):
         marks: Sequence[bytes] = (),
     ) -> Iterator[Message | BadLine]:
         assert isinstance(slice_, FilesSlice)
-        how: ReadParameters = {**self._how(), "marks": marks}
+        how: ReadParameters = {**read_parameters(self.options.values), "marks": marks}
         for split in slice_.splits:
             yield from read_split(split, **how)
 
@@ -102,7 +103,8 @@ class FilesInput(Input):
             for split in slice_.splits:
                 files[split.path] = FileSplit(split.path, 0, None, split.size)
         deadline = time.monotonic() + seconds
-        for message in read_ends(files.values(), compressed_tails=thorough, **self._how()):
+        how = read_parameters(self.options.values)
+        for message in read_ends(files.values(), compressed_tails=thorough, **how):
             yield message
             if time.monotonic() > deadline:
                 return
@@ -115,19 +117,9 @@ class FilesInput(Input):
         self, slice_: Slice, counts: Counter[str] | None = None
     ) -> Iterator[Message | BadLine | Lines]:
         assert isinstance(slice_, FilesSlice)
-        how = self._how()
+        how = read_parameters(self.options.values)
         for split in slice_.splits:
             yield from read_lines(split, **how)
-
-    def _how(self) -> ReadParameters:
-        options = self.options
-        separator = options["lineSep"]
-        return {
-            "storage_options": options.storage_options,
-            "line_separator": None if separator is None else separator.encode(),
-            "max_message_bytes": options["maxMessageBytes"],
-            "line_format": options["lineFormat"],
-        }
 
 
 @attrs.frozen
@@ -138,22 +130,16 @@ class TopicSlice(Slice):
         hold schemas of its tables.
     """
 
-    topic: str
-    partition: int
-    start: int
-    end: int
+    range: OffsetRange
     begins: Mapping[TopicPartition, int] = attrs.field(factory=dict, kw_only=True)
 
-    @property
-    def range(self) -> OffsetRange:
-        return OffsetRange(self.topic, self.partition, self.start, self.end)
-
     def describe(self) -> Mapping[str, object]:
+        each = self.range
         return {
-            "topic": self.topic,
-            "partition": self.partition,
-            "from": self.start,
-            "to": self.end,
+            "topic": each.topic,
+            "partition": each.partition,
+            "from": each.start,
+            "to": each.end,
         }
 
 
@@ -190,18 +176,19 @@ class TopicInput(Input):
         ranges: dict[TopicPartition, OffsetRange] = {}
         for slice_ in slices:
             assert isinstance(slice_, TopicSlice)
-            place = slice_.topic, slice_.partition
-            start = min(slice_.start, ranges[place].start) if place in ranges else slice_.start
-            end = max(slice_.end, ranges[place].end) if place in ranges else slice_.end
+            each = slice_.range
+            place = each.topic, each.partition
+            start = min(each.start, ranges[place].start) if place in ranges else each.start
+            end = max(each.end, ranges[place].end) if place in ranges else each.end
             ranges[place] = OffsetRange(*place, start, end)
         return self.source.ends([*ranges.values()], seconds=seconds)
 
     def first_partitions(self, slices: Sequence[Slice]) -> Sequence[Slice]:
         places = [slice_ for slice_ in slices if isinstance(slice_, TopicSlice)]
         first: dict[str, int] = {}
-        for slice_ in places:
-            first[slice_.topic] = min(slice_.partition, first.get(slice_.topic, slice_.partition))
-        return [slice_ for slice_ in places if slice_.partition == first[slice_.topic]]
+        for each in (slice_.range for slice_ in places):
+            first[each.topic] = min(each.partition, first.get(each.topic, each.partition))
+        return [place for place in places if place.range.partition == first[place.range.topic]]
 
     def schema_search(self, slice_: Slice, scan: ScanSchemas, reach: int) -> SchemaSearch:
         assert isinstance(slice_, TopicSlice)
@@ -222,12 +209,12 @@ class TopicInput(Input):
 
 
 def begins_around(
-    slice_: TopicSlice, begins: Mapping[TopicPartition, int]
+    range_: OffsetRange, begins: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
     """The start offsets of a batch that :class:`TopicSchemaStore` needs."""
-    parts = slice_.topic.split(".")
+    parts = range_.topic.split(".")
     topics = {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
-    places = [(slice_.topic, slice_.partition), *((topic, 0) for topic in sorted(topics))]
+    places = [(range_.topic, range_.partition), *((topic, 0) for topic in sorted(topics))]
     return {place: begins[place] for place in places if place in begins}
 
 
@@ -243,16 +230,7 @@ def slices_of(
         min_partitions=options["minPartitions"],
         max_records=options["maxRecordsPerPartition"],
     )
-    return [
-        TopicSlice(
-            piece.topic,
-            piece.partition,
-            piece.start,
-            piece.end,
-            low_watermark=low_watermarks.get(piece.topic, 0),
-        )
-        for piece in pieces
-    ]
+    return [TopicSlice(piece, low_watermark=low_watermarks.get(piece.topic, 0)) for piece in pieces]
 
 
 def find_low_watermarks(

@@ -126,7 +126,7 @@ class TopicStreamReader(_StreamReader):
         self._check.check(self._input, slices)
         schemas = open_store(self._options)
         return [
-            attrs.evolve(slice_, schemas=schemas, begins=begins_around(slice_, offset.starts))
+            attrs.evolve(slice_, schemas=schemas, begins=begins_around(slice_.range, offset.starts))
             for slice_ in slices
         ]
 
