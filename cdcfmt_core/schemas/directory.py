@@ -11,6 +11,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
@@ -59,10 +60,8 @@ class SchemaDirectory:
     def check(self) -> None:
         """Create the folder if it is missing; an early check that it is usable."""
         filesystem, root = self._open()
-        try:
+        with self._failing_at(root):
             filesystem.makedirs(root, exist_ok=True)
-        except OSError as error:
-            raise self._failure(root, error) from error
 
     def save(self, record: SchemaRecord) -> bool:
         """Write a schema unless it exists; True if it was written.
@@ -88,13 +87,11 @@ class SchemaDirectory:
             return False
         filesystem, root = self._open()
         path = f"{root}/{name}"
-        try:
+        with self._failing_at(path):
             written = not filesystem.exists(path)
             if written:
                 filesystem.makedirs(f"{root}/{folder}", exist_ok=True)
                 self._put(filesystem, path, data)
-        except OSError as error:
-            raise self._failure(path, error) from error
         self._saved.add(name)
         return written
 
@@ -105,20 +102,16 @@ class SchemaDirectory:
         """
         filesystem, root = self._open()
         path = self._note_of(root, text, database, table, schema)
-        try:
+        with self._failing_at(path):
             filesystem.makedirs(path.rpartition("/")[0], exist_ok=True)
             self._put(filesystem, path, text.encode("utf-8", "backslashreplace"))
-        except OSError as error:
-            raise self._failure(path, error) from error
 
     def noted(self, text: str, database: str, table: str, schema: str | None = None) -> bool:
         """Whether the note exists."""
         filesystem, root = self._open()
         path = self._note_of(root, text, database, table, schema)
-        try:
+        with self._failing_at(path):
             return filesystem.exists(path)
-        except OSError as error:
-            raise self._failure(path, error) from error
 
     def _note_of(self, root: str, text: str, database: str, table: str, schema: str | None) -> str:
         return f"{root}/{_folder_of(database, schema, table)}/_note-{_digest(text, 32)}"
@@ -146,10 +139,8 @@ class SchemaDirectory:
     def forget(self, name: str) -> None:
         """Delete one file of :meth:`entries`."""
         filesystem, root = self._open()
-        try:
+        with self._failing_at(f"{root}/{name}"):
             filesystem.rm_file(f"{root}/{name}")
-        except OSError as error:
-            raise self._failure(f"{root}/{name}", error) from error
         self._saved.discard(name)
 
     def _open(self) -> tuple[FileSystem, str]:
@@ -195,31 +186,33 @@ class SchemaDirectory:
 
     def _find(self, filesystem: FileSystem, folder: str) -> Iterator[tuple[str, int]]:
         """The paths and sizes of schema files."""
-        try:
-            found = filesystem.find(folder, detail=True)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise self._failure(folder, error) from error
+        with self._failing_at(folder):
+            try:
+                found = filesystem.find(folder, detail=True)
+            except FileNotFoundError:
+                return
         for path in sorted(found):
             if path.endswith(_SUFFIX) and not path.rpartition("/")[2].startswith(("_", ".")):
                 yield path, found[path].get("size") or 0
 
     def _read_one(self, filesystem: FileSystem, path: str) -> SchemaRecord:
-        try:
+        with self._failing_at(path):
             with filesystem.open(path, "rb") as file:
                 data = file.read(MAX_SCHEMA_BYTES + 1)
             if len(data) > MAX_SCHEMA_BYTES:
                 raise ValueError(f"it has more than {MAX_SCHEMA_BYTES} bytes")
             return record_from_json(data)
-        except (OSError, ValueError) as error:
-            raise self._failure(path, error) from error
 
-    def _failure(self, path: str, error: Exception) -> SourceError:
-        return SourceError(
-            f"schema store {self.uri}: {path}: {error}; set schemaStore to a folder that can be "
-            "read and written, and holds only files of cdcfmt"
-        )
+    @contextmanager
+    def _failing_at(self, path: str) -> Iterator[None]:
+        """:raises SourceError: for a file or folder that cannot be used."""
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            raise SourceError(
+                f"schema store {self.uri}: {path}: {error}; set schemaStore to a folder that can "
+                "be read and written, and holds only files of cdcfmt"
+            ) from error
 
 
 def _folder_of(database: str, schema: str | None, table: str) -> str:
