@@ -173,12 +173,10 @@ class ChangeInput:
                 "update_postimage",
                 column=self._added["change_type"],
             )
-        if change_type == "truncate":
-            return self._change("truncate", said, None, None)
-        image = self._image(said, row, unconverted)
-        if change_type == "delete":
-            return self._change("delete", said, image, None)
-        return self._change("insert", said, None, image)
+        own = None if change_type == "truncate" else self._image(said, row, unconverted)
+        if change_type == "insert":
+            return self._change("insert", said, None, own)
+        return self._change(_OPS[change_type], said, own, None)
 
     def _change(
         self, op: Op, said: dict[str, Any], before: Image | None, after: Image | None
