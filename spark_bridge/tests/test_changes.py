@@ -164,6 +164,11 @@ def test_null_in_a_column_declared_not_null_is_a_bad_row(
     schema = "id int not null, name string not null"
     kept = changes(spark, path, schema, mode="DROPMALFORMED").collect()
     assert kept == [(1, "a")]
+    bare = row_message("INSERT", {"id": "3", "name": "c"}, commit_ts=None)
+    path_of_bare = write_lines(tmp_path / "bare.json", bare, bare, INSERT, bare)
+    versions = "_commit_version bigint not null"
+    kept = changes(spark, path_of_bare, versions, mode="DROPMALFORMED").collect()
+    assert kept == [(COMMIT_TS,)]
     for mode, text in (("FAILFAST", ""), ("PERMISSIVE", "add _corrupt_record")):
         with pytest.raises(PySparkException, match=rf"orders\.name: NULL in a column.*{text}"):
             changes(spark, path, schema, mode=mode).collect()

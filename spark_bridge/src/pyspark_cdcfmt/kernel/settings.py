@@ -143,8 +143,8 @@ def make_shape(
     events = options.table is None
     added = schema.fields if events else metadata_fields(options)
     prefix = "" if events else options["metadataPrefix"]
-    names = {field.name for field in added}
-    metadata = {name: name.removeprefix(prefix) for name in schema.names if name in names}
+    known = {field.name: field.name.removeprefix(prefix) for field in added}
+    metadata = {name: known[name] for name in schema.names if name in known}
     return Shape(
         schema=to_arrow_schema(schema, timezone="UTC"),
         metadata=metadata,
@@ -166,6 +166,7 @@ _EVENTS = (
     *("key_columns", "columns", "extra"),
 )
 _CHANGES = ("change_type", "commit_version", "commit_timestamp", "sequence", "absent")
+_NULLABLE = ("commit_version", "commit_timestamp", "corrupt_record", "rescued")
 _TARGETS: dict[type, str] = {
     spark.BooleanType: "boolean",
     spark.ByteType: "byte",
@@ -185,9 +186,7 @@ _TARGETS: dict[type, str] = {
 
 
 def describe_settings(
-    layouts: Sequence[Layout],
-    shape: Shape,
-    max_message_bytes: int,
+    layouts: Sequence[Layout], shape: Shape, max_message_bytes: int
 ) -> dict[str, Any]:
     """The settings for all messages, except the time zone.
 
@@ -206,6 +205,9 @@ def describe_settings(
             )
         elif not field.nullable:
             raise Unsupported(f"{field.name} is NOT NULL and of a type that the kernel lacks")
+    for name, plain in metadata.items():
+        if plain in _NULLABLE and not shape.schema.field(name).nullable:
+            raise Unsupported(f"{name} is NOT NULL, which the kernel does not check")
     outputs += _events(metadata) if shape.events else _changes(metadata)
     outputs.append({"name": "message", "content": "message"})
     if shape.numbered is not None:
@@ -240,8 +242,7 @@ def _wanted_ops(event_filter: EventFilter) -> list[str] | None:
 
 
 def _changes(metadata: Mapping[str, str]) -> list[dict[str, Any]]:
-    some = [(name, plain) for name, plain in metadata.items() if plain in _CHANGES]
-    return [{"name": name, "content": plain} for name, plain in some]
+    return [{"name": n, "content": plain} for n, plain in metadata.items() if plain in _CHANGES]
 
 
 def _events(metadata: Mapping[str, str]) -> list[dict[str, Any]]:
