@@ -6,6 +6,7 @@ import functools
 import importlib
 import io
 import os
+import posixpath
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
@@ -62,7 +63,8 @@ def open_filesystem(
         # Some schemes have host, port and user in the URL; the user's options win.
         given = {**implementation._get_kwargs_from_urls(url), **options}
         opened: FileSystem = fsspec.filesystem(scheme, **given)
-        return opened, implementation._strip_protocol(url)
+        inner = implementation._strip_protocol(url)
+        return opened, _one_spelling(inner) if is_local(opened) else inner
     except ImportError as error:
         return _open_with_pyarrow(scheme, url, options, error)
     except ValueError as error:
@@ -73,6 +75,14 @@ def open_filesystem(
         raise OptionError(f"storage options for {scheme}://: {error}") from error
     except OSError as error:
         raise SourceError(f"path {path} cannot be opened: {error}") from error
+
+
+def _one_spelling(path: str) -> str:
+    """An absolute path without ``.``, ``..`` and empty parts, as files are told apart by it."""
+    normal = posixpath.normpath("//" + path)
+    # Behind a link, ``..`` is another folder.
+    is_same = normal == path or os.path.realpath(normal) == os.path.realpath(path)
+    return normal if is_same else path
 
 
 def is_local(filesystem: FileSystem) -> bool:

@@ -177,6 +177,22 @@ def test_relative_paths_become_absolute(tmp_path: Path, monkeypatch: pytest.Monk
         assert [f.path for f in list_files([path])] == [f"{tmp_path}/a.json"]
 
 
+def test_a_file_has_one_path_however_it_is_spelt(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.json").write_text("a")
+    (tmp_path / "link").symlink_to(tmp_path / "in")
+    here = str(tmp_path)
+    spelt = [f"{here}/./in", f"{here}/in/../in//a.json", f"/{here}/in", f"file://{here}//i*"]
+    assert [f.path for f in list_files(spelt)] == [f"{here}/in/a.json"]
+    # Behind a link, as the operating system has it.
+    assert [f.path for f in list_files(f"{here}/link/../in")] == [f"{here}/in/a.json"]
+    (tmp_path / "far/in").mkdir(parents=True)
+    (tmp_path / "far/in/b.json").write_text("b")
+    (tmp_path / "far/deep").mkdir()
+    (tmp_path / "away").symlink_to(tmp_path / "far/deep")
+    assert [f.path for f in list_files(f"{here}/away/../in")] == [f"{here}/away/../in/b.json"]
+
+
 def test_new_files_are_seen_at_once() -> None:
     filesystem = fsspec.filesystem("memory")
     filesystem.pipe("/stream/1", b"1")
