@@ -146,7 +146,7 @@ def test_a_users_schema_is_a_projection(spark: SparkSession, orders: str) -> Non
 def test_a_users_schema_is_checked_before_any_work(spark: SparkSession, orders: str) -> None:
     with pytest.raises(PySparkException, match=r"_commit_version .* must be bigint"):
         changes(spark, orders, "id int, _commit_version string").count()
-    with pytest.raises(PySparkException, match="not supported as a type of a table"):
+    with pytest.raises(PySparkException, match="type of a table's columns: declare STRING"):
         changes(spark, orders, "id map<string,string>").count()
     bad = "_corrupt_record struct<reason: string, key: binary, value: binary>"
     with pytest.raises(PySparkException, match="add `_rescued VARIANT` to it"):

@@ -148,6 +148,8 @@ def test_a_users_schema_picks_columns(spark: SparkSession, mixed: str) -> None:
     assert frame.where("op = 'delete'").collect() == [("delete", "row")]
     with pytest.raises(PySparkException, match="events have no column 'id'"):
         spark.read.format("cdc").schema("id int").load(mixed).count()
+    with pytest.raises(PySparkException, match="the column headers with includeHeaders=true only"):
+        spark.read.format("cdc").schema("headers string").load(mixed).count()
     with pytest.raises(PySparkException, match=r"commit_ts .* must be bigint"):
         spark.read.format("cdc").schema("commit_ts string").load(mixed).count()
 

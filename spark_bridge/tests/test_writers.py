@@ -55,7 +55,9 @@ WRONG_EVENTS: list[tuple[StructType, str]] = [
 ]
 WRONG_CHANGES: list[tuple[StructType, dict[str, str], str]] = [
     (schema(id=LongType()), {}, "column _change_type is missing"),
+    (schema(_CHANGE_TYPE=TEXT), {}, "_CHANGE_TYPE differs from _change_type only in case"),
     (schema(id=TEXT, _change_type=BinaryType()), {}, "column _change_type is binary"),
+    (StructType([*CHANGES.fields, CHANGES.fields[0]]), {}, "have column id twice: rename"),
     (schema(id=MapType(TEXT, TEXT), _change_type=TEXT), {}, "column id: map"),
     (CHANGES, {"keyColumns": "key"}, "option keyColumns: there is no column key"),
     (CHANGES, {"columnTypes": '{"id": "biggint"}'}, "'biggint' of id is not a known type"),

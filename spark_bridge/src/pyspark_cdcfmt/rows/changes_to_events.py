@@ -25,6 +25,7 @@ from pyspark_cdcfmt.rows.columns import (
     array_cells,
     check_columns,
     check_spelling,
+    check_twice,
     own_cells,
     variant_cell,
 )
@@ -46,14 +47,14 @@ _OPS: dict[str, Op] = {"insert": "insert", "delete": "delete", "truncate": "trun
 def check_changes(schema: spark.StructType, options: WriteOptions) -> None:
     """:raises OptionError: for a column that changes do not have, or that is missing."""
     added = {field.name: field.dataType for field in metadata_fields(options)}
+    own = [field for field in schema.fields if field.name not in added]
+    check_spelling([field.name for field in own], added)
     check_columns(
         spark.StructType([field for field in schema.fields if field.name in added]),
         added,
         (options["metadataPrefix"] + "change_type",),
         "with the option table rows are changes (metadataPrefix renames the added columns)",
     )
-    own = [field for field in schema.fields if field.name not in added]
-    check_spelling([field.name for field in own], added)
     declared = options.column_types
     for field in own:
         if logical_type(field.dataType) is None:
@@ -62,8 +63,7 @@ def check_changes(schema: spark.StructType, options: WriteOptions) -> None:
                 "of a table's columns; cast it"
             )
     names = [field.name for field in own]
-    if len(set(names)) < len(names):
-        raise OptionError("two columns of the rows to write have the same name")
+    check_twice(names)
     if options["keyColumns"] is None:
         raise OptionError(
             "option keyColumns: list the columns that identify a row ([] if the table has none)"

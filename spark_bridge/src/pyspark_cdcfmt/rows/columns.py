@@ -92,9 +92,7 @@ def check_columns(
 ) -> None:
     """:raises OptionError: for a column that is missing, unknown or of another type."""
     names = given.names
-    for name in names:
-        if names.count(name) > 1:
-            raise OptionError(f"the rows to write have column {name} twice")
+    check_twice(names)
     for name in required:
         if name not in names:
             raise OptionError(f"column {name} is missing: {shape}")
@@ -109,6 +107,13 @@ def check_columns(
                 f"column {field.name} is {field.dataType.simpleString()}; it must be "
                 f"{expected.simpleString()}"
             )
+
+
+def check_twice(names: Sequence[str]) -> None:
+    """:raises OptionError: for duplicate names of columns."""
+    for name in names:
+        if names.count(name) > 1:
+            raise OptionError(f"the rows to write have column {name} twice: rename one of them")
 
 
 def check_spelling(names: Iterable[str], added: Iterable[str]) -> None:

@@ -81,6 +81,12 @@ EVENT_COLUMNS: dict[str, DataType] = {
 """Every column that events may have, in order."""
 
 
+_NEEDS = {"columns": "includeColumns=true", "headers": "includeHeaders=true"} | dict.fromkeys(
+    ("before", "after"), "images=both or images=after"
+)
+"""The options that columns of events need."""
+
+
 def events_schema(options: ReadOptions) -> StructType:
     """The columns of the events shape under these options."""
     image: DataType = VariantType() if options["imageFormat"] == "variant" else StringType()
@@ -113,6 +119,8 @@ def _check_events(given: StructType, options: ReadOptions) -> None:
     known = {field.name: field.dataType for field in events_schema(options).fields}
     for field in given.fields:
         expected = known.get(field.name)
+        if field.name in EVENT_COLUMNS and expected is None:
+            raise OptionError(f"events have the column {field.name} with {_NEEDS[field.name]} only")
         if expected is None:
             raise OptionError(
                 f"events have no column {field.name!r} (they have {', '.join(known)}); to read "
@@ -129,7 +137,7 @@ def check_type(given: StructField, expected: DataType) -> None:
     :raises OptionError: for another type.
     """
     if not _may_be(given.dataType, expected):
-        some = " or some of its fields" if expected in (SOURCE, CORRUPT_RECORD) else ""
+        some = " or some of its fields, nullable" if expected in (SOURCE, CORRUPT_RECORD) else ""
         raise OptionError(
             f"column {given.name} is declared as {given.dataType.simpleString()}; it must be "
             f"{expected.simpleString()}{some}"
@@ -230,7 +238,7 @@ def _check_changes(given: StructType, options: ReadOptions) -> None:
         elif not isinstance(field.dataType, SUPPORTED):
             raise OptionError(
                 f"column {field.name}: {field.dataType.simpleString()} is not supported as a type "
-                "of a table's columns"
+                "of a table's columns: declare STRING, or the type that a read without a schema has"
             )
 
 
