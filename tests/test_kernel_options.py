@@ -5,20 +5,16 @@ from __future__ import annotations
 import json
 import random
 from functools import cache
-from pathlib import Path
-from typing import Any, cast
 
 import attrs
 import pyarrow as pa
 import pytest
 from canal_messages import row_message
 from damaged_messages import mutated_message
-from pyspark.sql.datasource import EqualTo
 from test_kernel_golden import golden
 from turns import in_turn
 
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt.read.batch_reader import PushdownReader
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, parsed
@@ -157,22 +153,3 @@ def test_columns_of_a_table_that_is_its_key() -> None:
     result = check_equal(messages, events_schema(read), read)
     assert "partial" in str(result.rows["extra"].to_pylist())
     assert result.by_kernel == 0
-
-
-@pytest.mark.parametrize("split", ["true", "false"])
-def test_a_pushed_filter_on_op_leaves_deletes_of_split_updates(split: str, tmp_path: Path) -> None:
-    row = (
-        '{"id":0,"database":"d","table":"t","pkNames":["id"],"isDdl":false,"type":"%s",'
-        '"es":1700000000000,"ts":1700000000001,"sql":"","sqlType":{"id":4},'
-        '"mysqlType":{"id":"int"},"old":%s,"data":[{"id":"2"}]}\n'
-    )
-    lines = [row % ("INSERT", "null"), row % ("UPDATE", '[{"id":"1"}]')]
-    (tmp_path / "rows.jsonl").write_text("".join(lines))
-    given = {"protocol": "canal-json", "splitKeyUpdates": split, "path": str(tmp_path)}
-    options = parsed(given)
-    reader = PushdownReader(events_schema(options), options)
-    assert list(reader.pushFilters([EqualTo(("op",), "delete")]))
-    (share,) = reader.partitions()
-    batches = [cast(Any, batch) for batch in reader.read(share)]
-    ops = [op for batch in batches for op in batch.column("op").to_pylist()]
-    assert ("delete" in ops) == (split == "true")

@@ -21,7 +21,6 @@ from canal_messages import (
 )
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.functions import col
 
 TABLE_CHANGES = {
     "type": "ALTER",
@@ -155,15 +154,16 @@ def test_a_users_schema_picks_columns(spark: SparkSession, mixed: str) -> None:
 
 
 def test_pushdown_changes_no_answer(spark: SparkSession, mixed: str) -> None:
-    def answer() -> list[tuple[str, str]]:
+    """Spark 4.2 keeps a reader with pushed filters for the next queries of a DataFrame."""
+
+    def answer() -> list[int]:
         frame = spark.read.format("cdc").load(mixed)
-        picked = frame.where(col("kind").isin("row", "corrupt") & (col("op") == "insert"))
-        assert frame.where("kind = 'corrupt'").count() == 1
-        return [tuple(row) for row in picked.select("kind", "op").collect()]  # type: ignore[misc]
+        rows, corrupt = frame.where("kind = 'row'"), frame.where("kind = 'corrupt'")
+        return [each.count() for each in (rows, corrupt, rows.union(corrupt), frame)]
 
     without = answer()
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     try:
-        assert answer() == without == [("row", "insert")]
+        assert answer() == without
     finally:
         spark.conf.unset("spark.sql.python.filterPushdown.enabled")

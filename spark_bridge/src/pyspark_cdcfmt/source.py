@@ -82,16 +82,12 @@ class CdcDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         from pyspark_cdcfmt.options import parse_options
-        from pyspark_cdcfmt.read.batch_reader import CdcBatchReader, PushdownReader
+        from pyspark_cdcfmt.read.batch_reader import CdcBatchReader
         from pyspark_cdcfmt.rows.row_schemas import check_schema
 
         options = parse_options(self.options)
         self._check_type_options()
-        reader = (
-            PushdownReader
-            if "pyspark.sql.worker.data_source_pushdown_filters" in sys.modules
-            else CdcBatchReader
-        )(schema, options, inferred=self._inferred)
+        reader = CdcBatchReader(schema, options, inferred=self._inferred)
         check_schema(schema, options)
         return reader
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 import attrs
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, In, InputPartition
+from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.filters import EventFilter
@@ -72,7 +72,6 @@ class CdcBatchReader(DataSourceReader):
         self._options = options
         self._inferred = inferred is not None
         self._found = inferred
-        self._filter = options.event_filter()
         self._input = open_input(options)
         policy_of(options, streaming=False)
 
@@ -104,7 +103,6 @@ class CdcBatchReader(DataSourceReader):
             self._schema,
             self._options,
             inferred=self._inferred,
-            event_filter=self._filter,
         )
 
 
@@ -185,37 +183,3 @@ def stream_schemas(source: Input, slice_: Slice, options: ReadOptions) -> Schema
     context = TaskContext.get()
     run = None if context is None else context.getLocalProperty("sql.streaming.queryId")
     return source.schemas_around(slice_, store, scan, options["schemaSearchMessages"], run)
-
-
-class PushdownReader(CdcBatchReader):
-    """The reader for ``spark.sql.python.filterPushdown.enabled=true``.
-
-    Filters on kind and op skip decoding; Spark applies all filters again.  (With pushdown off,
-    Spark rejects a reader with ``pushFilters``; hence a separate class.)
-    """
-
-    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
-        if self._options.table is None:
-            for pushed in filters:
-                column, values = _wanted_values(pushed)
-                if column == "kind" and "corrupt" not in values:
-                    # Corrupt messages must be noticed under any filter.
-                    kinds = _narrowed(self._filter.kinds, values | {"corrupt"})
-                    self._filter = attrs.evolve(self._filter, kinds=kinds)
-                elif column == "op" and not self._options.splits_keys:
-                    # An update of the key may still become a delete and an insert.
-                    ops = _narrowed(self._filter.ops, values)
-                    self._filter = attrs.evolve(self._filter, ops=ops)
-        yield from filters
-
-
-def _wanted_values(pushed: Filter) -> tuple[str | None, frozenset[str]]:
-    if isinstance(pushed, EqualTo) and len(pushed.attribute) == 1:
-        return pushed.attribute[0], frozenset([pushed.value])
-    if isinstance(pushed, In) and len(pushed.attribute) == 1:
-        return pushed.attribute[0], frozenset(pushed.value)
-    return None, frozenset()
-
-
-def _narrowed(known: frozenset[str] | None, values: frozenset[str]) -> frozenset[str]:
-    return values if known is None else known & values
