@@ -17,6 +17,7 @@ OF_SPARK = {
     "PYTHON_VERSION_MISMATCH",
     "UNSUPPORTED_DATA_SOURCE_SAVE_MODE",
     "NoSuchMethodError",
+    "ArrowInvalid: … nulls in input cannot be viewed as non-nullable",
     "Timed out while waiting for the Python worker to connect back",
     "ModuleNotFoundError: No module named 'pyspark_cdcfmt'",
 }
