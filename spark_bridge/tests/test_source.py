@@ -105,6 +105,16 @@ def test_options_never_show_secrets(spark: SparkSession, orders: str) -> None:
     with pytest.raises(PySparkException, match="storageOptions") as caught:
         spark.read.format("cdc").option("storageOptions", "s3cr3t").load(orders).count()
     assert "s3cr3t" not in str(caught.value)
+    # docs/security.md: otherwise Spark's plan of a stream shows it.
+    spark.conf.set("spark.sql.redaction.options.regex", "(?i)url|storageOptions|[.]pem")
+    try:
+        options = {"storageOptions": '{"account_key": "s3cr3t"}'}
+        stream = spark.readStream.format("cdc").options(**options).load(orders)
+        plan = stream._jdf.queryExecution().toString()
+    finally:
+        spark.conf.unset("spark.sql.redaction.options.regex")
+    assert "storageOptions=***" in plan
+    assert "s3cr3t" not in plan
 
 
 def test_missing_and_empty_paths(spark: SparkSession, tmp_path: Path) -> None:

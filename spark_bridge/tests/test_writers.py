@@ -43,6 +43,7 @@ WRONG_EVENTS: list[tuple[StructType, str]] = [
     (schema(op=TEXT), "column kind is missing"),
     (schema(kind=LongType()), "column kind is bigint; it must be string"),
     (schema(kind=TEXT, opp=TEXT), "column opp is unknown.*did you mean op"),
+    (schema(kind=TEXT, OP=TEXT), "column OP is unknown.*did you mean op"),
     (schema(kind=TEXT, after=TEXT), "column after is string.*imageFormat=variant"),
     (schema(kind=TEXT, _source=schema(offset=TEXT)), "column _source is struct"),
     (schema(kind=TEXT, columns=ArrayType(NAMED)), "column columns has no field source_type"),

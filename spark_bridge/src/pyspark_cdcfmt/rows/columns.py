@@ -99,7 +99,7 @@ def check_columns(
     for field in given.fields:
         expected = known.get(field.name)
         if expected is None:
-            near = difflib.get_close_matches(field.name, known, n=1, cutoff=0.6)
+            near = difflib.get_close_matches(field.name.lower(), known, n=1, cutoff=0.6)
             hint = f"; did you mean {near[0]}?" if near else f" (known: {', '.join(known)})"
             raise OptionError(f"column {field.name} is unknown: {shape}{hint}")
         if not _alike(field.dataType, expected):
