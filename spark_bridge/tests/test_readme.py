@@ -40,7 +40,9 @@ FILES = (
 PLUGINS = sorted(f"plugins/{path.name}/README.md" for path in (ROOT / "plugins").iterdir())
 SNIPPETS = [snippet for file in FILES for snippet in snippets(file) if snippet.runs]
 SNIPPETS += [each for file in PLUGINS for each in snippets(file) if each.needs == "spark"]
-FOLDERS = r"dump/(?:orders\.jsonl)?|bronze|orders-changes|checkpoints/\w+|dead-letters|lake/\w+"
+FOLDERS = (
+    r"dump/(?:orders\.jsonl)?|bronze|orders-changes|checkpoints/\w+|dead-letters|lake/\w+|saved/"
+)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +86,8 @@ def run(
 @pytest.fixture(autouse=True)
 def _no_table_left(spark: SparkSession) -> Iterator[None]:
     yield
-    spark.sql("DROP TABLE IF EXISTS orders_cdc")
+    for table in ("orders_cdc", "saved"):
+        spark.sql(f"DROP TABLE IF EXISTS {table}")
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=[snippet.id for snippet in SNIPPETS])
