@@ -68,9 +68,8 @@ impl Envelope {
                         cursor.document.as_bytes(),
                     )?;
                     if self.repeats.may_repeat(*role, member.number) {
-                        let end = cursor.position();
                         let run = run.get_or_insert_with(|| Box::new(Run::new(first, at, values)));
-                        run.add(member, *role, place, token, end);
+                        run.add((member, place), *role, token, cursor);
                     } else {
                         self.repeats.keep(run.take(), cursor);
                     }

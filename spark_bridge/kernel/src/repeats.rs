@@ -26,14 +26,16 @@ pub struct Run {
     /// Keys of the order before the first and after the last member.
     first: usize,
     last: usize,
-    /// Start of the text in the document, and the number of values in it.
+    /// Start of the text in the document.
     start: usize,
+    /// Number of values before the text, and in it.
+    values_before: usize,
     values: usize,
 }
 
 impl Run {
     /// An empty run that begins at a position, after this many values.
-    pub fn new(first: usize, start: usize, values: usize) -> Self {
+    pub fn new(first: usize, start: usize, values_before: usize) -> Self {
         Self {
             text: Label::default(),
             ends: Vec::new(),
@@ -43,13 +45,21 @@ impl Run {
             first,
             last: first,
             start,
-            values,
+            values_before,
+            values: 0,
         }
     }
 
-    /// Adds a member that ends at a position.
-    pub fn add(&mut self, member: &Member, role: Role, place: usize, token: Token, end: usize) {
-        self.ends.push((member.number, end));
+    /// Adds a member that ends at the cursor.
+    pub fn add(
+        &mut self,
+        (member, place): (&Member, usize),
+        role: Role,
+        token: Token,
+        cursor: &Cursor,
+    ) {
+        self.ends.push((member.number, cursor.position()));
+        self.values = cursor.values - self.values_before;
         self.tokens.push((member.leaf, token));
         if matches!(
             role,
@@ -120,7 +130,6 @@ impl Repeats {
         let end = run.ends.last().map_or(run.start, |(_, end)| *end);
         if end - run.start <= MAX_BYTES {
             run.text = Label::new(&cursor.document[run.start..end]);
-            run.values = cursor.values - run.values;
             let first = run.first;
             self.of_layouts[self.layout].runs[first] = Some(run);
         }
