@@ -78,7 +78,7 @@ def open_filesystem(
 
 
 def _one_spelling(path: str) -> str:
-    """An absolute path without ``.``, ``..`` and empty parts, as files are told apart by it."""
+    """The one spelling of an absolute path: without ``.``, ``..`` and empty parts."""
     normal = posixpath.normpath("//" + path)
     # Behind a link, ``..`` is another folder.
     is_same = normal == path or os.path.realpath(normal) == os.path.realpath(path)

@@ -29,8 +29,16 @@ fn hex(data: &[u8], at: usize) -> Option<u32> {
     Some(value)
 }
 
-/// The length of a long escape at a backslash; None if broken or a lone surrogate.
+/// The length of an escape at a backslash; None if broken or a lone surrogate.
+#[inline]
 pub(super) fn escape(data: &[u8], at: usize) -> Option<usize> {
+    match SHORT_ESCAPES[usize::from(*data.get(at + 1)?)] {
+        0 => long_escape(data, at),
+        _ => Some(2),
+    }
+}
+
+fn long_escape(data: &[u8], at: usize) -> Option<usize> {
     match data.get(at + 1)? {
         b'u' => match hex(data, at + 2)? {
             0xd800..=0xdbff => {
@@ -160,6 +168,8 @@ mod tests {
     #[test]
     fn lengths_of_escapes() {
         for (text, length) in [
+            (r"\n", Some(2)),
+            (r"\", None),
             (r"\u0041", Some(6)),
             (r"\ud83d\ude00", Some(12)),
             (r"\ud83d\u0041", None),

@@ -1,7 +1,7 @@
 //! The ends of text.
 
 use crate::json::Kind;
-use crate::json::escapes::{SHORT_ESCAPES, escape};
+use crate::json::escapes::escape;
 use crate::json::words::special;
 
 /// The end of text that continues at a position, and its kind.
@@ -37,13 +37,9 @@ fn end_of_escaped(data: &[u8], mut at: usize) -> Option<(usize, Kind)> {
                 b'\\' => kind = Kind::Escaped,
                 _ => return None,
             }
-            let letter = *data.get(place + 1)?;
-            if SHORT_ESCAPES[usize::from(letter)] == 0 {
-                at = place + escape(data, place)?;
-                continue 'words;
-            }
-            if bits == 56 {
-                at = place + 2;
+            let length = escape(data, place)?;
+            if length > 2 || bits == 56 {
+                at = place + length;
                 continue 'words;
             }
             // The letter may be a quote or backslash, too.
@@ -56,11 +52,7 @@ fn end_of_escaped(data: &[u8], mut at: usize) -> Option<(usize, Kind)> {
             b'"' => return Some((at, kind)),
             b'\\' => {
                 kind = Kind::Escaped;
-                let letter = data.get(at + 1).map_or(0, |letter| *letter);
-                at += match SHORT_ESCAPES[usize::from(letter)] {
-                    0 => escape(data, at)?,
-                    _ => 2,
-                }
+                at += escape(data, at)?;
             }
             0x20.. => at += 1,
             _ => return None,

@@ -4,7 +4,7 @@
 
 use crate::json::strings::end_of_string;
 use crate::json::values::MAX_VALUES;
-use crate::json::words::not_digits;
+use crate::json::words::digits_end;
 use crate::json::{Cursor, Kind, Token};
 use crate::labels::Label;
 
@@ -79,19 +79,4 @@ fn usual_number(data: &[u8], start: usize) -> Option<(Token, usize)> {
     }
     let is_usual = at - start <= MOST && matches!(data.get(at)?, b',' | b'}');
     is_usual.then_some((Token::new(kind, start, at), at))
-}
-
-#[inline]
-fn digits_end(data: &[u8], mut at: usize) -> usize {
-    while let Some(word) = data.get(at..).and_then(<[u8]>::first_chunk) {
-        let others = not_digits(u64::from_le_bytes(*word));
-        if others != 0 {
-            return at + (others.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-    }
-    while data.get(at).is_some_and(u8::is_ascii_digit) {
-        at += 1;
-    }
-    at
 }

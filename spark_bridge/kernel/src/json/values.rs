@@ -1,7 +1,7 @@
 //! Reads and checks values of any kind.
 
 use crate::json::strings::end_of_string;
-use crate::json::words::not_digits;
+use crate::json::words::digits_end;
 use crate::json::{Cursor, Kind, Token};
 use crate::refusal::Step;
 
@@ -93,17 +93,7 @@ impl Cursor<'_> {
 
     fn digits(&mut self) -> Step<()> {
         let start = self.at;
-        while let Some(word) = self.word_at(self.at) {
-            let others = not_digits(word);
-            if others != 0 {
-                self.at += (others.trailing_zeros() / 8) as usize;
-                break;
-            }
-            self.at += 8;
-        }
-        while self.peek().is_ascii_digit() {
-            self.at += 1;
-        }
+        self.at = digits_end(self.data, start);
         if self.at == start {
             self.refuse("a number without digits")
         } else {
@@ -167,11 +157,6 @@ impl Cursor<'_> {
             }
             None => self.refuse("text with a broken escape, a control character, or no end"),
         }
-    }
-
-    fn word_at(&self, at: usize) -> Option<u64> {
-        let bytes = self.data.get(at..at + 8)?;
-        Some(u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
     }
 }
 

@@ -12,9 +12,25 @@ pub(super) fn special(word: u64) -> u64 {
 }
 
 /// The lowest set bit marks the first of eight bytes that is not a digit.
-pub(super) fn not_digits(word: u64) -> u64 {
+fn not_digits(word: u64) -> u64 {
     let digits = word ^ (LOW_BITS * b'0' as u64);
     (((digits & !HIGH_BITS) + LOW_BITS * 0x76) | digits) & HIGH_BITS
+}
+
+/// The end of the digits at a position.
+#[inline]
+pub(super) fn digits_end(data: &[u8], mut at: usize) -> usize {
+    while let Some(word) = data.get(at..).and_then(<[u8]>::first_chunk) {
+        let others = not_digits(u64::from_le_bytes(*word));
+        if others != 0 {
+            return at + (others.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while data.get(at).is_some_and(u8::is_ascii_digit) {
+        at += 1;
+    }
+    at
 }
 
 /// Position of the first quote, backslash or control character.

@@ -29,7 +29,6 @@ _NO_KEY = "the messages name no key: set keys for this table, or exclude it"
 _LOST_KEY = "some messages name no key, others ({}): set keys for this table, or exclude it"
 _OTHER_KEY = "keys names ({}), and the key of the target is ({}): choose a new target"
 
-
 _GONE = (
     "the target {target} of {table} is missing: restore it, or start a new sync with another "
     "checkpoint"
