@@ -2,6 +2,8 @@
 //!
 //! Other text leaves the message to the reference.
 
+use base64_simd::{AsOut, STANDARD};
+
 use crate::refusal::{Refusal, Step};
 
 /// Appends the bytes of text with one byte per character, padded with zeros.
@@ -31,85 +33,18 @@ pub fn latin1(text: &str, padded: usize, out: &mut Vec<u8>) -> Step<()> {
 
 /// Appends the bytes of padded base64.
 pub fn decode_base64(text: &str, out: &mut Vec<u8>) -> Step<()> {
-    const BROKEN: Refusal = Refusal::new("text that is no base64", 0);
-    let digits = text.as_bytes();
-    let padding = digits
-        .iter()
-        .rev()
-        .take_while(|digit| **digit == b'=')
-        .count();
-    if digits.len() % 4 != 0 || padding > 2 {
-        return Err(BROKEN);
-    }
-    let (whole, last) = digits.split_at(digits.len() - if padding > 0 { 4 } else { 0 });
-    let start = out.len();
-    out.resize(start + whole.len() / 4 * 3, 0);
-    let mut wrong = 0;
-    for (group, bytes) in whole.chunks_exact(4).zip(out[start..].chunks_exact_mut(3)) {
-        let sextet = |place: usize| SEXTETS[usize::from(group[place])];
-        let [first, second, third, fourth] = [sextet(0), sextet(1), sextet(2), sextet(3)];
-        wrong |= first | second | third | fourth;
-        bytes.copy_from_slice(&[
-            first << 2 | second >> 4,
-            second << 4 | third >> 2,
-            third << 6 | fourth,
-        ]);
-    }
-    if !last.is_empty() {
-        let mut bits = 0_u32;
-        for digit in &last[..4 - padding] {
-            let sextet = SEXTETS[usize::from(*digit)];
-            wrong |= sextet;
-            bits = bits << 6 | u32::from(sextet);
-        }
-        bits <<= 6 * padding;
-        if bits.trailing_zeros() < 8 * padding as u32 {
-            // Unused bits of the last character must be 0.
-            return Err(BROKEN);
-        }
-        out.extend_from_slice(&bits.to_be_bytes()[1..4 - padding]);
-    }
-    if wrong & NO_SEXTET == 0 {
-        Ok(())
-    } else {
-        Err(BROKEN)
-    }
+    let broken = |_| Refusal::new("text that is no base64", 0);
+    let (text, start) = (text.as_bytes(), out.len());
+    out.resize(start + STANDARD.decoded_length(text).map_err(broken)?, 0);
+    let decoded = STANDARD.decode(text, out[start..].as_out());
+    decoded.map(|_| ()).map_err(broken)
 }
-
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-const NO_SEXTET: u8 = 0x80;
-const SEXTETS: [u8; 256] = {
-    let mut sextets = [NO_SEXTET; 256];
-    let mut place = 0;
-    while place < DIGITS.len() {
-        sextets[DIGITS[place] as usize] = place as u8;
-        place += 1;
-    }
-    sextets
-};
 
 /// Appends padded base64.
 pub fn encode_base64(data: &[u8], out: &mut Vec<u8>) {
-    let digit = |bits: u32| DIGITS[(bits & 63) as usize];
-    let groups = data.chunks_exact(3);
-    let rest = groups.remainder();
     let start = out.len();
-    out.resize(start + data.len().div_ceil(3) * 4, b'=');
-    let mut digits = out[start..].chunks_exact_mut(4);
-    for (group, digits) in groups.zip(digits.by_ref()) {
-        let bits = u32::from_be_bytes([0, group[0], group[1], group[2]]);
-        let four = [bits >> 18, bits >> 12, bits >> 6, bits];
-        digits.copy_from_slice(&four.map(digit));
-    }
-    if let (Some(digits), [first, second @ ..]) = (digits.next(), rest) {
-        let bits = u32::from_be_bytes([0, *first, second.first().map_or(0, |byte| *byte), 0]);
-        digits[0] = digit(bits >> 18);
-        digits[1] = digit(bits >> 12);
-        if !second.is_empty() {
-            digits[2] = digit(bits >> 6);
-        }
-    }
+    out.resize(start + STANDARD.encoded_length(data.len()), 0);
+    _ = STANDARD.encode(data, out[start..].as_out());
 }
 
 /// Appends bytes in hexadecimal.
