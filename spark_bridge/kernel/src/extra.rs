@@ -100,12 +100,13 @@ impl Extra {
         let mut parts = std::mem::take(&mut kept.parts);
         let is_known = parts.len() == self.parts.len();
         parts.resize_with(self.parts.len(), KeptPart::default);
-        let mut has_other_names = !is_known;
+        let (mut has_other_names, mut is_same) = (!is_known, is_known);
         for (part, known) in self.parts.iter().zip(&mut parts) {
             let (leaf, document) = message.leaf(part)?;
             if is_known && known.is(leaf, document) {
                 continue;
             }
+            is_same = false;
             let names_before = known.names();
             known.kind = leaf.kind;
             known.text.clear();
@@ -137,19 +138,26 @@ impl Extra {
             kept.metadata.clear();
             variants.own_metadata(&mut kept.metadata);
         }
-        let sizes = parts.iter().filter_map(|part| part.size);
-        let count = sizes.clone().count();
-        let size = sizes.sum();
-        if count > 0 {
-            let (start, before) = (value.len(), metadata.len());
+        if !is_same {
+            let sizes = parts.iter().filter_map(|part| part.size);
+            let count = sizes.clone().count();
+            kept.size = (count > 0).then(|| sizes.sum());
             let present = parts.iter().filter(|part| part.size.is_some());
-            object(present.map(|part| part.value.as_slice()), count, value);
+            kept.value.clear();
+            object(
+                present.map(|part| part.value.as_slice()),
+                count,
+                &mut kept.value,
+            );
+            check_size(kept.value.len())?;
+            check_size(kept.metadata.len())?;
+        }
+        if kept.size.is_some() {
+            value.extend_from_slice(&kept.value);
             metadata.extend_from_slice(&kept.metadata);
-            check_size(value.len() - start)?;
-            check_size(metadata.len() - before)?;
         }
         kept.parts = parts;
-        Ok((count > 0).then_some(size))
+        Ok(kept.size)
     }
 }
 
@@ -160,12 +168,15 @@ impl Weighed for Extra {
     }
 }
 
-/// The parts of the previous message's `extra`, most of which are equal in the next one.
+/// The previous message's `extra`; most of its parts are equal in the next one.
 #[derive(Default)]
 pub struct Kept {
     extra: Option<Arc<Extra>>,
     parts: Vec<KeptPart>,
+    value: Vec<u8>,
     metadata: Vec<u8>,
+    /// Approximate bytes; None for an empty `extra`.
+    size: Option<usize>,
 }
 
 impl Kept {
@@ -173,8 +184,10 @@ impl Kept {
     pub fn begin(&mut self, extra: &Arc<Extra>) {
         let known = self.extra.as_ref();
         if !known.is_some_and(|known| Arc::ptr_eq(known, extra)) {
-            self.extra = Some(Arc::clone(extra));
-            self.parts.clear();
+            *self = Self {
+                extra: Some(Arc::clone(extra)),
+                ..Self::default()
+            };
         }
     }
 }
