@@ -47,7 +47,7 @@ Role: TypeAlias = Literal[
 
 - ``database``, ``schema``, ``table``: names, equal to those in the decoder's table schemas; rows of
   unwanted tables are skipped by them.  ``object_name``: database, optional schema and table,
-  joined by dots (Avro).  ``same``: anything else that determines a table's schema.  Two messages
+  joined by dots.  ``same``: anything else that determines a table's schema.  Two messages
   share a schema only if all of these are equal (objects in any order).
 - ``must_be_false``: true if the message is not a row message, else false or null.
 - ``row``: one of the layout's ``row_words`` if it is a row message; None in ``row_words`` means
@@ -56,7 +56,8 @@ Role: TypeAlias = Literal[
 - ``commit_ts``: a TSO, from 0 to 2^63-1.
 - ``source_time``, ``other_time`` (the emit time): integers in the layout's unit, within its
   range, or texts if ``iso_times``; the decoder reads messages with any other form of time.  A row
-  needs a ``commit_ts`` or a ``source_time``; if no member has the role ``commit_ts``, any time.
+  needs a ``commit_ts`` or a ``source_time``; if no member has the role ``commit_ts``, any time; if
+  the layout has no times, none.
 - ``position``: an integer that orders the schemas of a stream; otherwise like ``extra``.
 - ``before``, ``after``: images, objects of column → value.  ``deleted``: the image of a deleted
   row, if it has its own member.
@@ -136,8 +137,11 @@ class Layout:
     - ``in_lists``: images are in lists, one for each row of the message.
     - ``deleted_row``: the image that holds the row of a delete.
     - ``completes_before``: a column that is missing from ``before`` did not change.
+    - ``partial_before``: the ``before`` of an update may lack columns, whose values are unknown; it
+      may have only the key.  The kernel reads such updates for ``images=after``.
     - ``times``: the smallest and the largest time, and the number of microseconds in a unit.
-      ``iso_times``: times are texts such as ``2024-01-01T00:00:00.5Z``, the bounds microseconds.
+      ``iso_times``: times are texts such as ``2024-01-01T00:00:00.5Z`` or
+      ``2024-01-01 08:00:00+08``, the bounds microseconds; with ``assumes_utc`` also without a zone.
     - ``orders_by_source_time``: the source time is exactly ``commit_ts >> 18``, in milliseconds.
     - ``zoned``: how TIMESTAMP values are objects; None: they are not.
     - ``begins``: first bytes of such a message (JSON may have blanks between them);
@@ -151,7 +155,8 @@ class Layout:
       the words of ``ops`` are the roles ``after``, ``before`` (optional) and ``deleted``.
       Callables receive an event's value and key as value and envelope.
     - ``cell``: the member of a column that holds its value; the column's other members must be
-      equal in all rows.
+      equal in all rows.  ``cell_name``: the member with its name, if images are lists of columns:
+      ``[{"name": "id", "type": "integer", "value": 1}]``.
     - ``doubts_nulls``: NULLs in an update's ``before`` may mean something else if the message has
       no ``row_id`` and no column is unchanged.
     - ``avro``: messages are Avro records.  ``reads_before``: values in before images are validated
@@ -176,8 +181,10 @@ class Layout:
     in_lists: bool = False
     deleted_row: Literal["before", "after"] = "before"
     completes_before: bool = False
+    partial_before: bool = False
     times: tuple[int, int, int] = (0, MAX_TIMESTAMP // 1000, 1000)
     iso_times: bool = False
+    assumes_utc: bool = False
     orders_by_source_time: bool = False
     begins: bytes = b""
     lacks: tuple[bytes, ...] = ()
@@ -185,6 +192,7 @@ class Layout:
     column_types: str | None = None
     keyed: bool = False
     cell: str | None = None
+    cell_name: str | None = None
     doubts_nulls: bool = False
     max_events: int | None = None
     avro: Avro | None = None

@@ -195,11 +195,12 @@ ISO = Layout(
 )
 
 
-def test_times_that_are_texts() -> None:
+@pytest.mark.parametrize("assumes_utc", [False, True])
+def test_times_that_are_texts(*, assumes_utc: bool) -> None:
     import cdcfmt_kernel
 
     described = {
-        "layouts": [_layout(ISO)],
+        "layouts": [_layout(attrs.evolve(ISO, assumes_utc=assumes_utc))],
         "outputs": [{"name": "at", "content": "commit_timestamp"}],
         "zone": describe_zone(UTC),
         "low_watermark": 0,
@@ -220,12 +221,15 @@ def test_times_that_are_texts() -> None:
     plan = {"rows": rows, "repeats": 0, "shown": None}
     kernel.add_plan(value("2024-01-01T00:00:00Z"), None, json.dumps(plan))
     good = ["1970-01-01T00:00:00Z", "2024-02-29T23:59:59.5Z", "9999-12-31T23:59:59.999999Z"]
+    good += ["2024-01-01 00:00:00Z", "2024-01-01T00:00:00+01:00", "2024-01-01 00:00:00.25-03"]
     refused = [
-        *("1969-12-31T23:59:59Z", "2024-02-30T00:00:00Z", "2024-01-01T00:00:00"),
-        *("2024-01-01 00:00:00Z", "2024-01-01T00:00:00+01:00", "2024-01-01T00:00:00.1234567Z"),
+        *("1969-12-31T23:59:59Z", "2024-02-30T00:00:00Z", "2024-01-01T00:00:00.1234567Z"),
+        *("2024-01-01T00:00:00+24:00", "2024-01-01T00:00:00+0100", "2024-01-01"),
         *("", "Z", 1_700_000_000, True, None, ["2024-01-01T00:00:00Z"]),
     ]
+    (good if assumes_utc else refused).append("2024-01-01 00:00:00")
     for time in [*good, *refused]:
         kernel.read([value(time)], [], [None], 0)
     found = pa.record_batch(kernel.finish()).column("at").to_pylist()
-    assert found == [datetime.fromisoformat(text) for text in good]
+    times = map(datetime.fromisoformat, good)
+    assert found == [time if time.tzinfo else time.replace(tzinfo=UTC) for time in times]

@@ -64,7 +64,10 @@ TEXTS = {
     "base64-text": st.text(max_size=20).map(lambda text: base64.b64encode(text.encode()).decode()),
     "hex": BYTES.map(bytes.hex),
     **dict.fromkeys(("connect-decimal", "little-endian-bits"), BASE64),
-    **dict.fromkeys(("iso-text", "iso-instant"), TEXT.map(lambda text: text + "Z")),
+    "iso-text": TEXT.map(lambda text: text + "Z"),
+    "iso-instant": st.tuples(
+        TEXT, st.sampled_from(["Z", "+00", "-03:30", "+23:59", "+24", "-1:00", "+0000", ""])
+    ).map("".join),
     **dict.fromkeys(("epoch-millis", "epoch-micros", "epoch-nanos"), TIMES),
     "go-quoted": BYTES.map(quote) | st.from_regex(r'(\\[abfnrtvxuU"\\]|[0-9a-fé]){0,12}'),
     "detected-bytes": BYTES.map(bytes.hex)
@@ -112,11 +115,12 @@ OF_JSON = [
     (Encoding("iso-text"), logical.DateTime(3), "2024-02-29T10:00:00.123Z"),
     (Encoding("iso-text"), logical.Time(3), "10:00:00.123Z"),
     (Encoding("iso-instant"), logical.Timestamp(3), "2024-02-29T10:00:00.123Z"),
+    (Encoding("iso-instant"), logical.Timestamp(3), "2024-02-29 10:00:00.123-03:30"),
     (Encoding("epoch-days"), logical.Date(), 19_000),
     *(
         (Encoding(name), type_, 36_000_000)
         for name in ("epoch-millis", "epoch-micros", "epoch-nanos")
-        for type_ in (logical.DateTime(6), logical.Time(6))
+        for type_ in (logical.DateTime(6), logical.Time(6), logical.Timestamp(6))
     ),
     (Encoding("connect-decimal", scale=2), logical.Decimal(20, 2), "MDk="),
     (Encoding("connect-decimal", scale=30), logical.Decimal(65, 30), "MDk="),

@@ -71,9 +71,10 @@ class Encoding:
       converted to a double, or a FLOAT that is a double in Avro; ``exponent_digits``: minimum
       number of exponent digits to write for floats.  ``json-boolean``: true or false.
     - ``iso-text``: like ``mysql-text``, with or without a final ``Z``; ``iso-instant``:
-      ``2024-01-01T00:00:00.5Z``.
+      ``2024-01-01T00:00:00.5Z``, or with a blank or an offset, ``2024-01-01 08:00:00+08``.
     - ``epoch-days``: since 1970; ``epoch-millis``, ``epoch-micros``, ``epoch-nanos``: since 1970,
-      or since midnight; ``epoch-guessed``: in the usual unit, if no other unit is possible.
+      in UTC for a TIMESTAMP, or since midnight; ``epoch-guessed``: in the usual unit, if no other
+      unit is possible.
     - ``connect-decimal``: an integer as base64 of its big-endian bytes, with ``scale`` or the
       type's scale; ``guessed-decimal``: that or a decimal's text, if only one is possible.
     - ``little-endian-bits``: BIT as base64 of its little-endian bytes; one bit may be a boolean.

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from cdcfmt_core import types
+from cdcfmt_core.mysql.instants import EPOCH_UTC
 from cdcfmt_core.mysql.members import enum_index, enum_name, set_bitmap, set_names
 from cdcfmt_core.mysql.number_output import (
     check_bool,
@@ -176,8 +177,9 @@ def _micros_of(logical: LogicalType) -> Callable[[Any], int]:
     def of_datetime(value: Any) -> int:
         if type(value) is not datetime:
             raise TypeError("not a datetime")
-        return (value - EPOCH) // _MICROSECOND
+        return (value - epoch) // _MICROSECOND
 
+    epoch = EPOCH_UTC if isinstance(logical, types.Timestamp) else EPOCH
     return of_time if isinstance(logical, types.Time) else of_datetime
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Mapping
-from datetime import tzinfo
+from datetime import UTC, tzinfo
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
@@ -31,7 +31,7 @@ from cdcfmt_core.toolkit.scalar_readers import (
     unit_reader,
 )
 from cdcfmt_core.toolkit.wire_json import parse_base64, read_instant
-from cdcfmt_core.types import Int, InvalidValue, LogicalType, Time, Year
+from cdcfmt_core.types import Int, InvalidValue, LogicalType, Time, Timestamp, Year
 
 Read: TypeAlias = Callable[[Any], object]
 
@@ -102,7 +102,7 @@ def _iso_instant(*_: Any) -> Read:
     def read(text: str) -> object:
         instant = read_instant(text)
         if instant is None:
-            raise ValueError("is not an instant in UTC")
+            raise ValueError("is not a time with a zone")
         return instant
 
     return _only_text(read)
@@ -123,6 +123,7 @@ def _days(*_: Any) -> Read:
 
 def _epoch(encoding: Encoding, logical: LogicalType, _: tzinfo, counts: Counter[str]) -> Read:
     microseconds = unit_reader(_UNITS[encoding.name], counts)
+    zone = UTC if isinstance(logical, Timestamp) else None
 
     def read(value: int) -> object:
         found: object = None
@@ -130,7 +131,7 @@ def _epoch(encoding: Encoding, logical: LogicalType, _: tzinfo, counts: Counter[
             found = time_of(microseconds(value))
         else:
             with contextlib.suppress(OverflowError):
-                found = datetime_at(microseconds(value))
+                found = datetime_at(microseconds(value)).replace(tzinfo=zone)
         return InvalidValue(str(value)) if found is None else found
 
     return _only_int(read)

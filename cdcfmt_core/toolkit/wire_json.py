@@ -10,7 +10,7 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
@@ -24,7 +24,11 @@ MAX_COMMIT_TS = 2**63 - 1
 _MAX_NUMBER_LENGTH = 1000
 _MAX_DEPTH = 1024
 _MICROSECOND = timedelta(microseconds=1)
-_ZONED_MARKS = frozenset({"--T::Z", "--T::."})
+_find_instant = re.compile(
+    r"\d{4}-\d\d-\d\d[T ](?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{1,6})?"
+    r"(Z|[+-](?:[01]\d|2[0-3])(?::[0-5]\d)?)?",
+    re.ASCII,
+).fullmatch
 _WORDS = ("true", "false", "null")
 _CUT_NUMBER = re.compile(r"-|\.|[eE][+-]?").fullmatch
 _CUT_ESCAPE = re.compile(r"\\?u?[0-9a-fA-F]{0,4}").fullmatch
@@ -150,16 +154,20 @@ def parse_base64(text: str) -> bytes:
         raise ValueError(f"not base64 ({error})") from None
 
 
-def read_instant(text: str) -> datetime | None:
-    """``2023-12-27T04:27:23.123456Z``; None for anything else."""
-    if text[-1:] == "Z" and text[4:20:3] in _ZONED_MARKS and len(text) <= 27:
-        try:
-            instant = datetime.fromisoformat(text)
-        except ValueError:
-            return None
-        if instant.hour or text[11] == "0":
-            return instant
-    return None
+def read_instant(text: str, *, assume_utc: bool = False) -> datetime | None:
+    """``2023-12-27T04:27:23.123456Z`` or ``2023-12-27 12:27:23+08`` in UTC; None for anything else.
+
+    ``assume_utc``: a text without a zone is a time in UTC.
+    """
+    found = _find_instant(text)
+    if found is None or not (found[1] or assume_utc):
+        return None
+    try:
+        instant = datetime.fromisoformat(text)
+        # An offset may lead beyond the years 1 to 9999.
+        return instant.astimezone(UTC) if found[1] else instant.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def text_of(wire: Mapping[str, Any], field: str, path: str = "") -> str:
@@ -218,14 +226,20 @@ def milliseconds_of(wire: Mapping[str, Any], field: str, path: str = "") -> int 
     return value * 1_000
 
 
-def instant_of(wire: Mapping[str, Any], field: str, path: str = "") -> int | None:
-    """An instant in ISO 8601, as microseconds; ``path``: prefix of the field in errors."""
+def instant_of(
+    wire: Mapping[str, Any], field: str, path: str = "", *, assume_utc: bool = False
+) -> int | None:
+    """An instant in ISO 8601, as microseconds; ``path``: prefix of the field in errors.
+
+    ``assume_utc``: a text without a zone is a time in UTC.
+    """
     value = wire.get(field)
     if value is None:
         return None
-    instant = read_instant(value) if type(value) is str else None
+    instant = read_instant(value, assume_utc=assume_utc) if type(value) is str else None
     if instant is None:
-        raise DecodeError("is not an instant in UTC", field=path + field, sample=value)
+        reason = "is not a time" if assume_utc else "is not a time with a zone"
+        raise DecodeError(reason, field=path + field, sample=value)
     microseconds = (instant - EPOCH_UTC) // _MICROSECOND
     if microseconds < 0:
         raise DecodeError("is before 1970", field=path + field, sample=value)

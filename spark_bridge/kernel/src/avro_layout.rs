@@ -9,7 +9,7 @@ use crate::avro_schema::Type;
 use crate::envelope::{Envelope, KEPT_BYTES};
 use crate::json::{Kind, Token};
 use crate::layout::{Layout, Member, Role, RoleOrMembers};
-use crate::refusal::{Refusal, Step};
+use crate::refusal::Step;
 use crate::roles::long;
 
 /// The writer's schema, and facts that it does not express (`cdcfmt_core/layout.py`).
@@ -210,9 +210,6 @@ impl Envelope {
         if let Some(leaf) = slot.leaf {
             self.leaves[leaf] = token;
         }
-        if slot.role == Role::ObjectName {
-            return self.object_name(token, document);
-        }
         self.member(layout, slot.role, 0, token, document)
     }
 
@@ -245,34 +242,6 @@ impl Envelope {
             self.schema_key.push(u8::from(value.is_some()));
             self.schema_key.extend_from_slice(value.unwrap_or_default());
         }
-        Ok(())
-    }
-
-    /// Splits a qualified table name.
-    fn object_name(&mut self, token: Token, document: &[u8]) -> Step<()> {
-        let text = token.bytes(document);
-        let refusal = Refusal::new("a name of another form", token.start as usize);
-        // A backslash may escape a dot.
-        if token.kind != Kind::Text || text.contains(&b'\\') {
-            return Err(refusal);
-        }
-        let mut start = token.start as usize;
-        let mut tokens = Vec::with_capacity(3);
-        for part in text.split(|byte| *byte == b'.') {
-            if part.is_empty() {
-                return Err(refusal);
-            }
-            tokens.push(Token::new(Kind::Text, start, start + part.len()));
-            start += part.len() + 1;
-        }
-        (self.database, self.schema, self.table) = match tokens[..] {
-            [database, table] => (database, Token::MISSING, table),
-            // Some sources without schemas repeat the database as schema.
-            [database, schema, table] if database.bytes(document) != schema.bytes(document) => {
-                (database, schema, table)
-            }
-            _ => return Err(refusal),
-        };
         Ok(())
     }
 }

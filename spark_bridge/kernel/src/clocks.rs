@@ -15,11 +15,12 @@ const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
 pub const MAX_TIME: i64 = ((838 * 60 + 59) * 60 + 60) * 1_000_000 - 1;
 const DAY_MICROS: i64 = 86_400_000_000;
 
-/// The kind of time: since 1970, or since midnight.
+/// The kind of time: since 1970 as a wall clock or in UTC, or since midnight.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(tag = "logical", rename_all = "snake_case")]
 pub enum Clock {
     DateTime { fsp: Option<u32> },
+    Timestamp,
     Time { fsp: Option<u32> },
 }
 
@@ -53,6 +54,7 @@ pub fn clock(
         Clock::DateTime { .. } if (FIRST_MICROSECOND..=LAST_MICROSECOND).contains(&micros) => {
             cell.push_datetime(micros)
         }
+        Clock::Timestamp => cell.push_instant(micros),
         Clock::Time { fsp } if (-MAX_TIME..=MAX_TIME).contains(&micros) => {
             cell.push_time(micros, *fsp, scratch)
         }
@@ -74,6 +76,7 @@ fn guessed(value: i64, clock: &Clock) -> Option<i64> {
             let is_open = near(millis) || near(value) || near(value / 1000);
             (near(usual) || !is_open).then_some(usual)
         }
+        Clock::Timestamp => None,
         Clock::Time { fsp } => {
             let other = value.checked_mul(1000)?;
             let step = 10_i64.checked_pow(6_u32.checked_sub(fsp.unwrap_or(0))?)?;

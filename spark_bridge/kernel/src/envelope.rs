@@ -176,10 +176,11 @@ impl Envelope {
         self.has_row_word || layout.row_words.is_empty() || layout.may_lack_word()
     }
 
-    /// Whether a row lacks the time that it needs: any time, if messages have no commit_ts.
+    /// Whether a row lacks the time that it needs: any time, if messages have no commit_ts; none,
+    /// if they have no times.
     pub fn lacks_time(&self, layout: &Layout) -> bool {
         let lacks_other = self.other_time.is_none() || layout.has_commit_ts;
-        self.commit_ts.is_none() && self.source_time.is_none() && lacks_other
+        layout.has_times && self.commit_ts.is_none() && self.source_time.is_none() && lacks_other
     }
 
     /// Whether all times exist.

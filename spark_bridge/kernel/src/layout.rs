@@ -108,10 +108,14 @@ pub struct Layout {
     pub deleted_row: Image,
     /// Columns that `before` lacks did not change.
     pub completes_before: bool,
+    /// Columns that `before` lacks are unknown.
+    pub partial_before: bool,
     /// The minimum and maximum time, and the microseconds per unit.
     pub times: (i64, i64, i64),
-    /// Times are ISO texts in UTC; then the unit is a microsecond.
+    /// Times are ISO texts; then the unit is a microsecond.
     pub iso_times: bool,
+    /// Texts without a zone are times in UTC.
+    pub assumes_utc: bool,
     /// A source time is exactly `commit_ts >> 18`.
     pub orders_by_source_time: bool,
     /// The member of the schema key with the type of every column.
@@ -120,6 +124,8 @@ pub struct Layout {
     pub max_events: Option<usize>,
     /// The member of a column's object with its value.
     pub cell: Option<String>,
+    /// The member with its name: images are lists of such objects.
+    pub cell_name: Option<String>,
     /// Without a row id, NULLs before updates may mean something else.
     pub doubts_nulls: bool,
     /// Values before updates must be valid, even if no row shows them.
@@ -142,6 +148,9 @@ pub struct Layout {
     /// Whether messages may have a commit_ts.
     #[serde(skip)]
     pub has_commit_ts: bool,
+    /// Whether messages may have any time.
+    #[serde(skip)]
+    pub has_times: bool,
     /// Number of members, including nested ones.
     #[serde(skip)]
     pub member_count: usize,
@@ -152,6 +161,8 @@ impl Layout {
     pub fn prepare(&mut self, place: usize) {
         self.number = place;
         self.has_commit_ts = has_role(&self.members, Role::CommitTs);
+        let times = [Role::CommitTs, Role::SourceTime, Role::OtherTime];
+        self.has_times = times.iter().any(|role| has_role(&self.members, *role));
         number(
             &mut self.members,
             &mut self.parts,
@@ -180,7 +191,7 @@ impl Layout {
 
     /// The kind of members with images, and their first byte.
     pub fn form(&self) -> (Kind, u8) {
-        if self.in_lists {
+        if self.in_lists || self.cell_name.is_some() {
             (Kind::Array, b'[')
         } else {
             (Kind::Object, b'{')
@@ -218,7 +229,7 @@ impl Layout {
         match role {
             Role::After => (!deletes || self.deleted_row == Image::After).then_some(true),
             _ if deletes => (self.deleted_row == Image::Before).then_some(true),
-            _ => (op == Op::Update).then_some(!self.completes_before),
+            _ => (op == Op::Update).then_some(!self.completes_before && !self.partial_before),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The constant text around the values of Open Protocol's rows.
+//! The constant text around values in cells: objects with a column's value and type.
 
 use std::collections::HashMap;
 
@@ -35,15 +35,33 @@ impl Cell {
 }
 
 /// The cells of an image by column name; the member `cell` of each has its value.
-pub fn cells(token: Token, cell: &str, document: &str) -> Step<HashMap<String, Cell>> {
+///
+/// `cell_name`: the member with the column's name, if the image is a list of cells.
+pub fn cells(
+    token: Token,
+    cell: &str,
+    cell_name: Option<&str>,
+    document: &str,
+) -> Step<HashMap<String, Cell>> {
     let mut found = HashMap::new();
     let mut cursor = Cursor::at(document, token.start)?;
-    cursor.expect(b'{', "an image that is no object")?;
+    let (opens, closes) = ends(cell_name.is_some());
+    cursor.expect(opens, "an image of another form")?;
     loop {
-        let name = cursor.name()?;
-        let start = name.start as usize - 1;
-        let behind_name = cursor.position() - start;
-        let value = value_in(&mut cursor, cell)?;
+        let (name, start, behind_name, value);
+        if let Some(cell_name) = cell_name {
+            cursor.blanks();
+            (start, behind_name) = (cursor.position(), 0);
+            [value, name] = members_in(&mut cursor, [cell, cell_name])?;
+            if name.kind != Kind::Text {
+                return cursor.refuse("a column without a name");
+            }
+        } else {
+            name = cursor.name()?;
+            start = name.start as usize - 1;
+            behind_name = cursor.position() - start;
+            [value] = members_in(&mut cursor, [cell])?;
+        }
         let end = cursor.position();
         let (from, to) = value.whole_span();
         let one = Cell {
@@ -55,22 +73,27 @@ pub fn cells(token: Token, cell: &str, document: &str) -> Step<HashMap<String, C
         if twice.is_some() {
             return cursor.refuse("two columns of one name");
         }
-        if !cursor.more(b'}')? {
+        if !cursor.more(closes)? {
             return Ok(found);
         }
     }
 }
 
-/// Reads a cell; returns its value.
-fn value_in(cursor: &mut Cursor, cell: &str) -> Step<Token> {
+/// The first and the last byte of an image, which may be a list of cells.
+pub fn ends(in_list: bool) -> (u8, u8) {
+    if in_list { (b'[', b']') } else { (b'{', b'}') }
+}
+
+/// Reads a cell; returns the values of these members.
+fn members_in<const N: usize>(cursor: &mut Cursor, wanted: [&str; N]) -> Step<[Token; N]> {
     let mut names = Vec::new();
-    let mut found = Token::MISSING;
+    let mut found = [Token::MISSING; N];
     cursor.expect(b'{', "a cell that is no object")?;
     loop {
         let name = cursor.name()?.text(cursor.document);
         let value = cursor.value()?;
-        if name == cell {
-            found = value;
+        if let Some(place) = wanted.iter().position(|each| *each == name) {
+            found[place] = value;
         }
         if names.contains(&name) {
             return cursor.refuse("two members of one name");
@@ -80,8 +103,8 @@ fn value_in(cursor: &mut Cursor, cell: &str) -> Step<Token> {
             break;
         }
     }
-    if found.kind == Kind::Missing {
-        return cursor.refuse("a cell without value");
+    if found.iter().any(|value| value.kind == Kind::Missing) {
+        return cursor.refuse("a cell without value or name");
     }
     Ok(found)
 }
@@ -94,7 +117,7 @@ mod tests {
     fn cells_are_what_is_around_values() {
         let text = r#"{"a":{"t":3,"v":"x","f":1},"b" : {"v":null}}"#;
         let token = Cursor::new(text).unwrap().value().unwrap();
-        let found = cells(token, "v", text).unwrap();
+        let found = cells(token, "v", None, text).unwrap();
         assert_eq!(found["a"].opens, r#""a":{"t":3,"v":"#);
         assert_eq!(
             &found["a"].opens[found["a"].behind_name..],
@@ -110,7 +133,29 @@ mod tests {
             "{}",
         ] {
             let token = Cursor::new(text).unwrap().value().unwrap();
-            assert!(cells(token, "v", text).is_err(), "{text}");
+            assert!(cells(token, "v", None, text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn cells_in_lists_have_their_names() {
+        let cells = |text: &str| {
+            let token = Cursor::new(text).unwrap().value().unwrap();
+            cells(token, "v", Some("n"), text)
+        };
+        let found = cells(r#"[{"n":"a","t":3,"v":"x"}, {"v":1 ,"n":"b"}]"#).unwrap();
+        assert_eq!(found["a"].opens, r#"{"n":"a","t":3,"v":"#);
+        assert_eq!(found["a"].closes, "}");
+        assert_eq!(found["b"].closes, r#" ,"n":"b"}"#);
+        for text in [
+            r#"[{"n":"a"}]"#,
+            r#"[{"v":1}]"#,
+            r#"[{"n":1,"v":1}]"#,
+            r#"[{"n":"a","v":1},{"n":"a","v":2}]"#,
+            r#"{"n":"a","v":1}"#,
+            "[]",
+        ] {
+            assert!(cells(text).is_err(), "{text}");
         }
     }
 }

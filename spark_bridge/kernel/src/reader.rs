@@ -17,7 +17,8 @@ use crate::noted::Noted;
 use crate::refusal::{Refusal, Step};
 use crate::scalars;
 use crate::shared::Weighed;
-use crate::{numbers, packed, temporal, text_bytes};
+use crate::zones::zoned_instant;
+use crate::{numbers, packed, text_bytes};
 
 /// Reader of the values of a column.
 #[derive(PartialEq, Eq)]
@@ -160,9 +161,12 @@ impl Reader {
                 self.mysql_text(logical, text, column, zone, variants, more)
             }
             Encoding::IsoInstant if token.kind == Kind::Text => {
-                let text = token.text(document).strip_suffix('Z').ok_or(BROKEN)?;
-                let micros = temporal::datetime(text).filter(|_| text.as_bytes()[10] == b'T');
-                column.push_instant_text(micros.ok_or(BROKEN)?, text)
+                let text = token.text(document);
+                let micros = zoned_instant(text).ok_or(BROKEN)?;
+                match text.strip_suffix('Z') {
+                    Some(clock) => column.push_instant_text(micros, clock),
+                    None => column.push_instant(micros),
+                }
             }
             Encoding::EpochDays => clocks::days(token, document, column),
             Encoding::EpochMillis(clock) => clocks::clock(

@@ -104,6 +104,7 @@ impl Repeats {
         let is_alone = !matches!(
             role,
             Role::Same
+                | Role::ObjectName
                 | Role::Op
                 | Role::CommitTs
                 | Role::SourceTime

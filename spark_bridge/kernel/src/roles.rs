@@ -6,6 +6,7 @@ use crate::layout::{Layout, Role};
 use crate::numbers;
 use crate::refusal::{Refusal, Step};
 use crate::temporal;
+use crate::zones::zoned_instant;
 
 impl Envelope {
     pub fn member(
@@ -98,8 +99,37 @@ impl Envelope {
                 }
                 self.has_row_id |= role == Role::RowId && is_integer;
             }
-            Role::ObjectName | Role::Extra | Role::Passed => {}
+            Role::ObjectName => self.object_name(token, document)?,
+            Role::Extra | Role::Passed => {}
         }
+        Ok(())
+    }
+
+    /// Splits a qualified table name.
+    fn object_name(&mut self, token: Token, document: &[u8]) -> Step<()> {
+        let text = token.bytes(document);
+        let refusal = Refusal::new("a name of another form", token.start as usize);
+        // A backslash may escape a dot.
+        if token.kind != Kind::Text || text.contains(&b'\\') {
+            return Err(refusal);
+        }
+        let mut start = token.start as usize;
+        let mut tokens = Vec::with_capacity(3);
+        for part in text.split(|byte| *byte == b'.') {
+            if part.is_empty() {
+                return Err(refusal);
+            }
+            tokens.push(Token::new(Kind::Text, start, start + part.len()));
+            start += part.len() + 1;
+        }
+        (self.database, self.schema, self.table) = match tokens[..] {
+            [database, table] => (database, Token::MISSING, table),
+            // Some sources without schemas repeat the database as schema.
+            [database, schema, table] if database.bytes(document) != schema.bytes(document) => {
+                (database, schema, table)
+            }
+            _ => return Err(refusal),
+        };
         Ok(())
     }
 }
@@ -119,9 +149,11 @@ fn time_of(layout: &Layout, token: Token, document: &[u8]) -> Step<Option<i64>> 
         return time(token, document, low, high);
     }
     let text = std::str::from_utf8(token.bytes(document)).ok();
-    let text =
-        text.filter(|text| token.kind == Kind::Text && text.as_bytes().get(10) == Some(&b'T'));
-    let micros = text.and_then(|text| temporal::datetime(text.strip_suffix('Z')?));
+    let text = text.filter(|_| token.kind == Kind::Text);
+    let micros = text.and_then(|text| match zoned_instant(text) {
+        None if layout.assumes_utc => temporal::datetime(text),
+        found => found,
+    });
     match micros.filter(|micros| (low..=high).contains(micros)) {
         Some(micros) => Ok(Some(micros)),
         None => Err(Refusal::new("a time of another form", token.start as usize)),

@@ -88,6 +88,8 @@ pub struct RowPlan {
     pub forms: Vec<Forms>,
     /// By column, if values are in cells.
     cells: Vec<Cell>,
+    /// Images are lists of cells.
+    lists_cells: bool,
     pub absent: Arc<[String]>,
     /// Bytes of `_absent` in a row.
     pub absent_bytes: usize,
@@ -136,7 +138,8 @@ impl RowPlan {
         }
         let mut cells = Vec::new();
         if let Some(cell) = &layout.cell {
-            let mut found = open_cells::cells(envelope.row_token(), cell, document)?;
+            let cell_name = layout.cell_name.as_deref();
+            let mut found = open_cells::cells(envelope.row_token(), cell, cell_name, document)?;
             for name in names.texts.iter() {
                 let cell = found.remove(name);
                 cells.push(cell.ok_or(Refusal::new("a column without a cell", 0))?);
@@ -159,6 +162,7 @@ impl RowPlan {
             names,
             forms,
             cells,
+            lists_cells: layout.cell_name.is_some(),
             absent_bytes: description.absent.iter().map(|name| name.len() + 4).sum(),
             absent: description.absent.into(),
             lacking: (0..outputs).filter(|place| lacking[*place]).collect(),
@@ -184,8 +188,9 @@ impl RowPlan {
     ) -> Step<Option<()>> {
         let start = tokens.len();
         tokens.resize(start + self.columns.len(), Token::MISSING);
-        cursor.expect(b'{', "an image that is no object")?;
-        if cursor.take(b'}') {
+        let (opens, closes) = open_cells::ends(self.lists_cells);
+        cursor.expect(opens, "an image of another form")?;
+        if cursor.take(closes) {
             return Ok((!whole || self.columns.is_empty()).then_some(()));
         }
         let (mut count, mut rank) = (0, 0);
@@ -195,7 +200,7 @@ impl RowPlan {
             count += members;
             rank += members;
             if !follows {
-                if !cursor.more(b'}')? {
+                if !cursor.more(closes)? {
                     break;
                 }
                 continue;
@@ -205,7 +210,7 @@ impl RowPlan {
             };
             count += 1;
             rank = self.order.rank(place) + 1;
-            if !cursor.more(b'}')? {
+            if !cursor.more(closes)? {
                 break;
             }
         }
@@ -225,6 +230,13 @@ impl RowPlan {
         let is_expected = self.cells.get(expected);
         let place = if is_expected.is_some_and(|cell| cell.take(cursor)) {
             expected
+        } else if self.lists_cells {
+            // Only a part of a row may lack the expected cell.
+            let found = self.cells.iter().position(|cell| cell.take(cursor));
+            let Some(place) = found.filter(|_| !whole) else {
+                return Ok(None);
+            };
+            place
         } else {
             let name = cursor.name()?;
             let Some(place) = self.names.find_from(expected, cursor.bytes_of(name)) else {

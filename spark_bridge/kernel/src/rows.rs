@@ -164,6 +164,12 @@ impl Kernel {
             }
         }
         let before = before.filter(|_| self.settings.before_updates);
+        if layout.partial_before
+            && let Some(before) = before
+            && before.iter().any(|value| value.kind == Kind::Missing)
+        {
+            return Err(Refusal::new("a part of the row before an update", 0));
+        }
         if let (Some(event), Some(images)) = (&plan.event, &mut batch.images) {
             let source = Source {
                 plan,

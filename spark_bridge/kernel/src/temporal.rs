@@ -6,7 +6,7 @@ use crate::refusal::{Refusal, Step};
 
 pub const DAY_MICROS: i64 = 86_400_000_000;
 
-fn pair(data: &[u8], at: usize, most: i64) -> Option<i64> {
+pub fn pair(data: &[u8], at: usize, most: i64) -> Option<i64> {
     let (high, low) = (
         data.get(at)?.wrapping_sub(b'0'),
         data.get(at + 1)?.wrapping_sub(b'0'),

@@ -1,8 +1,10 @@
-//! Time zones: offsets by local time.
+//! Time zones: offsets by local time, and offsets in texts.
 
 use serde::Deserialize;
 
-use crate::temporal::datetime;
+use crate::temporal::{datetime, pair};
+
+const MINUTE: i64 = 60_000_000;
 
 /// Offsets of a time zone by local time, as computed by the bridge.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -26,5 +28,54 @@ impl Zone {
             .partition_point(|start| *start <= wall)
             .checked_sub(1)?;
         Some(wall - (*self.offsets.get(span)?)?)
+    }
+}
+
+/// Microseconds since 1970 of a time with `Z`, or an offset such as `+08` or `+08:00`.
+pub fn zoned_instant(text: &str) -> Option<i64> {
+    if let Some(clock) = text.strip_suffix('Z') {
+        return datetime(clock);
+    }
+    let has_minutes = text.as_bytes().get(text.len().checked_sub(3)?) == Some(&b':');
+    let at = text.len().checked_sub(if has_minutes { 6 } else { 3 })?;
+    let (clock, offset) = text.split_at_checked(at)?;
+    let offset = offset.as_bytes();
+    let minutes = if has_minutes { pair(offset, 4, 59)? } else { 0 };
+    let micros = (pair(offset, 1, 23)? * 60 + minutes) * MINUTE;
+    match offset[0] {
+        b'+' => Some(datetime(clock)? - micros),
+        b'-' => Some(datetime(clock)? + micros),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants() {
+        let second = Some(1_000_000);
+        for text in [
+            "1970-01-01T00:00:01Z",
+            "1970-01-01 00:00:01.000+00",
+            "1970-01-01 08:00:01+08:00",
+            "1969-12-31 20:30:01-03:30",
+        ] {
+            assert_eq!(zoned_instant(text), second, "{text}");
+        }
+        for text in [
+            "",
+            "Z",
+            "1970-01-01",
+            "1970-01-01 00:00:01",
+            "1970-01-01 00:00:01.5",
+            "1970-01-01 00:00:01+24",
+            "1970-01-01 00:00:01+8",
+            "1970-01-01 00:00:01+00:60",
+            "1970-01-01 00:00:01+0000",
+        ] {
+            assert_eq!(zoned_instant(text), None, "{text}");
+        }
     }
 }

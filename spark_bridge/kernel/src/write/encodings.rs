@@ -176,7 +176,8 @@ impl Encoding {
                 clocks::check_day(days)?;
                 integer(days.into(), out);
             }
-            (_, Printer::DateTime { .. }, Cell::Clock(micros)) => {
+            (_, Printer::DateTime { .. }, Cell::Clock(micros))
+            | (_, Printer::Timestamp { .. }, Cell::Instant(micros)) => {
                 temporal::check_instant(micros)?;
                 self.unit(micros, is_fine, out)?;
             }

@@ -41,7 +41,11 @@ _LATIN1 = ("latin_1", "cp1252")
 """Charsets that encode U+00A0 to U+00FF as the bytes A0 to FF."""
 _ORDERS_SCHEMAS = ("commit_ts", "source_time", "other_time", "position")
 """Roles of members that can limit the validity of a schema."""
-_CLOCKS: dict[type, str] = {logical.DateTime: "date_time", logical.Time: "time"}
+_CLOCKS: dict[type, str] = {
+    logical.DateTime: "date_time",
+    logical.Time: "time",
+    logical.Timestamp: "timestamp",
+}
 
 
 def describe_plan(
@@ -211,12 +215,12 @@ def _encoding(
         described = {"scale": encoding.scale}
     elif encoding.name == "little-endian-bits":
         described = {"bits": getattr(column.type, "bits", None) or 64}
-    elif isinstance(column.type, logical.DateTime | logical.Time):
-        described = {"logical": _CLOCKS[type(column.type)], "fsp": column.type.fsp}
     elif encoding.name == "zoned-text":
         if zoned is None:
             raise Unsupported("the layout has no zones")
         described = {"zone_member": zoned.zone, "text_member": zoned.text}
+    elif isinstance(column.type, logical.DateTime | logical.Time | logical.Timestamp):
+        described = {"logical": _CLOCKS[type(column.type)], "fsp": column.type.fsp}
     noted = {"value": encoding.noted, "note": encoding.note}
     return {
         "encoding": encoding.name,

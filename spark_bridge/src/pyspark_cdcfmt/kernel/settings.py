@@ -270,25 +270,13 @@ def _target(type_: spark.DataType) -> dict[str, Any] | None:
 
 
 def _layout(layout: Layout) -> dict[str, Any]:
-    return {
+    of_bridge = attrs.filters.exclude("encodings", "extra", "limits", "zoned")
+    return attrs.asdict(layout, recurse=False, filter=of_bridge) | {
         "begins": layout.begins.decode(),
-        "connect": layout.connect,
         "lacks": [text.decode("utf-8", "replace") for text in layout.lacks],
-        "keyed": layout.keyed,
         "members": _members(layout.members),
         "ops": dict(layout.ops),
-        "max_events": layout.max_events,
-        "cell": layout.cell,
-        "doubts_nulls": layout.doubts_nulls,
         "row_words": [json.dumps(word, ensure_ascii=False) for word in layout.row_words],
-        "in_lists": layout.in_lists,
-        "deleted_row": layout.deleted_row,
-        "completes_before": layout.completes_before,
-        "times": layout.times,
-        "iso_times": layout.iso_times,
-        "orders_by_source_time": layout.orders_by_source_time,
-        "column_types": layout.column_types,
-        "reads_before": layout.reads_before,
         "avro": None if layout.avro is None else attrs.asdict(layout.avro),
     }
 

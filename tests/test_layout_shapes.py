@@ -1,0 +1,182 @@
+"""Shapes of messages that no format of this repository has, and a layout can describe."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from cdcfmt_core import CodecSpec, default_registry, hookimpl
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
+from cdcfmt_core.layout import Layout
+from cdcfmt_core.testing import Case, Subject
+from cdcfmt_core.testing.checks import kernel
+from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.images import key_changed, read_image
+from cdcfmt_core.toolkit.plans import table_plan
+from cdcfmt_core.toolkit.value_readers import value_reader
+from cdcfmt_core.toolkit.wire_json import list_of, loads_exact, names_of, text_of
+from cdcfmt_core.types import Int, Text, Timestamp
+from pyspark_cdcfmt.rows.row_schemas import events_schema
+from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
+
+OPS: Any = {"I": "insert", "U": "update", "D": "delete"}
+TYPES: Any = {
+    "int": (Int(32), Encoding("json-number")),
+    "text": (Text(), Encoding("text")),
+    "millis": (Timestamp(3), Encoding("epoch-millis")),
+}
+
+
+def open_decoder(options: Any, context: Any) -> Any:
+    """Qualified names, columns in lists, and before an update only the key."""
+
+    @cache
+    def find(names: tuple[str, ...], types: tuple[tuple[str, str], ...], keys: Any) -> Any:
+        columns = tuple(
+            Column(name, text, TYPES[text][0], key=name in keys) for name, text in types
+        )
+        schema = TableSchema(names[0], names[-1], columns, keys, schema_of(names))
+
+        def reader(column: Column) -> Any:
+            encoding = TYPES[column.source_type][1]
+            return value_reader(
+                encoding, column.type, time_zone=context.time_zone, counts=context.counts
+            )
+
+        return table_plan(schema, context, reader)
+
+    def decode(message: Message) -> list[Any]:
+        wire = loads_exact(message.value or b"")
+        if type(wire) is not dict:
+            raise DecodeError("not a JSON object")
+        op, names = OPS.get(text_of(wire, "op")), tuple(text_of(wire, "table").split("."))
+        if op is None or len(names) not in (2, 3) or not all(names):
+            raise DecodeError("is no operation, or no table", field="op")
+        if not context.event_filter.wants("row", names[0], names[-1], schema_of(names), op, None):
+            return []
+        sides = {side: cells(wire, side) for side in ("new", "old")}
+        both = [*(sides["new"] or ()), *(sides["old"] or ())]
+        types = {name: text for name, text, _ in both}
+        plan = find(names, tuple(types.items()), tuple(names_of(wire, "key") or ()))
+        images: dict[str, Image | None] = {"new": None, "old": None}
+        rows = {side: {name: value for name, _, value in sides[side] or ()} for side in sides}
+        changed = context.projection.before_updates or key_changed(
+            rows["old"], rows["new"], plan.key_columns
+        )
+        for side in {"insert": ["new"], "delete": ["old"], "update": ["new", "old"]}[op]:
+            if op == "update" and side == "old" and (not sides["old"] or not changed):
+                continue
+            if not rows[side] or len(rows[side]) != len(sides[side] or ()):
+                raise DecodeError("is no row", field=side)
+            values = read_image(rows[side], plan.readers, side)
+            whole = len(rows[side]) == len(plan.schema.columns)
+            images[side] = Image(values, complete=whole)
+        return [RowChange(op, plan.schema, images["old"], images["new"])]
+
+    return decode
+
+
+def schema_of(names: tuple[str, ...]) -> str | None:
+    return names[1] if len(names) == 3 else None
+
+
+def cells(wire: Any, side: str) -> list[tuple[str, str, Any]] | None:
+    found = list_of(wire, side)
+    for cell in found or ():
+        is_cell = type(cell) is dict and cell.keys() == {"name", "type", "value"}
+        if not is_cell or type(cell["name"]) is not str or cell["type"] not in [*TYPES]:
+            raise DecodeError("is no cell", field=side, sample=cell)
+    return found and [(cell["name"], cell["type"], cell["value"]) for cell in found]
+
+
+def encodings(value: bytes, table: TableSchema) -> Any:
+    return {column.name: TYPES[column.source_type][1] for column in table.columns}
+
+
+def open_layouts(options: Any) -> list[Layout]:
+    members: Any = {
+        "table": "object_name", "op": "op", "key": "same", "new": "after", "old": "before",
+    }  # fmt: skip
+    return [
+        Layout(
+            members,
+            OPS,
+            encodings,
+            extra=lambda envelope: {},
+            cell="value",
+            cell_name="name",
+            partial_before=True,
+        )
+    ]
+
+
+class Plugin:
+    @hookimpl
+    def cdcfmt_register_codecs(self) -> list[CodecSpec]:
+        return [
+            CodecSpec(
+                "shapes",
+                summary="x",
+                spec_url="https://example.com",
+                open_decoder=open_decoder,
+                open_layouts=open_layouts,
+                sniff=sniff,
+                emits=frozenset({"row"}),
+                api_version=1,
+            )
+        ]
+
+
+def sniff(message: Message) -> float:
+    return 0.0
+
+
+def message(op: str, number: int, table: str = "shop.orders", **more: Any) -> Message:
+    key = {"name": "id", "type": "int", "value": number}
+    row = [key, {"name": "note", "type": "text", "value": None if number % 3 else f'a"{number}'}]
+    row.append({"name": "at", "type": "millis", "value": 1_700_000_000_123 + number})
+    sides = {"I": {"new": row}, "U": {"new": row, "old": [key]}, "D": {"old": row}}[op]
+    wire = {"table": table, "op": op, "key": ["id"], **sides, **more}
+    return Message(None, json.dumps(wire, separators=(",", ":")).encode(), offset=number)
+
+
+@pytest.fixture
+def subject() -> Iterator[Subject]:
+    default_registry.cache_clear()
+    assert default_registry().register(Plugin(), "shapes").error is None
+    messages = [message("IUD"[n % 3], n) for n in range(30)]
+    messages += [message("IU"[n % 2], n, "db.own.orders") for n in range(10)]
+    yield Subject(default_registry().get_codec("shapes"), [Case("all", tuple(messages))])
+    default_registry.cache_clear()
+
+
+def test_the_kernel_reads_them(subject: Subject) -> None:
+    kernel.check_kernel(subject)
+    messages = subject.cases[0].messages
+    for given, others in (
+        ({"table": "shop.orders", "images": "after"}, 1),
+        # Before images that lack columns are the decoder's.
+        ({"table": "shop.orders"}, 11),
+        ({"images": "after"}, 2),
+    ):
+        options = parsed({"protocol": "shapes", **given})
+        schema = inferred_schema(messages, options) if options.table else events_schema(options)
+        assert schema is not None
+        result = check_equal(messages, schema, options, inferred=bool(options.table))
+        assert result.by_reference <= others, (given, result.refusal)
+
+
+def test_another_order_and_other_types_are_the_decoders(subject: Subject) -> None:
+    first = message("I", 3)
+    wire = json.loads(first.value or b"")
+    turned = json.dumps(wire | {"new": wire["new"][::-1]}).encode()
+    wire["new"][0] |= {"type": "text", "value": "3"}
+    others = [Message(None, value) for value in (turned, json.dumps(wire).encode())]
+    options = parsed({"protocol": "shapes", "images": "after", "includeColumns": "true"})
+    result = check_equal([first, *others, first], events_schema(options), options, inferred=False)
+    assert result.by_kernel == 1
