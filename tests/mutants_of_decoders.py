@@ -20,7 +20,7 @@ MUTANTS = [
     Mutant("wrong endian", "test_golden", "frames", 'Struct(">q")', 'Struct("<q")'),
     Mutant(
         "off-by-one batch",
-        "test_golden",
+        "test_golden test_nothing_is_left_out",
         "frames",
         "    return frames\n",
         "    return frames[:-1] or frames\n",
@@ -37,7 +37,7 @@ MUTANTS = [
     ),
     Mutant(
         "float decimals",
-        "test_golden",
+        "test_golden test_digits_are_kept",
         "columns",
         "        encoding = encoding_of(logical, code, flags)\n",
         "        if type(logical).__name__ == 'Decimal':\n"
@@ -80,6 +80,35 @@ MUTANTS = [
         "rows",
         "before = _before_image(old_values, values, unknown, only_handle_key)",
         "before = Image({name: old_values.get(name) for name in values})",
+    ),
+    Mutant(
+        "absent for NULL",
+        "test_null_is_not_absent",
+        "rows",
+        'values = plan.read(new, "u")',
+        'values = {n: v for n, v in plan.read(new, "u").items() if v is not None}',
+    ),
+    Mutant(
+        "milliseconds for a TSO",
+        "test_times_have_their_units",
+        "rows",
+        'commit_ts=key["ts"], index',
+        'commit_ts=key["ts"] >> 18, index',
+    ),
+    Mutant(
+        "keys forgotten",
+        "test_rows_name_their_keys",
+        "plans",
+        "handle_key = tuple(column.name for column in columns if column.key)",
+        "handle_key = ()",
+    ),
+    Mutant(
+        "time zone of the machine",
+        "test_deterministic",
+        "rows",
+        'commit_ts=key["ts"], index',
+        "source_time=int(__import__('datetime').datetime(2024, 1, 1).timestamp()), "
+        'commit_ts=key["ts"], index',
     ),
     Mutant(
         "swallowed error",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
+import attrs
 import pytest
 
 from cdcfmt_core import CodecSpec, default_registry, hookimpl
@@ -14,7 +15,7 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
 from cdcfmt_core.layout import Layout
 from cdcfmt_core.testing import Case, Subject
-from cdcfmt_core.testing.checks import kernel
+from cdcfmt_core.testing.checks import golden, kernel, meaning
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.images import key_changed, read_image
 from cdcfmt_core.toolkit.plans import table_plan
@@ -180,3 +181,35 @@ def test_another_order_and_other_types_are_the_decoders(subject: Subject) -> Non
     options = parsed({"protocol": "shapes", "images": "after", "includeColumns": "true"})
     result = check_equal([first, *others, first], events_schema(options), options, inferred=False)
     assert result.by_kernel == 1
+
+
+@pytest.mark.parametrize(
+    ("mistake", "check", "reason"),
+    [
+        (lambda row: {"before": row.after, "after": row.before}, "sides", "images swapped"),
+        (lambda row: {"before": row.before and Image(row.before.values)}, "case", "lacks column"),
+    ],
+)
+def test_mistakes_in_images_are_found(
+    mistake: Any, check: str, reason: str, subject: Subject
+) -> None:
+    """Even if the decoder itself has written the cases."""
+
+    def open_wrong(options: Any, context: Any) -> Any:
+        decode = open_decoder(options, context)
+
+        def wrong(message: Message) -> list[Any]:
+            rows: list[RowChange] = decode(message)
+            return [attrs.evolve(r, **mistake(r)) if r.op == "update" else r for r in rows]
+
+        return wrong
+
+    own = attrs.evolve(subject.spec, open_decoder=open_wrong)
+    other = Subject(own, [attrs.evolve(case, events=None) for case in subject.cases])
+    checks: Any = {
+        "sides": meaning.check_sides,
+        "case": partial(golden.check_case, case=subject.cases[0]),
+    }
+    checks[check](subject)
+    with pytest.raises(AssertionError, match=reason):
+        checks[check](other)

@@ -18,6 +18,7 @@ from cdcfmt_core.registry import Registry
 from cdcfmt_core.schemas.scan import open_input_scan
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.testing.cases import Case
+from cdcfmt_core.testing.damage import PARTS, changed, with_part
 
 _NOW: Final = 1_700_000_000_000_000
 
@@ -153,7 +154,7 @@ class Subject:
                 )
                 sample = Sample(case, placed, tuple(events))
                 options = tuple(sorted(case.options.items()))
-                sort = frozenset(map(_sort_of, events)), len(events) > 1, self._is_apart(message)
+                sort = frozenset(map(_sort_of, events)), len(events) > 1, self.is_apart(message)
                 of_sort = found.setdefault(sort, {})
                 if options not in of_sort or sample.size < of_sort[options].size:
                     of_sort[options] = sample
@@ -167,7 +168,7 @@ class Subject:
     def apart(self, most: int) -> Iterator[tuple[Sample, Any]]:
         """The first samples whose content is JSON, with their content."""
         for sample in self.samples[:most]:
-            if self._is_apart(sample.message):
+            if self.is_apart(sample.message):
                 yield sample, self.take_apart(sample.message)
 
     def with_content(self, sample: Sample, wire: Any) -> Message | None:
@@ -177,7 +178,27 @@ class Subject:
         except (ValueError, TypeError):
             return None
 
-    def _is_apart(self, message: Message) -> bool:
+    def with_json(
+        self, sample: Sample, wire: Any, path: tuple[Any, ...], text: str
+    ) -> Message | None:
+        """The message with a JSON text at ``path`` that ``json.dumps`` would not write."""
+        # A placeholder of the same length, so that lengths of frames stay right.
+        text = text.ljust(40)
+        mark = "a place to be filled".ljust(len(text) - 2, ".")
+        message = self.with_content(sample, changed(wire, path, mark))
+        if message is None:
+            return None
+        quoted = f'"{mark}"'.encode()
+        if quoted not in (message.key or b"") + (message.value or b""):
+            return None
+        for part in PARTS:
+            data = getattr(message, part)
+            if data is not None:
+                message = with_part(message, part, data.replace(quoted, text.encode()))
+        return message
+
+    def is_apart(self, message: Message) -> bool:
+        """Whether the message's content is JSON."""
         try:
             self.take_apart(message)
         except (ValueError, TypeError):

@@ -19,6 +19,7 @@ from cdcfmt_core.testing.checks import (
     images,
     kernel,
     malformed,
+    meaning,
     recognising,
     round_trips,
     state,
@@ -149,6 +150,24 @@ class CodecTests(KnownFailures):
 
     def test_absent_is_not_null(self) -> None:
         images.check_absent(self.subject())
+
+    def test_null_is_not_absent(self) -> None:
+        meaning.check_null(self.subject())
+
+    def test_digits_are_kept(self) -> None:
+        meaning.check_digits(self.subject())
+
+    def test_images_are_not_swapped(self) -> None:
+        meaning.check_sides(self.subject())
+
+    def test_nothing_is_left_out(self) -> None:
+        meaning.check_items(self.subject())
+
+    def test_times_have_their_units(self) -> None:
+        meaning.check_times(self.subject())
+
+    def test_rows_name_their_keys(self) -> None:
+        meaning.check_keys(self.subject())
 
     def test_errors_name_the_field(self) -> None:
         images.check_fields(self.subject())

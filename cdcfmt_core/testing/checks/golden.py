@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cdcfmt_core.events import KIND_OF, Corrupt, Event
+from cdcfmt_core.events import KIND_OF, Corrupt, Event, RowChange
 from cdcfmt_core.testing.cases import Case
 from cdcfmt_core.testing.outcome import check_events, expect
 from cdcfmt_core.testing.sameness import rendered, text_difference
@@ -19,6 +19,9 @@ def check_case(subject: Subject, case: Case) -> None:
     decoded = subject.decode(case)
     for number, (message, events) in enumerate(zip(case.messages, decoded, strict=True)):
         check_events(events, message, subject.spec.name)
+        for event in events:
+            if isinstance(event, RowChange):
+                _check_complete(event, f"case {case.name}, message {number}")
         if case.events is None:
             for event in events:
                 if isinstance(event, Corrupt):
@@ -30,6 +33,17 @@ def check_case(subject: Subject, case: Case) -> None:
             raise AssertionError(
                 f"case {case.name}, message {number} is decoded to other events:\n"
                 + text_difference(rendered(expected), rendered(events), ("expected", "decoded"))
+            )
+
+
+def _check_complete(event: RowChange, where: str) -> None:
+    for image in (event.before, event.after):
+        if image is not None and image.complete:
+            lost = set(event.table.column_names) - image.values.keys()
+            expect(
+                not lost,
+                f"{where}: an image is complete, and lacks column {min(lost, default='')!r} of its "
+                "table: set `complete=False`",
             )
 
 

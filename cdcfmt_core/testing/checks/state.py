@@ -21,6 +21,8 @@ from cdcfmt_core.testing.subject import Subject
 
 _MOST: Final = 60
 """Maximum number of messages per case, so that a format takes only seconds."""
+_ZONE_OF_MACHINE: Final = "XYZ-11:45"
+"""That of the other process, east of UTC: results depend on `sourceTimeZone` only."""
 _OTHER_ZONE: Final = {"sourceTimeZone": "-03:30"}
 _WRITE_ANYTHING: Final = {"unsupportedEvents": "skip", "synthesizeCommitTs": True}
 
@@ -28,7 +30,8 @@ _WRITE_ANYTHING: Final = {"unsupportedEvents": "skip", "synthesizeCommitTs": Tru
 def check_deterministic(subject: Subject) -> None:
     """A second decoder or encoder, and one in another process, give the same results.
 
-    The other process has another hash seed, which reveals a dependence on the order of sets; it
+    The other process has another hash seed, which reveals a dependence on the order of sets, and
+    another time zone of the machine; it
     decodes the cases in reverse and first with another time zone, which reveals state outside of
     decoders.
     """
@@ -43,7 +46,8 @@ def check_deterministic(subject: Subject) -> None:
         expect(
             there == text,
             f"case {case.name} gives different events or messages in another process: look for a "
-            "set whose order matters, and for state outside of the decoder or encoder",
+            "set whose order matters, for state outside of the decoder or encoder, and for times "
+            "in the machine's time zone, as of `datetime.timestamp()`",
         )
 
 
@@ -129,7 +133,12 @@ def _decode_elsewhere(spec: CodecSpec, jobs: list[Case]) -> list[str]:
         [sys.executable, "-c", f"from {__name__} import _serve; _serve()"],
         input=work,
         capture_output=True,
-        env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env={
+            **os.environ,
+            "PYTHONHASHSEED": seed,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "TZ": _ZONE_OF_MACHINE,
+        },
         timeout=300,
         check=False,
     )

@@ -42,6 +42,9 @@ def in_encoding(encoding: Literal["latin1", "base64", "hex"]) -> RoundTrip:
 
 class TestCloudCanalJson(CodecTests):
     codec = "cloudcanal-json"
+    known_failures: ClassVar = {
+        "test_rows_name_their_keys": "`pks` is empty in the document's example"
+    }
     differences: ClassVar = {
         "*: (order)": "the examples' order is that of test_encode.py, not of this dictionary",
         "db_test.table_test: before": "an insert and a delete have none",

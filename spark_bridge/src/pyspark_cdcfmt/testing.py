@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -53,12 +54,11 @@ def inferred_schema(
 ) -> StructType | None:
     """The inferred schema; None without rows."""
     event_filter = attrs.evolve(options.event_filter(), kinds=None)
-    table = options.table
-    assert table is not None
+    assert options.table is not None
     columns = infer_columns(
         lambda: messages,
         open_decoder(options, event_filter, schemas=schemas),
-        table,
+        options.table,
         options["inferSampleMessages"],
         TypeOptions.of(options.values),
     )
@@ -114,13 +114,10 @@ def read(
     except (DecodeError, PolicyError) as raised:
         error = str(raised)
         batches, counts = [], None  # the rows before the error depend on the size of batches
-    arrow = to_arrow_schema(schema, timezone="UTC")
-    rows = pa.Table.from_batches(batches, schema=arrow).combine_chunks()
-    result = Result(rows, engine.counts, engine.skipped, error, rows_of_messages=counts)
-    result.refusal = engine.refusal
+    rows = pa.Table.from_batches(batches, to_arrow_schema(schema, timezone="UTC")).combine_chunks()
+    result = Result(rows, engine.counts, engine.skipped, error, 0, 0, engine.refusal, counts)
     if engine.chunks is not None:
-        result.by_kernel = engine.chunks.by_kernel
-        result.by_reference = engine.chunks.by_reference
+        result.by_kernel, result.by_reference = engine.chunks.by_kernel, engine.chunks.by_reference
     return result
 
 
@@ -145,8 +142,7 @@ def check_equal(
     how: dict[str, Any] = {"inferred": inferred, "as_lists": as_lists, "schemas": schemas}
     how["event_filter"] = event_filter
     expected = read(messages, schema, options, by_kernel=False, **how)
-    form = messages if lines is None else lines
-    actual = read(form, schema, options, by_kernel=True, **how)
+    actual = read(messages if lines is None else lines, schema, options, by_kernel=True, **how)
     _expect_same("error", actual.error, expected.error)
     _expect_same("rows of each message", actual.rows_of_messages, expected.rows_of_messages)
     if not actual.rows.equals(expected.rows):
@@ -216,7 +212,7 @@ def check_kernel(subject: Subject) -> None:
         ):
             # The damaged messages include the good ones.
             for some in (damaged,) if place else (messages, damaged):
-                result = check_equal(some, schema, options, inferred=inferred)
+                result = _check(some, schema, options, inferred=inferred)
                 what = "rows" if options.table else "events"
                 by_kernel[what] += result.by_kernel
                 if result.refusal is not None:
@@ -227,6 +223,23 @@ def check_kernel(subject: Subject) -> None:
             f"open_layouts promises {what} for the kernel, but the kernel reads no message of the "
             f"cases; the first refusal: {refusals.get(what, 'none')}",
         )
+
+
+def _check(messages: Sequence[Message], *how: Any, inferred: bool) -> Result:
+    """As :func:`check_equal`; an error shows the first message with a difference."""
+
+    def difference(count: int) -> str:
+        try:
+            check_equal(messages[:count], *how, inferred=inferred)
+        except AssertionError as error:
+            return str(error)
+        return ""
+
+    try:
+        return check_equal(messages, *how, inferred=inferred)
+    except AssertionError:
+        count = bisect_left(range(len(messages)), 1, key=lambda count: bool(difference(count)))
+        raise AssertionError(f"{difference(count)}; {messages[count - 1]!r:.2000}") from None
 
 
 def _reads(

@@ -105,12 +105,13 @@ def test_every_test_catches_something() -> None:
     """A test of the kit that no mutant fails might as well assert nothing."""
     tests = {name for name in dir(CodecTests) if name.startswith("test_")}
     seen = {name for mutant in MUTANTS for name in mutant.tests.split()}
-    # Two hold the author's lists against the others (test_suite.py), and one needs a format
-    # with layouts (tests/test_kernel_kit.py).
+    # Two hold the author's lists against the others (test_suite.py), one needs a format with
+    # layouts (tests/test_kernel_kit.py), and one messages of one row (tests/test_layout_shapes.py).
     assert tests - seen == {
         "test_known_failures_name_tests",
         "test_differences_are_there",
         "test_kernel_equals_reference",
+        "test_images_are_not_swapped",
     }
 
 

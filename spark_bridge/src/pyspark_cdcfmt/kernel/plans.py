@@ -41,11 +41,7 @@ _LATIN1 = ("latin_1", "cp1252")
 """Charsets that encode U+00A0 to U+00FF as the bytes A0 to FF."""
 _ORDERS_SCHEMAS = ("commit_ts", "source_time", "other_time", "position")
 """Roles of members that can limit the validity of a schema."""
-_CLOCKS: dict[type, str] = {
-    logical.DateTime: "date_time",
-    logical.Time: "time",
-    logical.Timestamp: "timestamp",
-}
+_CLOCKS = _PLAIN | {logical.Time: "time"}
 
 
 def describe_plan(
