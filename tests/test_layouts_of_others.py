@@ -106,7 +106,7 @@ def test_the_kernel_reads_what_the_reader_reads_or_nothing(
 
 def test_the_kit_compares_tables_with_a_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     # This decoder checks nothing, so it reads damaged messages differently.
-    monkeypatch.setattr(testing, "_damaged", list)
+    monkeypatch.setattr(testing, "damaged_messages", list)
     register(Encoding("json-number"), logical.Int(32), "public")
     case = Case("rows", tuple(wires_of([1, 2, 3], schema="public")))
     testing.check_kernel(Subject(default_registry().get_codec("others"), [case]))

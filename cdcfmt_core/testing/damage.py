@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 import attrs
@@ -133,3 +134,29 @@ def changed(wire: Any, path: tuple[Any, ...], value: Any) -> Any:
     if isinstance(wire, dict):
         return {**wire, name: part}
     return [*wire[:name], part, *wire[name + 1 :]]
+
+
+def damaged_messages(messages: Sequence[Message]) -> list[Message]:
+    """Every message unchanged, and several times with a value replaced or bytes removed."""
+    chance = random.Random(0)
+    found: list[Message] = []
+    for message in messages:
+        found.append(message)
+        if message.value is None:
+            continue
+        for _ in range(max(1, _LEAST_DAMAGED // len(messages))):
+            try:
+                wire = json.loads(message.value)
+                path = chance.choice(paths_of(wire)[1:])
+                text = json.dumps(changed(wire, path, chance.choice(_SHORT_VALUES)))
+                value = text.encode("utf-8", "surrogatepass")
+            except (ValueError, IndexError):
+                (value,) = patches(message.value, 1)
+            found.append(attrs.evolve(message, value=value))
+    return found
+
+
+_LEAST_DAMAGED: Final = 200
+# The kernel does not detect numbers of over a thousand digits in skipped values
+# (docs/decisions.md).
+_SHORT_VALUES: Final = [value for value in OTHER_VALUES if len(repr(value)) < 100]

@@ -58,6 +58,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
             extra=extra,
             limits=limits,
             deleted_row="after",
+            partial_before=True,
             times=(0, MAX_TIMESTAMP, 1),
             iso_times=True,
         )
