@@ -103,6 +103,7 @@ OF_NUMBERS = [
 OF_JSON = [
     (Encoding("text", aliases={"a\\,b": "a,b"}), logical.Enum(("a,b",)), "a\\,b"),
     (Encoding("json-value"), logical.Unknown(), "x"),
+    (Encoding("json-value"), logical.Unknown(), 17520.25),
     (Encoding("json-value", doubles=True), logical.Unknown(), "x"),
     (Encoding("json-number"), logical.Int(16), -7),
     (Encoding("json-number", wraps=True), logical.Int(64, signed=False), -1),

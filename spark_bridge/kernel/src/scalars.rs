@@ -208,6 +208,11 @@ pub struct Any {
     in_image: bool,
 }
 
+/// Whether a fraction has no exponent, and no more digits than the reference accepts.
+fn is_plain(text: &str) -> bool {
+    text.len() < 1000 && !text.bytes().any(|byte| matches!(byte, b'e' | b'E'))
+}
+
 pub fn any(
     kind: Any,
     token: Token,
@@ -231,6 +236,8 @@ pub fn any(
             let (value, scale) = numbers::decimal(text).ok_or(OTHER)?;
             cell.push_decimal(value, scale)
         }
+        // Decimals are printed without exponent, so this is already their text.
+        Kind::Fraction if cell.is_text() && !kind.doubles && is_plain(text) => cell.push_text(text),
         Kind::Fraction if !cell.is_text() => {
             let pushed = cell.push_float(double(token, text)?);
             pushed.or_else(|_| {
