@@ -10,7 +10,9 @@ import attrs
 from cdcfmt_core.caches import Cache, parsers_size, table_size
 from cdcfmt_core.codec import DecoderContext
 from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.toolkit.encodings import Encodings
 from cdcfmt_core.toolkit.images import ReadValue
+from cdcfmt_core.toolkit.value_readers import value_reader
 from cdcfmt_core.types import LogicalType
 
 _READERS_BYTES: Final = 8 << 20
@@ -86,5 +88,21 @@ def table_plan(
     key_columns, wanted = context.projection.of(schema)
     readers = {
         column.name: open_reader(column) for column in schema.columns if column.name in wanted
+    }
+    return TablePlan(schema, readers, key_columns)
+
+
+def encoded_plan(schema: TableSchema, context: DecoderContext, encodings: Encodings) -> TablePlan:
+    """The plan of a table by the value encodings of its columns, which a layout uses, too."""
+    key_columns, wanted = context.projection.of(schema)
+    readers = {
+        column.name: value_reader(
+            encodings[column.name],
+            column.type,
+            time_zone=context.time_zone,
+            counts=context.counts,
+        )
+        for column in schema.columns
+        if column.name in wanted
     }
     return TablePlan(schema, readers, key_columns)

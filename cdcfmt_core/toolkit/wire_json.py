@@ -61,6 +61,17 @@ def loads_exact(
     return parsed
 
 
+def loads_object(data: bytes, field: str | None = None) -> dict[str, Any]:
+    """:func:`loads_exact` for an object; ``field``: the part of a message, if it is not the value.
+
+    :raises DecodeError: also for JSON of another type.
+    """
+    found = loads_exact(data)
+    if type(found) is not dict:
+        raise DecodeError("not a JSON object", field=field, sample=data)
+    return found
+
+
 def dumps_exact(value: Any) -> bytes:
     """JSON of a value of :func:`loads_exact`: compact, numbers with all their digits.
 

@@ -5,10 +5,8 @@ Source: https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Target.Kafka.html,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
-
-import attrs
 
 from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError, MissingSchemaError
@@ -25,10 +23,9 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.schemas.versions import Position
 from cdcfmt_core.toolkit.images import key_changed, read_image
-from cdcfmt_core.toolkit.plans import Plans
-from cdcfmt_core.toolkit.value_readers import value_reader
+from cdcfmt_core.toolkit.plans import Plans, TablePlan, encoded_plan
 from cdcfmt_core.toolkit.wire_json import instant_of, loads_exact, object_of, text_of
-from cdcfmt_dms.schemas import ENCODINGS, metadata_of, place_of, schema_of, time_of
+from cdcfmt_dms.schemas import encodings_of, metadata_of, place_of, schema_of, time_of
 
 Wire = Mapping[str, Any]
 
@@ -54,14 +51,6 @@ TAKEN: Final = frozenset(
 """Members of `metadata` that have a field in events."""
 _TABLE: Final = "metadata.table-name"
 _COLUMN_BYTES: Final = 400
-
-
-@attrs.frozen
-class Table:
-    """A table schema, and the readers of its wanted columns' values."""
-
-    schema: TableSchema
-    readers: Mapping[str, Callable[[Any], Any]]
 
 
 def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
@@ -141,7 +130,7 @@ class _Decoder:
         extra = extra_of(wire, metadata, "data", self._before) or None
         return [RowChange(op, table.schema, old, new, **times_of(metadata), extra=extra)]
 
-    def _table(self, place: tuple[str, str], position: Position, names: set[str]) -> Table:
+    def _table(self, place: tuple[str, str], position: Position, names: set[str]) -> TablePlan:
         """The table with the newest schema before a row.
 
         :raises MissingSchemaError: if there is none, or it lacks columns of the row.
@@ -155,32 +144,23 @@ class _Decoder:
             raise MissingSchemaError(*place, position, exact=False, reason=reason, field=_TABLE)
         return self._tables.find(schema)
 
-    def _make_table(self, schema: TableSchema) -> Table:
-        zone, counts = self._context.time_zone, self._context.counts
-        _, wanted = self._context.projection.of(schema)
-        readers = {
-            column.name: value_reader(
-                ENCODINGS[type(column.type)], column.type, time_zone=zone, counts=counts
-            )
-            for column in schema.columns
-            if column.name in wanted
-        }
-        return Table(schema, readers)
+    def _make_table(self, schema: TableSchema) -> TablePlan:
+        return encoded_plan(schema, self._context, encodings_of(schema))
 
-    def _image(self, data: Wire, table: Table) -> Image:
+    def _image(self, data: Wire, table: TablePlan) -> Image:
         new = image(data, table, "data")
         if self._absent_is_null and not new.complete:
             return Image({name: new.values.get(name) for name in table.readers})
         return new
 
 
-def image(row: Wire, table: Table, path: str) -> Image:
+def image(row: Wire, table: TablePlan, path: str) -> Image:
     """The image of a row; columns that the message lacks are absent."""
     values = read_image(row, table.readers, path)
     return Image(values, complete=len(row) == len(table.schema.columns))
 
 
-def deleted_image(data: Wire, table: Table) -> Image:
+def deleted_image(data: Wire, table: TablePlan) -> Image:
     """The image of a deleted row; DMS writes null for values that the source's log lacks."""
     keys = table.schema.key_columns
     return image(

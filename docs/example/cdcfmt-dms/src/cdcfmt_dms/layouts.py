@@ -11,7 +11,7 @@ from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.toolkit.encodings import Encodings
 from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_dms.decode import OPS
-from cdcfmt_dms.schemas import ENCODINGS, place_of, time_of
+from cdcfmt_dms.schemas import encodings_of, place_of, time_of
 
 OTHERS: Final = (
     *("partition-key-type", "partition-key-value", "transaction-id", "transaction-record-id"),
@@ -29,7 +29,7 @@ METADATA: Final[Members] = {
 
 
 def encodings(value: bytes, table: TableSchema) -> Encodings:
-    return {column.name: ENCODINGS[type(column.type)] for column in table.columns}
+    return encodings_of(table)
 
 
 def extra(envelope: Mapping[str, Any]) -> Mapping[tuple[str, ...], Extra]:

@@ -9,7 +9,7 @@ from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanSchemas
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Message, TableSchema
 from cdcfmt_core.schemas.store import SchemaRecord
-from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.encodings import Encoding, Encodings
 from cdcfmt_core.toolkit.wire_json import instant_of, loads_exact, names_of, object_of, text_of
 from cdcfmt_core.types import Bool, Date, Float, Int, LogicalType, Text, Timestamp, Unknown
 
@@ -34,6 +34,13 @@ ENCODINGS: Final[Mapping[type[LogicalType], Encoding]] = {
     Timestamp: Encoding("iso-instant"),
     Unknown: Encoding("json-value"),
 }
+
+
+def encodings_of(table: TableSchema) -> Encodings:
+    """The value encodings of a table's columns, for the decoder and the kernel."""
+    return {column.name: ENCODINGS[type(column.type)] for column in table.columns}
+
+
 _MARK: Final = b'"control"'
 
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Heartbeat, Image, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.mysql.ddl import ddl_type_of
-from cdcfmt_core.toolkit.wire_json import loads_exact, object_of, text_of
+from cdcfmt_core.toolkit.wire_json import loads_object, object_of, text_of
 from cdcfmt_core.types import MAX_TIMESTAMP, Unknown
 
 OPS = {"insert": "insert", "update": "update", "delete": "delete", "bootstrap-insert": "read"}
@@ -21,9 +21,7 @@ def open_decoder(options, context):
     def decode(message):
         if message.value is None:
             return []
-        wire = loads_exact(message.value)
-        if type(wire) is not dict:
-            raise DecodeError("not a JSON object", sample=message.value)
+        wire = loads_object(message.value)
         kind, place = text_of(wire, "type"), (text_of(wire, "database"), text_of(wire, "table"))
         extra = {name: value for name, value in wire.items() if name not in KNOWN} or None
         if kind in OPS:
@@ -57,9 +55,7 @@ def images_of(op, wire):
 
 
 def key_columns_of(key):
-    names = {} if key is None else loads_exact(key)
-    if type(names) is not dict:
-        raise DecodeError("is not an object", field="key", sample=key)
+    names = {} if key is None else loads_object(key, "key")
     return tuple(name[3:] for name in names if name.startswith("pk."))
 
 
