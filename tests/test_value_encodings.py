@@ -56,6 +56,13 @@ PARTS = st.lists(
     min_size=6,
     max_size=8,
 )
+JSON = st.recursive(
+    st.none() | NUMBERS | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
 TEXTS = {
     "calendar-parts": PARTS,
     "charset-text": BYTES.map(lambda data: data.decode("latin-1")),
@@ -104,6 +111,7 @@ OF_JSON = [
     (Encoding("text", aliases={"a\\,b": "a,b"}), logical.Enum(("a,b",)), "a\\,b"),
     (Encoding("json-value"), logical.Unknown(), "x"),
     (Encoding("json-value"), logical.Unknown(), 17520.25),
+    (Encoding("json-value"), logical.Unknown(), {"a": [1, {"b": "x, y:é", "c": None}], "d": 2.5}),
     (Encoding("json-value", doubles=True), logical.Unknown(), "x"),
     (Encoding("json-number"), logical.Int(16), -7),
     (Encoding("json-number", wraps=True), logical.Int(64, signed=False), -1),
@@ -217,7 +225,7 @@ def test_usual_values_are_read(encoding: Encoding, type_: logical.LogicalType, u
 def alike(type_: logical.LogicalType, found: Any, expected: Any) -> bool:
     """Whether a value of Arrow's is one of Python's; Spark's types are others for some."""
     if isinstance(type_, logical.Unknown) and type(expected) is not str:
-        return bool(found == json.dumps(expected))
+        return bool(found == json.dumps(expected, ensure_ascii=False))
     if isinstance(type_, logical.Time):
         total = abs(expected).total_seconds()
         text = f"{int(total // 3600):02}:{int(total // 60) % 60:02}:{int(total) % 60:02}"
@@ -240,6 +248,8 @@ def test_values_are_those_of_python(
 ) -> None:
     column = OneColumn(encoding, type_)
     values = TEXTS.get(encoding.name, TEXT) | TEXT | NUMBERS | st.just([]) | st.just({"a": 1})
+    if encoding.name == "json-value":
+        values |= JSON
     for _ in range(10):
         value = data.draw(values)
         found = column.read(value)

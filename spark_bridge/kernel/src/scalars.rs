@@ -5,7 +5,7 @@
 use serde::Deserialize;
 
 use crate::cells::Cells;
-use crate::json::{Kind, Token, plain};
+use crate::json::{Kind, Token, append_spaced, plain};
 use crate::numbers;
 use crate::refusal::{Refusal, Step};
 
@@ -238,6 +238,11 @@ pub fn any(
         }
         // Decimals are printed without exponent, so this is already their text.
         Kind::Fraction if cell.is_text() && !kind.doubles && is_plain(text) => cell.push_text(text),
+        Kind::Object | Kind::Array if cell.is_text() && !kind.doubles => {
+            scratch.clear();
+            append_spaced(text, scratch)?;
+            cell.push_text(std::str::from_utf8(scratch).map_err(|_| OTHER)?)
+        }
         Kind::Fraction if !cell.is_text() => {
             let pushed = cell.push_float(double(token, text)?);
             pushed.or_else(|_| {

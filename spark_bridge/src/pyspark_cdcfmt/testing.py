@@ -245,7 +245,7 @@ def _check_operations(subject: Subject, ops: Iterable[Op]) -> None:
     for op, refusal in refusals.items():
         expect(
             refusal is None,
-            f"`ops` have {op}, but the kernel reads no {op} of the cases, even for images=after: "
+            f"`ops` have {op}, but the kernel reads no event {op} of the cases for images=after: "
             f"leave it out, or add an ordinary one to the cases; the first refusal: {refusal}",
         )
 

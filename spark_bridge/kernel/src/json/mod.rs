@@ -6,6 +6,7 @@
 mod check;
 mod cursor;
 mod escapes;
+mod spaced;
 mod strings;
 mod token;
 mod usual;
@@ -14,6 +15,7 @@ mod words;
 
 pub use cursor::Cursor;
 pub use escapes::{plain, unescape, unescape_latin1};
+pub use spaced::append_spaced;
 pub use token::{Kind, Token};
 pub use values::MAX_DEPTH;
 pub use words::find_special;
