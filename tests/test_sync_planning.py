@@ -282,6 +282,20 @@ def test_files_have_no_order() -> None:
     assert "in file a and file b" in str(second.state.halted)
 
 
+def test_topics_have_no_order() -> None:
+    """The offsets of a new topic are lower: its changes would have no effect."""
+    first = plan(version(first=(0, 9), place="old/0"), version(first=(0, 9), place="old/1"))
+    assert not first.state.halted
+    second = plan(version(first=(0, 1), place="new/0"), after=first)
+    assert "are in the topics new, old, whose offsets" in str(second.state.halted)
+    state = attrs.evolve(second.state, halted=None, catching_up="now")
+    passed = plan(version(first=(0, 1), place="new/0"), after=attrs.evolve(second, state=state))
+    assert [row.action for row in passed.log] == ["pass"]
+    for place in ("old/0", "new/1"):
+        assert not plan(version(first=(0, 2), place=place), after=kept(passed)).state.halted
+    assert not plan(version(place="new/0"), after=first, store="changelog").state.halted
+
+
 def test_a_snapshot_as_of_a_commit_needs_one_of_the_rows() -> None:
     first = plan(version())
     mark = (15, SNAPSHOT_RANK, 0, 0, 0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import attrs
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
@@ -21,10 +23,12 @@ from pyspark_cdcfmt.sync.job import open_store
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.replays import LETTERS, Replays
+from pyspark_cdcfmt.sync.resolved import check_consistency
 from pyspark_cdcfmt.sync.snapshots import Snapshots
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
+from pyspark_cdcfmt.sync.targets.protocol import Run
 
 ORDERS: TableName = ("shop", None, "orders")
 OWN = StructType().add("id", IntegerType()).add("price", DecimalType(10, 2))
@@ -41,13 +45,27 @@ def without(*names: str) -> StructType:
     return StructType([field for field in TARGET.fields if field.name not in names])
 
 
-def check(there: StructType | None, is_new: bool = False, **options: Any) -> None:
+CHAR = "__CHAR_VARCHAR_TYPE_STRING"
+"""Spark's metadata of a column that is a text with a length."""
+SOURCE = {"cdcfmt.source": "old.orders"}
+
+
+def check(
+    there: StructType | None,
+    is_new: bool = False,
+    marks: dict[str, str] = SOURCE,
+    undone: tuple[int, int] | None = None,
+    topic: str = "a",
+    **options: Any,
+) -> None:
     wanted = SyncOptions.of({"into": "lake.{table}", "checkpoint": "c", **options})
     target = DeltaTarget(Mock())
     store = open_store(wanted, target, Mock())
     plan = TablePlan(TableState(ORDERS, "`lake`.`orders`", columns=None if is_new else OWN), ())
-    plan.state = TableState(ORDERS, "`lake`.`orders`", columns=OWN)
-    target.properties = lambda _: {"cdcfmt.source": "old.orders"}  # type: ignore[method-assign]
+    places = frozenset({f"{topic}/0"})
+    plan.state = TableState(ORDERS, "`lake`.`orders`", columns=OWN, places=places)
+    target.properties = lambda _: marks  # type: ignore[method-assign]
+    target.undone = lambda _: undone  # type: ignore[method-assign]
     check_target(plan, there, store.columns(OWN), wanted.metadata_prefix, target)
 
 
@@ -60,8 +78,21 @@ def test_targets_that_others_have_changed() -> None:
         check(without("price"))
     with pytest.raises(SinkError, match=r"price of .* is float, which does not hold decimal\(10,2"):
         check(without("price").add("price", FloatType()))
+    padded = without("price").add("price", StringType(), True, {CHAR: "char(5)"})
+    with pytest.raises(SinkError, match=r"price of .* is char\(5\), which does not hold"):
+        check(padded)
     with pytest.raises(SinkError, match=r"of shop.orders is that of old.orders: choose another"):
         check(TARGET, is_new=True)
+    with pytest.raises(SinkError, match=r"of shop.orders is another table than before .*'shop.ord"):
+        check(TARGET, marks={})
+    check(TARGET, is_new=True, marks={})
+    old = {"cdcfmt.topics": "a,b"}
+    check(TARGET, is_new=True, marks=old, topic="b")
+    with pytest.raises(SinkError, match=r"in the order of the topics a,b, .* = 'a,b,c'\) accepts"):
+        check(TARGET, is_new=True, marks=old, topic="c")
+    with pytest.raises(SinkError, match=r"was restored to version 2, by version 7, .* version 6; "):
+        check(TARGET, undone=(7, 2))
+    check(TARGET, undone=(7, 2), marks=SOURCE | {"cdcfmt.restored": "7"})
 
 
 @pytest.mark.parametrize(
@@ -100,6 +131,26 @@ def test_a_table_that_was_left_out_halts() -> None:
     saved = dict(states)
     replays.leave_out(states)
     assert states == saved
+    with pytest.raises(OptionError, match=r"tables and exclude leave out shop.orders: select it"):
+        attrs.evolve(replays, options=attrs.evolve(options, resume=("shop.orders",))).request(
+            states
+        )
+
+
+def test_a_table_that_was_left_out_before_begins() -> None:
+    options = SyncOptions.of({"into": "{table}", "checkpoint": "c"})
+    control = Mock(selections=[[["shop.*"], []], [["shop.*"], ["shop.orders"]]])
+    replays = Replays(options, {}, control)
+    created = Mock(type="CREATE")
+    for name, statements, begins in (
+        (ORDERS, [Mock(type="ALTER")], ["begin"]),
+        (ORDERS, [created], []),
+        (("shop", None, "b"), [], []),
+    ):
+        plan = TablePlan(TableState(name, "t"), ())
+        plan.state = TableState(name, "t", columns=OWN)
+        replays.note_late(plan, statements)
+        assert [row.action for row in plan.log] == begins
 
 
 def test_states_that_are_missing(delta: SparkSession, tmp_path: Path) -> None:
@@ -108,8 +159,12 @@ def test_states_that_are_missing(delta: SparkSession, tmp_path: Path) -> None:
         control.load(Batch("query", 3))
     # A run in which no table has a state.
     assert control.load(Batch("query", 0)) == {}
-    assert control.load(Batch("query", 3)) == {}
+    assert control.load(Batch("query", 3), (("a",), ())) == {}
     assert control.rows("tables").schema == SCHEMAS["tables"]
+    control.load(Batch("query", 3), (("a",), ("b",)))
+    assert control.selections == [[], [["a"], []]]
+    with pytest.raises(OptionError, match="has the state of another query, query: choose another"):
+        control.load(Batch("other", 0))
 
 
 def test_staged_events_are_not_left_behind() -> None:
@@ -120,9 +175,19 @@ def test_staged_events_are_not_left_behind() -> None:
     waiting = {5: 2, 7: 0}
     control.staged = lambda _, since: Mock(count=lambda: waiting[since])  # type: ignore[method-assign]
     with pytest.raises(OptionError, match="option consistency: 2 earlier events wait in staged"):
-        control.check_staged(Batch("query", 3))
+        check_consistency(control, Batch("query", 3), is_resolved=False)
     control.watermarks = lambda _: {"*": 7}  # type: ignore[method-assign]
-    control.check_staged(Batch("query", 3))
+    control.note_watermarks = Mock()  # type: ignore[method-assign]
+    check_consistency(control, Batch("query", 3), is_resolved=True)
+    check_consistency(control, Batch("query", 3), is_resolved=False)
+    ((_, noted), _) = control.note_watermarks.call_args
+    control.watermarks = lambda _: {"*": 7, **noted}  # type: ignore[method-assign]
+    with pytest.raises(OptionError, match="this checkpoint ran with eventual"):
+        check_consistency(control, Batch("query", 3), is_resolved=True)
+    control.has = lambda _: False  # type: ignore[method-assign]
+    with pytest.raises(OptionError, match="this checkpoint ran with eventual"):
+        check_consistency(control, Batch("query", 3), is_resolved=True)
+    check_consistency(control, Batch("query", 0), is_resolved=True)
 
 
 def test_a_snapshot_of_a_table_that_has_begun() -> None:
@@ -135,6 +200,39 @@ def test_a_snapshot_of_a_table_that_has_begun() -> None:
         snapshots.begin(Mock(), states)
     target.properties.return_value = {"cdcfmt.snapshot": "of an earlier run"}
     snapshots.begin(Mock(), states)
+
+
+def test_writes_of_another_run(delta: SparkSession, tmp_path: Path) -> None:
+    """Delta would skip a write that another run has done, or a later one."""
+    table, rows = f"delta.`{tmp_path}/table`", delta.range(1)
+
+    def write(number: int, first: int, planned: float, target: DeltaTarget | None = None) -> None:
+        target = target or DeltaTarget(delta, Run("q", first, int(planned * 1000)))
+        target.append(table, rows, Batch("q", number).once("t"))
+
+    before, now = time.time() - 1, time.time() + 600
+    delta.conf.set("spark.databricks.delta.commitInfo.userMetadata", "cdcfmt q")
+    try:
+        write(1, 1, before)
+        # After a crash.
+        write(1, 1, before)
+        ahead = DeltaTarget(delta, Run("q", 1, int(before * 1000)))
+        write(2, 1, 0, ahead)
+        # Its own, once more.
+        write(2, 1, 0, ahead)
+    finally:
+        delta.conf.unset("spark.databricks.delta.commitInfo.userMetadata")
+    for first, planned in ((1, before), (2, now)):
+        with pytest.raises(SinkError, match=f"has batch 2 of this query, .* at batch {first}:"):
+            write(2, first, planned)
+    assert ahead.read(table).count() == 2
+    for version, undone in ((0, (2, 0)), (1, None)):
+        delta.sql(f"RESTORE TABLE {table} TO VERSION AS OF {version}")
+        assert ahead.undone(table) == undone
+    shutil.rmtree(tmp_path / "table")
+    rows.write.format("delta").save(f"{tmp_path}/table")
+    with pytest.raises(SinkError, match="was dropped or created again while the query runs"):
+        ahead.merge(table, rows, "t.id = s.id", "WHEN MATCHED THEN DELETE")
 
 
 def test_another_session_writes_during_a_merge(delta: SparkSession, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pyspark_cdcfmt.sync.names import FIELDS, TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.planning import Planner, Spread, spread_statements
 from pyspark_cdcfmt.sync.replays import LETTERS, Replays
-from pyspark_cdcfmt.sync.resolved import Resolved
+from pyspark_cdcfmt.sync.resolved import Resolved, check_consistency
 from pyspark_cdcfmt.sync.snapshots import Snapshots
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import (
@@ -60,9 +60,8 @@ class Sync:
     def run(self, blocks: DataFrame, batch: Batch) -> Report:
         """Apply the events of a micro-batch to the targets."""
         if self.states is None:
-            self.states = self.control.load(batch)
-            if self.resolved is None:
-                self.control.check_staged(batch)
+            self.states = self.control.load(batch, (self.options.tables, self.options.exclude))
+            check_consistency(self.control, batch, is_resolved=self.resolved is not None)
             self.replays.leave_out(self.states)
             self.snapshots.begin(blocks.sparkSession, self.states)
             self.planner.know(self.states.values())
@@ -105,6 +104,8 @@ class Sync:
             )
             for name in dict.fromkeys([*versions, *statements])
         ]
+        for plan in plans:
+            self.replays.note_late(plan, statements.get(plan.state.name, ()))
         if report.corrupt:
             letters = self._events(blocks.where("kind = 'corrupt'"))
             self.control.keep_events(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import Any
@@ -49,6 +50,12 @@ ADDED = ("at", "query_id", "batch_id", "letter", "headers")
 
 ALL = "*"
 """The place of the resolved watermark in the table ``watermarks``; others are TOPIC/PARTITION."""
+
+QUERY_PROPERTY = "cdcfmt.query"
+"""The property of a table that names the query that appends to it; of any query if empty."""
+
+_SELECTIONS = "cdcfmt.selections"
+"""The property of the table ``tables`` with the values of ``tables`` and ``exclude`` so far."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -98,8 +105,10 @@ class Control:
         self._there: set[str] = set()
         self._lock = Lock()
         self._latest = _EPOCH
-        self._first = Batch("", 0)
+        self.first = Batch("", 0)
         """The first batch of this run; an earlier run may have crashed in it."""
+        self.selections: list[Any] = []
+        """``tables`` and ``exclude`` of earlier runs, where they differ."""
         self._discarded: Batch | None = None
         """The batch that :meth:`discard_kept` was called for."""
 
@@ -125,12 +134,15 @@ class Control:
             "source", target.alias("target"), halted.alias("halted"), f.col("max(at)").alias("at")
         ).where("target <> ''")
 
-    def load(self, batch: Batch) -> dict[TableName, TableState]:
+    def load(self, batch: Batch, selection: Sequence[Any] = ()) -> dict[TableName, TableState]:
         """Load the states of all tables before ``batch``, the first one of this run.
 
-        :raises OptionError: if the table of states is missing after the first batch.
+        :param selection: ``tables`` and ``exclude`` of this run.
+        :raises OptionError: if the table of states is missing after the first batch, or is that of
+            another query.
         """
-        self._first = batch
+        self.first = batch
+        table, selection = self.table("tables"), [*map(list, selection)]
         if not self.has("tables"):
             if batch.number:
                 raise OptionError(
@@ -139,8 +151,21 @@ class Control:
                     "a new sync with another checkpoint"
                 )
             # A later run without it has lost them.
-            self._target.create(self.table("tables"), SCHEMAS["tables"], properties=_PROPERTIES)
+            marks = {QUERY_PROPERTY: batch.query_id, _SELECTIONS: json.dumps([selection])}
+            self._target.create(table, SCHEMAS["tables"], properties=_PROPERTIES | marks)
             return {}
+        if owner := claim(self._target, table, batch.query_id):
+            raise OptionError(
+                f"option control: {self._folder} has the state of another query, {owner}: choose "
+                f"another folder. If that query is gone, ALTER TABLE {table} SET TBLPROPERTIES "
+                f"('{QUERY_PROPERTY}' = '{batch.query_id}') lets this one continue its tables"
+            )
+        self._target.check(table, batch.once("tables"))
+        known = json.loads(self._target.properties(table).get(_SELECTIONS, "[]"))
+        self.selections = [each for each in known if each != selection]
+        if selection not in known:
+            marks = {_SELECTIONS: json.dumps([*known, selection])}
+            self._target.set_properties(table, marks)
         place = f.when(f.expr(batch.is_earlier), f.struct("at", "batch_id"))
         rows = (
             self.rows("tables")
@@ -205,8 +230,8 @@ class Control:
     def discard_kept(self) -> None:
         """Remove events that a crashed run of this batch kept: this run has more events."""
         for name in filter(self.has, ("held", "dead_letters", "staged")):
-            self.delete(name, f"NOT ({self._first.is_earlier})")
-        self._discarded = self._first
+            self.delete(name, f"NOT ({self.first.is_earlier})")
+        self._discarded = self.first
 
     def watermarks(self, batch: Batch) -> dict[str, int]:
         """The last watermark of each place, before a batch."""
@@ -223,18 +248,6 @@ class Control:
     def note_progress(self, batch: Batch, rows: Iterable[tuple[str, str, int, int]]) -> None:
         """Append rows of source, target, target version and watermark."""
         self._write("progress", batch, [(*self._stamp(batch), *row) for row in rows])
-
-    def check_staged(self, batch: Batch) -> None:
-        """:raises OptionError: if staged events wait for watermarks, with ``eventual``."""
-        if not self.has("staged"):
-            return
-        # The watermark that the targets have reached has the place ALL.
-        reached = self.watermarks(batch).get(ALL, 0)
-        if count := self.staged(batch, reached).count():
-            raise OptionError(
-                f"option consistency: {count} earlier events wait in staged for watermarks: "
-                "set it to resolved as before, or start a new sync with another checkpoint"
-            )
 
     def staged(self, batch: Batch, since: int) -> DataFrame:
         """Events staged before ``batch``, with a commit_ts of ``since`` or later."""
@@ -271,6 +284,14 @@ class Control:
 
     def _stamp(self, batch: Batch) -> tuple[datetime, str, int]:
         return self.now(), batch.query_id, batch.number
+
+
+def claim(target: Target, table: str, query_id: str) -> str | None:
+    """Make a query the owner of a table; returns the owner if that is another query."""
+    owner = target.properties(table).get(QUERY_PROPERTY)
+    if owner is None:
+        target.set_properties(table, {QUERY_PROPERTY: query_id})
+    return owner if owner not in ("", query_id) else None
 
 
 def _last_stamp() -> Column:

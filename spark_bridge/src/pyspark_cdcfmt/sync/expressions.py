@@ -1,14 +1,27 @@
-"""Spark columns and SQL for tables, keys and positions of changes."""
+"""Spark columns, SQL and types, for tables, keys and positions of changes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import attrs
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
-from pyspark.sql.types import DecimalType, DoubleType, StructField, StructType
+from pyspark.sql.types import (
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+)
 
 from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.sync.names import FIELDS, TableName, quote, text_literal
@@ -25,6 +38,14 @@ LogPosition: TypeAlias = tuple[int, str, int]
 ``binlog.999999``), and the offset in the file."""
 
 _OF_SNAPSHOT = 0
+
+_INTEGERS: list[tuple[type[DataType], int]] = [
+    (ByteType, 3),
+    (ShortType, 5),
+    (IntegerType, 10),
+    (LongType, 20),
+]
+"""Integer types from narrow to wide, with the decimal digits that Delta needs for them."""
 
 
 @attrs.frozen
@@ -139,3 +160,43 @@ def log_column() -> Column:
 def log_place(last: Row, servers: Iterable[int]) -> LogPlace:
     """A :class:`LogPlace` from a value of :func:`log_column`."""
     return LogPlace(frozenset(servers), (last.length, last.file, last.pos))
+
+
+def properties_sql(given: Mapping[str, str]) -> str:
+    """Properties of TBLPROPERTIES."""
+    return ", ".join(f"{text_literal(k)} = {text_literal(v)}" for k, v in given.items())
+
+
+def is_wider(old: DataType, new: DataType) -> bool:
+    """Whether Delta's type widening supports this change."""
+    if old == new:
+        return False
+    if isinstance(old, FloatType):
+        return isinstance(new, DoubleType)
+    if isinstance(old, DateType):
+        return isinstance(new, TimestampNTZType)
+    if isinstance(old, DecimalType):
+        return (
+            isinstance(new, DecimalType)
+            and new.scale >= old.scale
+            and new.precision - new.scale >= old.precision - old.scale
+        )
+    for place, (kind, digits) in enumerate(_INTEGERS):
+        if isinstance(old, kind):
+            if isinstance(new, DecimalType):
+                return new.precision - new.scale >= digits
+            if isinstance(new, DoubleType):
+                return not isinstance(old, LongType)
+            return isinstance(new, tuple(wide for wide, _ in _INTEGERS[place + 1 :]))
+    return False
+
+
+def definitions_sql(fields: Sequence[StructField]) -> str:
+    """Columns of CREATE TABLE and ADD COLUMNS."""
+    return ", ".join(map(_definition, fields))
+
+
+def _definition(field: StructField) -> str:
+    comment = field.metadata.get("comment")
+    text = f"{quote(field.name)} {field.dataType.simpleString()}"
+    return text if comment is None else f"{text} COMMENT {text_literal(comment)}"

@@ -19,7 +19,7 @@ from pyspark_cdcfmt.sync.control import Batch, Control
 from pyspark_cdcfmt.sync.options import SyncOptions, absolute
 from pyspark_cdcfmt.sync.planning import Planner
 from pyspark_cdcfmt.sync.replays import Replays
-from pyspark_cdcfmt.sync.resolved import Resolved
+from pyspark_cdcfmt.sync.resolved import Resolved, planned_at
 from pyspark_cdcfmt.sync.snapshots import Snapshots, check_names
 from pyspark_cdcfmt.sync.stores.changelog import Changelog
 from pyspark_cdcfmt.sync.stores.scd1 import CurrentRows
@@ -27,7 +27,7 @@ from pyspark_cdcfmt.sync.stores.scd2 import History
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Report
 from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
-from pyspark_cdcfmt.sync.targets.protocol import Target
+from pyspark_cdcfmt.sync.targets.protocol import MARK, Run, Target
 from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.typed import RESERVED, TypedChanges
 from pyspark_cdcfmt.sync.writing import Writer
@@ -56,6 +56,9 @@ TASKS = {
 With more tasks, starting them takes most of a batch."""
 
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
+
+_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+"""The metadata of commits, in a table's history."""
 
 _NO_CONNECT = (
     "sync does not run over Spark Connect: run it as a job on the cluster "
@@ -164,9 +167,8 @@ class _Worker:
         limit_tasks(spark, self._tasks)
         set_sql(spark)
         if self._sync is None:
-            self._sync = open_sync(
-                spark, self._options, self._source, self._snapshot, str(query_id)
-            )
+            run = Run(str(query_id), number, planned_at(spark, self._options.checkpoint, number))
+            self._sync = open_sync(spark, self._options, self._source, self._snapshot, run)
         report = self._sync.run(blocks, Batch(str(query_id), number))
         logger.info("%s", report.line())
         if self._on_batch is not None:
@@ -226,10 +228,13 @@ def open_sync(
     options: SyncOptions,
     source: Mapping[str, str],
     snapshot: Mapping[str, DataFrame | str],
-    query_id: str,
+    run: Run,
 ) -> Sync:
     """Build the sync of a query."""
-    target = DeltaTarget(spark)
+    # The user's own metadata stays; which commits are those of sync is then unknown.
+    if not spark.conf.get(_METADATA, None):
+        spark.conf.set(_METADATA, MARK + run.query_id)
+    target = DeltaTarget(spark, run)
     control = Control(spark, target, options.control)
     tombstones = Tombstones(spark, control)
     store = open_store(options, target, tombstones)
@@ -238,7 +243,7 @@ def open_sync(
     columns = ColumnPlanner(options, source, target, store.needs_key, taken)
     planner = Planner(options, columns)
     replays = Replays(options, source, control)
-    snapshots = Snapshots(options, target, control, store, taken, query_id, snapshot)
+    snapshots = Snapshots(options, target, control, store, taken, run.query_id, snapshot)
     resolved = None
     if options.consistency == "resolved":
         resolved = Resolved(control, target, options.checkpoint, options.parallel)

@@ -68,6 +68,13 @@ def target_of(into: str, name: TableName) -> str:
     return ".".join(quote(part) for part in into.format(**filled).split("."))
 
 
+def path_of(table: str) -> str | None:
+    """The path of a table by path; None for a catalog table."""
+    if not table.startswith("delta.`"):
+        return None
+    return table.removeprefix("delta.`").removesuffix("`").replace("``", "`")
+
+
 def safe_name(name: str) -> str:
     """A name of letters, digits and underscores, different for each given name."""
     plain = _REFUSED.sub("_", name)

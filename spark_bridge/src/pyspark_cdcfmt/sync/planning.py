@@ -36,6 +36,10 @@ _SEVERAL_FILES = (
     "rows without a commit_ts are in {}: the order of these files is unknown; read the topic, "
     "or files of whole messages with topic, partition and offset"
 )
+_SEVERAL_TOPICS = (
+    "rows without a commit_ts are in the topics {}, whose offsets have no common order: read a new "
+    "topic by a new sync with other targets; resume accepts topics that have no keys in common"
+)
 _MAYBE_TRUNCATED = (
     "rows on {} arrived after a TRUNCATE on {}, without a commit_ts: it may have removed them; "
     "resume accepts them as rows from after it"
@@ -130,6 +134,9 @@ class Planner:
         files = {place for place in new | plan.state.places if place.startswith(FILE)}
         if self.columns.needs_key and len(files) > 1:
             plan.halt_unless_catching_up(_SEVERAL_FILES.format(" and ".join(sorted(files)[:2])))
+        topics = attrs.evolve(plan.state, places=plan.state.places | new).topics
+        if self.columns.needs_key and len(topics) > max(1, len(plan.state.topics)):
+            plan.halt_unless_catching_up(_SEVERAL_TOPICS.format(", ".join(sorted(topics))))
         # Keep only the newest files: a second file in one batch halts the table anyway.
         known = plan.state.places - (files if new & files else set())
         plan.state = attrs.evolve(plan.state, places=known | new)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 from pyspark.sql import DataFrame
@@ -15,6 +15,8 @@ from pyspark_cdcfmt.sync.expressions import of_tables
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.summary import Statement
+from pyspark_cdcfmt.sync.table_plan import TablePlan
 
 LETTERS: TableName = ("", None, "dead letters")
 """An entry among the tables' states, for the progress of replays."""
@@ -22,6 +24,11 @@ LETTERS: TableName = ("", None, "dead letters")
 _LEFT_OUT = (
     "a run without this table (tables, exclude) has skipped its messages, and the target lacks "
     "their changes: resume accepts that; for all changes start a new sync with another target"
+)
+
+_BEGINS_LATE = (
+    "an earlier run left this table out (tables, exclude), so the target lacks its rows from then: "
+    "for these pass its snapshot to a new sync with another target"
 )
 
 
@@ -54,6 +61,17 @@ class Replays:
             self.control.save(batch, halted)
             states |= {state.name: state for state in halted}
 
+    def note_late(self, plan: TablePlan, statements: Iterable[Statement]) -> None:
+        """Log a warning if a table begins now that an earlier run left out."""
+        begins = plan.known is None and plan.state.columns is not None
+        if begins and not any(statement.type == "CREATE" for statement in statements):
+            runs = [
+                attrs.evolve(self.options, tables=tables, exclude=exclude)
+                for tables, exclude in self.control.selections
+            ]
+            if not all(run.wants(plan.state.name) for run in runs):
+                plan.note("begin", _BEGINS_LATE, "warning")
+
     def request(self, states: dict[TableName, TableState]) -> None:
         """Record ``resume`` and ``replay`` in the states, so that they survive a restart."""
         by_text = {state.text: state for state in states.values() if state.name != LETTERS}
@@ -61,6 +79,8 @@ class Replays:
             if text not in by_text:
                 known = ", ".join(sorted(by_text)) or "none"
                 raise OptionError(f"option resume: unknown table {text}; known tables: {known}")
+            if not self.options.wants(by_text[text].name):
+                raise OptionError(f"option resume: tables and exclude leave out {text}: select it")
         resumed = [by_text[text] for text in dict.fromkeys(self.options.resume)]
         states |= self._resume([state for state in resumed if state.halted], "resume")
         if self.options.replay and self.control.has("dead_letters"):

@@ -10,16 +10,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import attrs
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from cdcfmt_core.errors import SourceError
+from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.io.topics.stream_offset import StreamOffset
 from pyspark_cdcfmt.sync.control import ALL, Batch, Control
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.targets.protocol import Target
+
+EVENTUAL = "eventual"
+"""A place in ``watermarks``: a run with ``eventual`` has followed those with ``resolved``."""
+
+_AHEAD = (
+    "option consistency: batches of this checkpoint ran with eventual, so the targets may be ahead "
+    "of the next watermarks: set it to eventual as before, or start a new sync with another "
+    "checkpoint and other targets"
+)
 
 _IS_CHANGE = "kind IN ('row', 'ddl')"
 
@@ -100,8 +110,7 @@ class Resolved:
         """The topic partitions in Spark's end offset of a batch; empty for files."""
         if number < 0:
             return []
-        rows = spark.read.text(f"{self.checkpoint}/offsets/{number}").collect()
-        offset = json.loads(rows[-1].value)
+        offset = _planned(spark, self.checkpoint, number)[-1]
         if "topics" not in offset:
             return []
         return [f"{topic}/{partition}" for topic, partition in StreamOffset.of_json(offset).ends]
@@ -136,6 +145,40 @@ class Resolved:
         reached = {ALL: self.resolved} if self.resolved > self._before else {}
         self.control.note_watermarks(batch, self._now | reached)
         self._watermarks |= self._now
+
+
+def _planned(spark: SparkSession, checkpoint: str, number: int) -> list[Any]:
+    """What Spark keeps about the plan of a batch: its metadata, and its end offset."""
+    rows = spark.read.text(f"{checkpoint}/offsets/{number}").collect()
+    return [json.loads(row.value) for row in rows if row.value.startswith("{")]
+
+
+def planned_at(spark: SparkSession, checkpoint: str, number: int) -> int:
+    """When Spark planned a batch, in milliseconds since 1970; the same if it runs again."""
+    return int(_planned(spark, checkpoint, number)[0]["batchTimestampMs"])
+
+
+def check_consistency(control: Control, batch: Batch, *, is_resolved: bool) -> None:
+    """Check the first batch of a run with the option ``consistency``.
+
+    :raises OptionError: with ``eventual`` if staged events wait for watermarks; with ``resolved``
+        after batches without it, which the watermarks do not cover.
+    """
+    # Each batch with resolved writes this table.
+    has_staged = control.has("staged")
+    if is_resolved:
+        if batch.number and (not has_staged or EVENTUAL in control.watermarks(batch)):
+            raise OptionError(_AHEAD)
+    elif has_staged:
+        # The watermark that the targets have reached has the place ALL.
+        reached = control.watermarks(batch).get(ALL, 0)
+        if count := control.staged(batch, reached).count():
+            raise OptionError(
+                f"option consistency: {count} earlier events wait in staged for watermarks: "
+                "set it to resolved as before, or start a new sync with another checkpoint"
+            )
+        now = control.now()
+        control.note_watermarks(Batch(EVENTUAL, int(now.timestamp() * 1000)), {EVENTUAL: 0})
 
 
 def _first_unordered() -> Column:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import attrs
 from pyspark.sql.types import StructType
 
+from pyspark_cdcfmt.blocks.schema import FILE
 from pyspark_cdcfmt.sync.expressions import LogPlace
 from pyspark_cdcfmt.sync.names import TableName, table_text
 
@@ -119,6 +120,12 @@ class TableState:
             log = max(known, log, key=lambda each: each.last) if known and is_same else None
         truncated = self.truncated | {place}
         return attrs.evolve(self, truncated=truncated, truncated_log=log)
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """Topics with rows that no commit_ts orders."""
+        topics = (place for place in self.places if not place.startswith(FILE))
+        return frozenset(place.rpartition("/")[0] for place in topics)
 
     @property
     def snapshot(self) -> tuple[int, ...] | None:

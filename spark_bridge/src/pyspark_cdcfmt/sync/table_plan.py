@@ -16,6 +16,9 @@ _HIGHEST = (1 << 31) - 1
 SOURCE_PROPERTY = "cdcfmt.source"
 """The property of a target that names its source table."""
 
+TOPICS_PROPERTY = "cdcfmt.topics"
+"""The property of a target with the topics whose offsets order its rows, separated by commas."""
+
 
 @attrs.define
 class TablePlan:
@@ -84,8 +87,10 @@ class TablePlan:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Table properties of a new target: its source and keys."""
-        return {SOURCE_PROPERTY: self.state.text, "cdcfmt.keys": ",".join(self.state.keys)}
+        """Table properties of a new target: its source, keys, and topics without an order."""
+        known = {SOURCE_PROPERTY: self.state.text, "cdcfmt.keys": ",".join(self.state.keys)}
+        topics = ",".join(sorted(self.state.topics))
+        return known | {TOPICS_PROPERTY: topics} if topics else known
 
     def note(self, action: str, detail: str, level: str = "info") -> None:
         self.log.append(LogRow(action, detail, self.state, level))

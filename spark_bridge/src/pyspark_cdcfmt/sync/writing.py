@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.errors import SinkError
 from pyspark_cdcfmt import INVALID_CHANGE, LACKS_COLUMNS, events_of
 from pyspark_cdcfmt.sync.columns import check_target
-from pyspark_cdcfmt.sync.control import Batch, Control
+from pyspark_cdcfmt.sync.control import QUERY_PROPERTY, Batch, Control
 from pyspark_cdcfmt.sync.expressions import first_place, is_of
 from pyspark_cdcfmt.sync.names import TableName, quote, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
@@ -273,7 +273,7 @@ class Writer:
             self.target.create(
                 state.target,
                 wanted,
-                properties=plan.properties,
+                properties={**plan.properties, QUERY_PROPERTY: self.control.first.query_id},
                 partition_by=self.store.partition_by,
             )
             return True

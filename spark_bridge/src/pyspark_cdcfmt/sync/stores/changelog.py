@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import DateType, StructField, StructType
 
-from pyspark_cdcfmt.sync.control import Batch
+from cdcfmt_core.errors import SinkError
+from pyspark_cdcfmt.sync.control import Batch, claim
 from pyspark_cdcfmt.sync.expressions import literal
 from pyspark_cdcfmt.sync.names import quote
 from pyspark_cdcfmt.sync.states import TableState
@@ -20,6 +21,12 @@ from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.targets.protocol import Target
 from pyspark_cdcfmt.sync.typed import metadata_field
+
+_OF_ANOTHER_QUERY = (
+    "the target {0} of {1} has changes of another query, {2}, and would have them twice: choose "
+    "another target with the option into, or drop it; after ALTER TABLE {0} SET TBLPROPERTIES "
+    "('cdcfmt.query' = '') any query appends to it"
+)
 
 
 @attrs.frozen
@@ -29,6 +36,7 @@ class Changelog(Store):
     target: Target
     prefix: str
     by_day: bool
+    _claimed: set[str] = attrs.field(factory=set)
 
     metadata = ("change_type", "commit_version", "commit_timestamp", "sequence", "absent")
     needs_key = False
@@ -75,5 +83,9 @@ class Changelog(Store):
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool
     ) -> None:
         assert state.columns is not None
+        if state.target not in self._claimed:
+            if owner := claim(self.target, state.target, batch.query_id):
+                raise SinkError(_OF_ANOTHER_QUERY.format(state.target, state.text, owner))
+            self._claimed.add(state.target)
         rows = self._dated(changes).select(*map(quote, self.columns(state.columns).names))
         self.target.append(state.target, rows, batch.once(state.text))

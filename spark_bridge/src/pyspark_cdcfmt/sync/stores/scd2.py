@@ -65,7 +65,8 @@ class History(Store):
     def _current(self, at: str) -> str:
         """The SQL condition for the versions that are current before the sequence ``at``."""
         start, end = quote(self.start_at), quote(self.end_at)
-        return f"{start} < {at} AND ({end} IS NULL OR {end} > {at})"
+        # A row that someone else inserted has no start: it is older than every change.
+        return f"({start} IS NULL OR {start} < {at}) AND ({end} IS NULL OR {end} > {at})"
 
     def apply(
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool

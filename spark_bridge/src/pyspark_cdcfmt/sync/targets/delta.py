@@ -5,28 +5,17 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import (
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-)
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.types import StructField, StructType
 
-from cdcfmt_core.errors import OptionError
-from pyspark_cdcfmt.sync.names import quote, text_literal
-from pyspark_cdcfmt.sync.targets.protocol import Once
+from cdcfmt_core.errors import OptionError, SinkError
+from pyspark_cdcfmt.sync.expressions import definitions_sql, is_wider, properties_sql
+from pyspark_cdcfmt.sync.names import path_of, quote, text_literal
+from pyspark_cdcfmt.sync.targets.protocol import MARK, Once, Run
 
 _NEEDS_MAPPING = re.compile(r"[ ,;{}()\n\t=]")
 """Characters that Delta rejects in column names without column mapping."""
@@ -54,26 +43,33 @@ _WIDENING = {"delta.enableTypeWidening": "true"}
 _FEATURES = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}
 """Delta features to enable on an existing table before it gains a column of such a type."""
 
+_RECREATED = (
+    "the table {} was dropped or created again while the query runs, and what it had is missing: "
+    "restore it, or start a new sync with another checkpoint"
+)
+_WENT_BACK = (
+    "{} has batch {} of this query, but this run began at batch {}: the checkpoint went back, as "
+    "that of a backup, or another run uses a copy of it. Delta would skip such batches: restore "
+    "the newer checkpoint, or start a new sync with another checkpoint, control and into"
+)
+_RECENT = 100  # versions
 _ATTEMPTS = 5
 _CONFLICT = re.compile(
     r"\[DELTA_(CONCURRENT_(APPEND|DELETE_\w+|WRITE)|METADATA_CHANGED|PROTOCOL_CHANGED)\b"
 )
 """Delta's errors of a write that it has not committed, such as a MERGE beside an OPTIMIZE."""
 
-_INTEGERS: list[tuple[type[DataType], int]] = [
-    (ByteType, 3),
-    (ShortType, 5),
-    (IntegerType, 10),
-    (LongType, 20),
-]
-"""Integer types from narrow to wide, with the decimal digits that Delta needs for them."""
-
 
 class DeltaTarget:
     """Delta tables of one session."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, run: Run | None = None) -> None:
         self._spark = spark
+        self._run = run
+        self._paths: dict[str, str] = {}
+        self._ids: dict[str, str] = {}
+        """Delta's ids of tables; a table that is created again has another one."""
+        self._appended: dict[tuple[str, str], int] = {}
 
     def check_session(self, folder: str) -> None:
         """Check that the session has Delta, by reading a folder that may be missing.
@@ -115,9 +111,9 @@ class DeltaTarget:
         catalog, _, _ = table.rpartition(".")
         if catalog and path_of(table) is None:
             self.run(f"CREATE SCHEMA IF NOT EXISTS {catalog}")
-        pairs = _properties(given)
+        pairs = properties_sql(given)
         self.run(
-            f"CREATE TABLE IF NOT EXISTS {table} ({_definitions(columns.fields)}) USING delta"
+            f"CREATE TABLE IF NOT EXISTS {table} ({definitions_sql(columns.fields)}) USING delta"
             + (f" PARTITIONED BY ({quote(partition_by)})" if partition_by else "")
             + (f" TBLPROPERTIES ({pairs})" if pairs else "")
         )
@@ -127,7 +123,7 @@ class DeltaTarget:
         return {row.key: row.value for row in rows}
 
     def set_properties(self, table: str, properties: Mapping[str, str]) -> None:
-        self.run(f"ALTER TABLE {table} SET TBLPROPERTIES ({_properties(properties)})")
+        self.run(f"ALTER TABLE {table} SET TBLPROPERTIES ({properties_sql(properties)})")
 
     def add_columns(self, table: str, columns: Sequence[StructField]) -> None:
         properties = _features(columns)
@@ -135,7 +131,7 @@ class DeltaTarget:
             properties |= _MAPPING
         if properties:
             self.set_properties(table, properties)
-        self.run(f"ALTER TABLE {table} ADD COLUMNS ({_definitions(columns)})")
+        self.run(f"ALTER TABLE {table} ADD COLUMNS ({definitions_sql(columns)})")
 
     def can_widen(self, old: StructField, new: StructField) -> bool:
         return is_wider(old.dataType, new.dataType)
@@ -168,6 +164,7 @@ class DeltaTarget:
         once: Once | None,
         properties: Mapping[str, str] | None = None,
     ) -> None:
+        self.check(table, once)
         writer = rows.write.format("delta").mode("append").options(**(properties or {}))
         if once is not None:
             writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
@@ -176,8 +173,61 @@ class DeltaTarget:
             _commit(lambda: writer.saveAsTable(table))
         else:
             _commit(lambda: writer.save(path))
+        if once is not None:
+            self._appended[table, once[0]] = once[1]
+
+    def check(self, table: str, once: Once | None = None) -> None:
+        snapshot = self._snapshot(table)
+        found = snapshot.metadata().id() if snapshot.version() >= 0 else ""
+        if found != self._ids.get(table, found):
+            raise SinkError(_RECREATED.format(table))
+        if found:
+            self._ids[table] = found
+        run = self._run
+        if not (found and once and run and once[0].startswith(run.once(""))):
+            return
+        done = snapshot.transactions().get(once[0])
+        version = done.get() if done.isDefined() else -1
+        if version < run.first or version == self._appended.get((table, once[0])):
+            return
+        if version > run.first or _time_of(snapshot, once[0]) < run.planned:
+            raise SinkError(_WENT_BACK.format(table, version, run.first))
+
+    def _snapshot(self, table: str) -> Any:
+        """Delta's snapshot of a table, which Spark's API lacks; its version is -1 without one."""
+        if table not in self._paths:
+            path = path_of(table)
+            if path is None:
+                (detail,) = self._spark.sql(f"DESCRIBE DETAIL {table}").collect()
+                path = detail.location
+            self._paths[table] = path
+        session: Any = self._spark
+        # Delta checks the settings of the thread's session, which other threads do not have.
+        session._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)
+        log = session._jvm.org.apache.spark.sql.delta.DeltaLog
+        return log.forTableWithSnapshot(session._jsparkSession, self._paths[table])._2()
+
+    def undone(self, table: str) -> tuple[int, int] | None:
+        restored = None
+        for row in (rows := self._spark.sql(f"DESCRIBE HISTORY {table} LIMIT {_RECENT}").collect()):
+            if restored and row.version > restored[1]:
+                if (row.userMetadata or "").startswith(MARK):
+                    return restored
+            elif row.operation == "RESTORE":
+                restored = row.version, self._restored_version(row.operationParameters, rows)
+            else:
+                restored = None
+        return None
+
+    def _restored_version(self, parameters: Mapping[str, str], rows: Sequence[Row]) -> int:
+        if version := parameters.get("version"):
+            return int(version)
+        time = text_literal(parameters["timestamp"])
+        ((last,),) = self._spark.sql(f"SELECT CAST({time} AS TIMESTAMP)").collect()
+        return max((row.version for row in rows if row.timestamp <= last), default=-1)
 
     def merge(self, table: str, rows: DataFrame, on: str, clauses: str) -> None:
+        self.check(table)
         view = f"cdcfmt_sync_{uuid.uuid4().hex}"
         rows.createOrReplaceTempView(view)
         try:
@@ -215,6 +265,13 @@ class DeltaTarget:
                 settings.unset(name) if text is None else settings.set(name, text)
 
 
+def _time_of(snapshot: Any, app: str) -> int:
+    """When an application last wrote, in milliseconds since 1970."""
+    done = snapshot.setTransactions()
+    of_app = (each for each in map(done.apply, range(done.size())) if each.appId() == app)
+    return int(next(of_app).lastUpdated().get())
+
+
 _MISSING = frozenset(
     {"TABLE_OR_VIEW_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST", "DELTA_TABLE_NOT_FOUND"}
     | {"DELTA_MISSING_DELTA_TABLE", "SCHEMA_NOT_FOUND", "PATH_NOT_FOUND"}
@@ -234,37 +291,6 @@ def _commit(write: Callable[[], object]) -> None:
     write()
 
 
-def path_of(table: str) -> str | None:
-    """The path of a table by path; None for a catalog table."""
-    if not table.startswith("delta.`"):
-        return None
-    return table.removeprefix("delta.`").removesuffix("`").replace("``", "`")
-
-
-def is_wider(old: DataType, new: DataType) -> bool:
-    """Whether Delta's type widening supports this change."""
-    if old == new:
-        return False
-    if isinstance(old, FloatType):
-        return isinstance(new, DoubleType)
-    if isinstance(old, DateType):
-        return isinstance(new, TimestampNTZType)
-    if isinstance(old, DecimalType):
-        return (
-            isinstance(new, DecimalType)
-            and new.scale >= old.scale
-            and new.precision - new.scale >= old.precision - old.scale
-        )
-    for place, (kind, digits) in enumerate(_INTEGERS):
-        if isinstance(old, kind):
-            if isinstance(new, DecimalType):
-                return new.precision - new.scale >= digits
-            if isinstance(new, DoubleType):
-                return not isinstance(old, LongType)
-            return isinstance(new, tuple(wide for wide, _ in _INTEGERS[place + 1 :]))
-    return False
-
-
 def _features(columns: Iterable[StructField]) -> dict[str, str]:
     types = " ".join(field.dataType.simpleString() for field in columns)
     return {
@@ -272,17 +298,3 @@ def _features(columns: Iterable[StructField]) -> dict[str, str]:
         for type_, feature in _FEATURES.items()
         if type_ in types
     }
-
-
-def _properties(given: Mapping[str, str]) -> str:
-    return ", ".join(f"{text_literal(k)} = {text_literal(v)}" for k, v in given.items())
-
-
-def _definitions(fields: Sequence[StructField]) -> str:
-    return ", ".join(map(_definition, fields))
-
-
-def _definition(field: StructField) -> str:
-    comment = field.metadata.get("comment")
-    text = f"{quote(field.name)} {field.dataType.simpleString()}"
-    return text if comment is None else f"{text} COMMENT {text_literal(comment)}"

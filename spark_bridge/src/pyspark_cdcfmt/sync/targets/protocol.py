@@ -5,11 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias
 
+import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 Once: TypeAlias = tuple[str, int]
 """Name of a writer, and a number that grows with each of its writes to a table."""
+
+
+MARK = "cdcfmt "
+"""How the metadata of commits begins that sync gives them."""
+
+
+@attrs.frozen
+class Run:
+    """A run of a query.
+
+    :ivar first: its first batch; an earlier run may have crashed in it.
+    :ivar planned: when Spark planned that batch, in milliseconds since 1970.
+    """
+
+    query_id: str
+    first: int
+    planned: int
+
+    def once(self, purpose: str) -> str:
+        """The name of a writer of this query."""
+        return f"cdcfmt:{self.query_id}:{purpose}"
 
 
 class Target(Protocol):
@@ -64,9 +86,20 @@ class Target(Protocol):
     ) -> None:
         """Append rows; creates a missing table by path.
 
-        :param once: skip if the writer has done this write, or a later one.
+        :param once: skip if the writer has done this write.
         :param properties: of a table that is created.
         """
+
+    def check(self, table: str, once: Once | None = None) -> None:
+        """Check that a table is still the same, and that no other run is ahead of this one.
+
+        :param once: the next write of this run.
+        :raises SinkError: if the table was created again, or ``once`` would be skipped although
+            an earlier run did not do it.
+        """
+
+    def undone(self, table: str) -> tuple[int, int] | None:
+        """The last RESTORE that undid writes of sync: its version, and the restored one."""
 
     def merge(self, table: str, rows: DataFrame, on: str, clauses: str) -> None:
         """SQL's MERGE of ``rows`` as ``s`` into the table as ``t``."""
