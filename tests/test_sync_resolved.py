@@ -51,6 +51,9 @@ def test_a_new_partition_holds_the_watermark(
 ) -> None:
     """What an earlier watermark released is not released again."""
     kept: Any = Kept()
+    # Spark would read its name as a pattern.
+    tmp_path = tmp_path / "{a}[b]*"
+    tmp_path.mkdir()
     resolved = Resolved(kept, Mock(), str(tmp_path), 1)
     (tmp_path / "offsets").mkdir()
     found = []

@@ -17,7 +17,6 @@ from pyspark.sql.types import DecimalType, FloatType, IntegerType, StringType, S
 
 from cdcfmt_core.errors import OptionError, SinkError
 from pyspark_cdcfmt import SEQUENCE
-from pyspark_cdcfmt.sync.columns import check_target
 from pyspark_cdcfmt.sync.control import SCHEMAS, Batch, Control
 from pyspark_cdcfmt.sync.job import open_store
 from pyspark_cdcfmt.sync.names import TableName
@@ -26,7 +25,7 @@ from pyspark_cdcfmt.sync.replays import LETTERS, Replays
 from pyspark_cdcfmt.sync.resolved import check_consistency
 from pyspark_cdcfmt.sync.snapshots import Snapshots
 from pyspark_cdcfmt.sync.states import TableState
-from pyspark_cdcfmt.sync.table_plan import TablePlan
+from pyspark_cdcfmt.sync.table_plan import TablePlan, check_target
 from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
 from pyspark_cdcfmt.sync.targets.protocol import Run
 
@@ -57,7 +56,9 @@ def check(
     undone: tuple[int, int] | None = None,
     topic: str = "a",
     **options: Any,
-) -> None:
+) -> dict[str, str]:
+    """Check a target; returns the properties that it gets."""
+    new: dict[str, str] = {}
     wanted = SyncOptions.of({"into": "lake.{table}", "checkpoint": "c", **options})
     target = DeltaTarget(Mock())
     store = open_store(wanted, target, Mock())
@@ -66,7 +67,9 @@ def check(
     plan.state = TableState(ORDERS, "`lake`.`orders`", columns=OWN, places=places)
     target.properties = lambda _: marks  # type: ignore[method-assign]
     target.undone = lambda _: undone  # type: ignore[method-assign]
-    check_target(plan, there, store.columns(OWN), wanted.metadata_prefix, target)
+    target.set_properties = lambda _, given: new.update(given)  # type: ignore[method-assign]
+    check_target(plan, there, store.columns(OWN), wanted.metadata_prefix, target, "q")
+    return new
 
 
 def test_targets_that_others_have_changed() -> None:
@@ -85,7 +88,15 @@ def test_targets_that_others_have_changed() -> None:
         check(TARGET, is_new=True)
     with pytest.raises(SinkError, match=r"of shop.orders is another table than before .*'shop.ord"):
         check(TARGET, marks={})
-    check(TARGET, is_new=True, marks={})
+    assert check(TARGET, is_new=True, marks={}) == {
+        "cdcfmt.source": "shop.orders",
+        "cdcfmt.query": "q",
+    }
+    others = {"cdcfmt.source": "shop.orders", "cdcfmt.query": "other"}
+    assert check(TARGET, is_new=True, marks=others)["cdcfmt.query"] == "q"
+    with pytest.raises(SinkError, match=r"belongs to another query by now, other, .* 'q'\) gives"):
+        check(TARGET, marks=others)
+    assert not check(TARGET, marks=others | {"cdcfmt.query": ""})
     old = {"cdcfmt.topics": "a,b"}
     check(TARGET, is_new=True, marks=old, topic="b")
     with pytest.raises(SinkError, match=r"in the order of the topics a,b, .* = 'a,b,c'\) accepts"):

@@ -11,7 +11,6 @@ from pyspark.sql.types import StructField, StructType
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.column_names import clashes
-from cdcfmt_core.errors import SinkError
 from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.types import Decimal, Unknown
 from pyspark_cdcfmt import columns_schema, spark_schema
@@ -19,7 +18,7 @@ from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retiring import check_retired
 from pyspark_cdcfmt.sync.summary import Version
-from pyspark_cdcfmt.sync.table_plan import SOURCE_PROPERTY, TOPICS_PROPERTY, TablePlan
+from pyspark_cdcfmt.sync.table_plan import TablePlan
 from pyspark_cdcfmt.sync.targets.protocol import Target
 
 Events: TypeAlias = Callable[[TableName], DataFrame]
@@ -28,115 +27,6 @@ Events: TypeAlias = Callable[[TableName], DataFrame]
 _NO_KEY = "the messages name no key: set keys for this table, or exclude it"
 _LOST_KEY = "some messages name no key, others ({}): set keys for this table, or exclude it"
 _OTHER_KEY = "keys names ({}), and the key of the target is ({}): choose a new target"
-
-_GONE = (
-    "the target {target} of {table} is missing: restore it, or start a new sync with another "
-    "checkpoint"
-)
-_OF_ANOTHER = (
-    "the target {target} of {table} is that of {other}: choose another target with the option into"
-)
-_LACKS = (
-    "the target {target} of {table} has lost the column {column}: rename it back, or add it with "
-    "the source's values"
-)
-_OTHER_TYPE = (
-    "column {column} of the target {target} of {table} is {there}, which does not hold {wanted} of "
-    "the source: change its type, or start a new sync with another target"
-)
-_OTHER_STORE = (
-    "the target {target} of {table} {what} the column {column}: it was written with other options, "
-    "or by something else; set store, deletes, partition_by, metadata_prefix, start_at and end_at "
-    "as before, or start a new sync with another target"
-)
-_REPLACED = (
-    "the target {target} of {table} is another table than before (dropped and created again, or "
-    "replaced), so it may lack rows: start a new sync with another checkpoint; or accept the table "
-    "with ALTER TABLE {target} SET TBLPROPERTIES ('{property}' = '{table}')"
-)
-_OTHER_TOPIC = (
-    "the target {target} of {table} has rows in the order of the topics {known}, and offsets of "
-    "another topic have no order among them: choose another target with the option into; if their "
-    "keys differ, ALTER TABLE {target} SET TBLPROPERTIES ('{property}' = '{all}') accepts it"
-)
-_RESTORED = (
-    "the target {target} of {table} was restored to version {to}, by version {at}, and lacks "
-    "changes that sync wrote: if nothing has written to it since, RESTORE it to version {last}; or "
-    "start a new sync with another checkpoint and another target; or accept that with ALTER TABLE "
-    "{target} SET TBLPROPERTIES ('{property}' = '{at}')"
-)
-_ACCEPTED = "cdcfmt.restored"
-"""The property of a target with the version of a RESTORE that the user accepts."""
-_OF_STORES = ("change_type", "deleted", "date")
-"""Columns that some stores add, without prefix: others would leave them as they are."""
-
-
-def check_target(
-    plan: TablePlan, there: StructType | None, wanted: StructType, prefix: str, target: Target
-) -> None:
-    """Check a target that others may have changed, before the first write of a run.
-
-    :param there: its columns; None if it is missing.
-    :param wanted: the columns of the store.
-    :raises SinkError: for a target in which values would be lost or NULL.
-    """
-    state = plan.state
-    fill: dict[str, str] = {"target": state.target, "table": state.text}
-    if there is None:
-        if plan.known is not None:
-            raise SinkError(_GONE.format(**fill))
-        return
-    has = {field.name.lower(): field for field in there.fields}
-    assert state.columns is not None
-    own = {name.lower() for name in state.columns.names}
-    added = {name.lower() for name in wanted.names} - own
-    others = {f"{prefix}{name}".lower() for name in _OF_STORES} - added - own
-    for name in wanted.names:
-        if name.lower() in added - has.keys():
-            raise SinkError(_OTHER_STORE.format(**fill, what="lacks", column=name))
-    for name in sorted(others & has.keys()):
-        raise SinkError(_OTHER_STORE.format(**fill, what="has", column=name))
-    retired = {name.lower() for name, _ in plan.retired}
-    is_log = f"{prefix}change_type".lower() in added
-    _check_identity(plan, target, fill, is_log=is_log)
-    for field in plan.known.fields if plan.known else ():
-        if field.name.lower() not in has.keys() | retired:
-            raise SinkError(_LACKS.format(**fill, column=field.name))
-    for field in wanted.fields:
-        before = has.get(field.name.lower())
-        if before is None:
-            continue
-        is_there, is_wanted = before.dataType.simpleString(), field.dataType.simpleString()
-        if (char := before.metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")).startswith("char"):
-            is_there = char  # It pads values, and a MERGE by it fails.
-        can_widen = target.can_widen(before, field) or target.can_widen(field, before)
-        if is_there != is_wanted and not can_widen:
-            fill |= {"column": field.name, "there": is_there, "wanted": is_wanted}
-            raise SinkError(_OTHER_TYPE.format(**fill))
-
-
-def _check_identity(plan: TablePlan, target: Target, fill: dict[str, str], *, is_log: bool) -> None:
-    """Check that the target is the table that sync wrote, with all of its writes."""
-    state = plan.state
-    marks = target.properties(state.target)
-    other = marks.get(SOURCE_PROPERTY)
-    if plan.known is None:
-        if other is None:
-            target.set_properties(state.target, {SOURCE_PROPERTY: state.text})
-        elif other.lower() != state.text.lower():
-            raise SinkError(_OF_ANOTHER.format(**fill, other=other))
-        known = marks.get(TOPICS_PROPERTY)
-        topics = state.topics.union(known.split(",") if known else ())
-        if known and not is_log and len(topics) > len(known.split(",")):
-            fill |= {"known": known, "all": ",".join(sorted(topics)), "property": TOPICS_PROPERTY}
-            raise SinkError(_OTHER_TOPIC.format(**fill))
-        return
-    if other is None:
-        raise SinkError(_REPLACED.format(**fill, property=SOURCE_PROPERTY))
-    restored = target.undone(state.target)
-    if restored is not None and marks.get(_ACCEPTED) != str(restored[0]):
-        at, to = restored
-        raise SinkError(_RESTORED.format(**fill, at=at, to=to, last=at - 1, property=_ACCEPTED))
 
 
 def type_map_of(source: Mapping[str, str], protocol: str) -> str:

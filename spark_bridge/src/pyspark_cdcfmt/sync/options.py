@@ -51,8 +51,8 @@ OPTIONS = (
     Option(
         name="control",
         help="Folder of the control tables of sync: `log`, `dead_letters`, `held`, "
-        "`tombstones`, `tables`, `staged`, `watermarks`, `progress`. By default `sync` in the "
-        "checkpoint's folder.",
+        "`tombstones`, `tables`, `staged`, `watermarks`, `progress`. One for each sync, by default "
+        "`sync` in the checkpoint's folder.",
     ),
     Option(
         name="keys",

@@ -8,6 +8,7 @@ targets, so a crashed batch has no row there.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -21,6 +22,9 @@ from cdcfmt_core.io.topics.stream_offset import StreamOffset
 from pyspark_cdcfmt.sync.control import ALL, Batch, Control
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.targets.protocol import Target
+
+_GLOB = re.compile(r"[\\{}\[\]*?]")
+"""Characters of a path that Spark takes as a pattern."""
 
 EVENTUAL = "eventual"
 """A place in ``watermarks``: a run with ``eventual`` has followed those with ``resolved``."""
@@ -149,7 +153,8 @@ class Resolved:
 
 def _planned(spark: SparkSession, checkpoint: str, number: int) -> list[Any]:
     """What Spark keeps about the plan of a batch: its metadata, and its end offset."""
-    rows = spark.read.text(f"{checkpoint}/offsets/{number}").collect()
+    folder = _GLOB.sub(r"\\\g<0>", checkpoint)
+    rows = spark.read.text(f"{folder}/offsets/{number}").collect()
     return [json.loads(row.value) for row in rows if row.value.startswith("{")]
 
 

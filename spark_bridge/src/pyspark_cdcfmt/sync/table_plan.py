@@ -1,4 +1,4 @@
-"""Plan of a table for a batch: its next state, and the actions that lead there."""
+"""Plan of a table for a batch: its next state, and the actions that lead there; its target."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 import attrs
 from pyspark.sql.types import StructType
 
-from pyspark_cdcfmt.sync.control import LogRow
+from cdcfmt_core.errors import SinkError
+from pyspark_cdcfmt.sync.control import QUERY_PROPERTY, LogRow
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Counts, Version
+from pyspark_cdcfmt.sync.targets.protocol import Target
 
 _HIGHEST = (1 << 31) - 1
 
@@ -18,6 +20,52 @@ SOURCE_PROPERTY = "cdcfmt.source"
 
 TOPICS_PROPERTY = "cdcfmt.topics"
 """The property of a target with the topics whose offsets order its rows, separated by commas."""
+
+_GONE = (
+    "the target {target} of {table} is missing: restore it, or start a new sync with another "
+    "checkpoint"
+)
+_OF_ANOTHER = (
+    "the target {target} of {table} is that of {other}: choose another target with the option into"
+)
+_LACKS = (
+    "the target {target} of {table} has lost the column {column}: rename it back, or add it with "
+    "the source's values"
+)
+_OTHER_TYPE = (
+    "column {column} of the target {target} of {table} is {there}, which does not hold {wanted} of "
+    "the source: change its type, or start a new sync with another target"
+)
+_OTHER_STORE = (
+    "the target {target} of {table} {what} the column {column}: it was written with other options, "
+    "or by something else; set store, deletes, partition_by, metadata_prefix, start_at and end_at "
+    "as before, or start a new sync with another target"
+)
+_REPLACED = (
+    "the target {target} of {table} is another table than before (dropped and created again, or "
+    "replaced), so it may lack rows: start a new sync with another checkpoint; or accept the table "
+    "with ALTER TABLE {target} SET TBLPROPERTIES ('{property}' = '{table}')"
+)
+_OTHER_TOPIC = (
+    "the target {target} of {table} has rows in the order of the topics {known}, and offsets of "
+    "another topic have no order among them: choose another target with the option into; if their "
+    "keys differ, ALTER TABLE {target} SET TBLPROPERTIES ('{property}' = '{all}') accepts it"
+)
+_RESTORED = (
+    "the target {target} of {table} was restored to version {to}, by version {at}, and lacks "
+    "changes that sync wrote: if nothing has written to it since, RESTORE it to version {last}; or "
+    "start a new sync with another checkpoint and another target; or accept that with ALTER TABLE "
+    "{target} SET TBLPROPERTIES ('{property}' = '{at}')"
+)
+_TAKEN = (
+    "the target {target} of {table} belongs to another query by now, {owner}, and this one could "
+    "restore rows which that one deleted: leave the table out by exclude; or ALTER TABLE {target} "
+    "SET TBLPROPERTIES ('{property}' = '{own}') gives it to this query"
+)
+_ACCEPTED = "cdcfmt.restored"
+"""The property of a target with the version of a RESTORE that the user accepts."""
+_OF_STORES = ("change_type", "deleted", "date")
+"""Columns that some stores add, without prefix: others would leave them as they are."""
 
 
 @attrs.define
@@ -111,3 +159,85 @@ def _sequence(position: tuple[int, ...], index: int) -> tuple[int, ...]:
     """The ``_sequence`` of a delete at a commit and offset."""
     commit, offset = position
     return commit, 0, offset, index, 0
+
+
+def check_target(
+    plan: TablePlan,
+    there: StructType | None,
+    wanted: StructType,
+    prefix: str,
+    target: Target,
+    query_id: str,
+) -> None:
+    """Check a target that others may have changed, before the first write of a run.
+
+    :param there: its columns; None if it is missing.
+    :param wanted: the columns of the store.
+    :param query_id: becomes the owner of a target of current rows or histories that is new to it.
+    :raises SinkError: for a target in which values would be lost or NULL.
+    """
+    state = plan.state
+    fill: dict[str, str] = {"target": state.target, "table": state.text}
+    if there is None:
+        if plan.known is not None:
+            raise SinkError(_GONE.format(**fill))
+        return
+    has = {field.name.lower(): field for field in there.fields}
+    assert state.columns is not None
+    own = {name.lower() for name in state.columns.names}
+    added = {name.lower() for name in wanted.names} - own
+    others = {f"{prefix}{name}".lower() for name in _OF_STORES} - added - own
+    for name in wanted.names:
+        if name.lower() in added - has.keys():
+            raise SinkError(_OTHER_STORE.format(**fill, what="lacks", column=name))
+    for name in sorted(others & has.keys()):
+        raise SinkError(_OTHER_STORE.format(**fill, what="has", column=name))
+    retired = {name.lower() for name, _ in plan.retired}
+    # A changelog claims its target at its first write.
+    is_log = f"{prefix}change_type".lower() in added
+    _check_identity(plan, target, fill, None if is_log else query_id)
+    for field in plan.known.fields if plan.known else ():
+        if field.name.lower() not in has.keys() | retired:
+            raise SinkError(_LACKS.format(**fill, column=field.name))
+    for field in wanted.fields:
+        before = has.get(field.name.lower())
+        if before is None:
+            continue
+        is_there, is_wanted = before.dataType.simpleString(), field.dataType.simpleString()
+        if (char := before.metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")).startswith("char"):
+            is_there = char  # It pads values, and a MERGE by it fails.
+        can_widen = target.can_widen(before, field) or target.can_widen(field, before)
+        if is_there != is_wanted and not can_widen:
+            fill |= {"column": field.name, "there": is_there, "wanted": is_wanted}
+            raise SinkError(_OTHER_TYPE.format(**fill))
+
+
+def _check_identity(
+    plan: TablePlan, target: Target, fill: dict[str, str], query_id: str | None
+) -> None:
+    """Check that the target is the table that sync wrote, with all of its writes."""
+    state = plan.state
+    marks = target.properties(state.target)
+    other, owner = marks.get(SOURCE_PROPERTY), marks.get(QUERY_PROPERTY)
+    if plan.known is None:
+        if (other or state.text).lower() != state.text.lower():
+            raise SinkError(_OF_ANOTHER.format(**fill, other=other))
+        known = marks.get(TOPICS_PROPERTY, "").split(",")
+        topics = state.topics.union(known)
+        if known[0] and query_id and len(topics) > len(known):
+            fill |= {"known": ",".join(known), "all": ",".join(sorted(topics))}
+            raise SinkError(_OTHER_TOPIC.format(**fill, property=TOPICS_PROPERTY))
+        new = {SOURCE_PROPERTY: other or state.text}
+        if query_id and owner != "":
+            new[QUERY_PROPERTY] = query_id
+        if not new.items() <= marks.items():
+            target.set_properties(state.target, new)
+        return
+    if other is None:
+        raise SinkError(_REPLACED.format(**fill, property=SOURCE_PROPERTY))
+    restored = target.undone(state.target)
+    if restored is not None and marks.get(_ACCEPTED) != str(restored[0]):
+        at, to = restored
+        raise SinkError(_RESTORED.format(**fill, at=at, to=to, last=at - 1, property=_ACCEPTED))
+    if query_id and owner and owner != query_id:
+        raise SinkError(_TAKEN.format(**fill, owner=owner, own=query_id, property=QUERY_PROPERTY))

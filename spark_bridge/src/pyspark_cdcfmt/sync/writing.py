@@ -17,14 +17,13 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import SinkError
 from pyspark_cdcfmt import INVALID_CHANGE, LACKS_COLUMNS, events_of
-from pyspark_cdcfmt.sync.columns import check_target
 from pyspark_cdcfmt.sync.control import QUERY_PROPERTY, Batch, Control
 from pyspark_cdcfmt.sync.expressions import first_place, is_of
 from pyspark_cdcfmt.sync.names import TableName, quote, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Counts
-from pyspark_cdcfmt.sync.table_plan import TablePlan
+from pyspark_cdcfmt.sync.table_plan import TablePlan, check_target
 from pyspark_cdcfmt.sync.targets.protocol import Target
 from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.typed import TypedChanges
@@ -268,12 +267,13 @@ class Writer:
         state = plan.state
         there = self.target.schema(state.target)
         wanted = self.store.columns(columns)
-        check_target(plan, there, wanted, self.options.metadata_prefix, self.target)
+        prefix, query_id = self.options.metadata_prefix, self.control.first.query_id
+        check_target(plan, there, wanted, prefix, self.target, query_id)
         if there is None:
             self.target.create(
                 state.target,
                 wanted,
-                properties={**plan.properties, QUERY_PROPERTY: self.control.first.query_id},
+                properties={**plan.properties, QUERY_PROPERTY: query_id},
                 partition_by=self.store.partition_by,
             )
             return True

@@ -211,7 +211,7 @@ class DeltaTarget:
         restored = None
         for row in (rows := self._spark.sql(f"DESCRIBE HISTORY {table} LIMIT {_RECENT}").collect()):
             if restored and row.version > restored[1]:
-                if (row.userMetadata or "").startswith(MARK):
+                if (row.userMetadata or "").startswith(MARK) and row.operation != "OPTIMIZE":
                     return restored
             elif row.operation == "RESTORE":
                 restored = row.version, self._restored_version(row.operationParameters, rows)
