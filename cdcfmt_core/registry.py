@@ -17,11 +17,10 @@ import threading
 from collections.abc import Callable, Iterable
 from importlib import metadata
 
-from cdcfmt_core.claims import Claim, Claims, duplicate, resolved
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.errors import CdcfmtError, UnknownFormatError, join_names
 from cdcfmt_core.mysql import MYSQL
-from cdcfmt_core.plugins import Loaded, PluginInfo, PluginLoader
+from cdcfmt_core.plugins import Claim, Claims, Loaded, PluginInfo, PluginLoader, duplicate, resolved
 from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.types import LogicalType, Unknown

@@ -11,9 +11,8 @@ from typing import Any
 import click
 from rich.text import Text
 
-from cdcfmt_core.cli.console import Quiet, error_console
+from cdcfmt_core.cli.console import Quiet, error_console, gathered
 from cdcfmt_core.cli.parameters import Context
-from cdcfmt_core.cli.warnings import gathered
 from cdcfmt_core.errors import (
     BrokenPluginError,
     CdcfmtError,

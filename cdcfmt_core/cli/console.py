@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -106,3 +108,32 @@ def _console(*, stderr: bool, pipe_width: int) -> Console:
         emoji=False,
         markup=False,  # names from the wire may hold brackets
     )
+
+
+_LOGGER = "cdcfmt_core"
+
+
+class _Gathering(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: dict[str, list[str]] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.setdefault(record.msg, []).append(record.getMessage())
+
+
+@contextmanager
+def gathered() -> Iterator[None]:
+    """Hold back warnings; on exit, print the first of those with the same log format."""
+    handler, logger = _Gathering(), logging.getLogger(_LOGGER)
+    propagates, logger.propagate = logger.propagate, False
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = propagates
+        console = error_console()
+        for texts in [] if Quiet.on else handler.texts.values():
+            more = f" (and {len(texts) - 1} more like it)" if len(texts) > 1 else ""
+            console.print(Text.assemble(("note: ", "warn"), texts[0] + more), soft_wrap=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
-from cdcfmt_core.cli.input_base import Input
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.events import Message
@@ -27,8 +28,47 @@ from cdcfmt_core.io.sources import (
 from cdcfmt_core.io.sources.lines import line_parser
 from cdcfmt_core.io.sources.options import read_parameters
 from cdcfmt_core.io.sources.reader import cut_lines
+from cdcfmt_core.io.topics.stream_offset import INITIAL, StreamOffset
+from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_core.registry import KNOWN_TRANSPORTS, default_registry
 from cdcfmt_core.transport import TransportSpec
+from cdcfmt_core.transport_opening import open_source, split_options
+
+
+class Input(ABC):
+    """Messages of one input."""
+
+    again = True
+    """Whether the messages can be read a second time."""
+    live = False
+    """Whether messages arrive one by one."""
+    unit = "bytes"
+    """``bytes`` or ``messages``, for ``total``."""
+
+    @property
+    def total(self) -> int | None:
+        """The sum that :meth:`messages` will report through ``advance``; None if unknown."""
+        return None
+
+    @abstractmethod
+    def messages(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine]:
+        """The messages in order."""
+
+    def blocks(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine | Lines]:
+        """Like :meth:`messages`, but may yield unsplit blocks of lines."""
+        return self.messages(advance)
+
+    @abstractmethod
+    def heads(self, count: int) -> Iterator[Message | BadLine]:
+        """The first ``count`` messages of every file or partition."""
+
+    def ends(self) -> Iterator[Message | BadLine]:
+        """The first and last messages of every file or partition; none if ``again`` is false."""
+        return iter(())
+
+    def begin_at(self, partition: int, offset: int) -> None:  # noqa: B027
+        """Skip messages before this offset, if possible without reading them."""
+
 
 STDIN = "-"
 _STDIN_NAME = "<stdin>"
@@ -79,8 +119,6 @@ def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False
             continue
         if len(paths) > 1:
             raise OptionError(f"{_scheme(path)}:// is read alone; it may name several topics")
-        from cdcfmt_core.cli.topic_input import TopicInput
-
         return TopicInput(path, transport, settings.topic, follow=follow)
     if follow:
         raise OptionError("--follow is for topics, such as kafka://…; pipe a growing file into -")
@@ -182,3 +220,74 @@ class StdinInput(Input):
 
     def heads(self, count: int) -> Iterator[Message | BadLine]:
         return islice(self.messages(lambda _: None), count)
+
+
+_POLL_SECONDS = 0.5
+
+
+class TopicInput(Input):
+    """The topics of one cluster, partition by partition; without end if ``follow``.
+
+    ``total`` and ``advance`` count offsets, not bytes.
+    """
+
+    unit = "messages"
+
+    def __init__(
+        self, url: str, transport: TransportSpec, options: Mapping[str, str], *, follow: bool
+    ) -> None:
+        if transport.options_of_url is None:
+            raise OptionError(f"{transport.title} has no addresses that the command line can read")
+        given = {**transport.options_of_url(url), **options}
+        values, settings = split_options(transport, given)
+        self._source = open_source(transport, values, settings)
+        self.again, self.live = not follow, follow
+        self._ranges: list[OffsetRange] | None = None
+        if follow:
+            self._source.check_stream()
+        else:
+            self._source.check_batch()
+
+    @property
+    def total(self) -> int | None:
+        return None if self.live else sum(each.size for each in self._planned())
+
+    def messages(self, advance: Callable[[int], object]) -> Iterator[Message]:
+        ranges = self._new_ranges() if self.live else self._planned()
+        for each in ranges:
+            done = each.start
+            for message in self._source.read(each):
+                yield message
+                assert message.offset is not None
+                advance(message.offset + 1 - done)
+                done = message.offset + 1
+            advance(each.end - done)
+
+    def heads(self, count: int) -> Iterator[Message]:
+        for each in self._planned():
+            yield from islice(self._source.read(each), count)
+
+    def ends(self) -> Iterator[Message]:
+        return self._source.ends(self._planned())
+
+    def begin_at(self, partition: int, offset: int) -> None:
+        """Read only this partition, starting at this offset."""
+        self._source = self._source.begin_at(partition, offset)
+        self._ranges = None
+
+    def _planned(self) -> list[OffsetRange]:
+        # Planned once, so that a second pass reads the same messages.
+        if self._ranges is None:
+            self._ranges = self._source.plan()
+        return self._ranges
+
+    def _new_ranges(self) -> Iterator[OffsetRange]:
+        progress = self._source.open_progress()
+        at: dict[str, Any] = dict(INITIAL)
+        while True:
+            moved = progress.advance(at, None, None)
+            if moved == at:
+                time.sleep(_POLL_SECONDS)
+                continue
+            at = moved
+            yield from (each for each in StreamOffset.of_json(at).ranges() if each.size > 0)

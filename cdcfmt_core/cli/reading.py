@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import attrs
 
 from cdcfmt_core.cli.console import note
-from cdcfmt_core.cli.input_base import Input
+from cdcfmt_core.cli.inputs import Input
 from cdcfmt_core.cli.progress import Progress
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.codec import CodecSpec

@@ -15,8 +15,7 @@ import click
 from rich.highlighter import JSONHighlighter
 
 from cdcfmt_core.cli.console import console
-from cdcfmt_core.cli.input_base import Input
-from cdcfmt_core.cli.inputs import is_input_file
+from cdcfmt_core.cli.inputs import Input, is_input_file
 from cdcfmt_core.cli.json_text import RawJson, clean, lossless, to_json
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.texts import harmless

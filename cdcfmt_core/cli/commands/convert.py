@@ -14,8 +14,7 @@ import click
 
 from cdcfmt_core.cli.console import note
 from cdcfmt_core.cli.conversion import Conversion
-from cdcfmt_core.cli.input_base import Input
-from cdcfmt_core.cli.inputs import open_input
+from cdcfmt_core.cli.inputs import Input, open_input
 from cdcfmt_core.cli.layout import number
 from cdcfmt_core.cli.parameters import Command, reads
 from cdcfmt_core.cli.parameters import command as cli_command

@@ -12,10 +12,10 @@ from rabbitmq_broker import RabbitBroker
 from rabbitmq_files import PASSWORD, USER
 
 from cdcfmt_core.errors import OptionError
-from cdcfmt_rabbitmq.address import options_of_url
 from cdcfmt_rabbitmq.broker_errors import of_certificate
 from cdcfmt_rabbitmq.links import Links
 from cdcfmt_rabbitmq.settings import parse_settings
+from cdcfmt_rabbitmq.source import options_of_url
 
 
 @pytest.mark.parametrize(

@@ -1,24 +1,76 @@
-"""Decode plans of tables, created once per table schema and cached."""
+"""Decode plans of tables, created once per table schema and cached.
+
+CloudCanal sends the source's own type text, whose meaning depends on the database: Oracle's
+DATE has a time, PostgreSQL's TIMESTAMP has no zone, SQL Server's TINYINT is unsigned.
+"""
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable, Mapping
-from decimal import Decimal
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 import attrs
 import orjson
 
 from cdcfmt_cloudcanal_json.binary import binary_encoding, binary_parser
-from cdcfmt_cloudcanal_json.types import resolve_elsewhere
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.mysql import InexactNumber, json_value_parser
+from cdcfmt_core.mysql import InexactNumber, json_value_parser, parse_column_type
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.images import ReadValue
 from cdcfmt_core.toolkit.plans import Plans, Readers, TablePlan, table_plan
 from cdcfmt_core.toolkit.table_changes import RowTypes, type_of
-from cdcfmt_core.types import Binary, Json, LogicalType, Text
+from cdcfmt_core.types import Binary, Decimal, Int, Json, LogicalType, Text, Unknown
+
+ELSEWHERE: Final[dict[str, LogicalType]] = {
+    "bigint": Int(64),
+    "bigserial": Int(64),
+    "bpchar": Text(),
+    "char": Text(),
+    "clob": Text(),
+    "decimal": Decimal(),
+    "int": Int(32),
+    "json": Json(),
+    "jsonb": Json(),
+    "nclob": Text(),
+    "ntext": Text(),
+    "number": Decimal(),
+    "nvarchar2": Text(),
+    "smallint": Int(16),
+    "text": Text(),
+    "uuid": Text(),
+    "varchar": Text(),
+    "varchar2": Text(),
+    "xml": Text(),
+}
+"""Base names (synonyms resolved) with the same meaning in every database."""
+
+
+_CACHED_LENGTH: Final = 200
+"""Longer texts are not cached, so that hostile ones cannot fill the memory."""
+
+
+def resolve_elsewhere(text: str) -> LogicalType:
+    """The type of a column of another database than MySQL."""
+    return _resolve_short(text) if len(text) <= _CACHED_LENGTH else _resolve(text)
+
+
+def _resolve(text: str) -> LogicalType:
+    column = parse_column_type(text)
+    logical = ELSEWHERE.get(column.base) if column.well_formed else None
+    # PostgreSQL's serial is 32 bits wide, MySQL's is BIGINT UNSIGNED.
+    if logical is None or column.unsigned or text.strip().lower().startswith("serial"):
+        return Unknown(text)
+    if isinstance(logical, Decimal) and len(column.params) in (1, 2):
+        precision, scale = (*column.params, 0)[:2]
+        return Decimal(precision, scale) if scale <= precision <= 65 else Decimal()
+    return logical
+
+
+_resolve_short: Final = lru_cache(maxsize=2_048)(_resolve)
+
 
 _COLUMN_BYTES = 250
 """Memory of a column in a plan, in addition to its schema."""
@@ -91,7 +143,7 @@ def _text_or_scalar(parse: ReadValue) -> ReadValue:
             return "true" if value else "false"
         if isinstance(value, float):
             raise InexactNumber
-        return str(value) if isinstance(value, (int, Decimal)) else parse(value)
+        return str(value) if isinstance(value, (int, decimal.Decimal)) else parse(value)
 
     return parse_any
 
@@ -111,7 +163,7 @@ def _dump(value: Any) -> str:
 
 
 def _exact_number(value: Any) -> Any:
-    if isinstance(value, Decimal):
+    if isinstance(value, decimal.Decimal):
         return orjson.Fragment(str(value))
     # orjson rejects integers of more than 64 bits.
     raise TypeError(type(value).__name__)

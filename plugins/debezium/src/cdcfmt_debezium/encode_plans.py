@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final
 
 import attrs
 import orjson
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.events import Column, Op, TableSchema
+from cdcfmt_core.mysql.number_output import print_vector
+from cdcfmt_core.mysql.temporal import parse_date, parse_datetime
 from cdcfmt_core.mysql.type_output import column_type
 from cdcfmt_core.toolkit.encodings import Encoding as ValueEncoding
 from cdcfmt_core.toolkit.images import own_key
@@ -17,6 +21,7 @@ from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
 from cdcfmt_core.toolkit.row_messages import (
     ByPrecision,
     ExtraValue,
+    Member,
     Members,
     Number,
     Part,
@@ -25,12 +30,55 @@ from cdcfmt_core.toolkit.row_messages import (
     Slots,
     Which,
 )
-from cdcfmt_core.types import DateTime
+from cdcfmt_core.toolkit.value_printers import print_base64
+from cdcfmt_core.types import Date, DateTime, Geometry, GeometryValue, Timestamp, Vector
 from cdcfmt_debezium.connect_output import envelope_schema, field_of, key_schema_of, schema_name
 from cdcfmt_debezium.encoding import Encoding
 from cdcfmt_debezium.payload_output import OP_WORDS, dumps, row_head
 from cdcfmt_debezium.value_encodings import value_encoding
-from cdcfmt_debezium.values_output import member_of
+
+_ZERO_DATES: Final = "dates that no calendar has, written as null or 1970"
+_EPOCH_TEXT: Final = "1970-01-01T00:00:00Z"
+
+
+def member_of(
+    column: Column,
+    label: str,
+    encoding: ValueEncoding,
+    *,
+    nullable: bool,
+    with_schema: bool,
+    counts: Counter[str],
+) -> Member:
+    """A column with this value encoding, and printers for values without one.
+
+    The inverse of :mod:`cdcfmt_debezium.values`, which lists the sources.
+    """
+    # Kafka Connect fails on null in a field that its schema requires.
+    null = None if with_schema and not nullable else "null"
+    printers = {Vector: print_vector, Geometry: _geometry}
+    parsers: dict[type, Callable[[str], object]]
+    parsers = {Date: parse_date, DateTime: parse_datetime, Timestamp: parse_datetime}
+    logical = type(column.type)
+    parse = parsers.get(logical)
+    zero = _EPOCH_TEXT if logical is Timestamp else None if nullable else 0
+
+    def print_zero(text: str) -> int | str | None:
+        """Count ``0000-00-00`` and similar dates, and return TiCDC's replacement."""
+        assert parse is not None
+        parse(text)
+        counts[_ZERO_DATES] += 1
+        return zero
+
+    invalid = None if parse is None else print_zero
+    return Member(label, encoding, null=null, printer=printers.get(logical), invalid=invalid)
+
+
+def _geometry(value: Any) -> dict[str, Any]:
+    if type(value) is not GeometryValue or value.wkb is None:
+        raise ValueError("a geometry without WKB")
+    # Debezium writes SRID 0 as null.
+    return {"wkb": print_base64(value.wkb), "srid": value.srid or None}
 
 
 @attrs.frozen

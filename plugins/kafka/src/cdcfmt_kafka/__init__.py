@@ -21,7 +21,7 @@ def cdcfmt_register_transports() -> Iterable[TransportSpec]:
             chosen_by=(*SELECTING, "topic"),
             open_source="cdcfmt_kafka.source:open_source",
             open_sink="cdcfmt_kafka.sink:open_sink",
-            options_of_url="cdcfmt_kafka.address:options_of_url",
+            options_of_url="cdcfmt_kafka.source:options_of_url",
             explain="cdcfmt_kafka.explain:explain",
             api_version=1,
         )

@@ -12,6 +12,7 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.topic_source import TopicSource
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_core.transport import MessageColumns
+from cdcfmt_core.transport_opening import split_address
 from cdcfmt_kafka.client import KafkaClient
 from cdcfmt_kafka.ends import SECONDS, read_ends
 from cdcfmt_kafka.options import KafkaOptions, parse_kafka_options
@@ -42,3 +43,16 @@ class KafkaSource(TopicSource[KafkaOptions]):
 def open_source(values: Mapping[str, Any], settings: Mapping[str, str]) -> KafkaSource:
     """The source of a :class:`~cdcfmt_core.transport.TransportSpec`."""
     return KafkaSource(parse_kafka_options(values, settings))
+
+
+def options_of_url(url: str) -> dict[str, str]:
+    """The options that an address means; those after the question mark are unchanged.
+
+    :raises OptionError: for an address without a broker, or with a password in it.
+    """
+    secrets = "-o kafka.sasl.username=… and -o kafka.sasl.password=…"
+    servers, topics, options = split_address(url, "topic", secrets=secrets)
+    options["kafka.bootstrap.servers"] = servers
+    if topics := topics.strip("/"):
+        options["subscribe"] = topics
+    return options

@@ -22,7 +22,7 @@ def cdcfmt_register_transports() -> Iterable[TransportSpec]:
             open_source="cdcfmt_rabbitmq.source:open_source",
             open_sink="cdcfmt_rabbitmq.sink:open_sink",
             open_drain="cdcfmt_rabbitmq.drain:open_drain",
-            options_of_url="cdcfmt_rabbitmq.address:options_of_url",
+            options_of_url="cdcfmt_rabbitmq.source:options_of_url",
             explain="cdcfmt_rabbitmq.explain:explain",
             api_version=1,
         )

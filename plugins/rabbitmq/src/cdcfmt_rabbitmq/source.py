@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, ClassVar
+from urllib.parse import unquote
 
 import attrs
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.topic_source import TopicSource
 from cdcfmt_core.offsets import OffsetRange
+from cdcfmt_core.transport_opening import split_address
 from cdcfmt_rabbitmq.client import StreamClient
 from cdcfmt_rabbitmq.options import SELECTING, StreamOptions
 from cdcfmt_rabbitmq.reader import read_range
@@ -35,3 +37,21 @@ def open_source(values: Mapping[str, Any], settings: Mapping[str, str]) -> Strea
     """The source of a :class:`~cdcfmt_core.transport.TransportSpec`."""
     client = parse_settings(settings)
     return StreamSource(StreamOptions.parse(values, "RabbitMQ", SELECTING, settings=client))
+
+
+def options_of_url(url: str) -> dict[str, str]:
+    """The options that an address means; those after the question mark are unchanged.
+
+    The last part of the path is the stream or queue; any earlier part is the virtual host.
+
+    :raises OptionError: for an address without a broker, or with a password in it.
+    """
+    secrets = "-o rabbitmq.username=… and -o rabbitmq.password=…"
+    servers, path, options = split_address(url, "stream-or-queue", secrets=secrets)
+    options["rabbitmq.hosts"] = servers
+    host, mark, name = path.removeprefix("/").rpartition("/")
+    if mark:
+        options["rabbitmq.virtual.host"] = unquote(host)
+    if name:
+        options["subscribe"] = unquote(name)
+    return options

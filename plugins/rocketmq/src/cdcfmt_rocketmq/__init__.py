@@ -22,7 +22,7 @@ def cdcfmt_register_transports() -> Iterable[TransportSpec]:
             open_source="cdcfmt_rocketmq.source:open_source",
             open_sink="cdcfmt_rocketmq.sink:open_sink",
             open_drain="cdcfmt_rocketmq.drain:open_drain",
-            options_of_url="cdcfmt_rocketmq.address:options_of_url",
+            options_of_url="cdcfmt_rocketmq.source:options_of_url",
             explain="cdcfmt_rocketmq.explain:explain",
             api_version=1,
         )

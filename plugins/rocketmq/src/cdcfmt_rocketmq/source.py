@@ -11,11 +11,12 @@ import attrs
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.topic_source import TopicSource
 from cdcfmt_core.offsets import OffsetRange
+from cdcfmt_core.transport_opening import split_address
 from cdcfmt_rocketmq.client import RocketClient
 from cdcfmt_rocketmq.options import SELECTING, RocketOptions
 from cdcfmt_rocketmq.progress import RocketProgress
 from cdcfmt_rocketmq.reader import read_range
-from cdcfmt_rocketmq.settings import Settings
+from cdcfmt_rocketmq.settings import NAME_SERVERS, Settings
 
 
 @attrs.frozen(slots=False)
@@ -38,3 +39,16 @@ def open_source(values: Mapping[str, Any], settings: Mapping[str, str]) -> Rocke
     """The source of a :class:`~cdcfmt_core.transport.TransportSpec`."""
     client = Settings.of(settings).require_name_servers()
     return RocketSource(RocketOptions.parse(values, "RocketMQ", SELECTING, settings=client))
+
+
+def options_of_url(url: str) -> dict[str, str]:
+    """The options that an address means; those after the question mark are unchanged.
+
+    :raises OptionError: for an address without a name server, or with a password in it.
+    """
+    secrets = "-o rocketmq.accessKey=… and -o rocketmq.secretKey=…"
+    servers, topics, options = split_address(url, "topic", secrets=secrets)
+    options[NAME_SERVERS] = servers
+    if topics := topics.strip("/"):
+        options["subscribe"] = topics
+    return options
