@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import attrs
 import click
 from rich.text import Text
 
 from cdcfmt_core.cli.console import console, next_command, note
-from cdcfmt_core.cli.engines import EngineColumn, EngineTables, SchemaEngine, schema_engine
-from cdcfmt_core.cli.input_base import Input
-from cdcfmt_core.cli.inputs import open_input, public
+from cdcfmt_core.cli.engines import schema_engine
+from cdcfmt_core.cli.inputs import Input, open_input, public
 from cdcfmt_core.cli.layout import number, plain_table, print_table, printable
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
@@ -43,7 +43,8 @@ OPTIONS = (
 
 def _engine_options() -> tuple[str, ...]:
     try:
-        return schema_engine().OPTIONS
+        names: tuple[str, ...] = schema_engine().OPTIONS
+        return names
     except MissingDependencyError:
         return ()
 
@@ -90,7 +91,7 @@ def command(paths: tuple[str, ...], settings: Settings, shape: str) -> None:
         _show(table, spark, paths)
 
 
-def _collect(source: Input, settings: Settings, every: EngineTables | None = None) -> WireSchemas:
+def _collect(source: Input, settings: Settings, every: Any = None) -> WireSchemas:
     schemas = WireSchemas()
     event_filter = attrs.evolve(settings.event_filter(), table=None)
     reader = Reader(source, settings, event_filter)
@@ -141,7 +142,7 @@ def _all_tables(source: Input, settings: Settings, shape: str, paths: tuple[str,
             first = False
 
 
-def _engine() -> SchemaEngine | None:
+def _engine() -> Any:
     try:
         return schema_engine()
     except MissingDependencyError as error:
@@ -149,7 +150,7 @@ def _engine() -> SchemaEngine | None:
         return None
 
 
-def _spark(source: Input, settings: Settings, table: tuple[str, ...]) -> Mapping[str, EngineColumn]:
+def _spark(source: Input, settings: Settings, table: tuple[str, ...]) -> Mapping[str, Any]:
     """The columns in Spark; none, and a note, without the bridge or without a row of the table."""
     try:
         return {field.name: field for field in schema_engine().columns(source, settings, table)}
@@ -175,7 +176,7 @@ def _list_tables(schemas: WireSchemas, paths: tuple[str, ...]) -> None:
     next_command(["schema", "--table", table_names([min(schemas.tables)])], public(paths))
 
 
-def _show(table: WireSchema, spark: Mapping[str, EngineColumn], paths: tuple[str, ...]) -> None:
+def _show(table: WireSchema, spark: Mapping[str, Any], paths: tuple[str, ...]) -> None:
     out = console()
     heads = ["column", "source type", "type", *(["Spark"] if spark else []), "null", "key"]
     shown = plain_table(*heads)
@@ -199,7 +200,7 @@ def _show(table: WireSchema, spark: Mapping[str, EngineColumn], paths: tuple[str
     next_command(["schema", "--table", name, "--as", "create-table"], public(paths))
 
 
-def _json(table: WireSchema, spark: Mapping[str, EngineColumn]) -> dict[str, object]:
+def _json(table: WireSchema, spark: Mapping[str, Any]) -> dict[str, object]:
     return {
         "table": ".".join(table.name),
         "key_columns": table.key_columns,

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.cli.console import note
-from cdcfmt_core.cli.input_base import Input
+from cdcfmt_core.cli.inputs import Input
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.errors import CdcfmtError

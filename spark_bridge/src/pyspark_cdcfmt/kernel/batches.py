@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 import pyarrow as pa
@@ -21,6 +21,9 @@ from pyspark_cdcfmt.rows.record_batches import (
     MAX_ROWS,
     to_array,
 )
+
+if TYPE_CHECKING:
+    from pyspark_cdcfmt.read.decoding import RowMaker
 
 Chunk: TypeAlias = Sequence[Message | BadLine]
 Row: TypeAlias = tuple[Any, ...]
@@ -73,14 +76,6 @@ def cut_chunks(
         yield chunk
 
 
-class Rows(Protocol):
-    """Makes the rows of a message: as an iterator, or as a list that is never split."""
-
-    def rows(self, message: Message | BadLine) -> Iterator[Row]: ...
-
-    def listed(self, message: Message | BadLine, weigh: Callable[[Row], int]) -> Iterable[Row]: ...
-
-
 @attrs.frozen
 class Reference:
     """The reference path.
@@ -90,7 +85,7 @@ class Reference:
     :ivar batch: makes a batch of rows.
     """
 
-    make: Rows
+    make: RowMaker
     decoder: ObservedDecoder
     weigh: Callable[[Row], int]
     batch: Callable[[list[Row]], pa.RecordBatch]
