@@ -10,7 +10,7 @@ import attrs
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.io.topics.offset_request import OffsetRequest, offset_request, parse_assign
-from cdcfmt_core.offsets import EARLIEST, LATEST, TopicPartition
+from cdcfmt_core.offsets import TopicPartition
 
 
 @attrs.frozen
@@ -78,43 +78,6 @@ class TopicOptions:
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
 
-    def check_batch(self) -> None:
-        """:raises OptionError: for options that are not valid in a batch."""
-        _refuse_offset(self.starting, LATEST, "latest")
-        _refuse_offset(self.ending, EARLIEST, "earliest")
-
-    def check_stream(self) -> None:
-        """:raises OptionError: for options that are not valid in a stream."""
-        if self.ending is not None:
-            raise OptionError(
-                f"option {self.ending.option}: a stream has no end; Trigger.AvailableNow reads "
-                "the existing messages and stops"
-            )
-
-    def check_whole_topics(self) -> None:
-        """:raises OptionError: if only some partitions are selected."""
-        if self.topics.assigned is not None:
-            raise OptionError(
-                "option deduplicate: it needs the watermarks of all partitions of a topic; use "
-                "subscribe instead of assign"
-            )
-
-    def lenient(self) -> Self:
-        """A copy without ``failOnDataLoss``."""
-        return attrs.evolve(self, values={**self.values, "failOnDataLoss": False})
-
-    def begin_at(self, partition: int, offset: int) -> Self:
-        """A copy for this partition only, from this offset; itself if several topics are read."""
-        names = self.topics.names
-        if len(names) != 1:
-            return self
-        place = min(names), partition
-        return attrs.evolve(
-            self,
-            topics=TopicSelection(names, assigned=frozenset([place])),
-            starting=OffsetRequest("startingOffsets", each={place: offset}),
-        )
-
 
 def _selection(values: Mapping[str, Any]) -> TopicSelection:
     if values["subscribe"]:
@@ -132,13 +95,3 @@ def _selection(values: Mapping[str, Any]) -> TopicSelection:
             f"option subscribePattern: {pattern!r} is not a regular expression: {error}"
         ) from None
     return TopicSelection(pattern=pattern)
-
-
-def _refuse_offset(request: OffsetRequest | None, offset: int, word: str) -> None:
-    if request is None or request.is_time:
-        return
-    if request.everywhere == offset or offset in (request.each or {}).values():
-        raise OptionError(
-            f"option {request.option}: {word} is not possible in a batch, nor if the schema is "
-            "inferred (give a stream of changes its schema with .schema(...))"
-        )

@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import attrs
 
-from cdcfmt_core.errors import CdcfmtError
+from cdcfmt_core.errors import CdcfmtError, OptionError, SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources.ends import messages_at_end
-from cdcfmt_core.io.topics.plan import plan_ranges
+from cdcfmt_core.io.topics.offset_request import OffsetRequest
 from cdcfmt_core.io.topics.progress import StreamProgress
 from cdcfmt_core.io.topics.topic_client import TopicClient
-from cdcfmt_core.io.topics.topic_options import TopicOptions
-from cdcfmt_core.offsets import OffsetRange, Offsets, TopicPartition
+from cdcfmt_core.io.topics.topic_options import TopicOptions, TopicSelection
+from cdcfmt_core.offsets import EARLIEST, LATEST, OffsetRange, Offsets, TopicPartition
 from cdcfmt_core.texts import open_logger
 from cdcfmt_core.transport import MessageColumns
 
@@ -73,8 +73,7 @@ class TopicSource(ABC, Generic[_O]):
             for r in ranges
             if r.size > each
         ]
-        values = {**self.options.values, **self.hasty}
-        source = attrs.evolve(self, options=attrs.evolve(self.options, values=values)).lenient()
+        source = self._with(**self.hasty, failOnDataLoss=False)
         left = END_SECONDS if seconds is None else seconds
         for wanted in (*heads, *tails):
             # Time that the caller spends between two messages does not count.
@@ -97,16 +96,53 @@ class TopicSource(ABC, Generic[_O]):
         return self.open_client()
 
     def check_batch(self) -> None:
-        self.options.check_batch()
+        _refuse_offset(self.options.starting, LATEST, "latest")
+        _refuse_offset(self.options.ending, EARLIEST, "earliest")
 
     def check_stream(self) -> None:
-        self.options.check_stream()
+        if self.options.ending is not None:
+            raise OptionError(
+                f"option {self.options.ending.option}: a stream has no end; Trigger.AvailableNow "
+                "reads the existing messages and stops"
+            )
 
     def check_whole_topics(self) -> None:
-        self.options.check_whole_topics()
+        if self.options.topics.assigned is not None:
+            raise OptionError(
+                "option deduplicate: it needs the watermarks of all partitions of a topic; use "
+                "subscribe instead of assign"
+            )
 
     def plan(self) -> list[OffsetRange]:
-        return plan_ranges(self.client)
+        """The ranges of a batch in all partitions, from ``startingOffsets`` to ``endingOffsets``.
+
+        :raises SourceError: if a topic does not exist, or a range ends before its start
+            or after the partition's end.
+        """
+        options, client = self.options, self.client
+        partitions = client.selected(client.complete_topics())
+        latest = client.all_offsets(dict.fromkeys(partitions, LATEST))
+        starting, ending = options.starting or _EARLIEST, options.ending or _LATEST
+        starts = client.resolve(starting, partitions, latest)
+        ends = client.resolve(ending, partitions, latest)
+        ranges = []
+        for topic, partition in sorted(partitions):
+            start, end = starts[topic, partition], ends[topic, partition]
+            last = latest[topic, partition]
+            if start > end or end > last:
+                place = f"topic {topic}, partition {partition}"
+                if max(start, end) > last:
+                    text = f"{place} ends at {last}, but offsets {start} to {end} were requested"
+                    mend = "failOnDataLoss=false reads the remaining messages"
+                else:
+                    text = f"{place}: {starting.option} is {start}, after {ending.option}, {end}"
+                    mend = "correct one of them; failOnDataLoss=false reads nothing there"
+                if options["failOnDataLoss"]:
+                    raise SourceError(f"{text}; {mend}")
+                logger.warning("%s; continuing, as failOnDataLoss is false", text)
+                end = min(end, last)
+            ranges.append(OffsetRange(topic, partition, start, end))
+        return ranges
 
     def offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
         return self.client.all_offsets(wanted)
@@ -115,7 +151,35 @@ class TopicSource(ABC, Generic[_O]):
         return StreamProgress(self.client)
 
     def lenient(self) -> Self:
-        return attrs.evolve(self, options=self.options.lenient())
+        return self._with(failOnDataLoss=False)
+
+    def _with(self, **values: Any) -> Self:
+        """A copy with other values of options."""
+        values = {**self.options.values, **values}
+        return attrs.evolve(self, options=attrs.evolve(self.options, values=values))
 
     def begin_at(self, partition: int, offset: int) -> Self:
-        return attrs.evolve(self, options=self.options.begin_at(partition, offset))
+        names = self.options.topics.names
+        if len(names) != 1:
+            return self
+        place = min(names), partition
+        options = attrs.evolve(
+            self.options,
+            topics=TopicSelection(names, assigned=frozenset([place])),
+            starting=OffsetRequest("startingOffsets", each={place: offset}),
+        )
+        return attrs.evolve(self, options=options)
+
+
+_EARLIEST = OffsetRequest("startingOffsets", everywhere=EARLIEST)
+_LATEST = OffsetRequest("endingOffsets", everywhere=LATEST)
+
+
+def _refuse_offset(request: OffsetRequest | None, offset: int, word: str) -> None:
+    if request is None or request.is_time:
+        return
+    if request.everywhere == offset or offset in (request.each or {}).values():
+        raise OptionError(
+            f"option {request.option}: {word} is not possible in a batch, nor if the schema is "
+            "inferred (give a stream of changes its schema with .schema(...))"
+        )

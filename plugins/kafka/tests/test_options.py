@@ -18,6 +18,7 @@ from cdcfmt_kafka.config import (
     reading_config,
 )
 from cdcfmt_kafka.options import KAFKA_OPTIONS, KafkaOptions, parse_kafka_options
+from cdcfmt_kafka.source import KafkaSource
 
 SERVERS = {"bootstrap.servers": "a:9092"}
 SECRET = "hush-hush"
@@ -94,16 +95,19 @@ def test_what_goes_before_what() -> None:
 
 
 def test_batches_and_streams() -> None:
+    def source(**options: str) -> KafkaSource:
+        return KafkaSource(parse(**options))
+
     for offsets in ("latest", '{"a": {"0": -1}}'):
         with pytest.raises(OptionError, match="startingOffsets: latest is not possible"):
-            parse(subscribe="a", startingOffsets=offsets).check_batch()
+            source(subscribe="a", startingOffsets=offsets).check_batch()
     for offsets in ("earliest", '{"a": {"0": -2}}'):
         with pytest.raises(OptionError, match="endingOffsets: earliest is not possible"):
-            parse(subscribe="a", endingOffsets=offsets).check_batch()
+            source(subscribe="a", endingOffsets=offsets).check_batch()
     with pytest.raises(OptionError, match="endingTimestamp: a stream has no end"):
-        parse(subscribe="a", endingTimestamp="1").check_stream()
-    parse(subscribe="a", startingOffsets="latest").check_stream()
-    parse(subscribe="a", startingOffsets="earliest", endingOffsets="latest").check_batch()
+        source(subscribe="a", endingTimestamp="1").check_stream()
+    source(subscribe="a", startingOffsets="latest").check_stream()
+    source(subscribe="a", startingOffsets="earliest", endingOffsets="latest").check_batch()
 
 
 @pytest.mark.parametrize(

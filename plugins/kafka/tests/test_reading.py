@@ -14,13 +14,13 @@ from kafka_broker import PASSWORD, USER, Broker, send
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.topics.plan import plan_ranges
 from cdcfmt_core.offsets import LATEST, OffsetRange
 from cdcfmt_core.options import validate
 from cdcfmt_kafka import reader
 from cdcfmt_kafka.client import KafkaClient
 from cdcfmt_kafka.options import KAFKA_OPTIONS, KafkaOptions, parse_kafka_options
 from cdcfmt_kafka.reader import read_range
+from cdcfmt_kafka.source import KafkaSource
 
 SASL = {
     "security.protocol": "SASL_PLAINTEXT",
@@ -38,13 +38,13 @@ def parse(servers: str, client: dict[str, str] | None = None, **options: str) ->
 
 def plan(options: KafkaOptions) -> list[tuple[int, int, int]]:
     """Partition, start and end of each range of a batch."""
-    ranges = plan_ranges(KafkaClient(options))
+    ranges = KafkaSource(options).plan()
     return [(each.partition, each.start, each.end) for each in ranges if each.size]
 
 
 def read(options: KafkaOptions) -> list[tuple[int | None, bytes | None]]:
     """Offset and value of all messages of a batch."""
-    ranges = plan_ranges(KafkaClient(options))
+    ranges = KafkaSource(options).plan()
     return [(m.offset, m.value) for each in ranges for m in read_range(each, options)]
 
 
@@ -301,7 +301,7 @@ def test_what_is_wrong_is_said(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -
     def error(options: KafkaOptions) -> str:
         started = time.monotonic()
         with pytest.raises(SourceError) as caught:
-            plan_ranges(KafkaClient(options))
+            KafkaSource(options).plan()
         assert time.monotonic() - started < 30
         return str(caught.value)
 
