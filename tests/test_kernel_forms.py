@@ -15,9 +15,9 @@ from test_kernel_debezium import check, message, payload, schema_of
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.layout import Layout
+from cdcfmt_core.toolkit.zone_offsets import describe_zone
 from cdcfmt_core.types import MAX_TIMESTAMP
 from pyspark_cdcfmt.kernel.formats import is_installed
-from pyspark_cdcfmt.kernel.plans import describe_zone
 from pyspark_cdcfmt.kernel.settings import _layout
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
 

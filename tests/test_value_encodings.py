@@ -25,8 +25,9 @@ from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.go_quote import quote
 from cdcfmt_core.toolkit.value_readers import value_reader
 from cdcfmt_core.toolkit.wire_json import loads_exact
+from cdcfmt_core.toolkit.zone_offsets import describe_zone
 from pyspark_cdcfmt.kernel.formats import is_installed
-from pyspark_cdcfmt.kernel.plans import _encoding, describe_zone
+from pyspark_cdcfmt.kernel.plans import _encoding
 from pyspark_cdcfmt.kernel.settings import _layout, _target
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 

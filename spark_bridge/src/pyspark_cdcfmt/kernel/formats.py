@@ -17,7 +17,7 @@ from cdcfmt_core.layout import Layout
 from cdcfmt_core.registry import AUTO, default_registry
 from cdcfmt_core.texts import open_logger
 from cdcfmt_core.toolkit.recognition import CERTAIN_ENOUGH, confidence, recognise
-from pyspark_cdcfmt.kernel.plans import describe_zone
+from cdcfmt_core.toolkit.zone_offsets import describe_zone
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported, describe_settings
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
 

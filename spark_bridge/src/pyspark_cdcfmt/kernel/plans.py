@@ -1,11 +1,9 @@
-"""Table plans and time zones as data for the kernel."""
+"""Table plans as data for the kernel."""
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 import attrs
@@ -15,9 +13,7 @@ from pyspark.sql.types import DataType, NullType, NumericType
 from cdcfmt_core import types as logical
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.layout import Layout, Zoned
-from cdcfmt_core.mysql.instants import offset_between, offset_of_day
 from cdcfmt_core.mysql.numbers import MAX_DIGITS
-from cdcfmt_core.mysql.temporal import EPOCH
 from cdcfmt_core.toolkit.encodings import ONLY_OF, Encoding
 from cdcfmt_core.toolkit.event_fields import fields_of_columns
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported, _has_images, _target
@@ -262,36 +258,3 @@ def _mysql_text(column: Column, encoding: Encoding) -> dict[str, Any]:
     else:
         raise Unsupported(f"{column.name} is of a type that the kernel lacks")
     return described
-
-
-_FIRST_DAY, _LAST_DAY = datetime(1970, 1, 1), datetime(2040, 1, 1)
-"""MySQL's TIMESTAMP ends in January 2038."""
-_STEP, _MICRO = timedelta(minutes=15), timedelta(microseconds=1)
-"""Clocks have changed at full quarters of an hour, at least since 1972."""
-
-
-@functools.cache
-def describe_zone(zone: tzinfo) -> dict[str, Any]:
-    """The UTC offsets of a zone by spans of local time, in microseconds; None at changes."""
-    if zone is UTC:
-        return {"starts": [_micros(datetime.min), _micros(datetime.max) + 1], "offsets": [0]}
-    starts: list[int] = []
-    offsets: list[int | None] = []
-    day = _FIRST_DAY
-    while day < _LAST_DAY:
-        offset = offset_of_day(day, zone)
-        spans = [(day, offset)]
-        if offset is None:
-            times = [day + _STEP * number for number in range(timedelta(days=1) // _STEP)]
-            spans = [(at, offset_between(at, at + _STEP - _MICRO, zone)) for at in times]
-        for start, offset in spans:
-            micros = None if offset is None else offset // _MICRO
-            if not offsets or offsets[-1] != micros:
-                starts.append(_micros(start))
-                offsets.append(micros)
-        day += timedelta(days=1)
-    return {"starts": [*starts, _micros(day)], "offsets": offsets}
-
-
-def _micros(wall: datetime) -> int:
-    return (wall - EPOCH) // _MICRO

@@ -270,15 +270,17 @@ def _target(type_: spark.DataType) -> dict[str, Any] | None:
 
 
 def _layout(layout: Layout) -> dict[str, Any]:
-    of_bridge = attrs.filters.exclude("encodings", "extra", "limits", "zoned")
-    return attrs.asdict(layout, recurse=False, filter=of_bridge) | {
+    return attrs.asdict(layout, filter=attrs.filters.exclude(*_OF_BRIDGE)) | {
         "begins": layout.begins.decode(),
         "lacks": [text.decode("utf-8", "replace") for text in layout.lacks],
         "members": _members(layout.members),
         "ops": dict(layout.ops),
         "row_words": [json.dumps(word, ensure_ascii=False) for word in layout.row_words],
-        "avro": None if layout.avro is None else attrs.asdict(layout.avro),
     }
+
+
+_OF_BRIDGE = ("encodings", "extra", "limits", "zoned", "repeats_database", "reads_all")
+"""The fields of layouts that the kernel does not need."""
 
 
 def _members(members: Members) -> list[dict[str, Any]]:
