@@ -45,7 +45,7 @@ from cdcfmt_core.toolkit.claim_checks import open_claim_check_store, open_claim_
 from cdcfmt_core.toolkit.large_messages import open_decompressor
 from cdcfmt_core.types import Geometry, Int, Text, Timestamp, Unknown
 from cdcfmt_simple.bootstraps import Bootstraps
-from cdcfmt_simple.schema_output import BootstrapTable
+from cdcfmt_simple.table_schemas import WireTable
 
 # Go escapes the U+FFFD that it puts in the place of bytes, and no other; decoded they are one.
 REPLACED = [
@@ -284,7 +284,7 @@ def test_schemas_are_told_again_by_count_and_time() -> None:
     told = [len(encoder.encode(order(number))) for number in range(1, 7)]
     assert told == [2, 1, 2, 1, 2, 1]
     codec_encoder = Bootstraps(1_000_000, 0, iter([0, 999_999, 1_000_000, 1_000_000, 1]).__next__)
-    state = codec_encoder.note(BootstrapTable(ORDERS, 7))
+    state = codec_encoder.note(WireTable(ORDERS, 7))
     assert not codec_encoder.is_due(state)
     assert codec_encoder.is_due(state)
 

@@ -14,7 +14,7 @@ import attrs
 from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.toolkit.row_rules import Allowance
-from cdcfmt_simple.schema_output import BootstrapTable
+from cdcfmt_simple.table_schemas import WireTable
 
 _NEVER: Final = (1 << 63) - 1
 
@@ -23,7 +23,7 @@ _NEVER: Final = (1 << 63) - 1
 class SentBootstrap:
     """A table version whose schema was sent."""
 
-    table: BootstrapTable
+    table: WireTable
     rows: int
     at: int
     _fitting: TableSchema | None = None
@@ -37,7 +37,7 @@ class SentBootstrap:
             self._fitting = schema
         return True
 
-    def renew(self, table: BootstrapTable, now: int) -> None:
+    def renew(self, table: WireTable, now: int) -> None:
         self.table, self.rows, self.at, self._fitting = table, 0, now, None
 
     def spend(self, rows: int) -> None:
@@ -57,7 +57,7 @@ class Bootstraps:
         self._now = now
         self._sent: Cache[tuple[str, str, int], SentBootstrap] = Cache()
 
-    def note(self, table: BootstrapTable) -> SentBootstrap:
+    def note(self, table: WireTable) -> SentBootstrap:
         """Note that the table's schema is sent now."""
         schema = table.schema
         key = (schema.database, schema.table, table.version)

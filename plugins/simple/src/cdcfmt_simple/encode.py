@@ -34,13 +34,8 @@ from cdcfmt_simple.bootstraps import Bootstraps
 from cdcfmt_simple.checksum_output import Checksums
 from cdcfmt_simple.instants import zone_with_location
 from cdcfmt_simple.message import Wire
-from cdcfmt_simple.schema_output import (
-    BootstrapTable,
-    bootstrap_table,
-    id_of,
-    made_version,
-    version_of,
-)
+from cdcfmt_simple.schema_output import bootstrap_table, id_of, made_version, version_of, wire_of
+from cdcfmt_simple.table_schemas import WireTable
 
 
 class Form(Protocol):
@@ -145,8 +140,8 @@ class _Encoder(Encoder):
 
     # Schemas
 
-    def _bootstrap(self, table: BootstrapTable, build_ts: int) -> Message:
-        message = self._large.message(self._form.bootstrap(table.wire(), build_ts))
+    def _bootstrap(self, table: WireTable, build_ts: int) -> Message:
+        message = self._large.message(self._form.bootstrap(wire_of(table), build_ts))
         self._bootstraps.note(table)
         return message
 
@@ -155,13 +150,13 @@ class _Encoder(Encoder):
         schema, previous_schema = event.table_schema, event.previous_table_schema
         previous = None
         if previous_schema is not None:
-            previous = bootstrap_table(previous_schema, extra.get("previous_table")).wire()
+            previous = wire_of(bootstrap_table(previous_schema, extra.get("previous_table")))
         if schema is None:
             if event.table:
                 self._context.counts["DDL without a schema, whose table SQL alone names"] += 1
             return self._large.message(self._form.ddl(event, build_ts, None, previous))
         table = bootstrap_table(schema, extra)
-        message = self._large.message(self._form.ddl(event, build_ts, table.wire(), previous))
+        message = self._large.message(self._form.ddl(event, build_ts, wire_of(table), previous))
         self._bootstraps.note(table)
         return message
 
@@ -180,7 +175,7 @@ class _Encoder(Encoder):
         sent = self._bootstraps.find(event.table, version)
         if sent is None:
             messages.append(
-                self._bootstrap(BootstrapTable(event.table, version, id_of(event.extra)), build_ts)
+                self._bootstrap(WireTable(event.table, version, id_of(event.extra)), build_ts)
             )
             sent = self._bootstraps.find(event.table, version)
             assert sent is not None

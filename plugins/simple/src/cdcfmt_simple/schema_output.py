@@ -7,10 +7,8 @@ format is UTF-8.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
-
-import attrs
 
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, TableSchema
@@ -22,7 +20,7 @@ from cdcfmt_core.toolkit.images import own_key
 from cdcfmt_core.toolkit.json_output import valid_name
 from cdcfmt_core.types import Bit, Decimal, Text, Unknown
 from cdcfmt_simple.message import Wire
-from cdcfmt_simple.table_schemas import FLOAT_LENGTHS
+from cdcfmt_simple.table_schemas import FLOAT_LENGTHS, WireTable
 
 _LENGTHS: Final = {
     **FLOAT_LENGTHS,
@@ -53,37 +51,27 @@ _WIDEST_DECIMAL: Final = (65, 30)
 _MAX_BITS: Final = 64
 
 
-@attrs.define
-class BootstrapTable:
-    """A table's schema with further properties of ``tableSchema``."""
+def wire_of(table: WireTable) -> Wire:
+    """The JSON form of ``tableSchema``.
 
-    schema: TableSchema
-    version: int
-    table_id: int = 0
-    indexes: list[Any] | None = None
-    hidden: Sequence[Wire] = ()
-
-    def wire(self) -> Wire:
-        """The JSON form of ``tableSchema``.
-
-        :raises EncodeError: for a column whose type the format lacks.
-        """
-        schema = self.schema
-        columns = [column_wire(column) for column in schema.columns]
-        for column in self.hidden:
-            shown = {name: value for name, value in column.items() if name != "position"}
-            columns.insert(column["position"], shown)
-        return {
-            "schema": valid_name(schema.database),
-            "table": valid_name(schema.table),
-            "tableID": self.table_id,
-            "version": self.version,
-            "columns": columns,
-            "indexes": primary_index(schema) if self.indexes is None else self.indexes,
-        }
+    :raises EncodeError: for a column whose type the format lacks.
+    """
+    schema = table.schema
+    columns = [column_wire(column) for column in schema.columns]
+    for column in table.hidden:
+        shown = {name: value for name, value in column.items() if name != "position"}
+        columns.insert(column["position"], shown)
+    return {
+        "schema": valid_name(schema.database),
+        "table": valid_name(schema.table),
+        "tableID": table.table_id,
+        "version": table.version,
+        "columns": columns,
+        "indexes": primary_index(schema) if table.indexes is None else table.indexes,
+    }
 
 
-def bootstrap_table(schema: TableSchema, extra: Mapping[str, Any] | None) -> BootstrapTable:
+def bootstrap_table(schema: TableSchema, extra: Mapping[str, Any] | None) -> WireTable:
     """The table with the version, id and indexes in an event's ``extra``, if it has them."""
     extra = extra or {}
     indexes = extra.get("indexes")
@@ -91,9 +79,7 @@ def bootstrap_table(schema: TableSchema, extra: Mapping[str, Any] | None) -> Boo
     if indexes is None and "schema_version" in extra and not schema.key_columns:
         indexes = []
     hidden = extra.get("hidden_columns") or ()
-    return BootstrapTable(
-        schema, version_of(made_version(schema), extra), id_of(extra), indexes, hidden
-    )
+    return WireTable(schema, version_of(made_version(schema), extra), id_of(extra), indexes, hidden)
 
 
 def version_of(made: int, extra: Mapping[str, Any] | None) -> int:

@@ -14,7 +14,7 @@ source type has the form of SHOW CREATE TABLE, and is built from these parts:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -46,15 +46,16 @@ FLOAT_LENGTHS: Final = {"float": 12, "double": 22}
 class WireTable:
     """A table schema with the other properties of ``tableSchema``.
 
-    ``hidden`` are the undecoded columns of expression indexes, each with its position; rows do
-    not have them.
+    - ``indexes``: None if unknown
+    - ``hidden``: the undecoded columns of expression indexes, each with its position; rows do
+      not have them
     """
 
     schema: TableSchema
     version: int
-    table_id: int
-    indexes: list[Any]
-    hidden: list[dict[str, Any]]
+    table_id: int = 0
+    indexes: list[Any] | None = None
+    hidden: Sequence[Wire] = ()
 
     @property
     def record(self) -> SchemaRecord:
