@@ -19,6 +19,7 @@ from conversions import conversion_table
 from doc_rooms import picture, rooms, way
 from doc_transports import carried, promises
 from doc_wires import samples, type_tables
+from documented_types import DOCUMENTED
 
 from cdcfmt_core import Option, default_registry, errors
 from cdcfmt_core.cli.app import EXIT_CODES
@@ -33,7 +34,7 @@ from cdcfmt_core.testing.transports import suite as transport_suite
 from cdcfmt_rocketmq.settings import SETTINGS as ROCKETMQ_SETTINGS
 from pyspark_cdcfmt.cli.versions import MATRIX
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS
-from pyspark_cdcfmt.rows.types import DOCUMENTED, TypeOptions, spark_type
+from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 from pyspark_cdcfmt.sync.options import OPTIONS as SYNC_OPTIONS
 from pyspark_cdcfmt.write_options import OUTPUT_GROUPS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from documented_types import DOCUMENTED
 from pyspark.sql import types as spark
 
 from cdcfmt_core import types as logical
@@ -15,7 +16,7 @@ from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.read.declared import check_declared_types
 from pyspark_cdcfmt.read.survey import Survey
 from pyspark_cdcfmt.rows.row_schemas import check_schema
-from pyspark_cdcfmt.rows.types import DOCUMENTED, TypeOptions, spark_type
+from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 
 
 def check(
