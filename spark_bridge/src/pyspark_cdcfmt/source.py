@@ -122,26 +122,24 @@ class CdcDataSource(DataSource):
             check_type_options(self.options, "the types are those of the schema that you give")
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        from pyspark_cdcfmt.write.files import CdcBatchWriter, FileWriter
-        from pyspark_cdcfmt.write.topics import CdcTopicWriter, TopicWriter
+        from pyspark_cdcfmt.write.files import CdcBatchWriter
+        from pyspark_cdcfmt.write.topics import CdcTopicWriter
         from pyspark_cdcfmt.write_options import parse_write_options
 
         options = parse_write_options(self.options)
         if options.sink is not None:
-            writer = TopicWriter.open(schema, options, options.sink, overwrite=overwrite)
-            return CdcTopicWriter(writer)
-        return CdcBatchWriter(FileWriter.open(schema, options), overwrite=overwrite)
+            return CdcTopicWriter.open(schema, options, options.sink, overwrite=overwrite)
+        return CdcBatchWriter.open(schema, options, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        from pyspark_cdcfmt.write.files import CdcStreamWriter, FileWriter
-        from pyspark_cdcfmt.write.topics import CdcTopicStreamWriter, TopicWriter
+        from pyspark_cdcfmt.write.files import CdcStreamWriter
+        from pyspark_cdcfmt.write.topics import CdcTopicStreamWriter
         from pyspark_cdcfmt.write_options import parse_write_options
 
         options = parse_write_options(self.options)
         if options.sink is not None:
-            writer = TopicWriter.open(schema, options, options.sink, overwrite=overwrite)
-            return CdcTopicStreamWriter(writer)
-        return CdcStreamWriter(FileWriter.open(schema, options), overwrite=overwrite)
+            return CdcTopicStreamWriter.open(schema, options, options.sink, overwrite=overwrite)
+        return CdcStreamWriter.open(schema, options, overwrite=overwrite)
 
 
 def check_interpreter(spark: SparkSession) -> None:

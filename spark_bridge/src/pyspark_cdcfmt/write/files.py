@@ -8,7 +8,7 @@ task's message lists its staged files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import cast
+from typing import Self
 
 import attrs
 import pyarrow as pa
@@ -53,30 +53,7 @@ class FileWriter:
     options: WriteOptions
     sink: FileSink
 
-    @classmethod
-    def open(cls, schema: StructType, options: WriteOptions) -> FileWriter:
-        """Open the writer on the driver, before anything is written.
-
-        :raises OptionError: for invalid options and columns.
-        :raises SinkError: if the folder cannot be written.
-        """
-        if options["path"] is None:
-            raise OptionError(
-                "writing cdc needs a path: use save(path), or start(path) for a stream"
-            )
-        check_rows(schema, options)
-        check_unpartitioned(options.values, "files have no partitions")
-        # Raises the format's errors about its options.
-        open_encoder(options, None)
-        sink = FileSink(
-            options["path"],
-            options.storage_options,
-            options["compression"],
-            options["maxRecordsPerFile"],
-        )
-        return cls(schema, options, sink)
-
-    def write(self, batches: Iterator[pa.RecordBatch], commit_id: CommitId) -> FilesMessage:
+    def _write(self, batches: Iterator[pa.RecordBatch], commit_id: CommitId) -> FilesMessage:
         """Write the rows of one attempt of a task."""
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
@@ -97,22 +74,10 @@ class FileWriter:
         writer.log_counts()
         return FilesMessage(commit_id, names, writer.watermarks, writer.statements)
 
-    def commit(self, messages: Sequence[FilesMessage], *, overwrite: bool = False) -> None:
-        """Commit the staged files of the tasks, and the watermark that they allow."""
-        if messages:
-            reports = [message.watermarks for message in messages]
-            self._commit(messages, lowest_watermark(reports), overwrite=overwrite)
-
-    def commit_batch(self, messages: Sequence[FilesMessage]) -> None:
-        """Commit a batch of a stream."""
-        if messages:
-            kept = KeptWatermarks(self.options.checkpoint, messages[0].commit_id.batch)
-            self._commit(messages, kept.lowest(message.watermarks for message in messages))
-            kept.save()
-
     def _commit(
         self, messages: Sequence[FilesMessage], watermark: int | None, *, overwrite: bool = False
     ) -> None:
+        """Commit the staged files of the tasks, and the watermark that they allow."""
         commit_id = messages[0].commit_id
         names = [name for message in messages for name in message.files]
         check_statements([message.statements for message in messages])
@@ -125,11 +90,10 @@ class FileWriter:
         if commit_id.batch % SWEEP_EVERY == 0:
             self.sink.sweep()
 
-    def abort(self, messages: Sequence[FilesMessage | None]) -> None:
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int = 0) -> None:
         """Remove staged files; a later sweep removes those of tasks that are still writing."""
-        for message in messages:
-            if message is not None:
-                self.sink.abort(message.commit_id, message.files)
+        for message in _written(messages):
+            self.sink.abort(message.commit_id, message.files)
 
     def _watermark(self, commit_id: CommitId, commit_ts: int) -> list[str]:
         files = self.sink.open_task(commit_id, "driver")
@@ -140,53 +104,76 @@ class FileWriter:
         return files.close()
 
 
-class CdcBatchWriter(DataSourceArrowWriter):
+def _open_sink(schema: StructType, options: WriteOptions) -> FileSink:
+    """Open the folder on the driver, before anything is written.
+
+    :raises OptionError: for invalid options and columns.
+    :raises SinkError: if the folder cannot be written.
+    """
+    if options["path"] is None:
+        raise OptionError("writing cdc needs a path: use save(path), or start(path) for a stream")
+    check_rows(schema, options)
+    check_unpartitioned(options.values, "files have no partitions")
+    # Raises the format's errors about its options.
+    open_encoder(options, None)
+    return FileSink(
+        options["path"],
+        options.storage_options,
+        options["compression"],
+        options["maxRecordsPerFile"],
+    )
+
+
+@attrs.frozen
+class CdcBatchWriter(FileWriter, DataSourceArrowWriter):
     """``df.write.format("cdc")`` to files."""
 
-    def __init__(self, files: FileWriter, *, overwrite: bool) -> None:
-        self._files = files
-        self._overwrite = overwrite
-        options = files.options
+    commit_id: CommitId
+    overwrite: bool
+    skips: bool
+
+    @classmethod
+    def open(cls, schema: StructType, options: WriteOptions, *, overwrite: bool) -> Self:
+        sink = _open_sink(schema, options)
+        commit_id = CommitId.new()
         if options["txnAppId"] is not None:
-            self._commit_id = CommitId.of(options["txnAppId"], options["txnVersion"])
-        else:
-            self._commit_id = CommitId.new()
+            commit_id = CommitId.of(options["txnAppId"], options["txnVersion"])
         if overwrite and options["ifExists"] is not None:
             raise OptionError("option ifExists goes with mode append; overwrite replaces files")
-        self._skips = False
-        if options["ifExists"] is not None and not files.sink.is_empty():
-            if options["ifExists"] == "error":
-                raise OptionError(f"path {options['path']} has files (ifExists=error)")
-            self._skips = True
-        if not self._skips:
-            files.sink.prepare()
+        skips = options["ifExists"] is not None and not sink.is_empty()
+        if skips and options["ifExists"] == "error":
+            raise OptionError(f"path {options['path']} has files (ifExists=error)")
+        if not skips:
+            sink.prepare()
+        return cls(schema, options, sink, commit_id, overwrite, skips)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        if self._skips:
-            return FilesMessage(self._commit_id)
-        return self._files.write(iterator, self._commit_id)
+        if self.skips:
+            return FilesMessage(self.commit_id)
+        return self._write(iterator, self.commit_id)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        if not self._skips:
-            self._files.commit(_all(messages), overwrite=self._overwrite)
+        written = _written(messages)
+        if written and not self.skips:
+            watermark = lowest_watermark(message.watermarks for message in written)
+            self._commit(written, watermark, overwrite=self.overwrite)
 
-    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        self._files.abort(cast("list[FilesMessage | None]", messages))
 
-
-class CdcStreamWriter(DataSourceStreamArrowWriter):
+class CdcStreamWriter(FileWriter, DataSourceStreamArrowWriter):
     """``writeStream.format("cdc")`` to files."""
 
-    def __init__(self, files: FileWriter, *, overwrite: bool) -> None:
-        self._files = files
+    @classmethod
+    def open(cls, schema: StructType, options: WriteOptions, *, overwrite: bool) -> Self:
+        sink = _open_sink(schema, options)
         if overwrite:
             raise OptionError(
                 "output mode complete would write all events again in every batch; use append"
             )
         for name in ("ifExists", "txnAppId"):
-            if files.options[name] is not None:
+            if options[name] is not None:
                 raise OptionError(f"option {name} is for batch writes; leave it out of streams")
-        files.sink.prepare()
+        sink.prepare()
+        return cls(schema, options, sink)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         context = TaskContext.get()
@@ -195,15 +182,15 @@ class CdcStreamWriter(DataSourceStreamArrowWriter):
         batch = context.getLocalProperty("streaming.sql.batchId")
         assert query is not None
         assert batch is not None
-        return self._files.write(iterator, CommitId.of(query, int(batch)))
+        return self._write(iterator, CommitId.of(query, int(batch)))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        self._files.commit_batch(_all(messages))
+        if written := _written(messages):
+            kept = KeptWatermarks(self.options.checkpoint, written[0].commit_id.batch)
+            self._commit(written, kept.lowest(message.watermarks for message in written))
+            kept.save()
 
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        self._files.abort(cast("list[FilesMessage | None]", messages))
 
-
-def _all(messages: list[WriterCommitMessage | None]) -> list[FilesMessage]:
+def _written(messages: list[WriterCommitMessage | None]) -> list[FilesMessage]:
     # Spark commits only if every task returned a message.
     return [message for message in messages if isinstance(message, FilesMessage)]

@@ -7,6 +7,7 @@ watermark of all tasks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Self
 
 import attrs
 import pyarrow as pa
@@ -47,7 +48,7 @@ class TopicWriter:
     @classmethod
     def open(
         cls, schema: StructType, options: WriteOptions, sink: Sink, *, overwrite: bool
-    ) -> TopicWriter:
+    ) -> Self:
         """Open the writer on the driver, before any message is sent.
 
         :raises OptionError: for invalid options and columns.
@@ -60,12 +61,12 @@ class TopicWriter:
         open_encoder(options, None)
         return cls(schema, options, sink, sink.partitions())
 
-    def write(self, batches: Iterator[pa.RecordBatch]) -> TopicMessage:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write the rows of one attempt of a task."""
         context = TaskContext.get()
         single = self.options["singleTask"]
         if single and context is not None and context.partitionId() > 0:
-            batches = _refused(batches)
+            iterator = _refused(iterator)
         writer = EventWriter(
             self.schema,
             self.options,
@@ -74,23 +75,13 @@ class TopicWriter:
         )
         with self.sink.open() as producer:
             writer.wait = producer.flush
-            for part in writer.parts(batches):
+            for part in writer.parts(iterator):
                 if isinstance(part, Message):
                     producer.send(part)
                 else:
                     producer.send_all(*(part[name].to_pylist() for name in _SENT))
         writer.log_counts()
         return TopicMessage(writer.watermarks)
-
-    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Send the watermark, which must not overtake a row."""
-        self._send(lowest_watermark(_reports(messages)))
-
-    def commit_batch(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
-        """Commit a batch of a stream."""
-        kept = KeptWatermarks(self.options.checkpoint, batch)
-        self._send(kept.lowest(_reports(messages)))
-        kept.save()
 
     def _send(self, commit_ts: int | None) -> None:
         if commit_ts is None:
@@ -118,27 +109,18 @@ def _refused(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield batch
 
 
-class CdcTopicWriter(DataSourceArrowWriter):
+class CdcTopicWriter(TopicWriter, DataSourceArrowWriter):
     """``df.write.format("cdc")`` to a topic."""
 
-    def __init__(self, writer: TopicWriter) -> None:
-        self._writer = writer
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return self._writer.write(iterator)
-
-    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        self._writer.commit(messages)
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        # The watermark must not overtake a row.
+        self._send(lowest_watermark(_reports(messages)))
 
 
-class CdcTopicStreamWriter(DataSourceStreamArrowWriter):
+class CdcTopicStreamWriter(TopicWriter, DataSourceStreamArrowWriter):
     """``writeStream.format("cdc")`` to a topic."""
 
-    def __init__(self, writer: TopicWriter) -> None:
-        self._writer = writer
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return self._writer.write(iterator)
-
-    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        self._writer.commit_batch(messages, batchId)
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+        kept = KeptWatermarks(self.options.checkpoint, batchId)
+        self._send(kept.lowest(_reports(messages)))
+        kept.save()
