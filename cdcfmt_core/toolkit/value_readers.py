@@ -65,10 +65,6 @@ def _text(encoding: Encoding, *_: Any) -> Read:
     return _only_text(lambda text: encoding.aliases.get(text, text))
 
 
-def _as_it_stands(*_: Any) -> Read:
-    return lambda value: value
-
-
 def _number(encoding: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:
     other = json_value_parser(logical, time_zone=zone, counts=counts)
 
@@ -117,10 +113,6 @@ def _only_int(read: Callable[[int], object]) -> Read:
     return read_int
 
 
-def _days(*_: Any) -> Read:
-    return _only_int(read_days)
-
-
 def _epoch(encoding: Encoding, logical: LogicalType, _: tzinfo, counts: Counter[str]) -> Read:
     microseconds = unit_reader(_UNITS[encoding.name], counts)
     zone = UTC if isinstance(logical, Timestamp) else None
@@ -155,10 +147,6 @@ def _bits(_: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str])
 
 def _charset_text(encoding: Encoding, *_: Any) -> Read:
     return _only_text(lambda text: parse_latin1(text).decode(encoding.charset))
-
-
-def _integer_text(_: Encoding, logical: LogicalType, *__: Any) -> Read:
-    return _only_text(integer_decimal_parser(logical))
 
 
 def _numbers_of(value: Any, count: int) -> list[Any]:
@@ -196,29 +184,25 @@ def _epoch_pair(*_: Any) -> Read:
 _UNITS: Final = {"epoch-millis": "ms", "epoch-micros": "us", "epoch-nanos": "ns"}
 JSON_READERS: Final[Mapping[str, Callable[[Encoding, LogicalType, tzinfo, Counter[str]], Read]]] = {
     "text": _text,
-    "json-value": _as_it_stands,
+    "json-value": lambda *_: lambda value: value,
     "json-number": _number,
     "json-boolean": _boolean,
     "iso-text": _iso_text,
     "iso-instant": _iso_instant,
-    "epoch-days": _days,
+    "epoch-days": lambda *_: _only_int(read_days),
     **dict.fromkeys(_UNITS, _epoch),
     "connect-decimal": _connect_decimal,
     "little-endian-bits": _bits,
     "charset-text": _charset_text,
-    "integer-text": _integer_text,
+    "integer-text": lambda _, logical, *__: _only_text(integer_decimal_parser(logical)),
     "calendar-parts": _calendar_parts,
     "epoch-pair": _epoch_pair,
 }
 
 
-def _read_base64_text(text: str) -> str:
-    return parse_base64(text).decode("utf-8", "surrogateescape")
-
-
 TEXT_READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "base64": parse_base64,
-    "base64-text": _read_base64_text,
+    "base64-text": lambda text: parse_base64(text).decode("utf-8", "surrogateescape"),
     "hex": parse_hex,
     "go-quoted": unquote,
 }

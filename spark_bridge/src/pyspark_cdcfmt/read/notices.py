@@ -158,7 +158,13 @@ def _of_table(
         # Columns that an inferred schema lacks are rescued, and counted.
         _GAINED: [] if inferred else _gained(versions, schema),
         # Some formats have types only for values that are not NULL.
-        _UNTYPED: [c for c in columns if _is_untyped(c) and examples.get(c.name) is not None],
+        _UNTYPED: [
+            c
+            for c in columns
+            if isinstance(c.type, Unknown)
+            and not c.source_type
+            and examples.get(c.name) is not None
+        ],
         _NEGATIVE: [c for c in columns if isinstance(c.type, Int) and c.name in negative],
         _DIGITS: [c for c in columns if inferred and _lacks_digits(c.type)],
         _MEMBERS: [
@@ -198,10 +204,6 @@ def _gained(versions: list[TableSchema], schema: StructType) -> list[Column]:
     known = {name.lower() for name in (*versions[0].column_names, *schema.names)}
     later = {column.name: column for each in versions[1:] for column in each.columns}
     return [column for column in later.values() if column.name.lower() not in known]
-
-
-def _is_untyped(column: Column) -> bool:
-    return isinstance(column.type, Unknown) and not column.source_type
 
 
 def _lacks_digits(type_: LogicalType) -> bool:

@@ -46,14 +46,13 @@ class EventRows:
         self._policy = policy
         self._key_columns = tuple(options["keyColumns"])
         self._case_sensitive = options.case_sensitive
-        self._keys: Cache[TableSchema, tuple[str, ...]] = Cache(16 << 20)
         self._after_only = options["images"] == "after"
         self._split = options.splits_keys
         self._json = options["imageFormat"] == "json"
         self._wants_images = bool({"before", "after"} & set(schema.names))
         self.wants_columns = "columns" in schema.names
         self._wants_headers = "headers" in schema.names
-        self._writers: Cache[TableSchema, Callable[[Image], Any]] = Cache()
+        self._plans: Cache[TableSchema, tuple[tuple[str, ...], Callable[[Image], Any]]] = Cache()
 
     def rows(self, message: Message, event: Event, protocol: str | None) -> Iterator[Row]:
         """The rows of one event: one, or two if a key update is split.
@@ -62,24 +61,26 @@ class EventRows:
         :raises PolicyError: if the policy ends the read.
         """
         if isinstance(event, RowChange):
-            keys = self._keys_of(event.table) if self._key_columns else event.table.key_columns
+            keys, write = self._plan(event.table)
             parts = split_key_update(event, keys) if self._split else [event]
             for part in parts:
-                yield self._row(message, part, protocol, self._of_row_change(part, keys))
+                yield self._row(message, part, protocol, self._of_row_change(part, keys, write))
         elif isinstance(event, Corrupt):
             record = corrupt_record(message, event, protocol)
             yield self._row(message, event, protocol, {"_corrupt_record": record})
         else:
             yield self._row(message, event, protocol, _of_table_event(event))
 
-    def _keys_of(self, table: TableSchema) -> tuple[str, ...]:
-        keys = self._keys.get(table)
-        if keys is None:
-            keys = match_keys(
-                self._key_columns, table.column_names, case_sensitive=self._case_sensitive
-            )
-            self._keys.add(table, keys, table_size(table))
-        return keys
+    def _plan(self, table: TableSchema) -> tuple[tuple[str, ...], Callable[[Image], Any]]:
+        """The key columns of a table, and the writer of its images."""
+        plan = self._plans.get(table)
+        if plan is None:
+            keys = table.key_columns
+            if given := self._key_columns:
+                keys = match_keys(given, table.column_names, case_sensitive=self._case_sensitive)
+            plan = keys, image_writer(table, self._policy, as_json=self._json)
+            self._plans.add(table, plan, table_size(table, _COLUMN_BYTES))
+        return plan
 
     def _row(
         self, message: Message, event: Event, protocol: str | None, values: dict[str, Any]
@@ -101,7 +102,9 @@ class EventRows:
             values["headers"] = [{"key": k, "value": v} for k, v in message.headers]
         return tuple(map(values.get, self._names))
 
-    def _of_row_change(self, event: RowChange, keys: tuple[str, ...]) -> dict[str, Any]:
+    def _of_row_change(
+        self, event: RowChange, keys: tuple[str, ...], write: Callable[[Image], Any]
+    ) -> dict[str, Any]:
         table = event.table
         values: dict[str, Any] = {
             "op": event.op,
@@ -113,19 +116,11 @@ class EventRows:
         if self.wants_columns:
             values["columns"] = fields_of_columns(table)
         if self._wants_images:
-            write = self._writer(table)
             if event.before is not None and not (self._after_only and event.after is not None):
                 values["before"] = write(event.before)
             if event.after is not None:
                 values["after"] = write(event.after)
         return values
-
-    def _writer(self, table: TableSchema) -> Callable[[Image], Any]:
-        write = self._writers.get(table)
-        if write is None:
-            write = image_writer(table, self._policy, as_json=self._json)
-            self._writers.add(table, write, table_size(table, _COLUMN_BYTES))
-        return write
 
 
 def image_writer(

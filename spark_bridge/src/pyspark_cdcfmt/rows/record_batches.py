@@ -130,10 +130,8 @@ def array_builder(
     spark_type: DataType, arrow_type: pa.DataType
 ) -> Callable[[Sequence[Any]], pa.Array]:
     """A function from the values of a column to its array."""
-    if isinstance(spark_type, VariantType):
-        return lambda column: _variant_array(column, arrow_type)
-
-    return lambda column: to_array(column, arrow_type)
+    build = _variant_array if isinstance(spark_type, VariantType) else to_array
+    return lambda column: build(column, arrow_type)
 
 
 def to_array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
@@ -250,7 +248,7 @@ def _weigher(type_: DataType) -> Callable[[Any], int] | None:
     if isinstance(type_, StringType | BinaryType):
         return len
     if isinstance(type_, VariantType):
-        return _variant_bytes
+        return lambda pair: len(pair[0]) + len(pair[1])
     if not isinstance(type_, StructType):
         return value_bytes if isinstance(type_, ArrayType) else None
     found = [(field.name, _weigher(field.dataType)) for field in type_.fields]
@@ -269,10 +267,6 @@ def _weigher(type_: DataType) -> Callable[[Any], int] | None:
         return size
 
     return of_struct
-
-
-def _variant_bytes(pair: tuple[bytes, bytes]) -> int:
-    return len(pair[0]) + len(pair[1])
 
 
 def value_bytes(value: Any) -> int:

@@ -154,7 +154,8 @@ class EventInput:
     def _images(
         self, op: str, row: dict[str, Any], source: dict[str, Any]
     ) -> tuple[TableSchema, Image | None, Image | None]:
-        name, keys, protocol = _table_of(row), self._keys(row), source.get("protocol")
+        name, protocol = _table_of(row), source.get("protocol")
+        keys = self._key_columns or tuple(row.get("key_columns") or ())
         columns = row.get("columns")
         wanted = _WANTED.get(op, 1)
         images = variant_cell(row.get("before")), variant_cell(row.get("after"))
@@ -237,20 +238,14 @@ class EventInput:
         record = row.get("_corrupt_record") or {}
         return Corrupt(DecodeError(record.get("reason") or "a corrupt message"))
 
-    def _heartbeat(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
-        return Heartbeat(**_common(row, source))
 
-    def _keys(self, row: dict[str, Any]) -> tuple[str, ...]:
-        return self._key_columns or tuple(row.get("key_columns") or ())
-
-
-_MAKERS = {
+_MAKERS: dict[str, Callable[[EventInput, dict[str, Any], dict[str, Any]], Event]] = {
     "row": EventInput._row,
     "ddl": EventInput._ddl,
     "schema": EventInput._schema,
     "watermark": EventInput._watermark,
     "transaction": EventInput._transaction,
-    "heartbeat": EventInput._heartbeat,
+    "heartbeat": lambda _, row, source: Heartbeat(**_common(row, source)),
     "message": EventInput._message,
     "corrupt": EventInput._corrupt,
 }

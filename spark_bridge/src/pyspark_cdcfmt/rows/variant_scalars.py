@@ -116,14 +116,6 @@ _EPOCH_NTZ = datetime(1970, 1, 1)
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 
-def _bool(value: bool) -> bytes:
-    return _TRUE if value else _FALSE
-
-
-def _float(value: float) -> bytes:
-    return _DOUBLE(7 << 2, value)
-
-
 def _int(value: int) -> bytes:
     if -0x80 <= value < 0x80:
         return INT8[value]
@@ -167,10 +159,6 @@ def _sized(type_info: int, data: bytes) -> bytes:
     return _SIZED(type_info << 2, len(data)) + data
 
 
-def _bytes(value: bytes) -> bytes:
-    return _sized(15, value)
-
-
 def _date(value: date) -> bytes:
     return _INT32(11 << 2, value.toordinal() - _EPOCH_DAY)
 
@@ -185,13 +173,12 @@ def _datetime(value: datetime) -> bytes:
 
 WRITERS: dict[type, Callable[[Any], bytes]] = {
     type(None): lambda _: NULL,
-    bool: _bool,
+    bool: lambda value: _TRUE if value else _FALSE,
     int: _int,
-    float: _float,
+    float: lambda value: _DOUBLE(7 << 2, value),
     Decimal: _decimal,
     str: _str,
-    bytes: _bytes,
-    bytearray: _bytes,
+    **dict.fromkeys((bytes, bytearray), lambda value: _sized(15, value)),
     date: _date,
     datetime: _datetime,
     timedelta: lambda value: _str(format_time(value, 6)),
@@ -227,17 +214,9 @@ def _read_decimal(read: Callable[[bytes, int], int]) -> Callable[[bytes, int], D
     return decimal
 
 
-def _int16_byte_decimal(data: bytes, at: int) -> int:
-    return int.from_bytes(data[at : at + 16], "little", signed=True)
-
-
-def _instant(data: bytes, at: int) -> datetime:
+def _read_time(epoch: datetime) -> Callable[[bytes, int], datetime]:
     # Faster than microseconds alone.
-    return _EPOCH + timedelta(0, *divmod(_READ_INT64(data, at)[0], 1_000_000))
-
-
-def _wall_clock(data: bytes, at: int) -> datetime:
-    return _EPOCH_NTZ + timedelta(0, *divmod(_READ_INT64(data, at)[0], 1_000_000))
+    return lambda data, at: epoch + timedelta(0, *divmod(_READ_INT64(data, at)[0], 1_000_000))
 
 
 _PRIMITIVES: dict[int, Callable[[bytes, int], Any]] = {
@@ -251,10 +230,10 @@ _PRIMITIVES: dict[int, Callable[[bytes, int], Any]] = {
     7: lambda data, at: _READ_DOUBLE(data, at)[0],
     8: _read_decimal(lambda data, at: int(_READ_INT32(data, at)[0])),
     9: _read_decimal(lambda data, at: int(_READ_INT64(data, at)[0])),
-    10: _read_decimal(_int16_byte_decimal),
+    10: _read_decimal(lambda data, at: int.from_bytes(data[at : at + 16], "little", signed=True)),
     11: lambda data, at: date.fromordinal(_READ_INT32(data, at)[0] + _EPOCH_DAY),
-    12: _instant,
-    13: _wall_clock,
+    12: _read_time(_EPOCH),
+    13: _read_time(_EPOCH_NTZ),
     14: lambda data, at: _READ_FLOAT(data, at)[0],
     15: _read_sized,
     16: lambda data, at: _read_sized(data, at).decode(),
