@@ -142,9 +142,15 @@ class PluginLoader:
     def _reject(self, info: PluginInfo, cause: Exception) -> Loaded:
         error: CdcfmtError
         if isinstance(cause, PluginApiError):
-            error = PluginApiError(_wrong_api(info, cause))
+            error = PluginApiError(
+                f"{info.dist} {info.version} was written for {cause}: install versions of "
+                f"{info.dist} and cdcfmt-core that match"
+            )
         else:
-            error = BrokenPluginError(_broken(info, cause))
+            error = BrokenPluginError(
+                f"plugin {info.entry_point!r} of {info.dist} {info.version} could not be loaded: "
+                f"{type(cause).__name__}: {cause}"
+            )
         error.__cause__ = cause
         info.error = error
         if self._strict:
@@ -182,20 +188,6 @@ def _check_names(registered: Iterable[str], entry_points: set[str]) -> None:
                 "is named after its format or transport, or after the type map that it registers "
                 "or overrides)"
             )
-
-
-def _broken(info: PluginInfo, error: Exception) -> str:
-    return (
-        f"plugin {info.entry_point!r} of {info.dist} {info.version} could not be loaded: "
-        f"{type(error).__name__}: {error}"
-    )
-
-
-def _wrong_api(info: PluginInfo, error: PluginApiError) -> str:
-    return (
-        f"{info.dist} {info.version} was written for {error}: install versions of {info.dist} and "
-        "cdcfmt-core that match"
-    )
 
 
 @attrs.define

@@ -59,7 +59,7 @@ class Registry:
         self._transports = Claims("transport")
         self._prefixes = Claims("prefix of options")
         self._type_maps = Claims("type map")
-        core = PluginInfo("core", "cdcfmt-core", _version("cdcfmt-core"), type_maps=("mysql",))
+        core = PluginInfo("core", "cdcfmt-core", version_of("cdcfmt-core"), type_maps=("mysql",))
         self._type_maps.add("mysql", MYSQL, core)
         self._complete = False
         # Streams of one driver look up names concurrently.
@@ -80,7 +80,8 @@ class Registry:
             self.discover()
         spec: CodecSpec | None = self._codecs.only(wanted) or self._aliases.only(wanted)
         if spec is None:
-            raise self._missing(name)
+            known = [*self._codecs, *self._aliases]
+            raise self._missing("format", name, KNOWN_PACKAGES.get(wanted), known)
         return spec
 
     def codecs(self) -> dict[str, CodecSpec]:
@@ -107,7 +108,7 @@ class Registry:
             self.discover()
         spec: TransportSpec | None = self._transports.only(name)
         if spec is None:
-            raise self._missing_transport(name)
+            raise self._missing("transport", name, KNOWN_TRANSPORTS.get(name), self._transports)
         self._prefixes.only(spec.prefix)
         return spec
 
@@ -219,30 +220,22 @@ class Registry:
 
     # Errors
 
-    def _missing(self, name: str) -> CdcfmtError:
-        wanted = name.lower()
-        package = KNOWN_PACKAGES.get(wanted)
-        if aside := self._kept_aside("format", name, package):
+    def _missing(
+        self, what: str, name: str, package: str | None, known: Iterable[str]
+    ) -> CdcfmtError:
+        if aside := self._kept_aside(what, name, package):
             return aside
-        text = f"unknown format {name!r}; installed: {join_names(self.codecs())}"
+        there = self.codecs() if what == "format" else self.transports()
+        text = f"unknown {what} {name!r}; installed: {join_names(there)}"
         if package is not None:
-            text += f". Install it: pip install {package}"
+            where = "" if what == "format" else ", on driver and executors"
+            text += f". Install it{where}: pip install {package}"
         else:
-            text += did_you_mean(wanted, [*self._codecs, *self._aliases])
-        return UnknownFormatError(text + self._broken())
-
-    def _missing_transport(self, name: str) -> CdcfmtError:
-        package = KNOWN_TRANSPORTS.get(name)
-        if aside := self._kept_aside("transport", name, package):
-            return aside
-        text = f"unknown transport {name!r}; installed: {join_names(self.transports())}"
-        if package is not None:
-            text += f". Install it, on driver and executors: pip install {package}"
-        return UnknownFormatError(text + self._broken())
-
-    def _broken(self) -> str:
+            text += did_you_mean(name.lower(), known)
         broken = [info.dist for info in self._loader.infos.values() if info.error is not None]
-        return f". Broken: {join_names(broken)} (see python -m cdcfmt_core)" if broken else ""
+        if broken:
+            text += f". Broken: {join_names(broken)} (see python -m cdcfmt_core)"
+        return UnknownFormatError(text)
 
     def _kept_aside(self, what: str, name: str, package: str | None = None) -> CdcfmtError | None:
         """The reason why the plugin with this name is not usable, or None."""
@@ -282,8 +275,9 @@ def default_registry() -> Registry:
     return Registry()
 
 
-def _version(dist: str) -> str:
+def version_of(dist: str) -> str:
+    """The installed version; ``?`` for a module without a distribution."""
     try:
         return metadata.version(dist)
     except metadata.PackageNotFoundError:
-        return "not installed"
+        return "?"

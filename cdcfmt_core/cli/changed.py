@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from decimal import Context
-from typing import Any, NoReturn
+from typing import Any
 
 import attrs
 
@@ -16,8 +16,9 @@ from cdcfmt_core.cli.json_text import clean
 from cdcfmt_core.cli.reading import Decoded
 from cdcfmt_core.cli.records import table_of
 from cdcfmt_core.errors import DecodeError, show
-from cdcfmt_core.events import Column, Event, RowChange, TableSchema
+from cdcfmt_core.events import Event, RowChange, TableSchema
 from cdcfmt_core.registry import default_registry
+from cdcfmt_core.toolkit.wire_json import refuse_constant
 from cdcfmt_core.types import InvalidValue, Json, Unknown
 
 IMPOSSIBLE = "impossible value"
@@ -85,7 +86,8 @@ class Changes:
             columns = event.table.columns
             self._table = event.table
             self._json = {c.name for c in columns if type(c.type) is Json}
-            self._untyped = [c.name for c in columns if _has_no_type(c)]
+            untyped = (c for c in columns if type(c.type) is Unknown and not c.source_type)
+            self._untyped = [column.name for column in untyped]
         for image in (event.before, event.after):
             for name, value in image.values.items() if image is not None else ():
                 if type(value) is InvalidValue:
@@ -114,13 +116,9 @@ class Changes:
             change.places.append(decoded)
 
 
-def _has_no_type(column: Column) -> bool:
-    return type(column.type) is Unknown and not column.source_type
-
-
 def _fits_a_variant(text: str) -> bool:
     try:
-        json.loads(text, parse_float=_number, parse_int=_number, parse_constant=_refuse)
+        json.loads(text, parse_float=_number, parse_int=_number, parse_constant=refuse_constant)
     except (ValueError, ArithmeticError, RecursionError):
         return False
     return True
@@ -130,13 +128,9 @@ def _number(text: str) -> None:
     number = _WIDE.create_decimal(text).normalize(_WIDE)
     exponent = number.as_tuple().exponent
     if not (isinstance(exponent, int) and exponent >= -_DIGITS and number.adjusted() < _DIGITS):
-        _refuse(text)
+        refuse_constant(text)
     if len(number.as_tuple().digits) > _DIGITS:
-        _refuse(text)
-
-
-def _refuse(text: str) -> NoReturn:
-    raise ValueError(text)
+        refuse_constant(text)
 
 
 def _names_twice(decoded: Decoded, options: Mapping[str, Any]) -> list[str]:

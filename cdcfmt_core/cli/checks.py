@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from importlib import metadata
 from importlib.util import find_spec
 
 from cdcfmt_core.listing import NOTHING, list_installed
-from cdcfmt_core.registry import default_registry
+from cdcfmt_core.registry import default_registry, version_of
 from cdcfmt_core.transport import Check
 
 _OLDEST_PYTHON = (3, 11)
@@ -61,11 +60,3 @@ def check_plugins() -> Iterator[Check]:
             problem,
             "reinstall it, or disable it with CDCFMT_DISABLED_PLUGINS",
         )
-
-
-def version_of(dist: str) -> str:
-    """The installed version; ``?`` for a module without a distribution."""
-    try:
-        return metadata.version(dist)
-    except metadata.PackageNotFoundError:
-        return "?"

@@ -16,12 +16,13 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from json.encoder import encode_basestring
 from math import inf, isfinite
-from typing import Any, NoReturn
+from typing import Any
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.events import Image, TableSchema
 from cdcfmt_core.mysql import format_time
 from cdcfmt_core.texts import harmless_json
+from cdcfmt_core.toolkit.wire_json import refuse_constant
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -122,15 +123,11 @@ def clean(text: str) -> str:
 
 def _json_column(text: str) -> str:
     try:
-        json.loads(text, parse_constant=_refuse)
+        json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         return text
     # Line ends occur only between tokens: JSON strings cannot hold them.
     return RawJson(clean(text.replace("\r", " ").replace("\n", " ")))
-
-
-def _refuse(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not JSON")
 
 
 def _is_double(value: Decimal) -> bool:
@@ -150,7 +147,7 @@ def _has_doubles_only(text: str) -> bool:
 
 def _double(text: str) -> None:
     if not _is_double(Decimal(text)):
-        _refuse(text)
+        refuse_constant(text)
 
 
 def _rest(values: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:

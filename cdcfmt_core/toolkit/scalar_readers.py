@@ -58,7 +58,8 @@ def time_of(microseconds: int) -> timedelta | None:
     return time if -MAX_TIME <= time <= MAX_TIME else None
 
 
-def _bytes_of(value: Any) -> bytes:
+def bytes_of(value: Any) -> bytes:
+    """Parse padded base64 without other characters, as written by Go and Java."""
     if type(value) is not str:
         raise ValueError("not base64 text")
     return parse_base64(value)
@@ -66,7 +67,7 @@ def _bytes_of(value: Any) -> bytes:
 
 def read_unscaled(value: Any) -> int:
     """An integer from base64 of its big-endian bytes."""
-    data = _bytes_of(value)
+    data = bytes_of(value)
     if not 0 < len(data) <= _MAX_BYTES:
         raise ValueError(f"a decimal of {len(data)} bytes")
     return int.from_bytes(data, "big", signed=True)
@@ -86,7 +87,7 @@ def scaled(unscaled: int, scale: int | None) -> decimal.Decimal | InvalidValue:
 
 def read_bits(value: Any) -> int:
     """A BIT from base64 of its little-endian bytes."""
-    data = _bytes_of(value)
+    data = bytes_of(value)
     if len(data) > 8:
         raise ValueError(f"{len(data)} bytes, more than a BIT has")
     return int.from_bytes(data, "little")

@@ -145,10 +145,6 @@ def _bits(_: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str])
     return lambda value: other(read_bits(value) if type(value) is str else value)
 
 
-def _charset_text(encoding: Encoding, *_: Any) -> Read:
-    return _only_text(lambda text: parse_latin1(text).decode(encoding.charset))
-
-
 def _numbers_of(value: Any, count: int) -> list[Any]:
     if type(value) is list and len(value) == count:
         return value
@@ -193,7 +189,9 @@ JSON_READERS: Final[Mapping[str, Callable[[Encoding, LogicalType, tzinfo, Counte
     **dict.fromkeys(_UNITS, _epoch),
     "connect-decimal": _connect_decimal,
     "little-endian-bits": _bits,
-    "charset-text": _charset_text,
+    "charset-text": lambda encoding, *_: _only_text(
+        lambda text: parse_latin1(text).decode(encoding.charset)
+    ),
     "integer-text": lambda _, logical, *__: _only_text(integer_decimal_parser(logical)),
     "calendar-parts": _calendar_parts,
     "epoch-pair": _epoch_pair,

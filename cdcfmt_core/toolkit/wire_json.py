@@ -48,7 +48,7 @@ def loads_exact(
             data.decode("utf-8", "surrogateescape"),
             parse_float=_number,
             parse_int=_number,
-            parse_constant=_refuse,
+            parse_constant=refuse_constant,
             object_pairs_hook=make_object,
         )
     except RecursionError:
@@ -152,7 +152,8 @@ def _number(text: str) -> int | Decimal:
     return number
 
 
-def _refuse(text: str) -> NoReturn:
+def refuse_constant(text: str) -> NoReturn:
+    """A ``parse_constant`` of ``json.loads``, as JSON has no NaN and no infinities."""
     raise ValueError(f"{text} is not JSON")
 
 

@@ -121,7 +121,7 @@ def _all_tables(source: Input, settings: Settings, shape: str, paths: tuple[str,
                 "can be read only once: write it to a file, or use --as create-table"
             )
         engine = _engine()
-        every = None if engine is None else engine.every_table(settings)
+        every = None if engine is None else engine.EveryTable(settings)
     schemas = _collect(source, settings, every)
     first = True
     for name, table in sorted(schemas.tables.items()):

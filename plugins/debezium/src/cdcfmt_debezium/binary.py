@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cdcfmt_core.mysql.column_type import binary_lengths
+from cdcfmt_core.toolkit.scalar_readers import bytes_of
 from cdcfmt_core.toolkit.wire_json import parse_base64
 
 OPTION: Final = "binaryHandlingMode"
@@ -23,13 +24,6 @@ _HINT: Final = f"set {OPTION} to the connector's binary.handling.mode"
 
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 _HEX: Final = re.compile(r"[0-9a-f]*|[0-9A-F]*").fullmatch
-
-
-def bytes_of(value: Any) -> bytes:
-    """Parse padded base64 without other characters, as written by Go and Java."""
-    if type(value) is not str:
-        raise ValueError("not base64 text")
-    return parse_base64(value)
 
 
 def binary_parser(mode: str, source_type: str) -> Callable[[Any], bytes]:

@@ -25,8 +25,8 @@ from cdcfmt_core.events import (
 from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.toolkit.json_size import check_values
 from cdcfmt_core.toolkit.large_messages import open_decompressor
+from cdcfmt_core.toolkit.scalar_readers import bytes_of
 from cdcfmt_core.toolkit.wire_json import commit_ts_of, loads_exact, object_of, text_of
-from cdcfmt_debezium.binary import bytes_of
 from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
 from cdcfmt_debezium.documents import Document, DocumentReader, is_wrapped
 from cdcfmt_debezium.encoding import encoding_of

@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from cdcfmt_core.mysql import json_value_parser
 from cdcfmt_core.mysql.numbers import parse_vector
-from cdcfmt_core.toolkit.scalar_readers import read_bits, read_unscaled
+from cdcfmt_core.toolkit.scalar_readers import bytes_of, read_bits, read_unscaled
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -44,7 +44,7 @@ from cdcfmt_core.types import (
     Vector,
     Year,
 )
-from cdcfmt_debezium.binary import binary_parser, bytes_of
+from cdcfmt_debezium.binary import binary_parser
 from cdcfmt_debezium.decimals import decimal_parser
 from cdcfmt_debezium.encoding import Encoding, ParseValue
 from cdcfmt_debezium.temporal import (
@@ -96,10 +96,6 @@ def _int(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -
         return other(value)
 
     return parse
-
-
-def _decimal(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
-    return decimal_parser(logical, encoding)
 
 
 def _bit(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
@@ -166,7 +162,7 @@ def _geometry(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[st
 
 _PARSERS: Final[dict[type, Callable[[Any, Encoding, tzinfo, Counter[str]], ParseValue]]] = {
     Int: _int,
-    Decimal: _decimal,
+    Decimal: lambda logical, encoding, *_: decimal_parser(logical, encoding),
     Bit: _bit,
     Date: date_parser,
     DateTime: datetime_parser,

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from cdcfmt_core.cli.checks import version_of
+from cdcfmt_core.registry import version_of
 from cdcfmt_core.transport import Check
 from pyspark_cdcfmt.cli.versions import (
     MATRIX,

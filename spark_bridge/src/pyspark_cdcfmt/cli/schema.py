@@ -88,10 +88,6 @@ def columns(source: Input, settings: Settings, table: tuple[str, ...]) -> list[S
     return _spark_columns(fields)
 
 
-def every_table(settings: Settings) -> EveryTable:
-    return EveryTable(settings)
-
-
 class EveryTable:
     """The columns of all tables as inferred by ``format("cdc")``, in one pass over the input."""
 

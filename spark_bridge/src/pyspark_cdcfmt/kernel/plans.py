@@ -189,9 +189,7 @@ def _encoding(
         raise Unsupported(f"{column.name} is of a type that {encoding.name} is not for")
     if encoding.name in ("mysql-text", "mysql-json", "iso-text", "calendar-parts"):
         described = _mysql_text(column, encoding)
-    elif encoding.name == "detected-bytes":
-        described = {"exact": encoding.exact, "longest": encoding.longest}
-    elif encoding.name == "bytes-text":
+    elif encoding.name in ("detected-bytes", "bytes-text"):
         exact, longest = encoding.exact, encoding.longest
         described = {"exact": exact, "longest": longest, "form": encoding.form}
     elif encoding.name in ("json-number", "connect-decimal"):

@@ -56,6 +56,7 @@ class Engine:
     :param decoder: replaces the decoder of the options, and disables the kernel.
     :param by_kernel: whether the kernel may decode messages.
     :ivar chunks: the kernel's side; None until the first messages select it.
+    :ivar counts: counts of changed messages and values, by description of the change.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Engine:
         self._schema = schema
         self._options = options
         self._inferred = inferred
-        self._counts: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
         self._said: Counter[str] = Counter()
         event_filter = options.event_filter() if event_filter is None else event_filter
         event_filter.every_statement |= options.table is not None
@@ -91,13 +92,13 @@ class Engine:
                 options,
                 event_filter,
                 self._projection(),
-                self._counts,
+                self.counts,
                 schemas,
                 # For changes only the columns in the schema matter.
                 on_zoneless=None if options.table is None else note_zoneless,
             )
         observed = ObservedDecoder(decoder)
-        policy = ValuePolicy(options["invalidValues"], options["invalidText"], counts=self._counts)
+        policy = ValuePolicy(options["invalidValues"], options["invalidText"], counts=self.counts)
         if options["sourceTimeZone"] is not None:
             policy.time_zone = options["sourceTimeZone"]
         rows: EventRows | ChangeRows
@@ -110,7 +111,7 @@ class Engine:
             rows,
             observed,
             options["mode"],
-            self._counts,
+            self.counts,
             event_filter,
             missing,
             low_watermark,
@@ -132,11 +133,6 @@ class Engine:
             )
             reference = Reference(self._make, observed, builder.weigh, builder.batch)
             self._opening = Opening(options, shape, reference)
-
-    @property
-    def counts(self) -> Counter[str]:
-        """Counts of changed messages and values, by description of the change."""
-        return self._counts
 
     @property
     def skipped(self) -> int:
@@ -250,8 +246,8 @@ class Engine:
         # An engine may run several times; log only the difference.
         since = {name: count - self._said[name] for name, count in done.items()}
         line: dict[str, object] = {"event": "cdc task", **(place or {}), **since}
-        counts = self._counts - self._said
-        self._said = self._counts + Counter(done)
+        counts = self.counts - self._said
+        self._said = self.counts + Counter(done)
         if counts:
             # The number of counted columns has no limit.
             line["counts"] = dict(counts.most_common(_MAX_COUNTS))

@@ -18,7 +18,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from io import BytesIO
 from math import isfinite
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import attrs
 import orjson
@@ -26,6 +26,7 @@ import orjson
 from cdcfmt_core.errors import DecodeError, EncodeError, UnsupportedTypeError, show
 from cdcfmt_core.mysql import format_time
 from cdcfmt_core.toolkit.json_size import check_values, depth_exceeds
+from cdcfmt_core.toolkit.wire_json import refuse_constant
 from cdcfmt_core.types import GeometryValue, InvalidValue
 from pyspark_cdcfmt.rows.variant_scalars import (
     MAX_UNSCALED,
@@ -89,7 +90,7 @@ def _parse_fast(text: str) -> Any:
 def _parse_exactly(text: str) -> Any:
     try:
         parsed = json.loads(
-            text, parse_float=exact_decimal, parse_int=exact_int, parse_constant=_no_number
+            text, parse_float=exact_decimal, parse_int=exact_int, parse_constant=refuse_constant
         )
         if not text.isascii() or "\\u" in text:
             orjson.loads(text)  # only to reject lone surrogates
@@ -100,10 +101,6 @@ def _parse_exactly(text: str) -> Any:
     except ValueError:
         return KeepText("not JSON")
     return parsed
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 _OPTIONS = (
