@@ -104,7 +104,8 @@ def _chart(statistics: Statistics) -> str:
             f'text-anchor="{anchor}">{_text(_time(at))}</text>'
         )
     legend = "".join(
-        f'<li><i class="{word}"></i>{word} <span>{number(_total(statistics, word))}</span></li>'
+        f'<li><i class="{word}"></i>{word} '
+        f"<span>{number(statistics.ops[word] or statistics.kinds[word])}</span></li>"
         for word in words
     )
     return (
@@ -157,17 +158,9 @@ def _tables(statistics: Statistics) -> str:
             f"<tr><th>{_text(name)}</th>{cells}<td>{time}</td>"
             f'<td class="bar"><div>{bars}</div></td></tr>'
         )
-    heads = "".join(f"<th>{word}</th>" for word in words)
-    more = (
-        f"<p class='more'>… {number(len(tables))} tables in all</p>"
-        if len(tables) > _MAX_TABLES
-        else ""
-    )
-    return (
-        '<section id="tables"><h2>Tables</h2><div class="scroll"><table>'
-        f'<thead><tr><th>table</th>{heads}<th>last change</th><th class="bar"></th></tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>{more}</section>"
-    )
+    heads = "".join(f"<th>{head}</th>" for head in ("table", *words, "last change"))
+    more = f"… {number(len(tables))} tables in all" if len(tables) > _MAX_TABLES else ""
+    return _section("tables", f'{heads}<th class="bar"></th>', rows, more)
 
 
 def _partitions(statistics: Statistics) -> str:
@@ -186,31 +179,27 @@ def _partitions(statistics: Statistics) -> str:
         rows.append(
             f"<tr><th>{_text(place)}</th>{''.join(f'<td>{_text(c)}</td>' for c in cells)}</tr>"
         )
-    more = f"<p class='more'>… {number(len(partitions))} in all</p>" * (
-        len(partitions) > _MAX_TABLES
-    )
-    return (
-        '<section id="partitions"><h2>Partitions</h2><div class="scroll"><table><thead><tr>'
-        "<th>partition</th><th>messages</th><th>last offset</th><th>last event</th><th>behind</th>"
-        f"</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{more}</section>"
-    )
+    heads = "partition", "messages", "last offset", "last event", "behind"
+    more = f"… {number(len(partitions))} in all" if len(partitions) > _MAX_TABLES else ""
+    return _section("partitions", "".join(f"<th>{head}</th>" for head in heads), rows, more)
 
 
 def _reasons(statistics: Statistics) -> str:
-    rows = "".join(
+    rows = (
         f"<tr><td>{number(count)}</td><th>{_text(reason)}<small>{_text(printable(first, 400))}"
         "</small></th></tr>"
         for reason, (count, first) in statistics.sorted_reasons()[:_MAX_REASONS]
     )
+    return _section("corrupt", "<th>count</th><th>reason, and the first one</th>", rows)
+
+
+def _section(name: str, heads: str, rows: Iterable[str], more: str = "") -> str:
+    """A section with one table."""
+    more = more and f"<p class='more'>{more}</p>"
     return (
-        '<section id="corrupt"><h2>Corrupt</h2><div class="scroll"><table><thead><tr>'
-        "<th>count</th><th>reason, and the first one</th></tr></thead>"
-        f"<tbody>{rows}</tbody></table></div></section>"
+        f'<section id="{name}"><h2>{name.capitalize()}</h2><div class="scroll"><table><thead><tr>'
+        f"{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{more}</section>"
     )
-
-
-def _total(statistics: Statistics, word: str) -> int:
-    return statistics.ops[word] or statistics.kinds[word]
 
 
 def _round_step(top: int) -> int:

@@ -16,8 +16,6 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Any, Final
 
-import attrs
-
 from cdcfmt_core.errors import SinkError, SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sinks import CommitId, FileSink, TaskFiles
@@ -37,9 +35,6 @@ REMEMBERED: Final = 200_000
 _REMEMBERED_BYTES = 1 << 30
 _WAIT_SECONDS = 1.0
 _RETRY_SECONDS = 300.0
-_ROLL_SIZE = 128 << 20
-_ROLL_INTERVAL = timedelta(minutes=1)
-_IDLE = timedelta(seconds=5)
 
 DRAINING_OPTIONS: Final = (
     Option(
@@ -51,20 +46,20 @@ DRAINING_OPTIONS: Final = (
     Option(
         name="idle",
         type="duration",
-        default=_IDLE,
+        default=timedelta(seconds=5),
         help="Without `follow`: end after this time without a message.",
     ),
     Option(
         name="rollSize",
         type="bytes",
-        default=_ROLL_SIZE,
+        default=128 << 20,
         minimum=1,
         help="Commit and acknowledge the taken messages when they reach this size.",
     ),
     Option(
         name="rollInterval",
         type="duration",
-        default=_ROLL_INTERVAL,
+        default=timedelta(minutes=1),
         help="Commit and acknowledge the taken messages at this age, or earlier if the queue "
         "waits a shorter time for the acknowledgement.",
     ),
@@ -79,30 +74,11 @@ DRAINING_OPTIONS: Final = (
 )
 
 
-@attrs.frozen(kw_only=True)
-class How:
-    """The options that decide when to commit and when to end, in bytes and seconds."""
-
-    size: int = _ROLL_SIZE
-    seconds: float = _ROLL_INTERVAL.total_seconds()
-    follow: bool = False
-    idle_seconds: float = _IDLE.total_seconds()
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> How:
-        """Create from validated :data:`DRAINING_OPTIONS`."""
-        return cls(
-            size=values["rollSize"],
-            seconds=values["rollInterval"].total_seconds(),
-            follow=values["follow"],
-            idle_seconds=values["idle"].total_seconds(),
-        )
-
-
 class Draining:
     """Moves the messages of a queue into a folder.
 
     :param open_drain: connects to the queue.
+    :param values: validated :data:`DRAINING_OPTIONS`.
     :param written: called with the number of messages of each commit.
     :param trouble: called with each failure after which it reconnects.
 
@@ -113,7 +89,7 @@ class Draining:
         self,
         open_drain: Callable[[], AbstractContextManager[Drain]],
         sink: FileSink,
-        how: How,
+        values: Mapping[str, Any],
         *,
         written: Callable[[int], object] = lambda _: None,
         trouble: Callable[[SourceError], object] = lambda _: None,
@@ -121,7 +97,10 @@ class Draining:
         self.counts: Counter[str] = Counter()
         self._open_drain = open_drain
         self._sink = sink
-        self._how = how
+        self._roll_size: int = values["rollSize"]
+        self._roll_seconds: float = values["rollInterval"].total_seconds()
+        self._follow: bool = values["follow"]
+        self._idle_seconds: float = values["idle"].total_seconds()
         self._written = written
         self._trouble = trouble
         self._stopped = False
@@ -148,7 +127,7 @@ class Draining:
                         pass
                 return
             except SourceError as error:
-                if not self._has_taken or not self._how.follow or self._stopped:
+                if not self._has_taken or not self._follow or self._stopped:
                     raise
                 now = time.monotonic()
                 self._failing_since = self._failing_since or now
@@ -174,13 +153,12 @@ class Draining:
         return more
 
     def _fill(self, drain: Drain, folder: _Folder, files: TaskFiles, counts: Counter[str]) -> bool:
-        how = self._how
         # The other half of the time is for a slow disk or store.
-        seconds = min(how.seconds, drain.hold_seconds / 2)
+        seconds = min(self._roll_seconds, drain.hold_seconds / 2)
         size = 0
         due = float("inf")
         last = time.monotonic()
-        while counts.total() < drain.most and size < how.size and time.monotonic() < due:
+        while counts.total() < drain.most and size < self._roll_size and time.monotonic() < due:
             if self._stopped:
                 return False
             messages = drain.take(max(min(_WAIT_SECONDS, due - time.monotonic()), 0))
@@ -188,7 +166,7 @@ class Draining:
             if messages:
                 last = time.monotonic()
                 due = min(due, last + seconds)
-            elif not how.follow and time.monotonic() - last >= how.idle_seconds:
+            elif not self._follow and time.monotonic() - last >= self._idle_seconds:
                 return False
             for message in messages:
                 line = folder.take(message)

@@ -109,10 +109,7 @@ class LargeMessageOutput:
 
     def fits(self, key: bytes | None, value: bytes, framing: int = 0) -> bool:
         """Whether a message of this key and value may be sent; ``framing``: its other bytes."""
-        size = len(value) + RECORD_OVERHEAD + framing
-        if key is not None:
-            size += len(key)
-        return size <= self.max_message_bytes
+        return _size(key, value) + framing <= self.max_message_bytes
 
     def replace(
         self,
@@ -129,7 +126,7 @@ class LargeMessageOutput:
         :param stored: the message to store as a claim check. Defaults to ``message``.
         :raises EncodeError: if no replacement is allowed, or if it is also too large.
         """
-        size = len(message[0] or b"") + len(message[1]) + RECORD_OVERHEAD + framing
+        size = _size(*message) + framing
         if self.handle == "none":
             raise EncodeError(
                 f"the message has {size} bytes, more than {self.max_message_bytes}; raise "
@@ -162,8 +159,11 @@ class LargeMessageOutput:
         :raises EncodeError: if it does not fit.
         """
         if not self.fits(key, value):
-            size = len(key or b"") + len(value) + RECORD_OVERHEAD
             raise EncodeError(
-                f"the message has {size} bytes, more than {self.max_message_bytes}; "
+                f"the message has {_size(key, value)} bytes, more than {self.max_message_bytes}; "
                 "raise maxMessageBytes"
             )
+
+
+def _size(key: bytes | None, value: bytes) -> int:
+    return len(key or b"") + len(value) + RECORD_OVERHEAD

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import attrs
@@ -11,12 +12,14 @@ import pytest
 
 from cdcfmt_core.errors import SinkError, SourceError
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.draining import MESSAGES, REPEATED, Draining, How
+from cdcfmt_core.io.draining import DRAINING_OPTIONS, MESSAGES, REPEATED, Draining
 from cdcfmt_core.io.sinks import FileSink
 from cdcfmt_core.io.sources import FileSplit, list_files, read_split
 from cdcfmt_core.transport import Drain
 
-QUICK = How(idle_seconds=0)
+DEFAULTS = {option.name: option.default for option in DRAINING_OPTIONS}
+QUICK = {**DEFAULTS, "idle": timedelta(0)}
+FOLLOW = {**DEFAULTS, "follow": True}
 
 
 @attrs.define(slots=False)
@@ -69,8 +72,8 @@ def numbered(count: int) -> list[Message]:
     ]
 
 
-def drain(queue: Queue, folder: Path, how: How = QUICK) -> Mapping[str, int]:
-    draining = Draining(queue.open, FileSink(str(folder)), how)
+def drain(queue: Queue, folder: Path, values: Mapping[str, object] = QUICK) -> Mapping[str, int]:
+    draining = Draining(queue.open, FileSink(str(folder)), values)
     draining.run()
     return draining.counts
 
@@ -118,7 +121,7 @@ def test_without_identities_it_is_at_least_once(tmp_path: Path) -> None:
 
 def test_it_follows_through_the_loss_of_its_broker(tmp_path: Path) -> None:
     queue = Queue(numbered(7), fails={"take": [3, 9], "open": [3], "acknowledge": [2]})
-    draining = Draining(queue.open, FileSink(str(tmp_path)), How(follow=True), trouble=print)
+    draining = Draining(queue.open, FileSink(str(tmp_path)), FOLLOW, trouble=print)
     take = queue.take
 
     def take_until_empty(seconds: float) -> Sequence[Message]:
@@ -135,7 +138,7 @@ def test_it_follows_through_the_loss_of_its_broker(tmp_path: Path) -> None:
 def test_a_broker_that_stays_away_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cdcfmt_core.io.draining._RETRY_SECONDS", 0)
     queue = Queue(numbered(2), fails={"take": [3, 5], "open": [3]})
-    draining = Draining(queue.open, FileSink(str(tmp_path)), How(follow=True))
+    draining = Draining(queue.open, FileSink(str(tmp_path)), FOLLOW)
     with pytest.raises(SourceError, match="open 3 fails"):
         draining.run()
     # It goes on after each failure that is over by the next attempt.
@@ -145,7 +148,7 @@ def test_a_broker_that_stays_away_ends_it(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_broker_that_never_answered_is_an_error_at_once(tmp_path: Path) -> None:
     queue = Queue([], fails={"open": [1]})
     with pytest.raises(SourceError, match="open 1 fails"):
-        drain(queue, tmp_path, How(follow=True))
+        drain(queue, tmp_path, FOLLOW)
 
 
 def test_two_drains_of_a_queue_cannot_both_commit(tmp_path: Path) -> None:
@@ -172,10 +175,10 @@ def test_two_drains_of_a_queue_cannot_both_commit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "commits"), [(How(size=1, idle_seconds=0), 10), (How(seconds=0, idle_seconds=0), 10)]
+    ("given", "commits"), [({"rollSize": 1}, 10), ({"rollInterval": timedelta(0)}, 10)]
 )
-def test_commits_are_rolled(tmp_path: Path, how: How, commits: int) -> None:
+def test_commits_are_rolled(tmp_path: Path, given: dict[str, object], commits: int) -> None:
     queue = Queue(numbered(10), most=100)
-    drain(queue, tmp_path, how)
+    drain(queue, tmp_path, {**QUICK, **given})
     assert queue.calls["acknowledge"] == commits
     assert content(tmp_path) == numbered(10)

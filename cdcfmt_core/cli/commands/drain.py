@@ -17,7 +17,7 @@ from cdcfmt_core.cli.parameters import pairs_option, quiet_option, table_options
 from cdcfmt_core.cli.progress import Progress
 from cdcfmt_core.cli.settings import parse_pairs
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.io.draining import DRAINING_OPTIONS, MESSAGES, Draining, How
+from cdcfmt_core.io.draining import DRAINING_OPTIONS, MESSAGES, Draining
 from cdcfmt_core.io.sinks import FileSink
 from cdcfmt_core.io.sources.options import parse_storage_options
 from cdcfmt_core.transport_opening import open_drain
@@ -47,7 +47,7 @@ def command(url: str, folder: str, pairs: tuple[str, ...], values: dict[str, Any
         draining = Draining(
             lambda: open_drain(transport, given),
             sink,
-            How.of(values),
+            values,
             written=bar.count,
             trouble=lambda error: note(f"{error}; connecting again"),
         )

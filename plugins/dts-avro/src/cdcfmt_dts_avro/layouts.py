@@ -23,6 +23,7 @@ from cdcfmt_core.types import (
     Float,
     Int,
     Json,
+    LogicalType,
     Text,
     Time,
     Timestamp,
@@ -149,37 +150,37 @@ def _layout(times: tuple[int, int, int]) -> Layout:
     )
 
 
+_OTHER: Final = Encoding("other")
+_INTEGER: Final = Encoding("mysql-text", branches={"Integer": {}})
+_PARTS: Final = Encoding("calendar-parts", branches={"DateTime": {}})
+_OF_TYPE: Final[dict[type[LogicalType], Encoding]] = {
+    Int: _INTEGER,
+    Bit: _INTEGER,
+    Bool: _INTEGER,
+    Float: Encoding("json-number", branches={"Float": {}}),
+    Binary: Encoding(
+        "mysql-text", branches={"BinaryObject": {}, "Character": {"charset": tuple(sorted(BINARY))}}
+    ),
+    Timestamp: Encoding("epoch-pair", branches={"Timestamp": {}}),
+    Year: Encoding("calendar-parts", branches={"DateTime": {}, "Integer": {}}),
+    Date: _PARTS,
+    DateTime: _PARTS,
+    Time: _PARTS,
+    Json: Encoding("text", branches={"TextObject": {"type": ("json",)}}),
+}
+
+
 def _encoding(column: Column) -> Encoding:
     logical = column.type
-    found = Encoding("other")
     if isinstance(logical, Decimal):
-        found = _decimal(logical, column.source_type)
-    elif isinstance(logical, Text):
-        found = _text(logical)
-    elif isinstance(logical, (Int, Bit, Bool)):
-        found = Encoding("mysql-text", branches={"Integer": {}})
-    elif isinstance(logical, Float):
-        found = Encoding("json-number", branches={"Float": {}})
-    elif isinstance(logical, Binary):
-        of_text = {"charset": tuple(sorted(BINARY))}
-        found = Encoding("mysql-text", branches={"BinaryObject": {}, "Character": of_text})
-    elif isinstance(logical, Timestamp):
-        found = Encoding("epoch-pair", branches={"Timestamp": {}})
-    elif isinstance(logical, Year):
-        found = Encoding("calendar-parts", branches={"DateTime": {}, "Integer": {}})
-    elif isinstance(logical, DateTime) and _is_date(column):
+        return _decimal(logical, column.source_type)
+    if isinstance(logical, Text):
+        return _text(logical)
+    is_date = column.source_type == "date" or column.flags in _DATE_FLAGS
+    if isinstance(logical, DateTime) and is_date:
         # The kernel would read midnight as a date.
-        found = Encoding("other")
-    elif isinstance(logical, (Date, DateTime, Time)):
-        found = Encoding("calendar-parts", branches={"DateTime": {}})
-    elif isinstance(logical, Json):
-        found = Encoding("text", branches={"TextObject": {"type": ("json",)}})
-    return found
-
-
-def _is_date(column: Column) -> bool:
-    """Whether a column with times of day has the type number of dates."""
-    return column.source_type == "date" or column.flags in _DATE_FLAGS
+        return _OTHER
+    return _OF_TYPE.get(type(logical), _OTHER)
 
 
 def _decimal(logical: Decimal, source_type: str) -> Encoding:

@@ -165,32 +165,6 @@ def is_overruled(family: Family, number: int, logical: LogicalType) -> bool:
     return not isinstance(expected, (Unknown, type(logical)))
 
 
-def integer_type(family: Family, number: int) -> LogicalType:
-    """The type of a column with ``Integer`` values."""
-    logical = type_of_number(family, number)
-    if isinstance(logical, (Int, Year, Bit, Bool)) or logical == Decimal(20, 0):
-        return logical
-    return Decimal(scale=0)
-
-
-def float_type(family: Family, number: int) -> LogicalType:
-    """The type of a column with ``Float`` values."""
-    logical = type_of_number(family, number)
-    return logical if isinstance(logical, Float) else Float(64)
-
-
-def text_type(family: Family, number: int, kind: str = "") -> LogicalType:
-    """The type of a column with text; ``kind`` is the type of a ``TextObject``."""
-    if kind.lower() == "json" or isinstance(type_of_number(family, number), Json):
-        return Json()
-    return Text()
-
-
-def binary_type(family: Family, number: int) -> LogicalType:
-    """The type of a column with ``BinaryObject`` values."""
-    return Bit() if family == "mysql" and number == 16 else Binary()
-
-
 def type_of_text(source_type: str) -> LogicalType:
     """The type of a column by its source type; MySQL integers get room for either sign.
 

@@ -12,7 +12,6 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.mysql.numbers import (
     int_parser,
     integer_decimal_parser,
@@ -27,9 +26,11 @@ from cdcfmt_core.types import (
     Bit,
     Bool,
     Decimal,
+    Float,
     Geometry,
     GeometryValue,
     Int,
+    Json,
     LogicalType,
     Text,
     Timestamp,
@@ -38,14 +39,7 @@ from cdcfmt_core.types import (
 from cdcfmt_dts_avro import message as wire
 from cdcfmt_dts_avro.calendar import kind_of, read_parts, to_instant
 from cdcfmt_dts_avro.charsets import BINARY, codec_of, errors_of
-from cdcfmt_dts_avro.types import (
-    Family,
-    binary_type,
-    float_type,
-    integer_type,
-    text_type,
-    type_of_number,
-)
+from cdcfmt_dts_avro.types import Family, type_of_number
 
 Reader: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
 Opened: TypeAlias = tuple[LogicalType, Reader]
@@ -64,7 +58,7 @@ class OtherType(Exception):
 
 def open_reader(family: Family, number: int, branch: int, data: bytes, at: int) -> Opened:
     """Type and reader of a column from one of its values, whose branch ends at ``at``."""
-    return _OPEN[branch](family, number, data, at)
+    return _OPEN[branch](type_of_number(family, number), data, at)
 
 
 def read_null(data: bytes, at: int) -> tuple[None, int]:
@@ -79,8 +73,9 @@ def read_empty(data: bytes, at: int) -> tuple[Any, int]:
 # Numbers
 
 
-def _integer(family: Family, number: int, data: bytes, at: int) -> Opened:
-    logical = integer_type(family, number)
+def _integer(expected: LogicalType, data: bytes, at: int) -> Opened:
+    is_known = isinstance(expected, (Int, Year, Bit, Bool)) or expected == Decimal(20, 0)
+    logical = expected if is_known else Decimal(scale=0)
     parse = _integer_parser(logical)
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
@@ -104,7 +99,7 @@ def _integer_parser(logical: LogicalType) -> Callable[[str], Any]:
     return integer_decimal_parser(logical)
 
 
-def _decimal(family: Family, number: int, data: bytes, at: int) -> Opened:
+def _decimal(expected: LogicalType, data: bytes, at: int) -> Opened:
     _, end = read_text(data, at)
     precision, at = read_long(data, end)
     scale, at = read_long(data, at)
@@ -121,33 +116,30 @@ def _decimal(family: Family, number: int, data: bytes, at: int) -> Opened:
     return logical, read
 
 
-def _float(family: Family, number: int, data: bytes, at: int) -> Opened:
-    def read(data: bytes, at: int) -> tuple[Any, int]:
-        if len(data) < at + 8:
-            raise IndexError
-        (value,) = _DOUBLE(data, at)
-        at += 8
-        at = at + 1 if data[at] < 0x80 else read_long(data, at)[1]
-        at = at + 1 if data[at] < 0x80 else read_long(data, at)[1]
-        return value, at
+def _float(expected: LogicalType, data: bytes, at: int) -> Opened:
+    return expected if isinstance(expected, Float) else Float(64), _read_float
 
-    return float_type(family, number), read
+
+def _read_float(data: bytes, at: int) -> tuple[float, int]:
+    if len(data) < at + 8:
+        raise IndexError
+    (value,) = _DOUBLE(data, at)
+    at += 8
+    at = at + 1 if data[at] < 0x80 else read_long(data, at)[1]
+    at = at + 1 if data[at] < 0x80 else read_long(data, at)[1]
+    return value, at
 
 
 # Times
 
 
-def _timestamp(family: Family, number: int, data: bytes, at: int) -> Opened:
-    def read(data: bytes, at: int) -> tuple[Any, int]:
-        seconds, at = read_long(data, at)
-        micro, at = read_long(data, at)
-        return to_timestamp(seconds, micro), at
-
-    return Timestamp(), read
+def _read_timestamp(data: bytes, at: int) -> tuple[Any, int]:
+    seconds, at = read_long(data, at)
+    micro, at = read_long(data, at)
+    return to_timestamp(seconds, micro), at
 
 
-def _datetime(family: Family, number: int, data: bytes, at: int) -> Opened:
-    expected = type_of_number(family, number)
+def _datetime(expected: LogicalType, data: bytes, at: int) -> Opened:
     logical = kind_of(read_parts(data, at)[0], expected)
     convert = PART_READERS[type(logical)]
     # If so, a value of this type is recognised by its parts alone.
@@ -163,19 +155,16 @@ def _datetime(family: Family, number: int, data: bytes, at: int) -> Opened:
     return logical, read
 
 
-def _zoned_timestamp(family: Family, number: int, data: bytes, at: int) -> Opened:
-    def read(data: bytes, at: int) -> tuple[Any, int]:
-        parts, at = read_parts(data, at)
-        zone, at = read_text(data, at)
-        return to_instant(parts, zone), at
-
-    return Timestamp(), read
+def _read_zoned(data: bytes, at: int) -> tuple[Any, int]:
+    parts, at = read_parts(data, at)
+    zone, at = read_text(data, at)
+    return to_instant(parts, zone), at
 
 
 # Text and bytes, each preceded by a charset or an object's kind.
 
 
-def _character(family: Family, number: int, data: bytes, at: int) -> Opened:
+def _character(expected: LogicalType, data: bytes, at: int) -> Opened:
     charset, end = read_text(data, at)
     prefix = data[at:end]
     codec = None if charset in BINARY else codec_of(charset)
@@ -190,8 +179,7 @@ def _character(family: Family, number: int, data: bytes, at: int) -> Opened:
         value, at = read_bytes(data, at + size)
         return value.decode(codec, errors), at
 
-    logical = text_type(family, number)
-    return Text(charset) if isinstance(logical, Text) else logical, read
+    return Json() if isinstance(expected, Json) else Text(charset), read
 
 
 def _prefixed(prefix: bytes, read_value: Reader) -> Reader:
@@ -205,11 +193,11 @@ def _prefixed(prefix: bytes, read_value: Reader) -> Reader:
     return read
 
 
-def _binary_object(family: Family, number: int, data: bytes, at: int) -> Opened:
+def _binary_object(expected: LogicalType, data: bytes, at: int) -> Opened:
     _, end = read_text(data, at)
-    logical = binary_type(family, number)
-    read_value = _read_bits if isinstance(logical, Bit) else read_bytes
-    return logical, _prefixed(data[at:end], read_value)
+    if isinstance(expected, Bit):
+        return Bit(), _prefixed(data[at:end], _read_bits)
+    return Binary(), _prefixed(data[at:end], read_bytes)
 
 
 def _read_bits(data: bytes, at: int) -> tuple[int, int]:
@@ -219,47 +207,37 @@ def _read_bits(data: bytes, at: int) -> tuple[int, int]:
     return int.from_bytes(value, "big"), at
 
 
-def _text_object(family: Family, number: int, data: bytes, at: int) -> Opened:
+def _text_object(expected: LogicalType, data: bytes, at: int) -> Opened:
     kind, end = read_text(data, at)
-    return text_type(family, number, kind), _prefixed(data[at:end], read_text)
+    is_json = kind.lower() == "json" or isinstance(expected, Json)
+    return Json() if is_json else Text(), _prefixed(data[at:end], read_text)
 
 
-def _binary_geometry(family: Family, number: int, data: bytes, at: int) -> Opened:
-    def read(data: bytes, at: int) -> tuple[Any, int]:
-        _, at = read_text(data, at)
-        value, at = read_bytes(data, at)
-        if len(value) < _SMALLEST_WKB:
-            raise ValueError("not a geometry: shorter than WKB's header")
-        return GeometryValue(None, value), at
-
-    return Geometry(), read
+def _read_wkb(data: bytes, at: int) -> tuple[GeometryValue, int]:
+    _, at = read_text(data, at)
+    value, at = read_bytes(data, at)
+    if len(value) < _SMALLEST_WKB:
+        raise ValueError("not a geometry: shorter than WKB's header")
+    return GeometryValue(None, value), at
 
 
-def _text_geometry(family: Family, number: int, data: bytes, at: int) -> Opened:
-    def read(data: bytes, at: int) -> tuple[Any, int]:
-        _, at = read_text(data, at)
-        value, at = read_text(data, at)
-        return GeometryValue(None, None, value), at
-
-    return Geometry(), read
+def _read_wkt(data: bytes, at: int) -> tuple[GeometryValue, int]:
+    _, at = read_text(data, at)
+    value, at = read_text(data, at)
+    return GeometryValue(None, None, value), at
 
 
-def _never(family: Family, number: int, data: bytes, at: int) -> Opened:
-    raise DecodeError("a value without a type")
-
-
-_OPEN: Final[dict[int, Callable[[Family, int, bytes, int], Opened]]] = {
-    wire.NULL: _never,
+_OPEN: Final[dict[int, Callable[[LogicalType, bytes, int], Opened]]] = {
     wire.INTEGER: _integer,
     wire.CHARACTER: _character,
     wire.DECIMAL: _decimal,
     wire.FLOAT: _float,
-    wire.TIMESTAMP: _timestamp,
+    wire.TIMESTAMP: lambda *_: (Timestamp(), _read_timestamp),
     wire.DATETIME: _datetime,
-    wire.ZONED_TIMESTAMP: _zoned_timestamp,
-    wire.BINARY_GEOMETRY: _binary_geometry,
-    wire.TEXT_GEOMETRY: _text_geometry,
+    wire.ZONED_TIMESTAMP: lambda *_: (Timestamp(), _read_zoned),
+    wire.BINARY_GEOMETRY: lambda *_: (Geometry(), _read_wkb),
+    wire.TEXT_GEOMETRY: lambda *_: (Geometry(), _read_wkt),
     wire.BINARY_OBJECT: _binary_object,
     wire.TEXT_OBJECT: _text_object,
-    wire.EMPTY_OBJECT: _never,
 }
+"""By branch: type and reader of a column, by its number's type and one of its values."""
