@@ -32,13 +32,13 @@ from cdcfmt_core.toolkit.json_messages import JsonMessages
 from cdcfmt_core.toolkit.large_messages import claim_check_of, read_claimed
 from cdcfmt_core.toolkit.wire_json import milliseconds_of, text_of
 from cdcfmt_simple.avro.message import LAYOUTS, AvroMessage, read_message
-from cdcfmt_simple.avro.rows import AvroRows
+from cdcfmt_simple.avro.rows import AVRO_ROWS, read_cells
 from cdcfmt_simple.checksum import Verifier
 from cdcfmt_simple.envelope import commit_ts_of, flag_of, row_extra, unknown_of
-from cdcfmt_simple.images import Row
 from cdcfmt_simple.instants import Zones
-from cdcfmt_simple.json.rows import JsonRows
+from cdcfmt_simple.json.rows import JSON_ROWS
 from cdcfmt_simple.message import BOOTSTRAP, OP_OF_TYPE, STREAM, WATERMARK, Wire
+from cdcfmt_simple.rows import Rows
 from cdcfmt_simple.table_schemas import WireTable, read_table, unsigned_of
 
 logger = open_logger("cdcfmt_simple")
@@ -62,8 +62,8 @@ class _Decoder:
         verifier = (
             Verifier(zones, context.counts, fails=verify == "fail") if verify != "false" else None
         )
-        self._json_rows = JsonRows(context, zones, verifier)
-        self._avro_rows = AvroRows(context, zones, verifier)
+        self._json_rows = Rows(JSON_ROWS, context, zones, verifier)
+        self._avro_rows = Rows(AVRO_ROWS, context, zones, verifier)
 
     def decode(self, message: Message) -> list[Event]:
         if message.value is None:
@@ -123,11 +123,11 @@ class _Decoder:
             _check_claim(claimant, wire)
         version = unsigned_of(wire, "schemaVersion")
         complete = "handleKeyOnly" not in wire or not flag_of(wire, "handleKeyOnly")
-        if avro is None:
-            row: Row = self._json_rows.read(wire, op, database, table, version, complete=complete)
-        else:
-            row = self._avro_rows.read(avro, op, database, table, version, complete=complete)
-        schema, before, after, mismatch = row
+        rows = self._json_rows if avro is None else self._avro_rows
+        images = (wire.get("data"), wire.get("old")) if avro is None else read_cells(avro)
+        schema, before, after, mismatch = rows.read(
+            wire, images, op, database, table, version, complete=complete
+        )
         claim_check = None if claimant is None else claimant["claimCheckLocation"]
         extra = row_extra(wire, version, claim_check)
         if mismatch is not None:

@@ -1,0 +1,125 @@
+"""Rows: their plans and images, for both message encodings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import attrs
+
+from cdcfmt_core import DecoderContext
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Image, Op, TableSchema
+from cdcfmt_core.toolkit.images import key_changed
+from cdcfmt_core.types import LogicalType
+from cdcfmt_simple.checksum import Verifier
+from cdcfmt_simple.instants import Zones
+from cdcfmt_simple.message import Wire
+from cdcfmt_simple.plans import TablePlans
+
+WireImage: TypeAlias = Mapping[str, Any] | None
+"""An undecoded image."""
+
+Row: TypeAlias = tuple[TableSchema, Image | None, Image | None, dict[str, int] | None]
+"""The schema of a row's columns, its before and after image, and the computed checksums that
+differ from those in the message, by their names (None if there are none)."""
+
+
+@attrs.frozen
+class WireRows:
+    """How a message encoding writes images.
+
+    - ``open_reader``: the reader of a column
+    - ``read``: the values of an image with these readers; the text is the path of the image
+    - ``plain``: an image's values without their types
+    - ``column_bytes``: memory of a reader
+    """
+
+    open_reader: Callable[[LogicalType, TableSchema, DecoderContext, Zones], Any]
+    read: Callable[[Mapping[str, Any], Mapping[str, Any], str], dict[str, Any]]
+    plain: Callable[[WireImage], WireImage]
+    column_bytes: int
+
+
+class RowPlan:
+    """Readers for rows with these columns; values are in the table's order."""
+
+    def __init__(
+        self, form: WireRows, schema: TableSchema, context: DecoderContext, zones: Zones
+    ) -> None:
+        self.schema = schema
+        self.key_columns, wanted = context.projection.of(schema)
+        self._read = form.read
+        self._readers = {
+            column.name: form.open_reader(column.type, schema, context, zones)
+            for column in schema.columns
+            if column.name in wanted
+        }
+
+    def read(self, row: WireImage, field: str, *, complete: bool) -> Image | None:
+        """An image, which may lack columns.
+
+        :raises DecodeError: for an invalid value; ``field`` is the path of the image.
+        """
+        if row is None:
+            return None
+        ordered = {name: row[name] for name in self._readers if name in row}
+        values = self._read(ordered, self._readers, field)
+        return Image(values, complete and len(row) == len(self.schema.columns))
+
+
+class Rows:
+    """Decodes the rows of messages of one encoding."""
+
+    def __init__(
+        self, form: WireRows, context: DecoderContext, zones: Zones, verifier: Verifier | None
+    ) -> None:
+        self._plain = form.plain
+        self._before_updates = context.projection.before_updates
+        self._verifier = verifier
+        self._plans = TablePlans(
+            context, lambda schema: RowPlan(form, schema, context, zones), form.column_bytes
+        )
+
+    def read(
+        self,
+        wire: Wire,
+        images: tuple[Any, Any],
+        op: Op,
+        database: str,
+        table: str,
+        version: int,
+        *,
+        complete: bool,
+    ) -> Row:
+        """The images of a row; ``images``: its ``data`` and ``old``.
+
+        :raises MissingSchemaError: if its table's schema is not known.
+        """
+        data, old = images
+        if op == "insert":
+            old = None
+        elif op == "delete":
+            data = None
+        field, first = ("old", old) if op == "delete" else ("data", data)
+        if first is None:
+            raise DecodeError(
+                f"a required field of a row event is missing ({wire['type']})", field=field
+            )
+        if type(first) is not dict or not (old is None or type(old) is dict):
+            field, value = (field, first) if type(first) is not dict else ("old", old)
+            raise DecodeError("is not an object", field=field, sample=value)
+        plan = self._plans.find(database, table, version, frozenset(first))
+        read = old
+        if data is not None and old is not None and not self._before_updates:
+            # An update is read with its before image only if it changes the key.
+            read = old if key_changed(old, data, plan.key_columns) else None
+        if read is not None and data is not None and not read.keys() <= data.keys():
+            plan = self._plans.find(database, table, version, frozenset(data | read))
+        after = plan.read(data, "data", complete=complete)
+        before = plan.read(read, "old", complete=complete)
+        mismatch = None
+        if self._verifier is not None and complete and wire.get("checksum") is not None:
+            plain = self._plain
+            mismatch = self._verifier.verify(wire, plan.schema, plain(data), plain(old))
+        return plan.schema, before, after, mismatch
