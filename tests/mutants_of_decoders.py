@@ -78,7 +78,7 @@ MUTANTS = [
         "NULL for absent",
         "test_absent_is_not_null",
         "rows",
-        "before = _before_image(old_values, values, unknown, only_handle_key)",
+        "before = before_image(old_values, values, cut=only_handle_key, unknown=unknown)",
         "before = Image({name: old_values.get(name) for name in values})",
     ),
     Mutant(

@@ -109,7 +109,7 @@ MUTANTS = [
     Mutant(
         "off-by-one batch in encoding",
         "test_round_trip",
-        "batches",
+        "encode",
         "            complete += self.take()\n",
         "            complete += self.take()\n"
         "            if self.limits.max_rows > 1:\n"

@@ -53,6 +53,23 @@ def key_changed(old: Mapping[str, Any], new: Mapping[str, Any], key_columns: Seq
     return any(name in old and name in new and old[name] != new[name] for name in key_columns)
 
 
+def before_image(
+    old: dict[str, Any], after: Mapping[str, Any], *, cut: bool, unknown: Sequence[str] = ()
+) -> Image:
+    """The before image of an update whose message lacks columns that did not change.
+
+    :param cut: the message was reduced to its handle key, so other columns are unknown.
+    :param unknown: columns that may have changed.
+    """
+    if cut or (not unknown and after.keys() <= old.keys()):
+        return Image(old, not cut)
+    completed = tuple(name for name in after if name not in old and name not in unknown)
+    values = {**after, **old}
+    for name in unknown:
+        values.pop(name, None)
+    return Image(values, not unknown, completed)
+
+
 def images_of(event: RowChange) -> tuple[Image, Image | None]:
     """The image to write, and for an update also the before image.
 

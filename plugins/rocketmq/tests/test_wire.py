@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from cdcfmt_core.errors import DecodeError, OptionError
 from cdcfmt_core.events import Message
-from cdcfmt_rocketmq import compression
+from cdcfmt_rocketmq import messages as stored
 from cdcfmt_rocketmq.cluster import Queue, Route, parse_json
 from cdcfmt_rocketmq.frames import FrameError, NoAnswerError, decode_answer, frame_length
 from cdcfmt_rocketmq.messages import BAD_BODIES, MalformedError, read_properties, read_stored
@@ -109,21 +109,21 @@ FORMS = {
 @pytest.mark.parametrize("kind", FORMS)
 def test_bodies_are_bounded(kind: int, monkeypatch: pytest.MonkeyPatch) -> None:
     body = FORMS[kind](b"x" * 100_000)
-    flags = kind << 8 | compression.COMPRESSED
-    assert compression.decompress(body, flags) == b"x" * 100_000
-    monkeypatch.setattr(compression, "LIMIT", 99_999)
+    flags = kind << 8 | stored.COMPRESSED
+    assert stored.decompress(body, flags) == b"x" * 100_000
+    monkeypatch.setattr(stored, "LIMIT", 99_999)
     for bad in (body, body[:-1], b"", b"\0" * 50, body[:9] + b"\xff" * 20):
         with pytest.raises(DecodeError):
-            compression.decompress(bad, flags)
+            stored.decompress(bad, flags)
 
 
 def test_zstd_without_a_size() -> None:
     out = io.BytesIO()
     with zstandard.ZstdCompressor().stream_writer(out, closefd=False) as writer:
         writer.write(b"y" * 9_000)
-    assert compression.decompress(out.getvalue(), 2 << 8) == b"y" * 9_000
+    assert stored.decompress(out.getvalue(), 2 << 8) == b"y" * 9_000
     with pytest.raises(DecodeError, match="unknown compression 5"):
-        compression.decompress(b"x", 5 << 8)
+        stored.decompress(b"x", 5 << 8)
 
 
 def test_a_body_that_does_not_decompress_stays_as_it_is() -> None:

@@ -16,7 +16,7 @@ from cdcfmt_canal_json.envelope import time_of
 from cdcfmt_canal_json.plans import TablePlans
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Event, Image, Op, RowChange
-from cdcfmt_core.toolkit.images import key_changed, read_image
+from cdcfmt_core.toolkit.images import before_image, key_changed, read_image
 from cdcfmt_core.toolkit.plans import TablePlan
 from cdcfmt_core.toolkit.table_changes import row_types
 from cdcfmt_core.toolkit.wire_json import list_of, names_of, object_of
@@ -97,7 +97,7 @@ class RowDecoder:
                         self._before_updates or key_changed(old_row, row, plan.key_columns)
                     ):
                         old_values = read_image(old_row, plan.readers, f"old[{index}]")
-                        before = _before_image(old_values, values, only_handle_key)
+                        before = before_image(old_values, values, cut=only_handle_key)
                 events.append(
                     RowChange(
                         op,
@@ -121,12 +121,3 @@ class RowDecoder:
         # its primary key.  Other producers, whose rows have no commit, send all columns.
         is_key = position is not None and len(names) <= len(plan.schema.key_columns)
         return self._handle_key_deletes or is_key or not names
-
-
-def _before_image(old: dict[str, Any], after: dict[str, Any], only_handle_key: bool) -> Image:
-    # An absent column is unchanged, in full and in reduced images; but in a message that
-    # was reduced to its handle key, the other columns are unknown.
-    if only_handle_key or after.keys() <= old.keys():
-        return Image(old, not only_handle_key)
-    completed = tuple(name for name in after if name not in old)
-    return Image({**after, **old}, True, completed)

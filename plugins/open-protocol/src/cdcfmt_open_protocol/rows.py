@@ -13,6 +13,7 @@ from typing import Any
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Image, Op, RowChange
+from cdcfmt_core.toolkit.images import before_image
 from cdcfmt_open_protocol.message import ROW_FIELDS
 from cdcfmt_open_protocol.old_values import certain_cells
 from cdcfmt_open_protocol.plans import Cells, TablePlan, TablePlans, check_cells
@@ -90,7 +91,7 @@ class RowDecoder:
                 old_values = plan.read(old, "p")
                 if unknown:
                     extra = {**(extra or {}), "before_unknown": list(unknown)}
-                before = _before_image(old_values, values, unknown, only_handle_key)
+                before = before_image(old_values, values, cut=only_handle_key, unknown=unknown)
         else:
             raise DecodeError("a row event has neither new nor deleted columns", sample=text())
         return RowChange(
@@ -113,18 +114,3 @@ def _key_changed(old: Cells, new: Cells, plan: TablePlan) -> bool:
         and (type(old[name]) is not dict or old[name].get("v") != new[name]["v"])
         for name in plan.key_columns
     )
-
-
-def _before_image(
-    old: dict[str, Any],
-    after: dict[str, Any],
-    unknown: tuple[str, ...],
-    only_handle_key: bool,
-) -> Image:
-    # In a message that was reduced to its handle key, the other columns are unknown.
-    if only_handle_key or (not unknown and after.keys() <= old.keys()):
-        return Image(old, not only_handle_key)
-    known = old.keys() | set(unknown)
-    completed = tuple(name for name in after if name not in known)
-    values = {name: after[name] for name in completed}
-    return Image(values | old, not unknown, completed)
