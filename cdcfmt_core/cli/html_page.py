@@ -26,7 +26,6 @@ _MAX_REASONS = 100
 
 
 def page(statistics: Statistics, paths: Sequence[str]) -> str:
-    """The whole page."""
     template = resources.files("cdcfmt_core.cli").joinpath("page.html").read_text("utf-8")
     # Text from the wire must not close the script element that contains it.
     data = to_json(lossless(statistics.as_json())).replace("<", "\\u003c")

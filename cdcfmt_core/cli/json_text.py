@@ -42,8 +42,8 @@ def to_json(value: Any) -> str:
     """One line of JSON."""
     write = _WRITERS.get(type(value))
     if write is None:
-        write = next((w for t, w in _WRITERS.items() if isinstance(value, t)), _write_other)
-    return write(value)
+        write = next((w for t, w in _WRITERS.items() if isinstance(value, t)), None)
+    return _text(str(value)) if write is None else write(value)
 
 
 def lossless(value: Any) -> Any:
@@ -168,10 +168,6 @@ def _decimal(value: Decimal) -> str:
 
 def _object(value: Mapping[Any, Any]) -> str:
     return "{" + ",".join(f"{_text(str(k))}:{to_json(v)}" for k, v in value.items()) + "}"
-
-
-def _write_other(value: object) -> str:
-    return _text(str(value))
 
 
 _WRITERS: dict[type, Callable[[Any], str]] = {

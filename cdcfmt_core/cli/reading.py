@@ -111,7 +111,6 @@ class Reader:
         yield from self.schemas.versions_of(table)
 
     def decode(self, number: int, message: Message | BadLine) -> Decoded:
-        """Decode one message."""
         if isinstance(message, BadLine):
             held = Message(None, message.value, path=message.path, offset=message.offset)
             return Decoded(number, held, [Corrupt(message.error)], None)

@@ -56,7 +56,7 @@ def json_value_parser(
 ) -> Callable[[object], object]:
     """Like ``text_parser``, for values returned by a JSON parser."""
     if isinstance(logical, Unknown):
-        return _as_is
+        return lambda value: value
     if isinstance(logical, (Text, Json)):
         return _only_text
     from_text = text_parser(logical, time_zone=time_zone, counts=counts)
@@ -75,10 +75,6 @@ def json_value_parser(
     if isinstance(logical, Set) and logical.names is None:
         return _int_first(0, MAX_SET, parse)
     return parse
-
-
-def _as_is(value: object) -> object:
-    return value
 
 
 def _only_text(value: object) -> object:

@@ -44,7 +44,7 @@ def _parser(
             return known[text]
         except KeyError:
             pass
-        if not _is_number(text):
+        if not (text.isdecimal() and text.isascii()):
             return text
         value = value_of(_number(text, limit, what))
         if len(known) < _MAX_REMEMBERED:
@@ -133,10 +133,6 @@ def _unknown_member(names: tuple[str, ...] | None) -> str:
     return (
         "not a member of the column's type; correct the value, or declare the type with that member"
     )
-
-
-def _is_number(text: str) -> bool:
-    return text.isdecimal() and text.isascii()
 
 
 def _number(text: str, limit: int, what: str) -> int:

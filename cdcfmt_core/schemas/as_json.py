@@ -58,11 +58,10 @@ def record_from_json(text: str | bytes) -> SchemaRecord:
 
 def column_to_dict(column: Column) -> dict[str, Any]:
     """A column as plain JSON values."""
-    parameters = attrs.asdict(column.type)
     return {
         "name": column.name,
         "source_type": column.source_type,
-        "type": {"name": type(column.type).__name__, **_plain(parameters)},
+        "type": {"name": type(column.type).__name__, **attrs.asdict(column.type)},
         "nullable": column.nullable,
         "key": column.key,
         "flags": list(column.flags),
@@ -93,10 +92,3 @@ def _type_from_dict(fields: dict[str, Any]) -> LogicalType:
     }
     logical: LogicalType = _TYPES[fields["name"]](**parameters)
     return logical
-
-
-def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in parameters.items()
-    }

@@ -39,7 +39,6 @@ def _varint(number: int) -> bytes:
 
 
 def write_bytes(data: bytes) -> bytes:
-    """Bytes."""
     size = len(data)
     return (_LAST[size << 1] if size < 0x2000 else write_long(size)) + data
 

@@ -18,7 +18,6 @@ def extra_of(event: Any) -> dict[str, Any]:
 
 
 def fields_of_schema(table: TableSchema) -> dict[str, Any]:
-    """The field ``table_schema``."""
     return {
         "database": table.database,
         "schema": table.schema,

@@ -61,10 +61,6 @@ def value_reader(
     return _only_text(TEXT_READERS[encoding.name])
 
 
-def _text(encoding: Encoding, *_: Any) -> Read:
-    return _only_text(lambda text: encoding.aliases.get(text, text))
-
-
 def _number(encoding: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:
     other = json_value_parser(logical, time_zone=zone, counts=counts)
 
@@ -179,7 +175,7 @@ def _epoch_pair(*_: Any) -> Read:
 
 _UNITS: Final = {"epoch-millis": "ms", "epoch-micros": "us", "epoch-nanos": "ns"}
 JSON_READERS: Final[Mapping[str, Callable[[Encoding, LogicalType, tzinfo, Counter[str]], Read]]] = {
-    "text": _text,
+    "text": lambda encoding, *_: _only_text(lambda text: encoding.aliases.get(text, text)),
     "json-value": lambda *_: lambda value: value,
     "json-number": _number,
     "json-boolean": _boolean,

@@ -41,7 +41,6 @@ def read_long(data: bytes, at: int) -> tuple[int, int]:
 
 
 def read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
-    """Bytes."""
     start, end = read_span(data, at)
     return data[start:end], end
 
@@ -133,5 +132,4 @@ def record_schema(name: str, /, **fields: Any) -> dict[str, Any]:
 
 
 def enum_schema(name: str, symbols: Sequence[str]) -> dict[str, Any]:
-    """The schema of an enumeration."""
     return {"type": "enum", "name": name, "symbols": symbols}

@@ -126,7 +126,9 @@ def command(
                 continue
             messages += 1
             line = wrap_line(part) if lines == "message" else _value(part)
-            file.write((line if output or not shown else _harmless(line)) + b"\n")
+            if shown and not output:
+                line = harmless(line.decode("utf-8", "replace")).encode()
+            file.write(line + b"\n")
         reader.check_names()
     if output is not None:
         note(f"written: {number(messages)} messages, {output}")
@@ -145,10 +147,6 @@ def _open_encoder(
     if "protocol" in (name.lower() for name in options):
         raise OptionError("-w protocol: choose the format with --to")
     return open_encoder(target, options, partitions=partitions, counts=counts)
-
-
-def _harmless(line: bytes) -> bytes:
-    return harmless(line.decode("utf-8", "replace")).encode()
 
 
 def _value(message: Message) -> bytes:

@@ -93,7 +93,8 @@ def _show_facts(statistics: Statistics, out: Console) -> None:
         "messages",
         f"{number(statistics.messages)}, {size(bytes_)} (largest {size(statistics.largest)})",
     )
-    grid.add_row("formats", _counted(statistics.protocols) or "none recognised")
+    formats = (f"{name} {number(count)}" for name, count in statistics.protocols.items())
+    grid.add_row("formats", ", ".join(formats) or "none recognised")
     kinds = Text()
     for kind, count in statistics.kinds.most_common():
         kinds.append(f"{number(count)} ").append(kind, f"kind.{kind}").append("   ")
@@ -197,7 +198,3 @@ def _second(microseconds: int | None) -> str:
     if microseconds is None:
         return "–"
     return (time_text(microseconds // 1_000_000 * 1_000_000) or "–").replace("T", " ")
-
-
-def _counted(counts: dict[str, int]) -> str:
-    return ", ".join(f"{name} {number(count)}" for name, count in counts.items())

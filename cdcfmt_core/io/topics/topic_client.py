@@ -83,11 +83,14 @@ class TopicClient(ABC):
         while True:
             found = self.topics()
             missing = {name for name, topic in found.items() if topic is None}
-            complete = {name: topic for name, topic in found.items() if _is_complete(topic)}
+            complete = {
+                name: topic
+                for name, topic in found.items()
+                if topic is not None and topic.partitions and topic.complete
+            }
             if found and len(complete) == len(found):
-                topics = {name: topic for name, topic in complete.items() if topic is not None}
-                self._check_assigned(topics)
-                return topics
+                self._check_assigned(complete)
+                return complete
             waited = time.monotonic() - started
             if (missing or not found) and waited > self.unknown_topic_seconds:
                 raise SourceError(self.no_topic(missing))
@@ -172,7 +175,3 @@ class TopicClient(ABC):
             raise SourceError(
                 f"option assign: {show_partitions(missing)} does not exist on {self.address}"
             )
-
-
-def _is_complete(topic: Topic | None) -> bool:
-    return topic is not None and bool(topic.partitions) and topic.complete

@@ -106,7 +106,6 @@ class _Encoder(Encoder):
         return Message(*self._large.replace((key, value), rewrite))
 
     def _mark(self, event: RowChange) -> bytes | None:
-        """The mark of an incomplete row."""
         row, old = images_of(event)
         if row.complete and (old is None or old.complete):
             if old is not None and row.values.keys() - old.values.keys():

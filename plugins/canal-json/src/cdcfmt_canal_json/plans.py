@@ -73,7 +73,6 @@ class TablePlans:
 
 
 def column_encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
-    """The value encodings of a table's columns."""
     return {column.name: Encoding("mysql-text", _padded_length(column)) for column in table.columns}
 
 

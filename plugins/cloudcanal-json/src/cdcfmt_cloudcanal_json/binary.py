@@ -33,7 +33,6 @@ def binary_encoding(option: str, source_type: str) -> Encoding:
 
 
 def binary_parser(option: str, source_type: str) -> Callable[[Any], object]:
-    """The parser of a binary column."""
     encoding = binary_encoding(option, source_type)
     read = value_reader(encoding, Binary(), time_zone=UTC, counts=Counter())
 

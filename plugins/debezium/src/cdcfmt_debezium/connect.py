@@ -200,17 +200,14 @@ def type_of_text(text: str) -> LogicalType | None:
             int(each) if _LENGTH(each) else None for each in rest.removesuffix(")").split(",")
         ]
         if name == _BITS:
-            return _bits_type(numbers[0] or 0)
+            bits = numbers[0] or 0
+            return Binary() if bits > _MAX_BITS else Bit(bits or None)
         precision, scale = [None, *numbers][-2:]
         return Decimal(precision, scale)
     if text in _BY_NAME:
         return _BY_NAME[text]
     plain = _PLAIN.get(text.rpartition(" ")[2])
     return plain and plain[0]
-
-
-def _bits_type(bits: int) -> Bit | Binary:
-    return Binary() if bits > _MAX_BITS else Bit(bits or None)
 
 
 def _text_of_members(name: str, members: Enum | Set) -> str:

@@ -33,7 +33,6 @@ _KEEPING_DIGITS: Final = decimal.Context(prec=400, traps=[decimal.Inexact])
 
 
 def decimal_parser(logical: Decimal, encoding: Encoding) -> ParseValue:
-    """The parser of a decimal column."""
     # A double that was rounded up may exceed the bounds of the type.
     limit = _limit(logical)
     unit = decimal.Decimal(1).scaleb(-(logical.scale or 0))

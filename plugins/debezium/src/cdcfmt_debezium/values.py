@@ -134,30 +134,24 @@ def escaped_names(names: tuple[str, ...] | None) -> dict[str, str]:
     return {escaped: name for escaped, name in known.items() if escaped not in (names or ())}
 
 
-def _vector(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
-    def parse(value: Any) -> Any:
-        if type(value) is str:
-            return parse_vector(value)
-        if type(value) is list and all(type(v) in (int, float, decimal.Decimal) for v in value):
-            numbers = [float(number) for number in value]
-            if all(map(math.isfinite, numbers)):
-                return numbers
-        raise ValueError("not a vector")
-
-    return parse
+def _parse_vector(value: Any) -> Any:
+    if type(value) is str:
+        return parse_vector(value)
+    if type(value) is list and all(type(v) in (int, float, decimal.Decimal) for v in value):
+        numbers = [float(number) for number in value]
+        if all(map(math.isfinite, numbers)):
+            return numbers
+    raise ValueError("not a vector")
 
 
-def _geometry(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
-    def parse(value: Any) -> Any:
-        if type(value) is not dict:
-            raise ValueError("not a geometry")
-        srid = value.get("srid")
-        if srid is not None and (type(srid) is not int or srid < 0):
-            raise ValueError("a geometry whose SRID is not a number")
-        # Debezium writes SRID 0 as null.
-        return GeometryValue(srid or 0, bytes_of(value.get("wkb")))
-
-    return parse
+def _parse_geometry(value: Any) -> GeometryValue:
+    if type(value) is not dict:
+        raise ValueError("not a geometry")
+    srid = value.get("srid")
+    if srid is not None and (type(srid) is not int or srid < 0):
+        raise ValueError("a geometry whose SRID is not a number")
+    # Debezium writes SRID 0 as null.
+    return GeometryValue(srid or 0, bytes_of(value.get("wkb")))
 
 
 _PARSERS: Final[dict[type, Callable[[Any, Encoding, tzinfo, Counter[str]], ParseValue]]] = {
@@ -171,6 +165,6 @@ _PARSERS: Final[dict[type, Callable[[Any, Encoding, tzinfo, Counter[str]], Parse
     Year: year_parser,
     Enum: _members,
     Set: _members,
-    Vector: _vector,
-    Geometry: _geometry,
+    Vector: lambda *_: _parse_vector,
+    Geometry: lambda *_: _parse_geometry,
 }

@@ -113,7 +113,6 @@ def family_of(source_type: str) -> Family:
 
 
 def sources_of(family: Family) -> tuple[str, ...]:
-    """The source types of a family."""
     return tuple(source for source in SOURCE_TYPES if family_of(source) == family)
 
 

@@ -82,10 +82,6 @@ def _headers(record: Any, counts: Counter[str] | None) -> tuple[tuple[str, bytes
         return ()
 
 
-def _has_failed(record: Any) -> bool:
-    return record.error() is not None
-
-
 def _pieces(records: Sequence[Any]) -> Iterator[Sequence[Any]]:
     """Split records into pieces of about 4 MiB."""
     start = size = 0
@@ -118,7 +114,9 @@ class _RangeReader:
     def columns(self) -> Iterator[MessageColumns]:
         end, place = self._wanted.end, (self._wanted.topic, self._wanted.partition)
         while self._position < end:
-            for failed, records in groupby(self._fetch(), _has_failed):
+            for failed, records in groupby(
+                self._fetch(), lambda record: record.error() is not None
+            ):
                 if failed:
                     for record in records:
                         self._handle(record.error(), record.offset())

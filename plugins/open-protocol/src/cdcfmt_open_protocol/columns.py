@@ -72,7 +72,6 @@ class ColumnTypes:
         )
 
     def reader(self, column: Column, code: int, flags: int | None) -> ReadValue:
-        """The reader of a column's values."""
         return self._readers.find(column, code, flags)
 
     def _make(self, logical: LogicalType, code: int, flags: int | None) -> ReadValue:

@@ -112,14 +112,11 @@ def check_cell(cell: Any, field: str) -> None:
         raise DecodeError("is not a column", field=field, sample=cell)
     code, flags, handle = cell.get("t"), cell.get("f"), cell.get("h")
     if type(code) is not int or not 0 <= code <= _MAX_CODE:
-        raise DecodeError("is not a type code", field=f"{field}.t", sample=_shown(code))
+        shown = "nothing" if code is None else code
+        raise DecodeError("is not a type code", field=f"{field}.t", sample=shown)
     if flags is not None and (type(flags) is not int or not 0 <= flags <= _MAX_CODE):
         raise DecodeError("is not a number of flags", field=f"{field}.f", sample=flags)
     if handle is not None and type(handle) is not bool:
         raise DecodeError("is not true or false", field=f"{field}.h", sample=handle)
     if "v" not in cell:
         raise DecodeError("a column has no value", field=f"{field}.v", sample=cell)
-
-
-def _shown(value: Any) -> Any:
-    return "nothing" if value is None else value

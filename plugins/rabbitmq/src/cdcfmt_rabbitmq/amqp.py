@@ -111,7 +111,6 @@ def _value(data: bytes, at: int) -> tuple[int, int, int]:
 
 
 def _entries(data: bytes, kind: int, at: int, end: int) -> list[tuple[str, bytes | None]]:
-    """The entries of a map."""
     if kind == _NULL:
         return []
     if kind not in (0xC1, 0xD1):

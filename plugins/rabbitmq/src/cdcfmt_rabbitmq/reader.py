@@ -140,7 +140,7 @@ class _RangeReader:
         heard = time.monotonic()
         while True:
             try:
-                stream = self._stream()
+                stream = stream_name(self._links.any(), self._wanted.topic, self._wanted.partition)
                 link = self._links.leader(stream)
                 for messages in self._chunks(link, stream):
                     yield from messages
@@ -157,9 +157,6 @@ class _RangeReader:
                     text = no_answer(self._options.settings, "streams", error)
                     raise range_error(self._wanted, text) from None
                 time.sleep(_PAUSE)
-
-    def _stream(self) -> str:
-        return stream_name(self._links.any(), self._wanted.topic, self._wanted.partition)
 
     def _chunks(self, link: Link, stream: str) -> Iterator[Iterator[Message]]:
         """The messages of each chunk, up to the end of the range."""

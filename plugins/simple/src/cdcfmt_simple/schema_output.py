@@ -169,7 +169,6 @@ def _data_type(column: Column, parsed: ColumnType, said: Mapping[str, str]) -> W
 
 
 def _length(parsed: ColumnType, column: Column) -> tuple[int, int]:
-    """Length and decimals."""
     base, params = parsed.base, parsed.params
     if base == "decimal":
         if not params and column.type == Decimal():

@@ -69,7 +69,7 @@ def blocks_of_messages(
 
     for lists in engine.lists(noted()):
         some = _first(held, len(lists))
-        events = _rows(lists)
+        events = pa.RecordBatch.from_struct_array(lists.flatten())
         if events.num_rows:
             owners = pc.list_parent_indices(lists)
             groups = groups_of(events)
@@ -152,10 +152,6 @@ def _shared(groups: Sequence[Group], owners: pa.Array) -> frozenset[tuple[Any, .
             if len(pc.unique(together)) < len(together):
                 found.add(table)
     return frozenset(found)
-
-
-def _rows(lists: pa.ListArray) -> pa.RecordBatch:
-    return pa.RecordBatch.from_struct_array(lists.flatten())
 
 
 def _batch(groups: Sequence[Group], payloads: Sequence[tuple[str, bytes]]) -> pa.RecordBatch:

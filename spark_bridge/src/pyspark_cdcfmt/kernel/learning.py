@@ -66,7 +66,6 @@ class ObservedDecoder:
         return self._decoder.protocol
 
     def decode(self, message: Message) -> list[Event]:
-        """Decode a message."""
         self._events = []  # release the last events first; they may be large
         self._events = self._decoder.decode(message)
         return self._events

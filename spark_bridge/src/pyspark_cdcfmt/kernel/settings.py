@@ -139,7 +139,6 @@ def make_shape(
     inferred: bool,
     low_watermark: int,
 ) -> Shape:
-    """Make the shape for a read."""
     events = options.table is None
     added = schema.fields if events else metadata_fields(options)
     prefix = "" if events else options["metadataPrefix"]

@@ -33,7 +33,6 @@ def open_decoder(
     schemas: SchemaStore | None = None,
     on_zoneless: Callable[[str, str], None] | None = None,
 ) -> MessageDecoder:
-    """Open the message decoder that the options select."""
     return open_message_decoder(
         options.values,
         options.codec,

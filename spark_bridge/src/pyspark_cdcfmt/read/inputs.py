@@ -70,7 +70,6 @@ class FilesInput(Input):
         return self.slices_of(find_files(self.options))
 
     def slices_of(self, files: Iterable[FileInfo]) -> list[Slice]:
-        """The slices of these files."""
         planned = plan_partitions(
             files,
             max_partition_bytes=self.options["maxPartitionBytes"],

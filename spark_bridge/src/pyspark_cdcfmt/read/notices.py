@@ -143,12 +143,12 @@ def _of_table(
     many_files: bool,
 ) -> Iterator[str]:
     sequence = f"{options['metadataPrefix']}sequence"
-    if many_files and table in survey.by_file_offset and _has(schema, sequence):
+    wanted = {name.lower() for name in schema.names}
+    if many_files and table in survey.by_file_offset and sequence.lower() in wanted:
         yield f"{table_names([table])}: {_OFFSETS_OF_FILES.format(sequence, sequence)}"
     versions = survey.complete_schemas_of(table)
     if not versions:
         return
-    wanted = {name.lower() for name in schema.names}
     columns = [column for column in versions[-1].columns if column.name.lower() in wanted]
     examples = survey.examples.get(versions[-1], {})
     negative = survey.negative.get(table, ())
@@ -212,10 +212,6 @@ def _lacks_digits(type_: LogicalType) -> bool:
 
 def _lacks_names(type_: LogicalType) -> bool:
     return isinstance(type_, Enum | Set) and not type_.names
-
-
-def _has(schema: StructType, name: str) -> bool:
-    return name.lower() in map(str.lower, schema.names)
 
 
 def _declared(options: ReadOptions, schema: StructType, *types: type[DataType]) -> set[str]:

@@ -102,7 +102,6 @@ class Input(ABC):
         return store
 
     def read_all(self, slices: Iterable[Slice]) -> Iterator[Message | BadLine]:
-        """The messages of all slices."""
         return chain.from_iterable(self.read(slice_) for slice_ in slices)
 
     def scanned(

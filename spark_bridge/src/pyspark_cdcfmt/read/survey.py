@@ -99,7 +99,6 @@ class Survey:
             known[table] = complete
 
     def add(self, message: Message | BadLine, decoder: Decodes) -> None:
-        """Add one message."""
         self.messages += 1
         if isinstance(message, BadLine):
             self.bad = self.bad or str(message.error)

@@ -208,7 +208,6 @@ def table_bytes(table: TableSchema, *, of_types: bool) -> int:
 
 
 def text_bytes(text: str) -> int:
-    """The bytes of a text in UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 

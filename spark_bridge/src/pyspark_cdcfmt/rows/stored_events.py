@@ -228,7 +228,6 @@ _RESTORE: dict[type[LogicalType], Restore] = {
 
 
 def is_of_table(table: tuple[str, ...]) -> Column:
-    """Whether an event is of the table."""
     database, schema, name = split_name(table)
     return (
         (f.col("database") == database)

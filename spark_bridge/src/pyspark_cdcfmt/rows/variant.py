@@ -63,14 +63,12 @@ def _offsets(pieces: Sequence[bytes]) -> list[int]:
     return offsets
 
 
-def _utf16(name: str) -> bytes:
-    return name.encode("utf-16-be", "surrogatepass")
-
-
 def field_order(names: Iterable[str]) -> list[str]:
     """Names in Java's order, which differs from code point order only beyond U+FFFF."""
     ordered = sorted(names)
-    return ordered if "".join(ordered).isascii() else sorted(ordered, key=_utf16)
+    if "".join(ordered).isascii():
+        return ordered
+    return sorted(ordered, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
 
 
 def _array(values: Sequence[Any], ids: _Ids, extra: _Ids) -> bytes:

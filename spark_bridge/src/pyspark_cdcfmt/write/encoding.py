@@ -56,7 +56,6 @@ def open_input(schema: StructType, options: WriteOptions) -> EventInput | Change
 def open_encoder(
     options: WriteOptions, partitions: int | None, counts: Counter[str] | None = None
 ) -> MessageEncoder:
-    """Open the encoder that the options select."""
     return open_message_encoder(
         options.values,
         options.codec,
