@@ -225,10 +225,11 @@ class Registry:
     ) -> CdcfmtError:
         if aside := self._kept_aside(what, name, package):
             return aside
-        there = self.codecs() if what == "format" else self.transports()
-        text = f"unknown {what} {name!r}; installed: {join_names(there)}"
+        text, where = f"unknown format {name!r}; installed: {join_names(self.codecs())}", ""
+        if what == "transport":
+            text = f"unknown transport {name!r}; installed: {join_names(self.transports())}"
+            where = ", on driver and executors"
         if package is not None:
-            where = "" if what == "format" else ", on driver and executors"
             text += f". Install it{where}: pip install {package}"
         else:
             text += did_you_mean(name.lower(), known)
