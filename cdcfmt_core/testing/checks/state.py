@@ -22,7 +22,7 @@ from cdcfmt_core.testing.subject import Subject
 _MOST: Final = 60
 """Maximum number of messages per case, so that a format takes only seconds."""
 _ZONE_OF_MACHINE: Final = "XYZ-11:45"
-"""That of the other process, east of UTC: results depend on `sourceTimeZone` only."""
+"""The time zone of the other process, east of UTC: only `sourceTimeZone` may affect results."""
 _OTHER_ZONE: Final = {"sourceTimeZone": "-03:30"}
 _WRITE_ANYTHING: Final = {"unsupportedEvents": "skip", "synthesizeCommitTs": True}
 
@@ -31,9 +31,8 @@ def check_deterministic(subject: Subject) -> None:
     """A second decoder or encoder, and one in another process, give the same results.
 
     The other process has another hash seed, which reveals a dependence on the order of sets, and
-    another time zone of the machine; it
-    decodes the cases in reverse and first with another time zone, which reveals state outside of
-    decoders.
+    another time zone of the machine.  It decodes the cases in reverse, and first with another
+    `sourceTimeZone`, which reveals state outside of decoders.
     """
     jobs = list(_jobs(subject.cases))
     here = [_decode(subject, case) for case in jobs]

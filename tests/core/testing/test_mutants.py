@@ -106,7 +106,7 @@ def test_every_test_catches_something() -> None:
     tests = {name for name in dir(CodecTests) if name.startswith("test_")}
     seen = {name for mutant in MUTANTS for name in mutant.tests.split()}
     # Two hold the author's lists against the others (test_suite.py), one needs a format with
-    # layouts (tests/test_kernel_kit.py), and one messages of one row (tests/test_layout_shapes.py).
+    # layouts (test_kernel_kit.py), and one messages of one row (test_kernel_layout_shapes.py).
     assert tests - seen == {
         "test_known_failures_name_tests",
         "test_differences_are_there",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
-from math import isfinite
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -28,9 +27,9 @@ from pyspark.sql.types import (
 
 from cdcfmt_core.column_names import fold, spelled
 from cdcfmt_core.errors import EncodeError, OptionError, PolicyError, show
-from cdcfmt_core.mysql.number_output import shortest32
 from pyspark_cdcfmt.options import SPARKS_SWITCH
 from pyspark_cdcfmt.rows.event_values import JSON_NULL
+from pyspark_cdcfmt.rows.policy import shortest_text
 from pyspark_cdcfmt.rows.row_schemas import EVENT_COLUMNS
 from pyspark_cdcfmt.rows.variant import decode_variant
 
@@ -289,9 +288,5 @@ def own_cells(array: pa.Array, type_: DataType) -> list[Any]:
     except (OverflowError, ValueError) as error:
         raise EncodeError(f"a date is outside of the years 1 to 9999 ({error})") from error
     if isinstance(type_, FloatType):
-        # The fewest digits that identify a float of 32 bits.
-        return [
-            value if value is None or not isfinite(value) else float(shortest32(value))
-            for value in values
-        ]
+        return [None if value is None else float(shortest_text(value, 6)) for value in values]
     return values

@@ -15,7 +15,6 @@ import attrs
 from pyspark.sql import types as spark
 
 from cdcfmt_core.errors import PolicyError, show
-from cdcfmt_core.mysql.number_output import shortest32
 from cdcfmt_core.types import InvalidValue
 from pyspark_cdcfmt.option_groups import MODE_OPTIONS
 
@@ -111,6 +110,9 @@ class ValuePolicy:
 
 Convert: TypeAlias = Callable[[Any], Any]
 
+_MAX_DIGITS = 9
+"""Number of digits that suffices to identify any binary32 number."""
+
 
 def to_double(value: Any) -> float:
     """``value`` as a float of 64 bits; floats stay unchanged.
@@ -135,7 +137,7 @@ def to_binary32(value: Any) -> float:
         raise BadValue(f"{number!r} does not fit in a float of 32 bits") from None
     if isinstance(value, float) or single == value:
         return single
-    text = shortest32(single) if math.isfinite(single) else repr(single)
+    text = shortest_text(single)
     if _holds(single, text, value):
         return single
     raise _lossy(value, "a float of 32 bits", text)
@@ -159,6 +161,19 @@ def _holds(number: float, text: str, value: int | Decimal) -> bool:
 
 def _single(number: float) -> float:
     return struct.unpack("<f", struct.pack("<f", number))[0]  # type: ignore[no-any-return]
+
+
+def shortest_text(single: float, fewest: int = 1) -> str:
+    """The shortest text of a float of 32 bits, with at least ``fewest`` digits."""
+    texts = (f"{single:.{digits}g}" for digits in range(fewest, _MAX_DIGITS))
+    return next((text for text in texts if _is_text_of(text, single)), f"{single:.9g}")
+
+
+def _is_text_of(text: str, single: float) -> bool:
+    try:
+        return _single(float(text)) == single
+    except OverflowError:
+        return False
 
 
 def _lossy(value: int | Decimal, type_: str, text: str) -> BadValue:
