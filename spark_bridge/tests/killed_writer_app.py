@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from pyspark_cdcfmt import DefaultSource
+from pyspark_cdcfmt.write.files import CdcStreamWriter
 
 
 class Stuck(DefaultSource):
@@ -28,7 +29,17 @@ class Stuck(DefaultSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         writer = super().streamWriter(schema, overwrite)
-        commit, path = writer.commit, Path(str(self.options["path"]))
+        assert isinstance(writer, CdcStreamWriter)
+        return StuckWriter(writer.schema, writer.options, writer.sink)
+
+
+class StuckWriter(CdcStreamWriter):
+    """The writer of :class:`Stuck`."""
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        from cdcfmt_core.io.sinks import files
+
+        path = Path(str(self.options["path"]))
 
         def stick(*_: object) -> NoReturn:
             path.with_suffix(".stuck").touch()
@@ -36,17 +47,11 @@ class Stuck(DefaultSource):
                 time.sleep(0.05)
             os._exit(1)
 
-        def commit_or_not(messages: list[WriterCommitMessage | None], batchId: int) -> None:
-            from cdcfmt_core.io.sinks import files
-
-            if batchId == 1 and path.name == "before":
-                stick()
-            if batchId == 1 and path.name == "moved":
-                files.create = stick
-            commit(messages, batchId)
-
-        writer.commit = commit_or_not  # type: ignore[method-assign]
-        return writer
+        if batchId == 1 and path.name == "before":
+            stick()
+        if batchId == 1 and path.name == "moved":
+            files.create = stick
+        super().commit(messages, batchId)
 
 
 def main(folder: Path, points: list[str]) -> None:
