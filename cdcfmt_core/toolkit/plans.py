@@ -85,24 +85,24 @@ def table_plan(
 ) -> TablePlan:
     """The plan of a table whose texts of TIMESTAMP columns have no zone."""
     context.note_zoneless_timestamps(schema)
-    key_columns, wanted = context.projection.of(schema)
-    readers = {
-        column.name: open_reader(column) for column in schema.columns if column.name in wanted
-    }
-    return TablePlan(schema, readers, key_columns)
+    return _plan(schema, context, open_reader)
 
 
 def encoded_plan(schema: TableSchema, context: DecoderContext, encodings: Encodings) -> TablePlan:
     """The plan of a table by the value encodings of its columns, which a layout uses, too."""
+
+    def open_reader(column: Column) -> ReadValue:
+        encoding, zone = encodings[column.name], context.time_zone
+        return value_reader(encoding, column.type, time_zone=zone, counts=context.counts)
+
+    return _plan(schema, context, open_reader)
+
+
+def _plan(
+    schema: TableSchema, context: DecoderContext, open_reader: Callable[[Column], ReadValue]
+) -> TablePlan:
     key_columns, wanted = context.projection.of(schema)
     readers = {
-        column.name: value_reader(
-            encodings[column.name],
-            column.type,
-            time_zone=context.time_zone,
-            counts=context.counts,
-        )
-        for column in schema.columns
-        if column.name in wanted
+        column.name: open_reader(column) for column in schema.columns if column.name in wanted
     }
     return TablePlan(schema, readers, key_columns)

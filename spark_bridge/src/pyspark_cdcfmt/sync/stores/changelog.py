@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import DateType, StructField, StructType
 
 from cdcfmt_core.errors import SinkError
-from pyspark_cdcfmt.sync.control import Batch, claim
+from pyspark_cdcfmt.sync.control import QUERY_PROPERTY, Batch, claim
 from pyspark_cdcfmt.sync.expressions import literal
 from pyspark_cdcfmt.sync.names import quote
 from pyspark_cdcfmt.sync.states import TableState
@@ -25,7 +25,7 @@ from pyspark_cdcfmt.sync.typed import metadata_field
 _OF_ANOTHER_QUERY = (
     "the target {0} of {1} has changes of another query, {2}, and would have them twice: choose "
     "another target with the option into, or drop it; after ALTER TABLE {0} SET TBLPROPERTIES "
-    "('cdcfmt.query' = '') any query appends to it"
+    f"('{QUERY_PROPERTY}' = '') any query appends to it"
 )
 
 
