@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _B = TypeVar("_B", bound=Startable)
 
 # A deadline measures how busy the machine is.  Each run has other examples; `make thorough` many.
-settings.register_profile("cdcfmt", deadline=None, max_examples=20)
+settings.register_profile("cdcfmt", deadline=None, max_examples=12)
 settings.register_profile("few", deadline=None, max_examples=10)
 settings.register_profile("many", deadline=None, max_examples=200)
 settings.load_profile("cdcfmt")

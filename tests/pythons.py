@@ -6,8 +6,8 @@
   development runs them anyway.
 - ``every``: all quick tests, with all parameters, on the oldest patch of each supported minor
   version.
-- ``smoke``: the Spark smoke tests, on the oldest Python with the Spark of development and
-  on the newest Python with the newest Spark.
+- ``smoke``: the Spark smoke tests, on the oldest Python with the Spark of development, unless
+  that is the Python of development, and on the newest Python with the newest Spark.
 
 Each has an environment of its own under ``.venv-pythons``.  Interpreters are found on PATH,
 in the system's folders and in those of pyenv, uv and ``/opt/python``.  Versions without an
@@ -36,9 +36,12 @@ _TESTS = ("tests", "plugins", "spark_bridge")
 _QUICK = (*_FEW, "-m", "quick", *_TESTS)
 # Over all golden data, and the same on each.
 _GOLDEN = ("test_blocks", "test_changes_from_events", "cli/test_convert_engine", "cli/test_golden")
+# The kit runs for JSON and Avro.
+_KITS = ("canal-json", "cloudcanal-json", "debezium", "dts-avro", "open-protocol")
 _UNIT = (
     *(*_FEW, "-m", "quick and first", *_TESTS),
     *(f"--ignore=tests/{name}.py" for name in _GOLDEN),
+    *(f"--ignore=plugins/{name}/tests/test_conformance.py" for name in _KITS),
 )
 _NO_DELTA = "tests/traps/test_sync_without_delta.py"
 _SMOKE = ("-m", "smoke", "spark_bridge", "tests/test_kafka_stream.py", _NO_DELTA)
@@ -54,7 +57,10 @@ def main(what: str) -> None:
     if missing := [f"{a}.{b}" for a, b in SUPPORTED if not any(v[:2] == (a, b) for v in found)]:
         print("NOT TESTED, no interpreter of Python", ", ".join(missing))
     if what == "smoke":
-        runs = [(oldest, "spark", _SMOKE), (newest, "spark-next", _SMOKE)]
+        runs = [(newest, "spark-next", _SMOKE)]
+        # All tests of the bridge run on the Python of development.
+        if oldest != sys.version_info[:3]:
+            runs.append((oldest, "spark", _SMOKE))
     else:
         patches = oldest_patches(found)
         others = {*patches} - {sys.version_info[:3]}

@@ -1,7 +1,7 @@
 """Syncs of one topic in a process of their own, to be killed.
 
-``sync_app.py FOLDER SERVERS TOPIC [MESSAGES]``: one for each store, so many messages a batch; they
-end once all that was in the topic at their start is read.
+``sync_app.py FOLDER SERVERS TOPIC [MESSAGES [STORE ...]]``: one for each store, so many messages a
+batch; they end once all that was in the topic at their start is read.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def delta_session(settings: Mapping[str, str] | None = None) -> SparkSession:
     return spark
 
 
-def main(folder: str, servers: str, topic: str, messages: str = "100") -> None:
+def main(folder: str, servers: str, topic: str, messages: str = "100", *stores: str) -> None:
     spark = delta_session(CHEAP | SMALL_DELTA)
     queries = []
-    for store in STORES:
+    for store in stores or STORES:
         query = sync(
             spark,
             source={

@@ -38,7 +38,7 @@ VARIANTS = [
     ("canal-json", "tidb-extension"),
     ("open", "batched"),
     *in_turn(
-        ((of, name) for of in CODECS if CODECS[of] in LEARN for name in variant_names(of)), of=2
+        ((of, name) for of in CODECS if CODECS[of] in LEARN for name in variant_names(of)), of=3
     ),
 ]
 
@@ -94,6 +94,6 @@ def test_messages_of_ticdc(tmp_path: Path, protocol: str, name: str) -> None:
     check([each.message for each in variant.messages], dict(reading_options(variant)), tmp_path)
 
 
-@pytest.mark.parametrize("path", NATIVE)
+@pytest.mark.parametrize("path", in_turn(NATIVE, of=2))
 def test_messages_of_native_producers(tmp_path: Path, path: str) -> None:
     check([*native_messages(path)], NATIVE[path], tmp_path)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from pyspark.sql.types import StructType
 from simple_messages import TEXT, VERSION, bootstrap, column, row, timestamp, to_avro, unsigned
 from test_kernel_golden import OF_EVENTS, OPTIONS
+from turns import in_turn
 
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.io.sources import BadLine
@@ -51,7 +52,7 @@ def rows_of(messages: Sequence[Message], table: str) -> list[Message]:
     ]
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", in_turn(VARIANTS, of=2))
 def test_golden_messages(name: str) -> None:
     messages, own, tables = golden(name)
     by_kernel = 0
@@ -68,7 +69,7 @@ def test_golden_messages(name: str) -> None:
     assert (by_kernel > 0) != ("largeMessageHandleCompression" in own)
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", in_turn(VARIANTS, of=2, begin=1))
 def test_golden_events(name: str) -> None:
     messages, own, tables = golden(name)
     some = messages + [row for _, table in tables[:5] for row in rows_of(messages, table)]
@@ -80,8 +81,9 @@ def test_golden_events(name: str) -> None:
     assert (by_kernel > 0) == (name != "snappy")
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("name", [name for name in VARIANTS if name != "snappy"])
+@pytest.mark.parametrize(
+    ("name", "seed"), in_turn([name for name in VARIANTS if name != "snappy"], range(2), of=3)
+)
 def test_mutated_messages(name: str, seed: int) -> None:
     messages, own, tables = golden(name)
     chance = random.Random(seed)

@@ -12,6 +12,7 @@ from canal_messages import row_message
 from golden_data import GOLDEN
 from pyspark.sql import types as spark
 from test_kernel_golden import VARIANTS, golden
+from turns import in_turn
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
@@ -33,7 +34,7 @@ DECLARED = (
 )
 
 
-@pytest.mark.parametrize(("protocol", "name"), VARIANTS)
+@pytest.mark.parametrize(("protocol", "name"), in_turn(VARIANTS, of=2, begin=1))
 def test_declared_types(protocol: str, name: str) -> None:
     messages, given, tables = golden(protocol, name)
     chance = random.Random(name)

@@ -60,7 +60,7 @@ def golden(protocol: str, name: str) -> tuple[list[Message], dict[str, str], lis
     return messages, reading_options(variant), variant.tables
 
 
-@pytest.mark.parametrize(("protocol", "name"), VARIANTS)
+@pytest.mark.parametrize(("protocol", "name"), in_turn(VARIANTS, of=2))
 def test_golden_messages(protocol: str, name: str) -> None:
     messages, given, tables = golden(protocol, name)
     by_kernel = 0
@@ -78,7 +78,7 @@ def test_golden_messages(protocol: str, name: str) -> None:
     assert (by_kernel > 0) != ("largeMessageHandleCompression" in given)
 
 
-@pytest.mark.parametrize(("protocol", "name"), VARIANTS)
+@pytest.mark.parametrize(("protocol", "name"), in_turn(VARIANTS, of=2, begin=1))
 def test_golden_events(protocol: str, name: str) -> None:
     messages, given, _ = golden(protocol, name)
     turn = VARIANTS.index((protocol, name))
@@ -166,7 +166,7 @@ MUTATED = [
 ]
 
 
-@pytest.mark.parametrize(("protocol", "name", "seed"), in_turn(MUTATED, range(2), of=2))
+@pytest.mark.parametrize(("protocol", "name", "seed"), in_turn(MUTATED, range(2), of=4))
 def test_mutated_messages(protocol: str, name: str, seed: int) -> None:
     messages, given, tables = golden(protocol, name)
     chance = random.Random(seed)

@@ -50,8 +50,7 @@ def lines_of(messages: list[Message], chance: random.Random, damage: float) -> b
     return b"".join(pieces)
 
 
-@pytest.mark.parametrize("damage", [0.0, 0.01, 0.3])
-@pytest.mark.parametrize(("protocol", "name"), CASES)
+@pytest.mark.parametrize(("protocol", "name", "damage"), in_turn(CASES, [0.0, 0.01, 0.3], of=2))
 def test_same_rows(protocol: str, name: str, damage: float, tmp_path: Path) -> None:
     variant = load_variant(protocol, name)
     messages = [message.message for message in variant.messages]
@@ -110,7 +109,7 @@ def whole_lines(messages: list[Message], chance: random.Random, damage: float) -
     return b"".join(pieces)
 
 
-@pytest.mark.parametrize(("protocol", "name", "damage"), in_turn(WHOLE, [0.0, 0.02, 0.5], of=2))
+@pytest.mark.parametrize(("protocol", "name", "damage"), in_turn(WHOLE, [0.0, 0.02, 0.5], of=3))
 def test_same_rows_of_whole_messages(
     protocol: str, name: str, damage: float, tmp_path: Path
 ) -> None:

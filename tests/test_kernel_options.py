@@ -47,8 +47,7 @@ def with_damage(messages: list[Message], *, in_frames: bool) -> list[Message]:
     return found
 
 
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize(("protocol", "name"), CASES)
+@pytest.mark.parametrize(("protocol", "name", "options"), in_turn(CASES, OPTIONS, of=2))
 def test_options(protocol: str, name: str, options: str) -> None:
     messages, given, _ = golden(protocol, name)
     messages = with_damage(messages, in_frames=protocol == "open")

@@ -140,7 +140,7 @@ def golden_changes(
         yield rows, {"table": quoted, "keyColumns": json.dumps(keys)}, typed
 
 
-@pytest.mark.parametrize(("protocol", "name", "number"), CASES)
+@pytest.mark.parametrize(("protocol", "name", "number"), in_turn(CASES, of=2))
 def test_golden_events(protocol: str, name: str, number: int) -> None:
     messages, reading = golden_messages(protocol, name)
     events, found = decoded(messages, **reading)
@@ -150,7 +150,7 @@ def test_golden_events(protocol: str, name: str, number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("protocol", "name", "number", "shift"), in_turn(CASES[:-1], range(2), of=2)
+    ("protocol", "name", "number", "shift"), in_turn(CASES[:-1], range(2), of=4)
 )
 def test_golden_changes(protocol: str, name: str, number: int, shift: int) -> None:
     """Each table with each of the options; its columns are typed by turns."""

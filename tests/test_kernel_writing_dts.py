@@ -24,6 +24,7 @@ from test_kernel_writing import (
     single_rows,
 )
 from test_kernel_writing_simple import usual_rows
+from turns import in_turn
 from written_rows import check_equal, decoded, event_rows, sent
 
 from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
@@ -50,7 +51,7 @@ GOLDEN = [
 ]
 
 
-@pytest.mark.parametrize(("protocol", "name"), GOLDEN)
+@pytest.mark.parametrize(("protocol", "name"), in_turn(GOLDEN, of=2))
 def test_golden_events(protocol: str, name: str) -> None:
     messages, reading = golden_messages(protocol, name)
     events, found = decoded(messages, **reading)
@@ -59,7 +60,7 @@ def test_golden_events(protocol: str, name: str) -> None:
         check_equal(rows, **COMMON, **options)
 
 
-@pytest.mark.parametrize(("protocol", "name"), GOLDEN[1:])
+@pytest.mark.parametrize(("protocol", "name"), in_turn(GOLDEN[1:], of=2))
 def test_golden_changes(protocol: str, name: str) -> None:
     for place, (rows, table, typed) in enumerate(golden_changes(protocol, name)):
         options = COMMON | table | OPTIONS[place % len(OPTIONS)]

@@ -65,7 +65,7 @@ def some_options(number: int) -> list[dict[str, str]]:
     return [form | OPTIONS[(number + n) % len(OPTIONS)] | made for n, form in enumerate(FORMS)]
 
 
-@pytest.mark.parametrize(("protocol", "name", "number"), CASES)
+@pytest.mark.parametrize(("protocol", "name", "number"), in_turn(CASES, of=2))
 def test_golden_events(protocol: str, name: str, number: int) -> None:
     messages, reading = golden_messages(protocol, name)
     events, found = decoded(messages, **reading)
@@ -74,7 +74,7 @@ def test_golden_events(protocol: str, name: str, number: int) -> None:
         check_equal(rows, **COMMON, **options)
 
 
-@pytest.mark.parametrize(("protocol", "name", "number"), CASES)
+@pytest.mark.parametrize(("protocol", "name", "number"), in_turn(CASES, of=2, begin=1))
 def test_golden_changes(protocol: str, name: str, number: int) -> None:
     for place, (rows, table, typed) in enumerate(golden_changes(protocol, name)):
         common = COMMON | table

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 from test_decode_golden_spark import CASES, shown, write_both
+from turns import in_turn
 
 from cdcfmt_core import default_registry
 from cdcfmt_core import types as logical
@@ -129,7 +130,7 @@ def read(spark: SparkSession, path: str, options: dict[str, Any], stores: Path) 
     return Read(blocks, events, kept, tables)
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", in_turn(OWN, of=2))
 def test_golden_messages(spark: SparkSession, tmp_path: Path, name: str) -> None:
     case = CASES[name]()
     path = write_both(spark, tmp_path, case.messages).path

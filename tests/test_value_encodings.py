@@ -225,6 +225,8 @@ def test_usual_values_are_read(encoding: Encoding, type_: logical.LogicalType, u
 
 def alike(type_: logical.LogicalType, found: Any, expected: Any) -> bool:
     """Whether a value of Arrow's is one of Python's; Spark's types are others for some."""
+    if expected is None:
+        return found is None
     if isinstance(type_, logical.Unknown) and type(expected) is not str:
         return bool(found == json.dumps(expected, ensure_ascii=False))
     if isinstance(type_, logical.Time):

@@ -66,7 +66,7 @@ def check_equal(path: Path, *arguments: object, first: int = 0) -> int:
 
 
 @pytest.mark.parametrize(
-    ("protocol", "name", "target", "skips"), in_turn(SOURCES, TARGETS, [True, False], of=3)
+    ("protocol", "name", "target", "skips"), in_turn(SOURCES, TARGETS, [True, False], of=5)
 )
 def test_golden_messages(
     protocol: str, name: str, target: str, skips: bool, tmp_path: Path

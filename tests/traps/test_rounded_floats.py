@@ -13,6 +13,7 @@ from golden_data import load_variant, reading_options
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import DataType, DoubleType, FloatType, NumericType, StructType
+from turns import in_turn
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.kernel.formats import is_installed
@@ -89,8 +90,9 @@ def test_floats_of_the_wire_are_as_before(type_: DataType) -> None:
         assert (result.error, result.by_kernel > 0) == (None, is_installed())
 
 
-@pytest.mark.parametrize("type_", HELD)
-@pytest.mark.parametrize("protocol", ["canal-json", "debezium", "open", "simple-json"])
+@pytest.mark.parametrize(
+    ("protocol", "type_"), in_turn(["canal-json", "debezium", "open", "simple-json"], HELD, of=2)
+)
 def test_all_types_are_as_the_reference_has_them(protocol: str, type_: DataType) -> None:
     variant = load_variant(protocol, "default")
     messages = [stored.message for stored in variant.messages]

@@ -221,7 +221,7 @@ class Control:
         self.append(name, stamped, once)
 
     def has(self, name: str) -> bool:
-        return self._target.schema(self.table(name)) is not None
+        return self._target.exists(self.table(name))
 
     def rows(self, name: str) -> DataFrame:
         """The rows of a table."""

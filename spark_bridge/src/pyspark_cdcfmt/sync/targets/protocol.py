@@ -37,6 +37,9 @@ class Run:
 class Target(Protocol):
     """A table format.  Tables are SQL identifiers; several threads may call any method."""
 
+    def exists(self, table: str) -> bool:
+        """Whether a table by path exists."""
+
     def schema(self, table: str) -> StructType | None:
         """The columns of a table; None if it does not exist."""
 
