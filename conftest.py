@@ -125,6 +125,8 @@ def _prepare_environment() -> None:
     time.tzset()
 
 
+_NO_DELTA = "NO DELTA, nothing about Delta tables is tested: {}"
+
 _NO_JARS: dict[str, str] = {}
 """Why there are none, by the name of the fixture that stands for them."""
 
@@ -180,6 +182,17 @@ def jvm_kafka(spark: SparkSession) -> None:
 
 
 @pytest.fixture(scope="session")
+def delta_jars() -> list[str]:
+    """Of an application that a test starts; skipped only where Maven Central is missing."""
+    import spark_jars
+
+    try:
+        return spark_jars.jars(spark_jars.DELTA)
+    except spark_jars.UnavailableError as reason:
+        pytest.skip(_NO_DELTA.format(reason))
+
+
+@pytest.fixture(scope="session")
 def delta(spark: SparkSession) -> SparkSession:
     """A session with Delta's catalog beside the one of the run; its tables are to be dropped.
 
@@ -188,7 +201,7 @@ def delta(spark: SparkSession) -> SparkSession:
     import spark_jars
 
     if reason := _NO_JARS.get("delta"):
-        pytest.skip(f"NO DELTA, nothing about Delta tables is tested: {reason}")
+        pytest.skip(_NO_DELTA.format(reason))
     session = spark.newSession()
     session.conf.set("spark.sql.catalog.spark_catalog", spark_jars.DELTA_CATALOG)
     for name, value in SMALL_DELTA.items():

@@ -1,15 +1,18 @@
 """Syncs of one topic in a process of their own, to be killed.
 
 ``sync_app.py FOLDER SERVERS TOPIC [MESSAGES [STORE ...]]``: one for each store, so many messages a
-batch; they end once all that was in the topic at their start is read.
+batch; they end once all that was in the topic at their start is read, and what the tables hold then
+is in ``FOLDER/found.json``.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import spark_jars
 from pyspark.sql import SparkSession
@@ -18,7 +21,12 @@ from spark_settings import CHEAP, FEW_ROWS, SMALL_DELTA
 import pyspark_cdcfmt
 from pyspark_cdcfmt.sync import sync
 
-STORES = ("scd1", "scd2", "changelog")
+STORES = {
+    "scd1": ("id", "name"),
+    "scd2": ("id", "name", "__START_AT.commit", "__END_AT.commit"),
+    "changelog": ("id",),
+}
+"""With the columns of their tables that tests compare."""
 
 
 def delta_session(settings: Mapping[str, str] | None = None) -> SparkSession:
@@ -59,6 +67,31 @@ def main(folder: str, servers: str, topic: str, messages: str = "100", *stores: 
     (Path(folder) / "busy").touch()
     for query in queries:
         query.awaitTermination()
+    found = read(spark, Path(folder), stores or STORES)
+    Path(folder, "found.json").write_text(json.dumps(found))
+
+
+def read(spark: SparkSession, folder: Path, stores: Iterable[str]) -> dict[str, list[Any]]:
+    """Table and columns of all rows by store; beside ``scd1``, each row at each watermark."""
+    found: dict[str, list[Any]] = {}
+    for store in stores:
+        found[store] = [
+            (path.name, *row)
+            for path in (folder / store).iterdir()
+            for row in spark.read.format("delta").load(str(path)).select(*STORES[store]).collect()
+        ]
+    if "scd1" in found:
+        progress = spark.read.format("delta").load(f"{folder}/checkpoints/scd1/sync/progress")
+        found["progress"] = [
+            (step.watermark, step.source, row.name)
+            for step in progress.collect()
+            for row in spark.read.format("delta")
+            .option("versionAsOf", step.version)
+            .load(step.target.removeprefix("delta.`").removesuffix("`"))
+            .select("name")
+            .collect()
+        ]
+    return found
 
 
 if __name__ == "__main__":

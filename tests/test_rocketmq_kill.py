@@ -42,5 +42,6 @@ def test_a_broker_that_is_killed(rocketmq: RocketBroker) -> None:
     assert found == before
 
 
+@pytest.mark.soak
 def test_a_drain_that_is_killed(rocketmq: RocketBroker, tmp_path: Path) -> None:
     kill_drains(rocketmq, tmp_path, 1, random.Random(3))

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
+import pytest
 from kafka_broker import Broker
 from kafka_rows import comparable
 from killing import started
@@ -62,6 +63,7 @@ class Live:
         self.sent = until
 
 
+@pytest.mark.soak
 def test_from_every_100th_offset_of_a_live_topic(
     spark: SparkSession, kafka: Broker, tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ from canal_messages import COMMIT_TS, ddl_message, row_message
 from pyspark.sql import SparkSession
 from pyspark.sql.types import TimestampType
 from sync_lake import Lake, put
+from turns import in_turn
 
 
 def test_they_are_held_and_are_rows_of_changelogs(delta: SparkSession, tmp_path: Path) -> None:
@@ -55,7 +56,7 @@ OTHER_SQL = {
 """Settings of the user's session under which the same SQL means something else, or nothing."""
 
 
-@pytest.mark.parametrize("store", ["scd1", "scd2"])
+@pytest.mark.parametrize("store", in_turn(["scd2", "scd1"], of=2))
 def test_names_are_names_in_sql(delta: SparkSession, tmp_path: Path, store: str) -> None:
     """Spark puts variables into SQL, as secret as that of the environment may be."""
     name = "${env:HOME}'\\"

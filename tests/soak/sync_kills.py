@@ -19,7 +19,6 @@ from brokers import start_broker
 from kafka_broker import Broker
 from killing import started
 from streams import workers_of
-from sync_app import delta_session
 from sync_source import Source
 from test_sync_kill import APP, check
 
@@ -57,7 +56,7 @@ def main(seed: int, drivers: int, workers: int, brokers: int) -> None:
                 print(f"{len(victims)} kills left, {source.changes} changes", flush=True)
             with started(APP, folder, broker.servers, topic, LAST_BATCHES) as app:
                 app.end(3_600)
-            check(delta_session(), folder, source)
+            check(folder, source)
             print("every store equals the source", flush=True)
         finally:
             broker.stop()
