@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 from brokers import Startable, start_broker
 from hypothesis import settings
-from java import environment, short_lived
+from java import environment, of_drivers
 from spark_settings import CHEAP, FEW_ROWS, SMALL_DELTA
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ settings.register_profile("few", deadline=None, max_examples=10)
 settings.register_profile("many", deadline=None, max_examples=200)
 settings.load_profile("cdcfmt")
 
-os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(short_lived()))
+os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(of_drivers()))
 
 _BROKERS = frozenset({"kafka", "rabbitmq", "rocketmq"})
 """Fixtures that take long to start, as `spark` does: tests of each share a process."""

@@ -79,7 +79,6 @@ class Venv:
                 **kept,
                 "PATH": path,
                 "PYTHONIOENCODING": "utf-8",
-                "PYTHONDONTWRITEBYTECODE": "1",
                 **environment,
             },
             capture_output=True,

@@ -62,6 +62,7 @@ def variables() -> dict[str, str]:
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA,
+        "SPARK_SUBMIT_OPTS": QUICK_JAVA,
     }
 
 

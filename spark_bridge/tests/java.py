@@ -23,9 +23,6 @@ SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=512m", "-XX
 parallel collector, cost more than they save.  With one compiler alone Java keeps 48 MB of code,
 which a few hundred queries fill, and then compiles nothing more."""
 
-_HEAP = ("-Xms900m", "-Xmn300m")
-"""Of Spark's one gigabyte; the young generation that Java begins with is full ten times a query."""
-
 NO_WARNINGS = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 """Java warns of each class that an archive cannot have."""
 
@@ -44,7 +41,15 @@ def short_lived() -> list[str]:
     """Options for JVMs of Spark; one whose classes are not those of the archive reads its jars."""
     path = archive()
     from_archive = (f"-XX:SharedArchiveFile={path}", *NO_WARNINGS) if path.exists() else ()
-    return [*SHORT_LIVED, *_HEAP, *from_archive]
+    return [*SHORT_LIVED, *from_archive]
+
+
+def of_drivers() -> list[str]:
+    """Options for drivers with Spark's default of one gigabyte.
+
+    The young generation that Java begins with is full ten times a query.
+    """
+    return [*short_lived(), "-Xms900m", "-Xmn300m"]
 
 
 def version_of(java: str) -> int:
