@@ -16,6 +16,7 @@ from canal_messages import COMMIT_TS, ddl_message, row_message, write_lines
 from doc_snippets import snippets
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.streaming import StreamingQuery
 from sync_lake import Lake, put, remove
 
 import pyspark_cdcfmt
@@ -505,7 +506,15 @@ def test_the_page(delta: SparkSession, tmp_path: Path, capsys: pytest.CaptureFix
     code = block.code.replace('"dump/"', "dump")
     for folder in ("lake/", "checkpoints/"):
         code = code.replace(f'"{folder}', f'"{tmp_path}/readme/{folder}')
-    exec(compile(code, block.id, "exec"), names | {"dump": f"{tmp_path}/dump"})
+    names["dump"] = f"{tmp_path}/dump"
+    (tmp_path / "dump").mkdir()
+    write_lines(tmp_path / "dump" / "0.json", put(1, "a", 1))
+    exec(compile(code, block.id, "exec"), names)
+    query: StreamingQuery = names["query"]
+    query.processAllAvailable()
+    query.stop()
+    rows = delta.read.format("delta").load(f"{tmp_path}/readme/lake/orders").select("id", "name")
+    assert rows.collect() == [(1, "a")]
     (job,) = (tomllib.loads(block.code) for block in BLOCKS if block.language == "toml")
     assert {*job} - {"source", "spark", "trigger"} == {"into", "tables", "checkpoint", "keys"}
     del job["source"], job["spark"], job["trigger"]
