@@ -82,7 +82,7 @@ check: lint  ## linters, types, and the quick tests: no Spark, no broker
 unit-pythons:  ## the quick tests on this machine's oldest and newest minor Python
 	$(GIVES_WAY) $(RUN) python tests/pythons.py unit
 
-# The bridge's smoke tests on the oldest Python, and on the newest Python with the newest Spark.
+# On the newest Python with the newest Spark, and on the oldest if development has another.
 smoke:  ## a few Spark tests on the oldest and the newest versions
 	$(GIVES_WAY) $(RUN) python tests/pythons.py smoke
 

@@ -20,6 +20,7 @@ from spark_settings import CHEAP, FEW_ROWS, SMALL_DELTA
 
 import pyspark_cdcfmt
 from pyspark_cdcfmt.sync import sync
+from pyspark_cdcfmt.sync.names import path_of
 
 STORES = {
     "scd1": ("id", "name"),
@@ -87,7 +88,7 @@ def read(spark: SparkSession, folder: Path, stores: Iterable[str]) -> dict[str, 
             for step in progress.collect()
             for row in spark.read.format("delta")
             .option("versionAsOf", step.version)
-            .load(step.target.removeprefix("delta.`").removesuffix("`"))
+            .load(path_of(step.target))
             .select("name")
             .collect()
         ]

@@ -14,13 +14,12 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-import pytest
 from doc_snippets import snippets
 from fresh_venv import ROOT, install_line
 from java import environment
 from kafka_broker import Broker
 from packaging.requirements import Requirement
-from spark_jars import DELTA, DELTA_CATALOG, DELTA_EXTENSIONS, DELTA_PACKAGE, UnavailableError, jars
+from spark_jars import DELTA_CATALOG, DELTA_EXTENSIONS, DELTA_PACKAGE
 
 from pyspark_cdcfmt.cli.versions import MATRIX
 
@@ -49,11 +48,7 @@ for where, code in json.load(open("blocks.json")):
 """
 
 
-def test_the_page(kafka: Broker, tmp_path: Path) -> None:
-    try:
-        delta = ",".join(jars(DELTA))
-    except UnavailableError as reason:
-        pytest.skip(f"NO DELTA, the quickstart does not run: {reason}")
+def test_the_page(kafka: Broker, delta_jars: list[str], tmp_path: Path) -> None:
     kafka.create_topic("txn_a", 2)
     venv = install_line(tmp_path / "venv", shlex.split(INSTALL)[2:])
     work = tmp_path / "work"
@@ -61,7 +56,7 @@ def test_the_page(kafka: Broker, tmp_path: Path) -> None:
     (work / "spark-defaults.conf").write_text(DEFAULTS)
     blocks = [block for block in PAGE if block.language == "python"]
     replaced = {
-        f'"spark.jars.packages", "{DELTA_PACKAGE}"': f'"spark.jars", "{delta}"',
+        f'"spark.jars.packages", "{DELTA_PACKAGE}"': f'"spark.jars", "{",".join(delta_jars)}"',
         "broker:9092": kafka.servers,
     }
     codes = [(block.id, block.code) for block in blocks]

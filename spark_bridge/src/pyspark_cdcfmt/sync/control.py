@@ -16,7 +16,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt.sync.names import TableName, quote
 from pyspark_cdcfmt.sync.states import TableState
-from pyspark_cdcfmt.sync.targets.protocol import Once, Target
+from pyspark_cdcfmt.sync.targets.protocol import Once, Target, writer_name
 
 
 def _columns(**types: Any) -> StructType:
@@ -79,7 +79,7 @@ class Batch:
         return f"query_id <> '{self.query_id}' OR batch_id < {self.number}"
 
     def once(self, purpose: str) -> Once:
-        return f"cdcfmt:{self.query_id}:{purpose}", self.number
+        return writer_name(self.query_id, purpose), self.number
 
 
 @attrs.define
@@ -154,14 +154,15 @@ class Control:
             marks = {QUERY_PROPERTY: batch.query_id, _SELECTIONS: json.dumps([selection])}
             self._target.create(table, SCHEMAS["tables"], properties=_PROPERTIES | marks)
             return {}
-        if owner := claim(self._target, table, batch.query_id):
+        properties = self._target.properties(table)
+        if owner := claim(self._target, table, properties, batch.query_id):
             raise OptionError(
                 f"option control: {self._folder} has the state of another query, {owner}: choose "
                 f"another folder. If that query is gone, ALTER TABLE {table} SET TBLPROPERTIES "
                 f"('{QUERY_PROPERTY}' = '{batch.query_id}') lets this one continue its tables"
             )
         self._target.check(table, batch.once("tables"))
-        known = json.loads(self._target.properties(table).get(_SELECTIONS, "[]"))
+        known = json.loads(properties.get(_SELECTIONS, "[]"))
         self.selections = [each for each in known if each != selection]
         if selection not in known:
             marks = {_SELECTIONS: json.dumps([*known, selection])}
@@ -286,9 +287,9 @@ class Control:
         return self.now(), batch.query_id, batch.number
 
 
-def claim(target: Target, table: str, query_id: str) -> str | None:
+def claim(target: Target, table: str, properties: Mapping[str, str], query_id: str) -> str | None:
     """Make a query the owner of a table; returns the owner if that is another query."""
-    owner = target.properties(table).get(QUERY_PROPERTY)
+    owner = properties.get(QUERY_PROPERTY)
     if owner is None:
         target.set_properties(table, {QUERY_PROPERTY: query_id})
     return owner if owner not in ("", query_id) else None

@@ -84,7 +84,8 @@ class Changelog(Store):
     ) -> None:
         assert state.columns is not None
         if state.target not in self._claimed:
-            if owner := claim(self.target, state.target, batch.query_id):
+            properties = self.target.properties(state.target)
+            if owner := claim(self.target, state.target, properties, batch.query_id):
                 raise SinkError(_OF_ANOTHER_QUERY.format(state.target, state.text, owner))
             self._claimed.add(state.target)
         rows = self._dated(changes).select(*map(quote, self.columns(state.columns).names))

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructField, StructType
 from cdcfmt_core.errors import OptionError, SinkError
 from pyspark_cdcfmt.sync.expressions import definitions_sql, is_wider, properties_sql
 from pyspark_cdcfmt.sync.names import path_of, quote, text_literal
-from pyspark_cdcfmt.sync.targets.protocol import MARK, Once, Run
+from pyspark_cdcfmt.sync.targets.protocol import MARK, Once, Run, writer_name
 
 _NEEDS_MAPPING = re.compile(r"[ ,;{}()\n\t=]")
 """Characters that Delta rejects in column names without column mapping."""
@@ -184,7 +184,7 @@ class DeltaTarget:
         if found:
             self._ids[table] = found
         run = self._run
-        if not (found and once and run and once[0].startswith(run.once(""))):
+        if not (found and once and run and once[0].startswith(writer_name(run.query_id))):
             return
         done = snapshot.transactions().get(once[0])
         version = done.get() if done.isDefined() else -1

@@ -29,9 +29,10 @@ class Run:
     first: int
     planned: int
 
-    def once(self, purpose: str) -> str:
-        """The name of a writer of this query."""
-        return f"cdcfmt:{self.query_id}:{purpose}"
+
+def writer_name(query_id: str, purpose: str = "") -> str:
+    """The name of a writer of a query; without a purpose, how the names of all begin."""
+    return f"cdcfmt:{query_id}:{purpose}"
 
 
 class Target(Protocol):
