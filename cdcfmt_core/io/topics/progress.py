@@ -43,6 +43,8 @@ class StreamProgress:
         self._available_now = False
         self._last_batch = time.monotonic()
         self._said_parked = False
+        self._gone: set[str] = set()
+        self._silent: set[TopicPartition] = set()
 
     def stop_at_latest(self) -> None:
         """Read up to the ends at the first :meth:`advance` (AvailableNow)."""
@@ -145,13 +147,16 @@ class StreamProgress:
         for left in reversed(range(_TRIES)):
             topics = self._client.topics(known)
             missing = {name for name, topic in topics.items() if topic is None}
-            if not missing or not left:
+            # Once known to be gone, a topic must not delay or fill the log at each trigger.
+            new = missing - self._gone
+            if not new or not left:
                 break
             time.sleep(_PAUSE)
         if missing - known:
             raise SourceError(self._client.no_topic(missing - known))
-        if missing:
-            self._lost(f"topic {', '.join(sorted(missing))} no longer exists")
+        if new:
+            self._lost(f"topic {', '.join(sorted(new))} no longer exists")
+        self._gone = missing
         return topics
 
     def _ends(self, places: set[TopicPartition], starts: Offsets) -> Offsets:
@@ -176,9 +181,11 @@ class StreamProgress:
                     f"{self._client.title} at {self._client.address} reports no offsets of "
                     f"{show_partitions(silent)}, which this run must read"
                 )
-            logger.warning(
-                "%s: currently no offsets of %s", self._client.title, show_partitions(silent)
-            )
+            if silent - self._silent:
+                logger.warning(
+                    "%s: currently no offsets of %s", self._client.title, show_partitions(silent)
+                )
+        self._silent = silent
         return ends | {place: starts[place] for place in silent}
 
     def _lost(self, what: str) -> None:

@@ -230,7 +230,9 @@ def test_a_topic_made_anew_while_a_run_reads_what_was_there() -> None:
 
 
 @pytest.mark.parametrize("fail", [True, False])
-def test_a_topic_that_is_gone(fail: bool) -> None:
+def test_a_topic_that_is_gone(
+    fail: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cluster = Cluster({0: (0, 10)})
     stream = follow(cluster, startingOffsets="earliest", failOnDataLoss=str(fail))
     first = again(stream.advance(INITIAL, None, None))
@@ -240,6 +242,10 @@ def test_a_topic_that_is_gone(fail: bool) -> None:
             stream.advance(first, None, None)
     else:
         assert stream.advance(first, None, None) is first
+        # Each later trigger: neither pauses nor warnings.
+        monkeypatch.setattr(progress_module, "_PAUSE", None)
+        assert stream.advance(first, None, None) is first
+        assert caplog.text.count("no longer exists") == 1
         # A run that is to read all that is there need not wait for what is gone.
         stream.stop_at_latest()
         assert stream.advance(first, None, None) is first
