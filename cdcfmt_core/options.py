@@ -26,6 +26,7 @@ OptionType: TypeAlias = Literal[
 _ONE_LINE = "a message is one line; lineSep sets another separator"
 _COMMIT_TIMES = "select events by startingCommitTs and endingCommitTs"
 _TIMES = "dates and times have the form that the format of the messages defines"
+_OFFSETS = "kafkaConsumer.pollTimeoutMs is how long brokers are asked for offsets"
 _OF_OTHERS: dict[str, dict[str, str]] = {
     "pathglobfilter": {
         "badrecordspath": "mode=PERMISSIVE keeps bad rows, with _corrupt_record",
@@ -35,6 +36,8 @@ _OF_OTHERS: dict[str, dict[str, str]] = {
         "compression": "it is that of the end of the file's name: .gz, .zst, .bz2",
         "encoding": "each format has its own, JSON is UTF-8",
         "dateformat": _TIMES,
+        "fetchoffset.numretries": _OFFSETS,
+        "fetchoffset.retryintervalms": _OFFSETS,
         "ignorecorruptfiles": "a file that cannot be read is an error",
         "ignoremissingfiles": "a missing file is an error: restore it, or list the input again",
         "inferschema": "columns of a table are inferred unless you give a schema",
@@ -60,14 +63,8 @@ _OF_OTHERS: dict[str, dict[str, str]] = {
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*\*?")
 _TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
 _SIZE_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-_DURATION_UNITS = {
-    "ms": timedelta(milliseconds=1),
-    "s": timedelta(seconds=1),
-    "m": timedelta(minutes=1),
-    "min": timedelta(minutes=1),
-    "h": timedelta(hours=1),
-    "d": timedelta(days=1),
-}
+_DURATION_MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000}
+_DURATION_MILLISECONDS["d"] = 24 * _DURATION_MILLISECONDS["h"]
 
 
 @attrs.frozen
@@ -248,7 +245,8 @@ def _parse_duration(_: Option, value: Any) -> timedelta:
     digits = text.rstrip("dhimns ")
     if not digits.isdecimal():
         raise ValueError(text)
-    return int(digits) * _DURATION_UNITS[text[len(digits) :].strip()]
+    unit = _DURATION_MILLISECONDS[text[len(digits) :].strip()]
+    return timedelta(milliseconds=int(digits) * unit)
 
 
 def _parse_choice(option: Option, value: Any) -> str:

@@ -188,6 +188,7 @@ def test_an_option_of_spark_says_what_it_is_here() -> None:
         ("cleansource", reading, "no option 'cleansource': files stay where they are. Options:"),
         ("latestFirst", reading, ": a stream reads files in order of modification time."),
         ("dateFormat", reading, ": dates and times have the form that the format of the messages"),
+        ("fetchOffset.numRetries", reading, ": kafkaConsumer.pollTimeoutMs is how long"),
         ("mode", writing, ": call .mode(...) of the writer."),
         ("dateFormat", writing, "; did you mean lineFormat?"),
     ):

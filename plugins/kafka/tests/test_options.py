@@ -228,6 +228,10 @@ def test_what_the_client_refuses_is_named_without_its_value() -> None:
 
     assert "kafka.no.such: the client (librdkafka) has no such setting" in refused(no_such=SECRET)
     assert "option kafka.socket.timeout.ms" in refused(socket_timeout_ms=SECRET)
+    # Spark's users know 305000 of kafka.request.timeout.ms.
+    long = refused(socket_timeout_ms="305000")
+    assert "(or kafka.request.timeout.ms)" in long
+    assert "in 10..300000" in long
     assert "option kafka.security.protocol" in refused(security_protocol=SECRET)
     text = refused(security_protocol="SASL_PLAINTEXT", sasl_mechanism="PLAIN")
     assert "sasl.username and sasl.password must be set" in text

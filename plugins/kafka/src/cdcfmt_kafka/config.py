@@ -240,7 +240,12 @@ def open_client(make: Callable[[], Any]) -> Any:
         if "No such configuration property" in text and quoted:
             reason = f"option kafka.{quoted[-1]}: the client (librdkafka) has no such setting"
         elif quoted:
-            reason = f"option kafka.{quoted[-1]}: the client (librdkafka) rejects the value"
+            java = {ours: f" (or kafka.{name})" for name, ours in RENAMED.items()}
+            allowed = re.search(r"outside allowed range (\S+)", text)
+            reason = (
+                f"option kafka.{quoted[-1]}{java.get(quoted[-1], '')}: the client (librdkafka) "
+                f"rejects the value{f', which must be in {allowed[1]}' if allowed else ''}"
+            )
         else:
             reason = (
                 f"the client cannot be created from the options kafka.*: {_without_values(text)}"
