@@ -125,8 +125,9 @@ class FileOffset:
         # An offset of topics has the same version and another content.
         if offset.get("v") != VERSION or "old" not in offset:
             raise SourceError(
-                "the checkpoint's offset is not from a stream of files of this version: was it "
-                "written by another version, or by a stream of another source?"
+                "the checkpoint's offset is not from a stream of files of this version, but from "
+                "another version or another source: set a new checkpointLocation, from which all "
+                "files are read again"
             )
         folder = offset["folder"]
         return cls(

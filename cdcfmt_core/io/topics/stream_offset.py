@@ -40,7 +40,8 @@ class StreamOffset:
         if offset.get("v") != INITIAL["v"] or "topics" not in offset:
             raise SourceError(
                 f"the checkpoint's offset (version {offset.get('v')!r}) is from another source or "
-                "a newer cdcfmt"
+                "a newer cdcfmt: set a new checkpointLocation, and as startingOffsets the offsets "
+                "at which the old one ended"
             )
         spans = {
             (topic, int(partition)): span
