@@ -11,7 +11,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any
 
@@ -152,15 +152,17 @@ class SchemaDirectory:
     def _put(self, filesystem: FileSystem, path: str, data: bytes) -> None:
         folder, _, _ = path.rpartition("/")
         aside = f"{folder}/_{uuid.uuid4().hex}"
-        with filesystem.open(aside, "wb") as file:
-            file.write(data)
         try:
+            with filesystem.open(aside, "wb") as file:
+                file.write(data)
             filesystem.mv(aside, path)
         except OSError:
-            # Another task was faster; its file is equal.
+            # On a full disk, each attempt would leave its file.
+            with suppress(OSError):
+                filesystem.rm_file(aside)
+            # Another task may have been faster; its file is equal.
             if not filesystem.exists(path):
                 raise
-            filesystem.rm_file(aside)
 
     def _read(self, filesystem: FileSystem, folder: str) -> Iterator[SchemaRecord]:
         for path, size in self._find(filesystem, folder):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
+import resource
 import time
 from pathlib import Path
 
@@ -124,6 +125,19 @@ def test_half_written_files_do_not_count(tmp_path: Path) -> None:
     (folder / "_aside").write_text("{")
     (folder / ".hidden.json").write_text("{")
     assert texts(directory.load("shop", "orders")) == texts([record(1)])
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
+    directory = SchemaDirectory(str(tmp_path / "schemas"))
+    small, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40, most))
+    try:
+        with pytest.raises(SourceError, match=r"schema store .*File too large; set schemaStore"):
+            directory.save(record(1))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (small, most))
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert directory.save(record(1))
 
 
 @pytest.mark.parametrize("text", ["", "{", "not a schema", '{"format": 99}'])
