@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from doc_snippets import snippets
 from kafka_broker import WRONG_LOGIN, Broker
 from kafka_orders import SCHEMA, orders
 from pyspark.errors import StreamingQueryException
@@ -178,8 +179,16 @@ def test_latest_stays_where_the_first_batch_found_it(
     for commit in (latest.folder / "checkpoint" / "commits").iterdir():
         commit.unlink()
     kafka.produce(topic, orders(5, 9))
-    assert latest.run() == list(range(5, 9))
+    query = latest.start(availableNow=True)
+    query.awaitTermination()
+    assert latest.ids() == list(range(5, 9))
     assert latest.offsets(0) == {topic: [[5, 5]]}
+    # The documented listener: the source of a repeated batch is not asked for its end.
+    (listener,) = (each.code for each in snippets("docs/monitoring.md") if "lag(" in each.code)
+    documented: dict[str, Any] = {}
+    exec(listener.partition("class Metrics")[0], documented)
+    lags = [documented["lag"](progress.sources[0]) for progress in query.recentProgress]
+    assert lags == [None, 0]
 
 
 def test_retention_between_two_reads_of_a_batch(
