@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import socket
+import struct
 import time
 from collections import Counter
 from itertools import pairwise
@@ -236,6 +238,34 @@ def test_retention_while_reading(kafka: Broker) -> None:
         assert seen == sorted(seen)
         assert seen[-20:] == list(range(180, 200))
         assert counts["offsets lost"] == 200 - 20 - len(seen)
+
+
+def limit_consumers(broker: Broker, client_id: str, bytes_per_second: float) -> None:
+    """Set a quota (AlterClientQuotas, which the admin client lacks)."""
+
+    def text(value: str) -> bytes:
+        return struct.pack(">h", len(value)) + value.encode()
+
+    entity = struct.pack(">ii", 1, 1) + text("client-id") + text(client_id)
+    change = struct.pack(">i", 1) + text("consumer_byte_rate") + struct.pack(">d", bytes_per_second)
+    request = struct.pack(">hhi", 49, 0, 1) + text("test") + entity + change + b"\0\0"
+    host, port = broker.servers.split(":")
+    with socket.create_connection((host, int(port)), 10) as connection:
+        connection.sendall(struct.pack(">i", len(request)) + request)
+        assert connection.recv(100)
+
+
+@pytest.mark.soak
+def test_a_broker_that_a_quota_slows_down_is_waited_for(kafka: Broker) -> None:
+    topic = kafka.create_topic("quota")
+    for _ in range(3):
+        # Batches of one message, of which the third is above ten seconds' quota.
+        kafka.produce(topic, [Message(None, b"x" * 100_000)])
+    limit_consumers(kafka, "slow", 27_000)
+    client = {"client.id": "slow", "max.partition.fetch.bytes": "100000"}
+    hasty = parse(kafka.servers, client, subscribe=topic, **{"kafkaConsumer.pollTimeoutMs": "500"})
+    # Ten seconds, the window of quotas.
+    assert len(read(hasty)) == 3
 
 
 def test_a_range_behind_the_end(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:

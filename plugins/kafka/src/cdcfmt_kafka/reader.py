@@ -104,7 +104,8 @@ class _RangeReader:
         self._counts = counts
         self._trouble = Trouble(options.servers)
         config = reading_config(options.config, options.group_prefix, wanted.size)
-        self._consumer = open_client(lambda: Consumer({**config, "error_cb": self._note}))
+        config |= {"error_cb": self._note, "throttle_cb": self._throttled}
+        self._consumer = open_client(lambda: Consumer(config))
         self._position = wanted.start
         self._waited = 0.0
         self._behind = False
@@ -172,6 +173,11 @@ class _RangeReader:
             self._reported = error
         else:
             self._trouble.note(error)
+
+    def _throttled(self, event: Any) -> None:
+        """The client's ``throttle_cb``: a broker answers, later, as the user's quota is used up."""
+        logger.info("kafka: a quota delays the next answer by %g s", event.throttle_time)
+        self._waited = min(self._waited, -event.throttle_time)
 
     def _handle(self, error: Any, offset: int | None) -> None:
         from confluent_kafka import KafkaError
