@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from datetime import timedelta
@@ -41,7 +42,9 @@ class StreamProgress:
         self._latest: Offsets = {}
         self._until: tuple[Offsets, dict[str, str]] | None = None
         self._available_now = False
-        self._last_batch = time.monotonic()
+        # As in Spark, a restart does not wait for a minimum: otherwise restarts within
+        # maxTriggerDelay would keep the stream from reading at all.
+        self._last_batch = -math.inf
         self._said_parked = False
         self._gone: set[str] = set()
         self._silent: set[TopicPartition] = set()

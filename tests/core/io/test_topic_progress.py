@@ -175,8 +175,11 @@ def test_few_offsets_wait() -> None:
     second = stream.advance(first, None, 10)
     assert spans(second) == {"0": [0, 10]}
     cluster.spans[0] = (0, 11)
+    assert stream.advance(second, None, 10) is second
     hasty = follow(cluster, maxTriggerDelay="0s")
     assert spans(hasty.advance(second, None, 10)) == {"0": [10, 11]}
+    # The first batch after a restart, as in Spark.
+    assert spans(follow(cluster).advance(second, None, 10)) == {"0": [10, 11]}
 
 
 @pytest.mark.parametrize("fail", [True, False])
