@@ -127,6 +127,15 @@ def test_no_topic(kafka: Broker) -> None:
         sink.partitions()
 
 
+def test_a_topic_of_fewer_partitions_than_before(kafka: Broker) -> None:
+    sink = KafkaSink.of(kafka.create_topic("fewer"), {"bootstrap.servers": kafka.servers})
+    with (
+        pytest.raises(SinkError, match=r"Unknown partition; the topic was recreated.*run again"),
+        sink.open() as producer,
+    ):
+        producer.send(Message(None, b"v", partition=3))
+
+
 def test_a_wrong_password_is_told_and_no_password_shown(kafka: Broker) -> None:
     topic = kafka.create_topic("sasl-sink", 1)
     login = {

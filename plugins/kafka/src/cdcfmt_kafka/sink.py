@@ -52,6 +52,8 @@ _HINTS: Final = {
     "MSG_SIZE_TOO_LARGE": "set maxMessageBytes to 128 bytes less than the topic's "
     "max.message.bytes, and largeMessageHandleOption, or raise the topic's (and the client's, "
     f"kafka.message.max.bytes), and run again; {_AGAIN}",
+    "_UNKNOWN_PARTITION": f"the topic was recreated with fewer partitions: run again; {_AGAIN}",
+    "UNKNOWN_TOPIC_OR_PART": "the topic was deleted: create it and run again",
 }
 """What to do, by librdkafka's error names."""
 
