@@ -8,21 +8,15 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
-from cdcfmt_core.toolkit.avro_output import write_bytes, write_long, write_text
+from cdcfmt_core.toolkit.avro_output import signed, write_bytes, write_long, write_text
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.value_printers import Print, PrinterTools, value_printer
 from cdcfmt_core.types import Binary, Float, LogicalType
 
-_INT64: Final = 1 << 63
 _pack_float = struct.Struct("<f").pack
 _pack_double = struct.Struct("<d").pack
-
-
-def signed(value: int) -> int:
-    """The signed long with the same 64 bits as an unsigned integer."""
-    return value - 2 * _INT64 if value >= _INT64 else value
 
 
 def avro_printer(encoding: Encoding, logical: LogicalType, tools: PrinterTools) -> Print:

@@ -12,8 +12,7 @@ from typing import Any, Final
 from cdcfmt_core.encoder import EncoderContext
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, Image, RowChange, TableSchema
-from cdcfmt_core.toolkit.avro_output import write_array, write_long
-from cdcfmt_core.toolkit.avro_printers import signed
+from cdcfmt_core.toolkit.avro_output import signed, write_array, write_long
 from cdcfmt_core.toolkit.column_writer import ColumnWriter, Row, Step, to_bytes
 from cdcfmt_core.toolkit.images import executed_millis
 from cdcfmt_core.toolkit.large_message_output import KeyValue

@@ -9,8 +9,8 @@ a reader could loop forever, are rejected.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable
+from typing import TypeAlias, TypeVar
 
 from cdcfmt_core.errors import DecodeError
 
@@ -26,10 +26,10 @@ def read_long(data: bytes, at: int) -> tuple[int, int]:
     """A long or int: zigzag, seven bits per byte, lowest first."""
     byte = data[at]
     if byte < 0x80:
+        # Most numbers are small.
         return (byte >> 1) ^ -(byte & 1), at + 1
-    value = byte & 0x7F
-    shift = 7
-    for end in range(at + 1, at + _MAX_LONG_BYTES):
+    value = shift = 0
+    for end in range(at, at + _MAX_LONG_BYTES):
         byte = data[end]
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
@@ -47,14 +47,9 @@ def read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
 
 def read_span(data: bytes, at: int) -> tuple[int, int]:
     """The start and end of bytes or text."""
-    length = data[at]
-    at += 1
-    if length & 0x81:
-        length, at = read_long(data, at - 1)
-        if length < 0:
-            raise DecodeError(f"a length is {length}")
-    else:
-        length >>= 1
+    length, at = read_long(data, at)
+    if length < 0:
+        raise DecodeError(f"a length is {length}")
     end = at + length
     if end > len(data):
         raise IndexError
@@ -95,24 +90,6 @@ def read_block(data: bytes, at: int, before: int = 0) -> tuple[int, int]:
     return count, at
 
 
-def read_optional(data: bytes, at: int, read: Read[T]) -> tuple[T | None, int]:
-    """A value of a union of null and another type."""
-    branch, at = read_choice(data, at, 2, "branch")
-    return read(data, at) if branch else (None, at)
-
-
-def read_array(data: bytes, at: int, read: Read[T]) -> tuple[list[T], int]:
-    """The items of an array."""
-    items: list[T] = []
-    count, at = read_block(data, at)
-    while count:
-        for _ in range(count):
-            item, at = read(data, at)
-            items.append(item)
-        count, at = read_block(data, at, len(items))
-    return items, at
-
-
 def shortest_double(value: float, raw: bytes) -> float:
     """The double with the fewest digits, up to eight, that rounds to this float, as in JSON."""
     for digits in (6, 7, 8):
@@ -123,13 +100,3 @@ def shortest_double(value: float, raw: bytes) -> float:
         except OverflowError:
             continue
     return value
-
-
-def record_schema(name: str, /, **fields: Any) -> dict[str, Any]:
-    """The schema of a record; ``fields``: the fields' schemas by name."""
-    of_fields = [{"name": field, "type": type_} for field, type_ in fields.items()]
-    return {"type": "record", "name": name, "fields": of_fields}
-
-
-def enum_schema(name: str, symbols: Sequence[str]) -> dict[str, Any]:
-    return {"type": "enum", "name": name, "symbols": symbols}

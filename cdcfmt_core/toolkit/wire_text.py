@@ -7,8 +7,7 @@ from typing import Any, TypeAlias
 
 from cdcfmt_core.encoder import EncoderContext
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.toolkit.avro_output import write_long, write_text
-from cdcfmt_core.toolkit.avro_printers import signed
+from cdcfmt_core.toolkit.avro_output import signed, write_long, write_text
 from cdcfmt_core.toolkit.json_output import escape_for_go, valid_name, valid_text
 from cdcfmt_core.toolkit.row_messages import Wire
 

@@ -11,10 +11,11 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
+from cdcfmt_core.toolkit.avro_types import INT, optional
 from cdcfmt_core.toolkit.calendar_parts import Parts, to_datetime
-from cdcfmt_core.toolkit.wire_avro import read_choice, read_long
 from cdcfmt_core.types import Date, DateTime, InvalidValue, LogicalType, Time, Year
 
+_PART = optional(INT)
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?", re.ASCII).fullmatch
 
 
@@ -22,22 +23,8 @@ def read_parts(data: bytes, at: int) -> tuple[Parts, int]:
     """Read the seven parts, each null or an int."""
     parts: Parts = []
     for _ in range(7):
-        branch = data[at]
-        if branch == 2:
-            byte = data[at + 1]
-            if byte < 0x80:
-                parts.append((byte >> 1) ^ -(byte & 1))
-                at += 2
-            else:
-                number, at = read_long(data, at + 1)
-                parts.append(number)
-        elif branch == 0:
-            parts.append(None)
-            at += 1
-        else:
-            chosen, at = read_choice(data, at, 2, "branch")
-            number, at = read_long(data, at) if chosen else (0, at)
-            parts.append(number if chosen else None)
+        part, at = _PART.read(data, at)
+        parts.append(part)
     return parts, at
 
 

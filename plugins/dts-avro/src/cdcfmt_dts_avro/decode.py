@@ -54,7 +54,7 @@ class _Decoder:
         envelope = read_envelope(data)
         operation = envelope.operation
         op = OP_OF_OPERATION.get(operation)
-        if op is not None and envelope.object_name:
+        if op is not None and envelope.wire["objectName"]:
             database, schema, table = envelope.names
             if not self._filter.wants("row", database, table, schema, op):
                 return []
@@ -122,14 +122,16 @@ def _plain_event(
         )
     if before or after:
         raise DecodeError(f"{operation} has text for images", sample=before or after)
-    if envelope.object_name:
-        extra["object_name"] = envelope.object_name
+    if envelope.wire["objectName"]:
+        extra["object_name"] = envelope.wire["objectName"]
     status = STATUS_OF_OPERATION.get(operation)
     if status is not None:
         if operation == "ABORT":
             extra["operation"] = operation
         extra.pop("transaction_id", None)
-        return Transaction(status, envelope.source_txid or None, source_time=time, extra=extra)
+        return Transaction(
+            status, envelope.wire["sourceTxid"] or None, source_time=time, extra=extra
+        )
     if operation in ("INSERT", "UPDATE", "DELETE"):
         raise DecodeError(f"{operation} has no row", field="fields")
     extra["operation"] = operation

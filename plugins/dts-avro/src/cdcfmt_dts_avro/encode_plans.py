@@ -14,13 +14,8 @@ from cdcfmt_core.events import Column, Op, TableSchema
 from cdcfmt_core.mysql import parse_column_type, resolve_type
 from cdcfmt_core.mysql.codes import CODE_NAMES
 from cdcfmt_core.mysql.type_output import column_type
-from cdcfmt_core.toolkit.avro_output import (
-    NULL,
-    write_array,
-    write_long,
-    write_optional,
-    write_text,
-)
+from cdcfmt_core.toolkit.avro_output import NULL, write_array, write_long, write_text
+from cdcfmt_core.toolkit.avro_types import STRING, optional
 from cdcfmt_core.toolkit.json_output import valid_name
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
 from cdcfmt_core.toolkit.row_messages import (
@@ -95,7 +90,7 @@ def record_parts(
         Choice("source_type", tuple(sources), dict(sources)[(DEFAULT_SOURCE,)]),
         ExtraValue("source_version", "text", empty),
         write_long(OPERATIONS.index(operation)),
-        write_optional(name, write_text),
+        optional(STRING).write(name),
         ExtraValue("process_timestamps", "integers", NULL, head="\2"),
         Texts("tags", tags),
         *rest,

@@ -20,15 +20,9 @@ def explain(message: Message, options: Mapping[str, Any]) -> Iterator[tuple[str,
         envelope = read_envelope(data)
     except IndexError:
         raise DecodeError("the record ends within its envelope", sample=data) from None
-    yield "version", envelope.version
-    yield "id", envelope.id
-    yield "sourceTimestamp", envelope.source_timestamp
-    yield "sourcePosition", envelope.source_position
-    yield "safeSourcePosition", envelope.safe_source_position
-    yield "sourceTxid", envelope.source_txid
-    yield "source", f"{envelope.source_type} {envelope.source_version}".rstrip()
-    yield "operation", envelope.operation
-    yield "objectName", envelope.object_name
-    yield "processTimestamps", envelope.process_timestamps
-    yield "tags", envelope.tags
+    source = envelope.wire["source"]
+    yield from {
+        **envelope.wire,
+        "source": f"{source['sourceType']} {source['version']}".rstrip(),
+    }.items()
     yield "fields and images", f"{len(data) - envelope.end} bytes from byte {envelope.end}"

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from cdcfmt_core.events import Column
 from cdcfmt_core.layout import Avro, Extra, Layout
+from cdcfmt_core.toolkit.avro_types import record_schema
 from cdcfmt_core.toolkit.encodings import Encoding
-from cdcfmt_core.toolkit.wire_avro import enum_schema, record_schema
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -34,11 +34,10 @@ from cdcfmt_dts_avro.message import (
     BRANCHES,
     EARLIEST_BORN,
     OP_OF_OPERATION,
-    OPERATIONS,
     SECONDS_LIMIT,
-    SOURCE_TYPES,
 )
 from cdcfmt_dts_avro.plans import PK_TAG
+from cdcfmt_dts_avro.record import ENVELOPE
 from cdcfmt_dts_avro.types import overruled_number
 
 _LAST_MILLISECOND: Final = 253_402_300_799_999
@@ -63,31 +62,18 @@ _VALUE: Final = [
     record_schema("TextGeometry", type="string", value="string"),
     record_schema("BinaryObject", type="string", value="bytes"),
     record_schema("TextObject", type="string", value="string"),
-    enum_schema("EmptyObject", ("NULL", "NONE")),
+    {"type": "enum", "name": "EmptyObject", "symbols": ("NULL", "NONE")},
 ]
 _FIELD: Final = record_schema("Field", name="string", dataTypeNumber="int")
-_SOURCE: Final = record_schema(
-    "Source", sourceType=enum_schema("SourceType", SOURCE_TYPES), version="string"
-)
-_RECORD: Final = record_schema(
-    "Record",
-    version="int",
-    id="long",
-    sourceTimestamp="long",
-    sourcePosition="string",
-    safeSourcePosition="string",
-    sourceTxid="string",
-    source=_SOURCE,
-    operation=enum_schema("Operation", OPERATIONS),
-    objectName=["null", "string"],
-    processTimestamps=["null", {"type": "array", "items": "long"}],
-    tags={"type": "map", "values": "string"},
+_ROWS: Final = record_schema(
+    "",
     fields=["null", "string", {"type": "array", "items": _FIELD}],
     beforeImages=["null", "string", {"type": "array", "items": _VALUE}],
     # A named type is defined only once.
     afterImages=["null", "string", {"type": "array", "items": list(BRANCHES)}],
     bornTimestamp="long",
 )
+_RECORD: Final = {**ENVELOPE.schema, "fields": ENVELOPE.schema["fields"] + _ROWS["fields"]}
 
 _EXTRA: Final[dict[tuple[str, ...], Extra]] = {
     ("id",): Extra("id", ()),

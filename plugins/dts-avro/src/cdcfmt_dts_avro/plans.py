@@ -43,7 +43,7 @@ class TablePlan:
         self.encoded = encoded
         self._family = family_of(envelope.source_type)
         self._database, self._schema_name, self._table = envelope.names
-        self._keys = _primary_key(envelope.tags.get(PK_TAG))
+        self._keys = _primary_key(envelope.wire["tags"].get(PK_TAG))
         self._fields = fields
         self._types = [type_of_nulls(self._family, number) for _, number in fields]
         self._seen = [False] * len(fields)
@@ -172,7 +172,7 @@ class TablePlans:
         branch = data[at]
         if branch == 0:
             return None, at + 1
-        key = (envelope.source_type, envelope.object_name, envelope.tags.get(PK_TAG))
+        key = (envelope.source_type, envelope.wire["objectName"], envelope.wire["tags"].get(PK_TAG))
         for plan in self._plans.of(key):
             if data.startswith(plan.encoded, at):
                 return plan, at + len(plan.encoded)

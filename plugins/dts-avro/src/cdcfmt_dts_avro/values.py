@@ -80,7 +80,7 @@ def _integer(expected: LogicalType, data: bytes, at: int) -> Opened:
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
         # Skips the precision: its unit (bytes or digits) varies, and the type does not need it.
-        at = at + 1 if data[at] < 0x80 else read_long(data, at)[1]
+        _, at = read_long(data, at)
         text, at = read_text(data, at)
         return parse(text), at
 
@@ -124,9 +124,8 @@ def _read_float(data: bytes, at: int) -> tuple[float, int]:
     if len(data) < at + 8:
         raise IndexError
     (value,) = _DOUBLE(data, at)
-    at += 8
-    at = at + 1 if data[at] < 0x80 else read_long(data, at)[1]
-    at = at + 1 if data[at] < 0x80 else read_long(data, at)[1]
+    _, at = read_long(data, at + 8)
+    _, at = read_long(data, at)
     return value, at
 
 

@@ -6,20 +6,13 @@ order, are in the order of the columns.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, Op, SchemaChange, TableSchema
-from cdcfmt_core.toolkit.avro_output import (
-    NULL,
-    write_array,
-    write_boolean,
-    write_long,
-    write_optional,
-    write_text,
-)
-from cdcfmt_core.toolkit.avro_printers import signed
+from cdcfmt_core.toolkit.avro_output import NULL, signed, write_long, write_text
+from cdcfmt_core.toolkit.avro_types import BOOLEAN, optional
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.message_writer import MessageWriter
 from cdcfmt_core.toolkit.row_messages import (
@@ -46,14 +39,21 @@ from cdcfmt_core.types import (
     Timestamp,
     Year,
 )
+from cdcfmt_simple.avro.message import CHECKSUM, DML, NEWER, STRING
 from cdcfmt_simple.instants import zone_with_location
-from cdcfmt_simple.message import DDL_WORDS, Wire
+from cdcfmt_simple.message import Wire
 
-_HEAD: Final = b"\x16"
-_WATERMARK, _BOOTSTRAP, _DDL, _DML = (
-    _HEAD + write_long(number) * 2 + write_long(1) for number in range(4)
-)
-"""Bytes up to ``version``: branch of the message, type, and branch of the payload."""
+_BEGINS: Final = b"\x16"
+
+
+def _head(payload: int) -> bytes:
+    """The bytes before a payload: branch of the message, type, and branch of the payload."""
+    return _BEGINS + write_long(payload) * 2
+
+
+def _message(payload: int, **fields: Any) -> bytes:
+    return _head(payload) + NEWER.payloads[payload].write({"version": 1, **fields})
+
 
 _OPS: Final[tuple[Op, ...]] = ("insert", "update", "delete")
 """In the order of the enum's symbols."""
@@ -76,12 +76,13 @@ class AvroForm:
         self, table: TableSchema, version: int, checksum: Checksum | None
     ) -> dict[Op, RowMessage]:
         columns = {column.name: self._member(column) for column in table.columns}
+        head = _head(DML) + write_long(1)
         checksum_parts: tuple[Part, ...] = (NULL,) if checksum is None else (b"\x02", checksum)
 
         def message(number: int) -> RowMessage:
             return RowMessage(
                 (
-                    _DML + write_text(table.database) + write_text(table.table),
+                    head + write_text(table.database) + write_text(table.table),
                     ExtraValue("table_id", "integer", write_long(0)),
                     write_long(number),
                     Number("commit_ts"),
@@ -107,35 +108,28 @@ class AvroForm:
         return Member(write_text(column.name), encoding, branch, null=_NULL)
 
     def mark(self, claim_check: str) -> bytes:
-        return write_optional(claim_check or None, write_text) + write_optional(True, write_boolean)
+        return optional(STRING).write(claim_check or None) + optional(BOOLEAN).write(True)
 
     def checksum(self, wire: Wire) -> bytes:
-        return (
-            write_long(wire["version"])
-            + write_boolean(wire["corrupted"])
-            + write_long(wire["current"])
-            + write_long(wire["previous"])
-        )
+        return CHECKSUM.write(wire)
 
     def bootstrap(self, table: Wire, build_ts: int) -> bytes:
-        return _BOOTSTRAP + write_long(build_ts) + write_table_schema(table)
+        return _message(1, buildTs=build_ts, tableSchema=_in_avro(table))
 
     def watermark(self, commit_ts: int, build_ts: int) -> bytes:
-        return _WATERMARK + write_long(commit_ts) + write_long(build_ts)
+        return _message(0, commitTs=commit_ts, buildTs=build_ts)
 
     def ddl(
         self, event: SchemaChange, build_ts: int, table: Wire | None, previous: Wire | None
     ) -> bytes:
-        return b"".join(
-            (
-                _DDL,
-                write_long(DDL_WORDS.index(event.ddl_type)),
-                write_text(event.query),
-                write_long(event.commit_ts or 0),
-                write_long(build_ts),
-                write_optional(table, write_table_schema),
-                write_optional(previous, write_table_schema),
-            )
+        return _message(
+            2,
+            type=event.ddl_type,
+            sql=event.query,
+            commitTs=event.commit_ts or 0,
+            buildTs=build_ts,
+            tableSchema=table and _in_avro(table),
+            preTableSchema=previous and _in_avro(previous),
         )
 
 
@@ -157,65 +151,25 @@ _WITH_SIGN: Final = frozenset(
 )
 
 
-def write_table_schema(wire: Wire) -> bytes:
-    return b"".join(
-        (
-            write_text(wire["schema"]),
-            write_text(wire["table"]),
-            write_long(wire["tableID"]),
-            write_long(signed(wire["version"])),
-            write_array(wire["columns"], _column),
-            write_array(wire["indexes"], _index),
-        )
-    )
+def _in_avro(table: Wire) -> Wire:
+    """The Avro form of ``tableSchema``, with the values that JSON omits."""
+    return table | {"columns": [_column(column) for column in table["columns"]]}
 
 
-def _column(wire: Wire) -> bytes:
-    data_type, default = wire["dataType"], wire["default"]
+def _column(wire: Wire) -> Wire:
+    said, default = wire["dataType"], wire["default"]
     if type(default) is int:
         # Avro has the default of BIT as bytes.
         size = max((default.bit_length() + 7) // 8, 1)
         default = default.to_bytes(size, "big").decode("utf-8", "surrogateescape")
-    return b"".join(
-        (
-            write_text(wire["name"]),
-            _data_type(data_type),
-            write_boolean(wire["nullable"]),
-            write_optional(default, write_text),
-        )
-    )
-
-
-def _data_type(wire: Wire) -> bytes:
-    base = wire["mysqlType"]
-    decimals = elements = unsigned = zerofill = None
-    if base in _WITH_SIGN:
-        unsigned, zerofill = wire.get("unsigned", False), wire.get("zerofill", False)
-    if base == "decimal":
-        decimals = wire.get("decimal", 0)
-    elif base in ("enum", "set"):
-        elements = wire.get("elements", [])
-    return b"".join(
-        (
-            write_text(base),
-            write_text(wire["charset"]),
-            write_text(wire["collate"]),
-            write_long(wire.get("length", 0)),
-            write_optional(decimals, write_long),
-            write_optional(elements, lambda items: write_array(items, write_text)),
-            write_optional(unsigned, write_boolean),
-            write_optional(zerofill, write_boolean),
-        )
-    )
-
-
-def _index(wire: Wire) -> bytes:
-    return b"".join(
-        (
-            write_text(wire["name"]),
-            write_boolean(wire["unique"]),
-            write_boolean(wire["primary"]),
-            write_boolean(wire["nullable"]),
-            write_array(wire["columns"], write_text),
-        )
-    )
+    base = said["mysqlType"]
+    has_sign = base in _WITH_SIGN
+    data_type = {
+        **said,
+        "length": said.get("length", 0),
+        "decimal": said.get("decimal", 0) if base == "decimal" else None,
+        "elements": said.get("elements", []) if base in ("enum", "set") else None,
+        "unsigned": said.get("unsigned", False) if has_sign else None,
+        "zerofill": said.get("zerofill", False) if has_sign else None,
+    }
+    return wire | {"dataType": data_type, "default": default}

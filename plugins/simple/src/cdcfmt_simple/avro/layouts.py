@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.layout import Avro, Layout, Zoned
+from cdcfmt_core.toolkit.avro_types import UNSIGNED, record_schema
 from cdcfmt_core.toolkit.encodings import Encoding
-from cdcfmt_core.toolkit.wire_avro import enum_schema, record_schema
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -24,13 +24,12 @@ from cdcfmt_core.types import (
     Unknown,
     Year,
 )
-from cdcfmt_simple.avro.message import DML_WORDS, LAYOUTS
+from cdcfmt_simple.avro.message import DML, LAYOUTS
 from cdcfmt_simple.avro.message import Layout as WireLayout
 from cdcfmt_simple.instants import LOCAL
 from cdcfmt_simple.json.layouts import EXTRA, limits
 from cdcfmt_simple.message import OP_OF_TYPE
 
-_UNSIGNED: Final = {"type": "long", "logicalType": "unsigned"}
 _INTEGERS: Final = ("long", "UnsignedBigint", "int")
 _ROW: Final = b"\x06"
 
@@ -44,35 +43,20 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
 
 _RECORDS: Final = {
     "Timestamp": record_schema("Timestamp", location="string", value="string"),
-    "UnsignedBigint": record_schema("UnsignedBigint", value=_UNSIGNED),
+    "UnsignedBigint": record_schema("UnsignedBigint", value=UNSIGNED.schema),
 }
-_CHECKSUM: Final = record_schema(
-    "Checksum", version="int", corrupted="boolean", current="long", previous="long"
-)
 
 
 def _row(layout: WireLayout) -> dict[str, Any]:
-    """The schema of rows, ``DML``."""
+    """The schema of rows, with their images."""
     values = [_RECORDS.get(branch, branch) for branch in layout.branches]
-    image = ["null", {"type": "map", "values": values}]
     # A named type is defined only once.
-    again = ["null", {"type": "map", "values": list(layout.branches)}]
-    return record_schema(
-        "DML",
-        version="int",
-        database="string",
-        table="string",
-        tableID="long",
-        type=enum_schema("DMLType", DML_WORDS),
-        commitTs="long",
-        buildTs="long",
-        schemaVersion=_UNSIGNED,
-        claimCheckLocation=["null", "string"],
-        handleKeyOnly=["null", "boolean"],
-        checksum=["null", _CHECKSUM],
-        data=image,
-        old=again,
-    )
+    images = [
+        {"name": name, "type": ["null", {"type": "map", "values": branches}]}
+        for name, branches in (("data", values), ("old", list(layout.branches)))
+    ]
+    head: dict[str, Any] = layout.payloads[DML].schema
+    return {**head, "fields": [*head["fields"], *images]}
 
 
 def _layout(first: bytes, layout: WireLayout) -> Layout:

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.mysql import InexactNumber, json_value_parser, text_parser
+from cdcfmt_core.toolkit.avro_types import BOOLEAN
 from cdcfmt_core.toolkit.wire_avro import read_bytes, read_long, shortest_double
 from cdcfmt_core.types import (
     Binary,
@@ -26,7 +27,7 @@ from cdcfmt_core.types import (
     Timestamp,
     Unknown,
 )
-from cdcfmt_simple.avro.message import UINT64, read_boolean, read_string
+from cdcfmt_simple.avro.message import read_string
 from cdcfmt_simple.instants import Zones
 
 Reader: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
@@ -35,6 +36,7 @@ Reader: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
 Convert: TypeAlias = Callable[[Any], Any]
 """Value of a branch → Python value of a logical type; ValueError for an invalid one."""
 
+_UINT64: Final = (1 << 64) - 1
 _FLOAT: Final = struct.Struct("<f")
 _DOUBLE: Final = struct.Struct("<d")
 
@@ -60,7 +62,7 @@ def open_converters(
         of_long = _within(*logical.bounds)
     elif isinstance(logical, (Bit, Set)):
         # Unsigned 64-bit numbers, stored as signed ones.
-        of_long = lambda value: of_number(value & UINT64)  # noqa: E731
+        of_long = lambda value: of_number(value & _UINT64)  # noqa: E731
     elif isinstance(logical, Float):
         # NaN and infinity, too.
         of_float = float
@@ -74,7 +76,7 @@ def open_converters(
         "boolean": of_number,
         "bytes": of_bytes,
         "Timestamp": lambda value: open_parser(value["location"])(value["value"]),
-        "UnsignedBigint": lambda value: of_number(value & UINT64),
+        "UnsignedBigint": lambda value: of_number(value & _UINT64),
     }
 
 
@@ -134,7 +136,7 @@ BRANCH_READERS: Final[dict[str, Reader]] = {
     "float": _fixed(_FLOAT),
     "double": _fixed(_DOUBLE),
     "string": read_string,
-    "boolean": read_boolean,
+    "boolean": BOOLEAN.read,
     "bytes": read_bytes,
     "Timestamp": _read_timestamp,
     "UnsignedBigint": read_long,
