@@ -23,11 +23,11 @@ import pyspark_cdcfmt
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt.sync import batch, control, status, typed, writing
 from pyspark_cdcfmt.sync.__main__ import main
+from pyspark_cdcfmt.sync.delta import DeltaTarget
 from pyspark_cdcfmt.sync.expressions import of_tables
 from pyspark_cdcfmt.sync.job import check_defaults, limit_tasks, set_sql, unset_tasks
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
-from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from pyspark.sql import Row
 
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
+from pyspark_cdcfmt.sync.delta import DeltaTarget
 from pyspark_cdcfmt.sync.expressions import LogPlace
 from pyspark_cdcfmt.sync.job import added_columns, open_store, sync
 from pyspark_cdcfmt.sync.names import TableName, check_pattern, target_of
@@ -21,7 +22,6 @@ from pyspark_cdcfmt.sync.snapshots import check_names
 from pyspark_cdcfmt.sync.states import SNAPSHOT_RANK, TableState
 from pyspark_cdcfmt.sync.summary import Statement, Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
-from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
 from pyspark_cdcfmt.sync.tombstones import RecentDeletes
 
 ORDERS: TableName = ("shop", None, "orders")
@@ -33,7 +33,7 @@ def planner(**options: Any) -> Planner:
     target = DeltaTarget(None)  # type: ignore[arg-type]
     store = open_store(wanted, target, None)  # type: ignore[arg-type]
     added = added_columns(wanted, store)
-    return Planner(wanted, ColumnPlanner(wanted, {}, target, store.needs_key, added))
+    return Planner(wanted, ColumnPlanner(wanted, {}, store.needs_key, added))
 
 
 def version(

@@ -18,16 +18,16 @@ from pyspark.sql.types import DecimalType, FloatType, IntegerType, StringType, S
 from cdcfmt_core.errors import OptionError, SinkError
 from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.sync.control import SCHEMAS, Batch, Control
+from pyspark_cdcfmt.sync.delta import DeltaTarget
 from pyspark_cdcfmt.sync.job import open_store
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.replays import LETTERS, Replays
 from pyspark_cdcfmt.sync.resolved import check_consistency
+from pyspark_cdcfmt.sync.runs import Run
 from pyspark_cdcfmt.sync.snapshots import Snapshots
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.table_plan import TablePlan, check_target
-from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
-from pyspark_cdcfmt.sync.targets.protocol import Run
 
 ORDERS: TableName = ("shop", None, "orders")
 OWN = StructType().add("id", IntegerType()).add("price", DecimalType(10, 2))

@@ -14,12 +14,12 @@ from cdcfmt_core.column_names import clashes
 from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.types import Decimal, Unknown
 from pyspark_cdcfmt import columns_schema, spark_schema
+from pyspark_cdcfmt.sync.expressions import is_wider
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retiring import check_retired
 from pyspark_cdcfmt.sync.summary import Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
-from pyspark_cdcfmt.sync.targets.protocol import Target
 
 Events: TypeAlias = Callable[[TableName], DataFrame]
 """The events of a table in a batch."""
@@ -41,7 +41,6 @@ class ColumnPlanner:
 
     options: SyncOptions
     source: Mapping[str, str]
-    target: Target
     needs_key: bool
     taken: frozenset[str]
     """Names of the columns that the store adds, in lower case."""
@@ -73,10 +72,10 @@ class ColumnPlanner:
         old = columns.get(name)
         if old is None:
             change = "add column", f"{field.name} {type_}"
-        elif self.target.can_widen(old, field):
+        elif is_wider(old.dataType, field.dataType):
             field = StructField(old.name, field.dataType, metadata=field.metadata)
             change = "widen column", f"{old.name} from {old.dataType.simpleString()} to {type_}"
-        elif old.dataType == field.dataType or self.target.can_widen(field, old):
+        elif old.dataType == field.dataType or is_wider(field.dataType, old.dataType):
             return
         else:
             change = "", f"{old.name} from {old.dataType.simpleString()} to {type_}"

@@ -14,9 +14,10 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from cdcfmt_core.errors import OptionError
+from pyspark_cdcfmt.sync.delta import DeltaTarget
 from pyspark_cdcfmt.sync.names import TableName, quote
+from pyspark_cdcfmt.sync.runs import Once, writer_name
 from pyspark_cdcfmt.sync.states import TableState
-from pyspark_cdcfmt.sync.targets.protocol import Once, Target, writer_name
 
 
 def _columns(**types: Any) -> StructType:
@@ -98,7 +99,7 @@ class Control:
     Writes are idempotent per query and batch, except for ``tombstones``.
     """
 
-    def __init__(self, spark: SparkSession, target: Target, folder: str) -> None:
+    def __init__(self, spark: SparkSession, target: DeltaTarget, folder: str) -> None:
         self._spark = spark
         self._target = target
         self._folder = folder
@@ -184,21 +185,11 @@ class Control:
         self._write("tables", batch, rows)
 
     def log(self, batch: Batch, rows: Iterable[LogRow]) -> None:
-        self._write(
-            "log",
-            batch,
-            [
-                (
-                    *self._stamp(batch),
-                    row.level,
-                    row.state and row.state.text,
-                    row.state and row.state.target,
-                    row.action,
-                    row.detail,
-                )
-                for row in rows
-            ],
-        )
+        cells = []
+        for row in rows:
+            table = (row.state.text, row.state.target) if row.state else (None, None)
+            cells.append((*self._stamp(batch), row.level, *table, row.action, row.detail))
+        self._write("log", batch, cells)
 
     def _write(self, name: str, batch: Batch, rows: list[tuple[Any, ...]]) -> None:
         if rows:
@@ -287,9 +278,9 @@ class Control:
         return self.now(), batch.query_id, batch.number
 
 
-def claim(target: Target, table: str, properties: Mapping[str, str], query_id: str) -> str | None:
+def claim(target: DeltaTarget, table: str, marks: Mapping[str, str], query_id: str) -> str | None:
     """Make a query the owner of a table; returns the owner if that is another query."""
-    owner = properties.get(QUERY_PROPERTY)
+    owner = marks.get(QUERY_PROPERTY)
     if owner is None:
         target.set_properties(table, {QUERY_PROPERTY: query_id})
     return owner if owner not in ("", query_id) else None

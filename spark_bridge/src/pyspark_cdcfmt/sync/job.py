@@ -16,18 +16,18 @@ from pyspark_cdcfmt import BLOCKS_OPTION, CdcDataSource, changed_values
 from pyspark_cdcfmt.sync.batch import Sync
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
 from pyspark_cdcfmt.sync.control import Batch, Control
+from pyspark_cdcfmt.sync.delta import DeltaTarget
 from pyspark_cdcfmt.sync.options import SyncOptions, absolute
 from pyspark_cdcfmt.sync.planning import Planner
 from pyspark_cdcfmt.sync.replays import Replays
 from pyspark_cdcfmt.sync.resolved import Resolved, planned_at
+from pyspark_cdcfmt.sync.runs import MARK, Run
 from pyspark_cdcfmt.sync.snapshots import Snapshots, check_names
 from pyspark_cdcfmt.sync.stores.changelog import Changelog
 from pyspark_cdcfmt.sync.stores.scd1 import CurrentRows
 from pyspark_cdcfmt.sync.stores.scd2 import History
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Report
-from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
-from pyspark_cdcfmt.sync.targets.protocol import MARK, Run, Target
 from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.typed import RESERVED, TypedChanges
 from pyspark_cdcfmt.sync.writing import Writer
@@ -240,7 +240,7 @@ def open_sync(
     store = open_store(options, target, tombstones)
     typed = TypedChanges(options, source, store.metadata, store.needs_key, changed_values(spark))
     taken = added_columns(options, store)
-    columns = ColumnPlanner(options, source, target, store.needs_key, taken)
+    columns = ColumnPlanner(options, source, store.needs_key, taken)
     planner = Planner(options, columns)
     replays = Replays(options, source, control)
     snapshots = Snapshots(options, target, control, store, taken, run.query_id, snapshot)
@@ -257,7 +257,7 @@ def added_columns(options: SyncOptions, store: Store) -> frozenset[str]:
     return frozenset(map(str.lower, names))
 
 
-def open_store(options: SyncOptions, target: Target, tombstones: Tombstones) -> Store:
+def open_store(options: SyncOptions, target: DeltaTarget, tombstones: Tombstones) -> Store:
     prefix = options.metadata_prefix
     if options.store == "changelog":
         return Changelog(target, prefix, options.partition_by == "day")

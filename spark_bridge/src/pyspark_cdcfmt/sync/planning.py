@@ -127,7 +127,7 @@ class Planner:
             before = plan.state.columns
             self.columns.follow(plan, events)
             if self.columns.needs_key and not plan.state.halted:
-                fill_added(plan, before, self.columns.target)
+                fill_added(plan, before)
 
     def _follow_places(self, plan: TablePlan) -> None:
         new = frozenset().union(*(version.places for version in plan.versions))

@@ -18,11 +18,11 @@ from pyspark.sql.types import (
 from cdcfmt_core.mysql.column_changes import column_changes
 from cdcfmt_core.mysql.column_type import NUMBER_BASES, TEXT_BASES, parse_column_type
 from cdcfmt_core.mysql.lexemes import NotUnderstood
+from pyspark_cdcfmt.sync.expressions import is_wider
 from pyspark_cdcfmt.sync.names import quote, text_literal
 from pyspark_cdcfmt.sync.states import EarlierValue, Retired
 from pyspark_cdcfmt.sync.summary import Statement, Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
-from pyspark_cdcfmt.sync.targets.protocol import Target
 
 _TEXT_TYPES = TEXT_BASES | {"enum", "set"}
 _MAX_EARLIER = 100
@@ -194,7 +194,7 @@ def follow_added(plan: TablePlan, statement: Statement, policy: str) -> None:
         plan.state = attrs.evolve(plan.state, earlier=tuple(earlier))
 
 
-def fill_added(plan: TablePlan, before: StructType | None, target: Target) -> None:
+def fill_added(plan: TablePlan, before: StructType | None) -> None:
     """Plan the values of columns in rows from before the statement that added or renamed them.
 
     :param before: the target's columns before the batch.
@@ -209,7 +209,7 @@ def fill_added(plan: TablePlan, before: StructType | None, target: Target) -> No
         is_new = field is not None and field.name.lower() not in known
         if field is None or not (is_new or is_late):
             continue
-        cell = _cell(value, field, fields, target)
+        cell = _cell(value, field, fields)
         if cell is not None:
             plan.fills.append((field.name, cell, value.at))
             if is_new:
@@ -223,16 +223,14 @@ def _note_unfilled(plan: TablePlan, name: str, why: str) -> None:
     plan.note("add column", text, "warning")
 
 
-def _cell(
-    value: EarlierValue, field: StructField, fields: Mapping[str, StructField], target: Target
-) -> str | None:
+def _cell(value: EarlierValue, field: StructField, fields: Mapping[str, StructField]) -> str | None:
     """The SQL of a column's value; None if it is unknown."""
     if value.old is None:
         return _constant(value.text or "", field)
-    old = fields.get(value.old.lower())
-    if old is None or not (old.dataType == field.dataType or target.can_widen(old, field)):
+    old, wanted = fields.get(value.old.lower()), field.dataType
+    if old is None or not (old.dataType == wanted or is_wider(old.dataType, wanted)):
         return None
-    return f"CAST({quote(old.name)} AS {field.dataType.simpleString()})"
+    return f"CAST({quote(old.name)} AS {wanted.simpleString()})"
 
 
 def _constant(text: str, field: StructField) -> str | None:

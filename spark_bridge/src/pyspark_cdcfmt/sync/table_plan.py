@@ -9,9 +9,10 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import SinkError
 from pyspark_cdcfmt.sync.control import QUERY_PROPERTY, LogRow
+from pyspark_cdcfmt.sync.delta import DeltaTarget
+from pyspark_cdcfmt.sync.expressions import is_wider
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Counts, Version
-from pyspark_cdcfmt.sync.targets.protocol import Target
 
 _HIGHEST = (1 << 31) - 1
 
@@ -166,7 +167,7 @@ def check_target(
     there: StructType | None,
     wanted: StructType,
     prefix: str,
-    target: Target,
+    target: DeltaTarget,
     query_id: str,
 ) -> None:
     """Check a target that others may have changed, before the first write of a run.
@@ -203,17 +204,18 @@ def check_target(
         before = has.get(field.name.lower())
         if before is None:
             continue
-        is_there, is_wanted = before.dataType.simpleString(), field.dataType.simpleString()
+        has_type, type_ = before.dataType, field.dataType
+        is_there, is_wanted = has_type.simpleString(), type_.simpleString()
         if (char := before.metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")).startswith("char"):
             is_there = char  # It pads values, and a MERGE by it fails.
-        can_widen = target.can_widen(before, field) or target.can_widen(field, before)
+        can_widen = is_wider(has_type, type_) or is_wider(type_, has_type)
         if is_there != is_wanted and not can_widen:
             fill |= {"column": field.name, "there": is_there, "wanted": is_wanted}
             raise SinkError(_OTHER_TYPE.format(**fill))
 
 
 def _check_identity(
-    plan: TablePlan, target: Target, fill: dict[str, str], query_id: str | None
+    plan: TablePlan, target: DeltaTarget, fill: dict[str, str], query_id: str | None
 ) -> None:
     """Check that the target is the table that sync wrote, with all of its writes."""
     state = plan.state

@@ -18,13 +18,13 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.errors import SinkError
 from pyspark_cdcfmt import INVALID_CHANGE, LACKS_COLUMNS, events_of
 from pyspark_cdcfmt.sync.control import QUERY_PROPERTY, Batch, Control
-from pyspark_cdcfmt.sync.expressions import first_place, is_of
+from pyspark_cdcfmt.sync.delta import DeltaTarget
+from pyspark_cdcfmt.sync.expressions import first_place, is_of, is_wider
 from pyspark_cdcfmt.sync.names import TableName, quote, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.table_plan import TablePlan, check_target
-from pyspark_cdcfmt.sync.targets.protocol import Target
 from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.typed import TypedChanges
 
@@ -62,7 +62,7 @@ class Writer:
     """Writes to the targets, several of them at the same time."""
 
     options: SyncOptions
-    target: Target
+    target: DeltaTarget
     control: Control
     tombstones: Tombstones
     store: Store
@@ -251,7 +251,7 @@ class Writer:
             self.store.fill(state, column, value, sequence)
         every = self.options.optimize_every
         if every and batch.number % every == every - 1:
-            self.target.optimize(state.target)
+            self.target.run(f"OPTIMIZE {state.target}")
 
     def _shape(self, plan: TablePlan) -> bool:
         """Give the target its columns; True if it is new."""
@@ -282,16 +282,14 @@ class Writer:
             # Already done if the batch runs again.
             if (field := old.pop(name.lower(), None)) is None:
                 continue
-            if new is None:
-                self.target.drop_column(state.target, name)
-            else:
-                self.target.rename_column(state.target, name, new)
+            self.target.retire_column(state.target, name, new)
+            if new is not None:
                 old[new.lower()] = field
         added = [field for field in columns.fields if field.name.lower() not in old]
         if added:
             self.target.add_columns(state.target, added)
         for field in columns.fields:
             before = old.get(field.name.lower())
-            if before is not None and self.target.can_widen(before, field):
+            if before is not None and is_wider(before.dataType, field.dataType):
                 self.target.widen(state.target, field)
         return False

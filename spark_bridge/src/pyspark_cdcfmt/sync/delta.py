@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from cdcfmt_core.errors import OptionError, SinkError
-from pyspark_cdcfmt.sync.expressions import definitions_sql, is_wider, properties_sql
+from pyspark_cdcfmt.sync.expressions import definitions_sql, properties_sql
 from pyspark_cdcfmt.sync.names import path_of, quote, text_literal
-from pyspark_cdcfmt.sync.targets.protocol import MARK, Once, Run, writer_name
+from pyspark_cdcfmt.sync.runs import MARK, Once, Run, writer_name
 
 _NEEDS_MAPPING = re.compile(r"[ ,;{}()\n\t=]")
 """Characters that Delta rejects in column names without column mapping."""
@@ -32,9 +32,8 @@ _OTHER_CATALOG = (
     "spark_catalog), and name the catalog of targets in the option into, as in {0}.bronze.{{table}}"
 )
 
-_CONDITIONS_OF_NO_DELTA = (
-    "[DATA_SOURCE_NOT_FOUND]",
-    "[DELTA_CONFIGURE_SPARK_SESSION_WITH_EXTENSION_AND_CATALOG]",
+_CONDITION_OF_NO_DELTA = re.compile(
+    r"\[(DATA_SOURCE_NOT_FOUND|DELTA_CONFIGURE_SPARK_SESSION_WITH_EXTENSION_AND_CATALOG)\]"
 )
 
 _MAPPING = {"delta.columnMapping.mode": "name"}
@@ -52,6 +51,10 @@ _WENT_BACK = (
     "that of a backup, or another run uses a copy of it. Delta would skip such batches: restore "
     "the newer checkpoint, or start a new sync with another checkpoint, control and into"
 )
+_MISSING = frozenset(
+    {"TABLE_OR_VIEW_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST", "DELTA_TABLE_NOT_FOUND"}
+    | {"DELTA_MISSING_DELTA_TABLE", "SCHEMA_NOT_FOUND", "PATH_NOT_FOUND"}
+)
 _RECENT = 100  # versions
 _ATTEMPTS = 5
 _CONFLICT = re.compile(
@@ -61,7 +64,7 @@ _CONFLICT = re.compile(
 
 
 class DeltaTarget:
-    """Delta tables of one session."""
+    """Delta tables of one session, as SQL identifiers; several threads may call any method."""
 
     def __init__(self, spark: SparkSession, run: Run | None = None) -> None:
         self._spark = spark
@@ -80,7 +83,7 @@ class DeltaTarget:
             self._spark.read.format("delta").load(folder)
         except (AnalysisException, Py4JJavaError) as error:
             # DATA_SOURCE_NOT_FOUND is a Py4JJavaError.
-            if any(name in str(error) for name in _CONDITIONS_OF_NO_DELTA):
+            if _CONDITION_OF_NO_DELTA.search(str(error)):
                 raise OptionError(_NO_DELTA) from error
         try:
             self.schema(f"delta.{quote(folder)}")
@@ -90,10 +93,11 @@ class DeltaTarget:
                 raise OptionError(_OTHER_CATALOG.format(name)) from error
 
     def exists(self, table: str) -> bool:
-        # Spark's own look-up raises an error for a missing path, which takes ten times as long.
+        """Whether a table by path exists; Spark's own look-up takes ten times as long."""
         return bool(self._snapshot(table).version() >= 0)
 
     def schema(self, table: str) -> StructType | None:
+        """The columns of a table; None if it does not exist."""
         try:
             return self._spark.table(table).schema
         except AnalysisException as error:
@@ -109,6 +113,7 @@ class DeltaTarget:
         properties: Mapping[str, str] | None = None,
         partition_by: str | None = None,
     ) -> None:
+        """Create a table, and its schema in the catalog, unless they exist."""
         given = dict(properties or {})
         if any(_NEEDS_MAPPING.search(name) for name in columns.names):
             given |= _MAPPING
@@ -137,23 +142,22 @@ class DeltaTarget:
             self.set_properties(table, properties)
         self.run(f"ALTER TABLE {table} ADD COLUMNS ({definitions_sql(columns)})")
 
-    def can_widen(self, old: StructField, new: StructField) -> bool:
-        return is_wider(old.dataType, new.dataType)
-
     def widen(self, table: str, column: StructField) -> None:
         self.set_properties(table, _WIDENING | _features([column]))
         type_ = column.dataType.simpleString()
         self.run(f"ALTER TABLE {table} ALTER COLUMN {quote(column.name)} TYPE {type_}")
 
-    def rename_column(self, table: str, old: str, new: str) -> None:
+    def retire_column(self, table: str, name: str, new: str | None) -> None:
+        """Rename a column; drop it without a new name."""
         self.set_properties(table, _MAPPING)
-        self.run(f"ALTER TABLE {table} RENAME COLUMN {quote(old)} TO {quote(new)}")
-
-    def drop_column(self, table: str, name: str) -> None:
-        self.set_properties(table, _MAPPING)
-        self.run(f"ALTER TABLE {table} DROP COLUMN {quote(name)}")
+        column = quote(name)
+        change = (
+            f"DROP COLUMN {column}" if new is None else f"RENAME COLUMN {column} TO {quote(new)}"
+        )
+        self.run(f"ALTER TABLE {table} {change}")
 
     def version(self, table: str) -> int:
+        """The version of a table after its last write."""
         (row,) = self._spark.sql(f"DESCRIBE HISTORY {table} LIMIT 1").collect()
         return int(row.version)
 
@@ -167,6 +171,7 @@ class DeltaTarget:
         once: Once | None,
         properties: Mapping[str, str] | None = None,
     ) -> None:
+        """Append rows, unless the writer has done this write; creates a missing table by path."""
         self.check(table, once)
         writer = rows.write.format("delta").mode("append").options(**(properties or {}))
         if once is not None:
@@ -177,6 +182,7 @@ class DeltaTarget:
             self._appended[table, once[0]] = once[1]
 
     def check(self, table: str, once: Once | None = None) -> None:
+        """Check that a table is the same as before, and Delta would not skip the write ``once``."""
         snapshot = self._snapshot(table)
         found = snapshot.metadata().id() if snapshot.version() >= 0 else ""
         if found != self._ids.get(table, found):
@@ -208,6 +214,7 @@ class DeltaTarget:
         return log.forTableWithSnapshot(session._jsparkSession, self._paths[table])._2()
 
     def undone(self, table: str) -> tuple[int, int] | None:
+        """The last RESTORE that undid writes of sync: its version, and the restored one."""
         restored = None
         for row in (rows := self._spark.sql(f"DESCRIBE HISTORY {table} LIMIT {_RECENT}").collect()):
             if restored and row.version > restored[1]:
@@ -227,6 +234,7 @@ class DeltaTarget:
         return max((row.version for row in rows if row.timestamp <= last), default=-1)
 
     def merge(self, table: str, rows: DataFrame, on: str, clauses: str) -> None:
+        """SQL's MERGE of ``rows`` as ``s`` into the table as ``t``."""
         self.check(table)
         view = f"cdcfmt_sync_{uuid.uuid4().hex}"
         rows.createOrReplaceTempView(view)
@@ -237,16 +245,14 @@ class DeltaTarget:
             rows.sparkSession.catalog.dropTempView(view)
 
     def prepare(self, table: str) -> None:
-        # To count the files, Delta loads the whole state of the table, and caches it.
+        """Preload the table's files for the next MERGE: to count them, Delta loads its state."""
         self._spark.sql(f"DESCRIBE DETAIL {table}").collect()
 
     def run(self, statement: str) -> None:
         _commit(lambda: self._spark.sql(statement))
 
-    def optimize(self, table: str) -> None:
-        self.run(f"OPTIMIZE {table}")
-
     def compact(self, table: str, size: int, *, vacuum: bool) -> None:
+        """Compact files below ``size`` bytes; ``vacuum``: also remove unused files."""
         cores = self._spark.sparkContext.defaultParallelism
         # Files to compact, their new size, and tasks of VACUUM, of which Spark starts 10 000.
         sizes = ("optimize.minFileSize", "optimize.maxFileSize")
@@ -257,7 +263,7 @@ class DeltaTarget:
         try:
             for name, value in changed.items():
                 settings.set(name, value)
-            self.optimize(table)
+            self.run(f"OPTIMIZE {table}")
             if vacuum:
                 self.run(f"VACUUM {table}")
         finally:
@@ -270,12 +276,6 @@ def _time_of(snapshot: Any, app: str) -> int:
     done = snapshot.setTransactions()
     of_app = (each for each in map(done.apply, range(done.size())) if each.appId() == app)
     return int(next(of_app).lastUpdated().get())
-
-
-_MISSING = frozenset(
-    {"TABLE_OR_VIEW_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST", "DELTA_TABLE_NOT_FOUND"}
-    | {"DELTA_MISSING_DELTA_TABLE", "SCHEMA_NOT_FOUND", "PATH_NOT_FOUND"}
-)
 
 
 def _commit(write: Callable[[], object]) -> None:

@@ -1,1 +1,0 @@
-"""Targets: table formats that sync writes to."""
