@@ -114,11 +114,6 @@ def table_size(table: TableSchema, each: int = 0) -> int:
     return names + columns_size(table.columns, each)
 
 
-def parsers_size(source_type: str) -> int:
-    """Approximate size in bytes of the parsers of a type."""
-    return 2_000 + 3 * _TYPE_CHARACTER * len(source_type)
-
-
 class Variants(Generic[K, V]):
     """Several values per key, such as the variants of a table; the caller picks one.
 

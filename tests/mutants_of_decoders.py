@@ -173,8 +173,10 @@ MUTANTS = [
         "parsers of the first decoder's time zone",
         "test_deterministic",
         "columns",
-        "self._readers = Readers(self._make)",
-        "self._readers = globals().setdefault('shared', Readers(self._make))",
+        "        zone, counts = self._context.time_zone, self._context.counts\n",
+        "        zone, counts = globals().setdefault(\n"
+        "            'shared', (self._context.time_zone, self._context.counts)\n"
+        "        )\n",
     ),
     Mutant(
         "events that share an object",

@@ -9,26 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from cdcfmt_core.types import (
-    Binary,
-    Bit,
-    Date,
-    DateTime,
-    Decimal,
-    Enum,
-    Float,
-    Geometry,
-    Int,
-    Json,
-    LogicalType,
-    Set,
-    Text,
-    Time,
-    Timestamp,
-    Unknown,
-    Vector,
-    Year,
-)
+from cdcfmt_core.mysql.type_map import resolve_type
+from cdcfmt_core.types import Decimal, Int, LogicalType, Unknown
 
 CODE_NAMES: Final = {
     0: "decimal",
@@ -94,8 +76,6 @@ TEXT_OR_BINARY_CODES: Final = frozenset({15, 249, 250, 251, 252, 253, 254})
 # The UnsignedFlag is meaningful only for these: TiDB sets it on every BIT and YEAR.
 _NUMBER_CODES: Final = frozenset({0, 1, 2, 3, 4, 5, 8, 9, 246})
 
-_INT_BITS: Final = {1: 8, 2: 16, 9: 24, 3: 32, 8: 64}
-
 # The smallest type that holds both the signed and the unsigned type.
 _EITHER_SIGN: Final[dict[int, LogicalType]] = {
     8: Int(16),
@@ -103,28 +83,6 @@ _EITHER_SIGN: Final[dict[int, LogicalType]] = {
     24: Int(32),
     32: Int(64),
     64: Decimal(20, 0),
-}
-
-_PLAIN: Final[dict[int, LogicalType]] = {
-    0: Decimal(),
-    4: Float(32),
-    5: Float(64),
-    7: Timestamp(),
-    10: Date(),
-    11: Time(),
-    12: DateTime(),
-    13: Year(),
-    14: Date(),
-    16: Bit(),
-    17: Timestamp(),
-    18: DateTime(),
-    19: Time(),
-    225: Vector(),
-    245: Json(),
-    246: Decimal(),
-    247: Enum(),
-    248: Set(),
-    255: Geometry(),
 }
 
 
@@ -157,9 +115,9 @@ def logical_from_code(code: int, flags: int | None) -> LogicalType:
     decimal.  The BinaryFlag of other types is ignored: TiCDC sets it on every column whose
     charset is binary, including integers and dates.
     """
-    if code in _INT_BITS:
-        bits = _INT_BITS[code]
-        return _EITHER_SIGN[bits] if flags is None else Int(bits, not flags & UNSIGNED_FLAG)
-    if code in TEXT_OR_BINARY_CODES and flags is not None:
-        return Binary() if flags & BINARY_FLAG else Text()
-    return _PLAIN.get(code) or Unknown(CODE_NAMES.get(code, f"type code {code}"))
+    text = source_type_from_code(code, flags)
+    # Either of two types has none.
+    logical = None if "/" in text else resolve_type(text)
+    if flags is None and isinstance(logical, Int):
+        return _EITHER_SIGN[logical.bits]
+    return logical or Unknown(text)

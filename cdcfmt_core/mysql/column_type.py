@@ -3,25 +3,7 @@
 Producers send TiCDC's ``int unsigned zerofill``, SHOW CREATE TABLE's ``enum('a','b''c')``, or the
 text of a DDL statement with all its attributes.
 Grammar: MySQL 8.4 Reference Manual, 11.1 (types), 9.1.1 (string escapes), 13.1.20
-(column attributes).  Synonyms are mapped to one name:
-
-- ``bool``, ``boolean``, ``int1`` → ``tinyint``
-- ``int2`` → ``smallint``
-- ``int3``, ``middleint`` → ``mediumint``
-- ``int4``, ``integer`` → ``int``
-- ``int8``, ``serial`` → ``bigint``
-- ``float4`` → ``float``
-- ``float8``, ``real``, ``double precision`` → ``double``
-- ``dec``, ``numeric``, ``fixed`` → ``decimal``
-- ``character``, ``nchar``, ``national char``, ``national character`` → ``char``
-- ``char varying``, ``character varying``, ``varcharacter``, ``nvarchar``, ``nchar varchar``,
-  ``nchar varying``, ``national varchar``, ``national varcharacter``,
-  ``national char varying``, ``national character varying`` → ``varchar``
-- ``char byte`` → ``binary``
-- ``long``, ``long varchar``, ``long varcharacter``, ``long char varying``,
-  ``long character varying`` → ``mediumtext``
-- ``long varbinary`` → ``mediumblob``
-- ``geomcollection`` → ``geometrycollection``
+(column attributes).
 """
 
 from __future__ import annotations
@@ -41,49 +23,47 @@ TEXT_BASES: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtex
 NUMBER_BASES: Final = frozenset(
     {"tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "float", "double"}
 )
-"""Types of text and of numbers, without their synonyms."""
+GEOMETRY_BASES: Final = frozenset(
+    {"geometry", "point", "linestring", "polygon", "multipoint", "multilinestring"}
+    | {"multipolygon", "geometrycollection"}
+)
+"""Types of text, numbers and geometries, without their synonyms."""
 
-ALIASES: Final = {
-    "bool": "tinyint",
-    "boolean": "tinyint",
-    "int1": "tinyint",
-    "int2": "smallint",
-    "int3": "mediumint",
-    "middleint": "mediumint",
-    "int4": "int",
-    "integer": "int",
-    "int8": "bigint",
-    "serial": "bigint",
-    "float4": "float",
-    "float8": "double",
-    "real": "double",
-    "double precision": "double",
-    "dec": "decimal",
-    "numeric": "decimal",
-    "fixed": "decimal",
-    "character": "char",
-    "nchar": "char",
-    "national char": "char",
-    "national character": "char",
-    "char varying": "varchar",
-    "character varying": "varchar",
-    "varcharacter": "varchar",
-    "nvarchar": "varchar",
-    "nchar varchar": "varchar",
-    "nchar varying": "varchar",
-    "national varchar": "varchar",
-    "national varcharacter": "varchar",
-    "national char varying": "varchar",
-    "national character varying": "varchar",
-    "char byte": "binary",
-    "long": "mediumtext",
-    "long varchar": "mediumtext",
-    "long varcharacter": "mediumtext",
-    "long char varying": "mediumtext",
-    "long character varying": "mediumtext",
-    "long varbinary": "mediumblob",
-    "geomcollection": "geometrycollection",
+_SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
+    "tinyint": ("bool", "boolean", "int1"),
+    "smallint": ("int2",),
+    "mediumint": ("int3", "middleint"),
+    "int": ("int4", "integer"),
+    "bigint": ("int8", "serial"),
+    "float": ("float4",),
+    "double": ("float8", "real", "double precision"),
+    "decimal": ("dec", "numeric", "fixed"),
+    "char": ("character", "nchar", "national char", "national character"),
+    "varchar": (
+        "char varying",
+        "character varying",
+        "varcharacter",
+        "nvarchar",
+        "nchar varchar",
+        "nchar varying",
+        "national varchar",
+        "national varcharacter",
+        "national char varying",
+        "national character varying",
+    ),
+    "binary": ("char byte",),
+    "mediumtext": (
+        "long",
+        "long varchar",
+        "long varcharacter",
+        "long char varying",
+        "long character varying",
+    ),
+    "mediumblob": ("long varbinary",),
+    "geometrycollection": ("geomcollection",),
 }
+ALIASES: Final = {name: base for base, names in _SYNONYMS.items() for name in names}
+"""Synonyms of types: synonym → name."""
 
 _T = TypeVar("_T")
 

@@ -1,9 +1,6 @@
 """Convert TIMESTAMP text, a wall clock in the source's time zone, to an instant.
 
-A day without a clock change has one UTC offset, which is cached: the zone is asked once per day,
-not once per value.  On a day with a change every value is checked:
-
-- a local time that occurs twice is its first instant,
+- A local time that occurs twice is its first instant,
 - one that does not exist moves forward by the width of the gap, as in java.time
 
 and both are counted.
@@ -15,15 +12,13 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import lru_cache
 from typing import Final
 
-from cdcfmt_core.mysql.temporal import DATETIME_MARKS, EPOCH, from_iso, parse_datetime
+from cdcfmt_core.mysql.temporal import EPOCH, parse_datetime
 from cdcfmt_core.types import InvalidValue
 
 EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-_MAX_DAYS: Final = 10_000
 _OFFSET = re.compile(r"[+-]([01][0-9]|2[0-3]):([0-5][0-9])").fullmatch
 
 
@@ -31,39 +26,13 @@ def timestamp_parser(
     zone: tzinfo, counts: Counter[str]
 ) -> Callable[[str], datetime | InvalidValue]:
     """A parser of texts in ``zone``; a final ``Z`` or ``±hh:mm`` overrides the zone."""
-    epochs = _epochs_of(zone)
 
     def parse(text: str) -> datetime | InvalidValue:
-        if text[4:20:3] in DATETIME_MARKS and len(text) <= 26:
-            try:
-                value = from_iso(text)
-                if value.tzinfo is None and (value.hour or text[11] == "0"):
-                    return EPOCH_UTC + (value - epochs[text[:10]])
-            except (ValueError, KeyError, OverflowError):
-                pass
-        return parse_slowly(text)
-
-    def parse_fixed(text: str) -> datetime | InvalidValue:
-        if text[4:20:3] in DATETIME_MARKS and len(text) <= 26:
-            try:
-                value = from_iso(text)
-                if value.tzinfo is None and (value.hour or text[11] == "0"):
-                    return EPOCH_UTC + (value - fixed_epoch)
-            except (ValueError, OverflowError):
-                pass
-        return parse_slowly(text)
-
-    def parse_slowly(text: str) -> datetime | InvalidValue:
         if text[-1:] == "Z" or text[-6:-5] in ("+", "-"):
             return _parse_zoned(text)
         value = parse_datetime(text)
         if isinstance(value, InvalidValue):
             return value
-        offset = offset_of_day(value, zone)
-        if offset is not None:
-            if len(epochs) >= _MAX_DAYS:
-                epochs.clear()
-            epochs[text[:10]] = EPOCH + offset
         first, second = _offset(value, zone, 0), _offset(value, zone, 1)
         if first > second:
             counts[f"timestamp ambiguous in {zone}"] += 1
@@ -72,20 +41,7 @@ def timestamp_parser(
         # Also in a gap: with the offset before the gap, the instant is after it.
         return _instant(text, value, first)
 
-    fixed = zone.utcoffset(None)
-    if fixed is None:
-        return parse
-    fixed_epoch = EPOCH + fixed
-    return parse_fixed
-
-
-@lru_cache(maxsize=32)
-def _epochs_of(zone: tzinfo) -> dict[str, datetime]:
-    """By day without a clock change: 1970-01-01 00:00 UTC as local time with that day's offset.
-
-    The columns of all tables share it.
-    """
-    return {}
+    return parse
 
 
 def _instant(text: str, value: datetime, offset: timedelta) -> datetime | InvalidValue:
@@ -97,15 +53,6 @@ def _instant(text: str, value: datetime, offset: timedelta) -> datetime | Invali
 
 def _offset(value: datetime, zone: tzinfo, fold: int) -> timedelta:
     return value.replace(tzinfo=zone, fold=fold).utcoffset() or timedelta()
-
-
-def offset_of_day(value: datetime, zone: tzinfo) -> timedelta | None:
-    """The UTC offset of the whole day; None if the clock changes in it or at its ends."""
-    start = value.replace(hour=0, minute=0, second=0, microsecond=0)
-    try:
-        return offset_between(start, start + timedelta(days=1), zone)
-    except OverflowError:
-        return None
 
 
 def offset_between(start: datetime, end: datetime, zone: tzinfo) -> timedelta | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cdcfmt_core.mysql.column_type import TEXT_BASES, ColumnType
+from cdcfmt_core.mysql.column_type import GEOMETRY_BASES, TEXT_BASES, ColumnType
 from cdcfmt_core.types import (
     Binary,
     Bool,
@@ -60,47 +60,25 @@ JDBC_NAMES: Final = {
 
 _CODE: Final = {name: code for code, name in JDBC_NAMES.items()}
 
-_BY_BASE: Final = {
-    "tinyint": _CODE["TINYINT"],
-    "smallint": _CODE["SMALLINT"],
-    "mediumint": _CODE["INTEGER"],
-    "int": _CODE["INTEGER"],
-    "bigint": _CODE["BIGINT"],
-    "float": _CODE["REAL"],
-    "double": _CODE["DOUBLE"],
-    "decimal": _CODE["DECIMAL"],
-    "char": _CODE["CHAR"],
-    "varchar": _CODE["VARCHAR"],
-    "binary": _CODE["BLOB"],
-    "varbinary": _CODE["BLOB"],
-    "tinytext": _CODE["CLOB"],
-    "text": _CODE["CLOB"],
-    "mediumtext": _CODE["CLOB"],
-    "longtext": _CODE["CLOB"],
-    "tinyblob": _CODE["BLOB"],
-    "blob": _CODE["BLOB"],
-    "mediumblob": _CODE["BLOB"],
-    "longblob": _CODE["BLOB"],
-    "date": _CODE["DATE"],
-    "datetime": _CODE["TIMESTAMP"],
-    "timestamp": _CODE["TIMESTAMP"],
-    "time": _CODE["TIME"],
-    "year": _CODE["VARCHAR"],
-    "enum": _CODE["INTEGER"],
-    "set": _CODE["BIT"],
-    "bit": _CODE["BIT"],
-    "json": _CODE["VARCHAR"],
-    # Not in the documents, but in messages (vector: TiCDC, geometry: Canal).
-    "vector": _CODE["VARCHAR"],
-    "geometry": _CODE["BLOB"],
-    "point": _CODE["BLOB"],
-    "linestring": _CODE["BLOB"],
-    "polygon": _CODE["BLOB"],
-    "multipoint": _CODE["BLOB"],
-    "multilinestring": _CODE["BLOB"],
-    "multipolygon": _CODE["BLOB"],
-    "geometrycollection": _CODE["BLOB"],
+_BASES: Final = {
+    "TINYINT": ("tinyint",),
+    "SMALLINT": ("smallint",),
+    "INTEGER": ("mediumint", "int", "enum"),
+    "BIGINT": ("bigint",),
+    "REAL": ("float",),
+    "DOUBLE": ("double",),
+    "DECIMAL": ("decimal",),
+    "CHAR": ("char",),
+    # VECTOR is not in the documents, but in messages of TiCDC, a geometry in those of Canal.
+    "VARCHAR": ("varchar", "year", "json", "vector"),
+    "CLOB": ("tinytext", "text", "mediumtext", "longtext"),
+    "BLOB": ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", *GEOMETRY_BASES),
+    "DATE": ("date",),
+    "TIME": ("time",),
+    "TIMESTAMP": ("datetime", "timestamp"),
+    "BIT": ("bit", "set"),
 }
+_BY_BASE: Final = {base: _CODE[name] for name, bases in _BASES.items() for base in bases}
 
 # An unsigned integer above the signed maximum gets the next code, except MEDIUMINT.
 _ABOVE: Final = {

@@ -20,7 +20,6 @@ from collections.abc import Callable
 from datetime import tzinfo
 from typing import Final, TypeAlias
 
-from cdcfmt_core.mysql.members import MAX_ENUM, MAX_SET
 from cdcfmt_core.mysql.numbers import MAX_DIGITS, check_decimal
 from cdcfmt_core.mysql.text import text_parser
 from cdcfmt_core.types import (
@@ -62,18 +61,14 @@ def json_value_parser(
     from_text = text_parser(logical, time_zone=time_zone, counts=counts)
     read_other = _reader(logical, from_text)
 
+    # Integers are the most frequent numbers.
+    low, high = logical.bounds if isinstance(logical, Int) else (1, 0)
+
     def parse(value: object) -> object:
+        if type(value) is int and low <= value <= high:
+            return value
         return from_text(value) if type(value) is str else read_other(value)
 
-    if isinstance(logical, Int):
-        return _int_first(*logical.bounds, parse)
-    if isinstance(logical, Bit):
-        return _int_first(0, (1 << (logical.bits or 64)) - 1, parse)
-    # Without names the number is the value.
-    if isinstance(logical, Enum) and logical.names is None:
-        return _int_first(0, MAX_ENUM, parse)
-    if isinstance(logical, Set) and logical.names is None:
-        return _int_first(0, MAX_SET, parse)
     return parse
 
 
@@ -94,17 +89,6 @@ _NAMES: Final = {
     dict: "an object",
     str: "a string",
 }
-
-
-def _int_first(low: int, high: int, parse: _Read) -> _Read:
-    """A fast path for integers that are JSON numbers."""
-
-    def parse_int(value: object) -> object:
-        if type(value) is int and low <= value <= high:
-            return value
-        return parse(value)
-
-    return parse_int
 
 
 def _reader(logical: LogicalType, from_text: Callable[[str], object]) -> _Read:

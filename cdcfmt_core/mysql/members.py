@@ -13,7 +13,6 @@ from typing import Any, Final
 MAX_ENUM: Final = 65_535
 MAX_SET: Final = (1 << 64) - 1
 _MAX_DIGITS: Final = 20
-_MAX_REMEMBERED: Final = 1_024
 
 
 @functools.lru_cache(maxsize=128)
@@ -40,16 +39,11 @@ def _parser(
     known: dict[str, str | int], limit: int, what: str, value_of: Callable[[int], str | int]
 ) -> Callable[[str], str | int]:
     def parse(text: str) -> str | int:
-        try:
+        if text in known:
             return known[text]
-        except KeyError:
-            pass
         if not (text.isdecimal() and text.isascii()):
             return text
-        value = value_of(_number(text, limit, what))
-        if len(known) < _MAX_REMEMBERED:
-            known[text] = value
-        return value
+        return value_of(_number(text, limit, what))
 
     return parse
 

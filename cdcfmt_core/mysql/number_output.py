@@ -86,25 +86,6 @@ def print_float32(value: Any) -> str:
     return _plain(shortest32(value))
 
 
-def float_printer(bits: int, dumps: Callable[[Any], bytes] | None) -> Callable[[Any], str]:
-    """A printer of FLOAT or DOUBLE; a JSON writer, ``dumps``, makes it much faster."""
-    print_any = print_float32 if bits == 32 else print_float
-    if dumps is None:
-        return print_any
-    # Maximum length for the digits of a binary32, including point and ".0".
-    longest = 10 if bits == 32 else 1_000
-
-    def print_common(value: Any) -> str:
-        # Outside these bounds there are exponents, in which JSON writers differ.
-        if type(value) is float and (1e-4 < value < 1e15 or -1e15 < value < -1e-4):
-            text = dumps(value).decode()
-            if len(text) <= longest:
-                return text[:-2] if text[-2:] == ".0" else text
-        return print_any(value)
-
-    return print_common
-
-
 def finite_text(value: Any) -> str:
     """``repr`` of a finite float; MySQL has neither NaN nor infinities."""
     text = _float_text(value)

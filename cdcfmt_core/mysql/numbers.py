@@ -1,14 +1,12 @@
 """Parse MySQL's numbers from text, exactly.
 
 Python's constructors accept more than any producer writes: ``int(" 1_0 ")`` is 10,
-``float("nan")`` is valid, and both accept the digits of every script.  Each parser has a fast test
-that passes only clear cases; others are checked against a pattern.
+``float("nan")`` is valid, and both accept the digits of every script.
 """
 
 from __future__ import annotations
 
 import decimal
-import functools
 import math
 import re
 import sys
@@ -20,7 +18,6 @@ from cdcfmt_core.types import Decimal, InvalidValue, LogicalType
 MAX_DIGITS: Final = 65
 """Maximum digits of a DECIMAL (MySQL 8.4 Reference Manual, 12.25.2), before and after the point."""
 
-_LARGEST_KNOWN: Final = 255
 _WIDE_BITS: Final = 215
 """Bits for integers of up to 65 digits."""
 
@@ -54,22 +51,13 @@ _TOO_LONG: Final = f"a decimal of more than {MAX_DIGITS} digits"
 _LARGEST: Final = sys.float_info.max
 
 
-@functools.lru_cache(maxsize=256)
 def int_parser(low: int, high: int) -> Callable[[str], int]:
     """A parser of integers within bounds; leading zeros (ZEROFILL) and a sign are valid."""
-    # Flags, counts and statuses are small; for others the look-up costs little.  Columns share the
-    # table, which takes 15 KB.
-    known = {str(value): value for value in range(max(low, 0), min(high, _LARGEST_KNOWN) + 1)}
 
     def parse(text: str) -> int:
-        if text in known:
-            return known[text]
-        try:
-            value = int(text)
-        except ValueError:
-            raise ValueError("not an integer") from None
-        if str(value) != text and not _INTEGER(text):
+        if not _INTEGER(text):
             raise ValueError("not an integer")
+        value = int(text)
         if low <= value <= high:
             return value
         raise ValueError(f"not within {low} and {high}")

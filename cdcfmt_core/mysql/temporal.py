@@ -17,55 +17,35 @@ MAX_TIME: Final = timedelta(hours=838, minutes=59, seconds=59, microseconds=999_
 
 EPOCH: Final = datetime(1970, 1, 1)
 
-# The separators: every third character from the first hyphen on.
-DATETIME_MARKS: Final = frozenset({"-- ::", "--T::", "-- ::.", "--T::."})
-_TIME_MARKS: Final = frozenset({"::", "::."})
-
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
 _DATETIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
 ).fullmatch
 _TIME = re.compile(r"(-?)([0-9]{2,3}):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6}))?").fullmatch
 
-_date_from_iso = date.fromisoformat
-from_iso = datetime.fromisoformat
-
 
 def parse_date(text: str) -> date | InvalidValue:
     """Parse ``2023-12-27``; an impossible day (``2023-00-00``) gives an InvalidValue."""
-    if text[4::3] == "--" and len(text) == 10:
-        try:
-            return _date_from_iso(text)
-        except ValueError:
-            pass
-    if _DATE(text):
+    if not _DATE(text):
+        raise ValueError("not a date (YYYY-MM-DD)")
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
         return InvalidValue(text)
-    raise ValueError("not a date (YYYY-MM-DD)")
 
 
 def parse_datetime(text: str) -> datetime | InvalidValue:
     """Parse ``2023-12-27 12:27:23.123456``, with a blank or ``T`` and up to six digits."""
-    if text[4:20:3] in DATETIME_MARKS and len(text) <= 26:
-        try:
-            value = from_iso(text)
-        except ValueError:
-            pass
-        else:
-            # Newer Pythons parse 24:00 as the next day; MySQL has no such hour.
-            if value.tzinfo is None and (value.hour or text[11] == "0"):
-                return value
-    if _DATETIME(text):
+    if not _DATETIME(text):
+        raise ValueError("not a datetime (YYYY-MM-DD hh:mm:ss[.ffffff])")
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
         return InvalidValue(text)
-    raise ValueError("not a datetime (YYYY-MM-DD hh:mm:ss[.ffffff])")
 
 
 def parse_time(text: str) -> timedelta:
     """Parse ``-838:59:59.000000``."""
-    if text[2:9:3] in _TIME_MARKS and len(text) <= 15:
-        try:
-            return from_iso("1970-01-01 " + text) - EPOCH
-        except (ValueError, TypeError):  # TypeError: the text has a zone.
-            pass
     match = _TIME(text)
     if not match:
         raise ValueError("not a time ([-]hh:mm:ss[.ffffff])")

@@ -7,7 +7,6 @@ The inverse of :mod:`cdcfmt_core.mysql.text`.  A printer raises ``ValueError``, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import tzinfo
 from typing import Any, Final
 
@@ -15,10 +14,11 @@ from cdcfmt_core import types
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.mysql.members import enum_index, set_bitmap
 from cdcfmt_core.mysql.number_output import (
-    float_printer,
     int_printer,
     print_bool,
     print_decimal,
+    print_float,
+    print_float32,
     print_vector,
     print_year,
 )
@@ -40,13 +40,11 @@ _PLAIN: Final[dict[type, Printer]] = {
 }
 
 
-def text_printer(
-    logical: LogicalType, *, time_zone: tzinfo, dumps: Callable[[Any], bytes] | None = None
-) -> Printer:
+def text_printer(logical: LogicalType, *, time_zone: tzinfo) -> Printer:
     """The printer of one column; TIMESTAMP is a wall clock in ``time_zone``.
 
     ENUM and SET are printed as index and bitmap, BINARY as one Latin-1 character per byte,
-    geometry as MySQL's internal form in Latin-1.  ``dumps``: a JSON writer, for faster floats.
+    geometry as MySQL's internal form in Latin-1.
 
     :raises EncodeError: for a column of unknown type.
     """
@@ -55,7 +53,7 @@ def text_printer(
     if isinstance(logical, types.Bit):
         return int_printer(0, (1 << (logical.bits or 64)) - 1)
     if isinstance(logical, types.Float):
-        return float_printer(logical.bits, dumps)
+        return print_float32 if logical.bits == 32 else print_float
     if isinstance(logical, types.Enum):
         index = enum_index(logical.names)
         return lambda value: str(index(value))

@@ -1,45 +1,9 @@
 """Map MySQL's column type text to logical types.
 
 Names are those of :mod:`cdcfmt_core.mysql.column_type`, with synonyms resolved.  A parameter that
-is missing in the text is unknown: TiCDC sends ``decimal`` for a ``decimal(10,4)``.
-
-- ``tinyint`` → ``Int(8)``
-- ``smallint`` → ``Int(16)``
-- ``mediumint`` → ``Int(24)``
-- ``int`` → ``Int(32)``
-- ``bigint`` → ``Int(64)``
-- ``bigint unsigned``, ``bigint zerofill`` → ``Int(64, signed=False)``, the others alike
-- ``float``, ``float(10,3)``, ``float(24)`` → ``Float(32)``
-- ``float(25)``, ``double``, ``double(16,4)`` → ``Float(64)``
-- ``decimal`` → ``Decimal()``
-- ``decimal(10)`` → ``Decimal(10, 0)``
-- ``decimal(10,4)``, ``decimal(10,4) unsigned`` → ``Decimal(10, 4)``
-- ``bit`` → ``Bit()``
-- ``bit(10)`` → ``Bit(10)``
-- ``char``, ``varchar``, ``tinytext``, ``text``, ``mediumtext``, ``longtext``, ``inet4``,
-  ``inet6``, ``uuid`` → ``Text()``
-- ``varchar(20) character set gbk`` → ``Text('gbk')``
-- ``binary``, ``varbinary``, ``tinyblob``, ``blob``, ``mediumblob``, ``longblob``,
-  ``text charset binary`` → ``Binary()``
-- ``date`` → ``Date()``
-- ``datetime`` → ``DateTime()``
-- ``datetime(3)`` → ``DateTime(3)``
-- ``timestamp`` → ``Timestamp()``
-- ``timestamp(6)`` → ``Timestamp(6)``
-- ``time`` → ``Time()``
-- ``time(6)`` → ``Time(6)``
-- ``year``, ``year(4)`` → ``Year()``
-- ``enum`` → ``Enum()``
-- ``enum('a','b')`` → ``Enum(('a', 'b'))``
-- ``set`` → ``Set()``
-- ``set('a','b')`` → ``Set(('a', 'b'))``
-- ``json`` → ``Json()``
-- ``vector``, ``vector(3)`` → ``Vector()``
-- ``geometry``, ``point``, ``linestring``, ``polygon``, ``multipoint``, ``multilinestring``,
-  ``multipolygon``, ``geometrycollection`` → ``Geometry()``
-
-Anything else is unknown, also with parameters that MySQL does not have (``decimal(70)``,
-``time(9)``).  In ``decimal(0)`` and ``bit(0)``, MySQL's zero means the default.
+is missing in the text is unknown: TiCDC sends ``decimal`` for a ``decimal(10,4)``.  Unknown names
+have no type, and neither have parameters that MySQL does not have (``decimal(70)``, ``time(9)``).
+In ``decimal(0)`` and ``bit(0)``, MySQL's zero means the default.
 """
 
 from __future__ import annotations
@@ -48,7 +12,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from cdcfmt_core.mysql.column_type import ColumnType, parse_column_type
+from cdcfmt_core.mysql.column_type import (
+    GEOMETRY_BASES,
+    TEXT_BASES,
+    ColumnType,
+    parse_column_type,
+)
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -126,21 +95,10 @@ RULES: Final[dict[str, _Rule]] = {
     "double": _always(Float(64)),
     "decimal": _decimal,
     "bit": _bit,
-    "char": _text,
-    "varchar": _text,
-    "tinytext": _text,
-    "text": _text,
-    "mediumtext": _text,
-    "longtext": _text,
-    "inet4": _always(Text()),
-    "inet6": _always(Text()),
-    "uuid": _always(Text()),
-    "binary": _always(Binary()),
-    "varbinary": _always(Binary()),
-    "tinyblob": _always(Binary()),
-    "blob": _always(Binary()),
-    "mediumblob": _always(Binary()),
-    "longblob": _always(Binary()),
+    **dict.fromkeys(TEXT_BASES, _text),
+    **dict.fromkeys(("inet4", "inet6", "uuid"), _always(Text())),
+    **dict.fromkeys(("binary", "varbinary"), _always(Binary())),
+    **dict.fromkeys(("tinyblob", "blob", "mediumblob", "longblob"), _always(Binary())),
     "date": _always(Date()),
     "datetime": _fractional(DateTime),
     "timestamp": _fractional(Timestamp),
@@ -150,14 +108,7 @@ RULES: Final[dict[str, _Rule]] = {
     "set": lambda column: Set(column.elements),
     "json": _always(Json()),
     "vector": _always(Vector()),
-    "geometry": _always(Geometry()),
-    "point": _always(Geometry()),
-    "linestring": _always(Geometry()),
-    "polygon": _always(Geometry()),
-    "multipoint": _always(Geometry()),
-    "multilinestring": _always(Geometry()),
-    "multipolygon": _always(Geometry()),
-    "geometrycollection": _always(Geometry()),
+    **dict.fromkeys(GEOMETRY_BASES, _always(Geometry())),
 }
 
 

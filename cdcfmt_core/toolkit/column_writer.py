@@ -18,7 +18,7 @@ from cdcfmt_core.toolkit.avro_printers import avro_printer
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.row_messages import ByLimit, ByPrecision, Member, Members, Which
 from cdcfmt_core.toolkit.value_printers import Print, PrinterTools, value_printer
-from cdcfmt_core.toolkit.wire_text import Dumps, JsonNumber, WireText
+from cdcfmt_core.toolkit.wire_text import JsonNumber, WireText
 from cdcfmt_core.types import InvalidValue
 
 _OTHER: Final[Mapping[Which, Which]] = {"before": "after", "after": "before"}
@@ -79,7 +79,6 @@ class ColumnWriter:
         wire: WireText,
         table: Mapping[str, Column],
         context: EncoderContext,
-        dumps: Dumps,
         time_zone: tzinfo | None,
     ) -> None:
         self._wire = wire
@@ -88,7 +87,6 @@ class ColumnWriter:
         self._tools = PrinterTools(
             time_zone or context.time_zone,
             lambda text: JsonNumber(text.encode()),
-            dumps,
             context.counts,
         )
 

@@ -62,35 +62,22 @@ def _without_runes(data: bytes) -> bytes:
     return _replace_runes(replace, data.replace(rb"\\", rb"\x5c"))
 
 
-class _Quotes(dict[int, str]):
-    """Character → Quote's output, filled on demand."""
-
-    def __missing__(self, code: int) -> str:
-        quoted = _quoted(code)
-        # Bounded, as the cache need not hold all of Unicode.
-        if len(self) < _MAX_REMEMBERED:
-            self[code] = quoted
-        return quoted
-
-
-_MAX_REMEMBERED: Final = 4_096
 _SHORT: Final = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
 
 
-def _quoted(code: int) -> str:
+@functools.lru_cache(maxsize=4_096)
+def _quoted(character: str) -> str:
+    code = ord(character)
     if code in _SHORT:
         return "\\" + _SHORT[code]
     # Python's surrogate for a byte that is not UTF-8.
     if 0xDC80 <= code <= 0xDCFF:
         return f"\\x{code - 0xDC00:02x}"
-    if chr(code).isprintable():
-        return chr(code)
+    if character.isprintable():
+        return character
     if code < 0x20 or code == 0x7F:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-_QUOTES: Final = _Quotes()
 
 
 def quote(data: bytes) -> str:
@@ -98,7 +85,7 @@ def quote(data: bytes) -> str:
     text = data.decode("utf-8", "surrogateescape")
     if text.isprintable() and '"' not in text and "\\" not in text:
         return text
-    return text.translate(_QUOTES)
+    return "".join(map(_quoted, text))
 
 
 @functools.cache

@@ -83,7 +83,7 @@ class MessageWriter(WireText):
         self.counts = context.counts
         columns = () if table is None else table.columns
         self.columns: Mapping[str, Column] = {column.name: column for column in columns}
-        writer = ColumnWriter(self, self.columns, context, dumps, time_zone)
+        writer = ColumnWriter(self, self.columns, context, time_zone)
         self._openers: Mapping[type, Callable[[Any], Step]] = {
             Number: self._number,
             Mark: lambda part: lambda row: part.default if row.mark is None else row.mark,

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 import attrs
 
-from cdcfmt_core.caches import Cache, parsers_size, table_size
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.codec import DecoderContext
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.toolkit.encodings import Encodings
 from cdcfmt_core.toolkit.images import ReadValue
 from cdcfmt_core.toolkit.value_readers import value_reader
-from cdcfmt_core.types import LogicalType
-
-_READERS_BYTES: Final = 8 << 20
 
 
 class Plan(Protocol):
@@ -27,7 +24,6 @@ class Plan(Protocol):
 
 P = ParamSpec("P")
 Made = TypeVar("Made", bound=Plan)
-Read = TypeVar("Read")
 
 
 class Plans(Generic[P, Made]):
@@ -49,26 +45,6 @@ class Plans(Generic[P, Made]):
             plan = self._make(*args, **kwargs)
             self._plans.add(args, plan, table_size(plan.schema, self._column_bytes))
         return plan
-
-
-class Readers(Generic[P, Read]):
-    """A cache of value readers by column type, shared by tables and bounded by bytes.
-
-    ``make``: creates a reader from a logical type and further hashable arguments.
-    """
-
-    def __init__(self, make: Callable[Concatenate[LogicalType, P], Read]) -> None:
-        self._make = make
-        self._readers: Cache[tuple[Any, ...], Read] = Cache(_READERS_BYTES)
-
-    def find(self, column: Column, *args: P.args, **kwargs: P.kwargs) -> Read:
-        """The reader of a column's values."""
-        key = (column.type, *args)
-        read = self._readers.get(key)
-        if read is None:
-            read = self._make(column.type, *args, **kwargs)
-            self._readers.add(key, read, parsers_size(column.source_type))
-        return read
 
 
 @attrs.define

@@ -49,12 +49,10 @@ class PrinterTools:
 
     - ``time_zone``: of TIMESTAMP texts
     - ``number``: converts a number's text to a value for the JSON writer
-    - ``dumps``: a JSON writer, for faster floats in ``mysql-text``
     """
 
     time_zone: tzinfo = UTC
     number: Callable[[str], Any] = float
-    dumps: Callable[[Any], bytes] | None = None
     counts: Counter[str] = attrs.field(factory=Counter)
 
 
@@ -75,7 +73,7 @@ def value_printer(encoding: Encoding, logical: LogicalType, tools: PrinterTools)
 def _mysql_text(_: Encoding, logical: LogicalType, tools: PrinterTools) -> Print:
     if isinstance(logical, types.Timestamp):
         return temporal_printer(logical, tools.time_zone, tools.counts)
-    return text_printer(logical, time_zone=tools.time_zone, dumps=tools.dumps)
+    return text_printer(logical, time_zone=tools.time_zone)
 
 
 def _text(_: Encoding, logical: LogicalType, __: PrinterTools) -> Print:
@@ -109,9 +107,6 @@ def _float(encoding: Encoding, logical: types.Float | types.Decimal, tools: Prin
     digits, number, counts = encoding.exponent_digits, tools.number, tools.counts
 
     def print_double(value: Any) -> Any:
-        # The JSON writer prints these as Go does, but whole numbers with ".0".
-        if type(value) is float and 1e-4 < value < 1e15 and value % 1.0:
-            return value
         return number(go_json_float(finite_text(value), exponent_digits=digits))
 
     def print_single(value: Any) -> Any:

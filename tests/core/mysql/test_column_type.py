@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from typing import Any
 
@@ -10,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdcfmt_core.mysql import column_type
-from cdcfmt_core.mysql.column_type import ALIASES, MAX_TEXT_LENGTH, ColumnType, parse_column_type
+from cdcfmt_core.mysql.column_type import MAX_TEXT_LENGTH, ColumnType, parse_column_type
 
 CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("int", "int", {}),
@@ -162,15 +160,6 @@ def test_malformed(text: str, base: str) -> None:
 
 def test_a_well_formed_type_of_no_mysql() -> None:
     assert parse_column_type("İ(3)") == ColumnType("i\u0307", params=(3,))
-
-
-def test_the_docstring_lists_every_alias() -> None:
-    documented = {}
-    for item in re.findall(r"^- (.*?)(?=^- |\Z)", column_type.__doc__ or "", re.M | re.S):
-        names, _, target = item.partition("→")
-        for name in re.findall(r"``(.+?)``", names):
-            documented[name] = re.findall(r"``(.+?)``", target)[0]
-    assert documented == ALIASES
 
 
 @given(st.text())

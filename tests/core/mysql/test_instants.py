@@ -146,13 +146,6 @@ def test_bad_timestamps(zone: tzinfo, text: str) -> None:
         timestamp_parser(zone, Counter())(text)
 
 
-def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cdcfmt_core.mysql.instants._MAX_DAYS", 3)
-    parse = timestamp_parser(SHANGHAI, Counter())
-    for day in range(1, 29):
-        assert parse(f"2024-02-{day:02} 08:00:00") == datetime(2024, 2, day, tzinfo=UTC)
-
-
 ZONES = ["Asia/Shanghai", "America/New_York", "Australia/Lord_Howe", "Africa/Monrovia"]
 ZONES += ["America/St_Johns", "Europe/Dublin", "Africa/Casablanca", "Pacific/Apia"]
 PARSERS = {name: timestamp_parser(ZoneInfo(name), Counter()) for name in ZONES}

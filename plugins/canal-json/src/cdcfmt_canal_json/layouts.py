@@ -10,31 +10,12 @@ import attrs
 
 from cdcfmt_canal_json.dialects import DIALECTS, SECONDS_LIMIT, Dialect
 from cdcfmt_canal_json.envelope import extension_of
-from cdcfmt_canal_json.message import OP_OF_TYPE
+from cdcfmt_canal_json.message import MEMBERS, OP_OF_TYPE
 from cdcfmt_canal_json.plans import column_encodings
-from cdcfmt_core.layout import Extra, Layout, Members
+from cdcfmt_core.layout import Extra, Layout
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.toolkit.wire_json import commit_ts_of, text_of
 from cdcfmt_core.types import MAX_TIMESTAMP
-
-_MEMBERS: Members = {
-    "id": "extra",
-    "database": "database",
-    "table": "table",
-    "pkNames": "same",
-    "isDdl": "must_be_false",
-    "type": "op",
-    "es": "source_time",
-    "ts": "other_time",
-    "sql": "extra",
-    # Depends on the value: -5 or 3 for a bigint unsigned.
-    "sqlType": "object",
-    "mysqlType": "same",
-    "old": "before",
-    "data": "after",
-    "gtid": "extra",
-    "_tidb": {"commitTs": "commit_ts", "rowkey": "extra"},
-}
 
 _NOTHING: tuple[Any, ...] = (None, False, 0, "", [], {})
 _EXTRA = {
@@ -45,7 +26,7 @@ _EXTRA = {
 }
 
 _CANAL = Layout(
-    members=_MEMBERS,
+    members=MEMBERS,
     ops=OP_OF_TYPE,
     encodings=column_encodings,
     extra=lambda _: _EXTRA,
@@ -75,7 +56,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
         ops = {word: op for word, op in OP_OF_TYPE.items() if op != "delete"}
         canal = attrs.evolve(canal, ops=ops)
     # Producers that write seconds send either no column types, or both kinds of them.
-    seconds = attrs.evolve(canal, members={**_MEMBERS, "sqlType": "same"}, column_types=None)
+    seconds = attrs.evolve(canal, members={**MEMBERS, "sqlType": "same"}, column_types=None)
     if dialect.seconds:
         return (attrs.evolve(seconds, times=(0, MAX_TIMESTAMP // 1_000_000, 1_000_000)),)
     if dialect.es_is_commit_time is not None:
@@ -83,7 +64,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
     return (
         attrs.evolve(
             canal,
-            members={**_MEMBERS, "id": "same"},
+            members={**MEMBERS, "id": "same"},
             begins=_TICDC_BEGINS,
             orders_by_source_time=True,
         ),

@@ -9,27 +9,29 @@ from __future__ import annotations
 from typing import Final
 
 from cdcfmt_core.events import Op
+from cdcfmt_core.layout import Members
 
-KNOWN_FIELDS: Final = frozenset(
-    {
-        "id",
-        "database",
-        "table",
-        "pkNames",
-        "isDdl",
-        "type",
-        "es",
-        "ts",
-        "sql",
-        "sqlType",
-        "mysqlType",
-        "data",
-        "old",
-        "_tidb",
-        "gtid",
-        "tableChanges",
-    }
-)
+MEMBERS: Final[Members] = {
+    "id": "extra",
+    "database": "database",
+    "table": "table",
+    "pkNames": "same",
+    "isDdl": "must_be_false",
+    "type": "op",
+    "es": "source_time",
+    "ts": "other_time",
+    "sql": "extra",
+    # Depends on the value: -5 or 3 for a bigint unsigned.
+    "sqlType": "object",
+    "mysqlType": "same",
+    "old": "before",
+    "data": "after",
+    "gtid": "extra",
+    "_tidb": {"commitTs": "commit_ts", "rowkey": "extra"},
+}
+"""The fields of a message with rows, by what they are."""
+
+KNOWN_FIELDS: Final = MEMBERS.keys() | {"tableChanges"}
 
 KNOWN_EXTENSION_FIELDS: Final = frozenset(
     {"commitTs", "watermarkTs", "onlyHandleKey", "claimCheckLocation", "rowkey"}

@@ -8,13 +8,13 @@ from cdcfmt_core.mysql import parse_column_type
 from cdcfmt_core.schemas.statements import refined_type
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.images import ReadValue
-from cdcfmt_core.toolkit.plans import Plans, Readers, TablePlan, table_plan
+from cdcfmt_core.toolkit.plans import Plans, TablePlan, table_plan
 from cdcfmt_core.toolkit.table_changes import RowTypes, type_of
 from cdcfmt_core.toolkit.value_readers import value_reader
-from cdcfmt_core.types import Binary, LogicalType
+from cdcfmt_core.types import Binary
 
 _MAX_BINARY_LENGTH = 255
-_COLUMN_BYTES = 250
+_COLUMN_BYTES = 600
 """Memory of a column in a plan, in addition to its schema."""
 
 
@@ -28,7 +28,6 @@ class TablePlans:
         self._context = context
         self._statements = context.schemas.statements
         self._plans = Plans(self._make, _COLUMN_BYTES)
-        self._readers = Readers(self._reader)
 
     def find(
         self,
@@ -62,14 +61,12 @@ class TablePlans:
                 )
             columns.append(Column(name, source_type, logical, key=name in keys))
         schema = TableSchema(database, table, tuple(columns), pk_names)
-        return table_plan(
-            schema, context, lambda column: self._readers.find(column, _padded_length(column))
-        )
+        return table_plan(schema, context, self._reader)
 
-    def _reader(self, logical: LogicalType, padded: int) -> ReadValue:
-        encoding = Encoding("mysql-json", padded)
-        context = self._context
-        return value_reader(encoding, logical, time_zone=context.time_zone, counts=context.counts)
+    def _reader(self, column: Column) -> ReadValue:
+        encoding = Encoding("mysql-json", _padded_length(column))
+        zone, counts = self._context.time_zone, self._context.counts
+        return value_reader(encoding, column.type, time_zone=zone, counts=counts)
 
 
 def column_encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:

@@ -6,29 +6,9 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from cdcfmt_cloudcanal_json.message import OP_OF_ACTION, ROW_DATA
+from cdcfmt_cloudcanal_json.message import MEMBERS, OP_OF_ACTION, ROW_DATA
 from cdcfmt_cloudcanal_json.plans import column_encodings
-from cdcfmt_core.layout import Extra, Layout, Members
-
-_MEMBERS: Final[Members] = {
-    "action": "op",
-    "before": "before",
-    "bid": "extra",
-    "data": "after",
-    "db": "database",
-    "dbValType": "same",
-    "isDdl": "must_be_false",
-    "ddl": "must_be_false",
-    "entryType": "row",
-    "execTs": "source_time",
-    "jdbcType": "same",
-    "pks": "same",
-    "schema": "schema",
-    "sendTs": "other_time",
-    "sql": "extra",
-    "table": "table",
-    "tableChanges": "passed",
-}
+from cdcfmt_core.layout import Extra, Layout
 
 _EXTRA: Final[Mapping[tuple[str, ...], Extra]] = {
     ("bid",): Extra("bid"),
@@ -40,7 +20,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
     """The layout of rows."""
     return (
         Layout(
-            members=_MEMBERS,
+            members=MEMBERS,
             ops=OP_OF_ACTION,
             row_words=(ROW_DATA, "", None),
             encodings=functools.partial(column_encodings, options["binaryEncoding"]),

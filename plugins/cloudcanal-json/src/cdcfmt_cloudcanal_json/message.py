@@ -9,28 +9,30 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from cdcfmt_core.events import Op
+from cdcfmt_core.layout import Members
 
-KNOWN_FIELDS: Final = frozenset(
-    {
-        "action",
-        "bid",
-        "before",
-        "data",
-        "db",
-        "schema",
-        "table",
-        "dbValType",
-        "jdbcType",
-        "entryType",
-        "isDdl",
-        "ddl",
-        "pks",
-        "execTs",
-        "sendTs",
-        "sql",
-        "tableChanges",
-    }
-)
+MEMBERS: Final[Members] = {
+    "action": "op",
+    "before": "before",
+    "bid": "extra",
+    "data": "after",
+    "db": "database",
+    "dbValType": "same",
+    "isDdl": "must_be_false",
+    "ddl": "must_be_false",
+    "entryType": "row",
+    "execTs": "source_time",
+    "jdbcType": "same",
+    "pks": "same",
+    "schema": "schema",
+    "sendTs": "other_time",
+    "sql": "extra",
+    "table": "table",
+    "tableChanges": "passed",
+}
+"""The fields of a message with rows, by what they are."""
+
+KNOWN_FIELDS: Final = MEMBERS.keys()
 
 OP_OF_ACTION: Final[dict[str, Op]] = {"INSERT": "insert", "UPDATE": "update", "DELETE": "delete"}
 ACTION_OF_OP: Final = {op: action for action, op in OP_OF_ACTION.items()}

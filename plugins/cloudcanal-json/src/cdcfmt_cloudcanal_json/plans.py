@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any, Final
 
 import attrs
@@ -20,7 +19,7 @@ from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql import InexactNumber, json_value_parser, parse_column_type
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.images import ReadValue
-from cdcfmt_core.toolkit.plans import Plans, Readers, TablePlan, table_plan
+from cdcfmt_core.toolkit.plans import Plans, TablePlan, table_plan
 from cdcfmt_core.toolkit.table_changes import RowTypes, type_of
 from cdcfmt_core.types import Binary, Decimal, Int, Json, LogicalType, Text, Unknown
 
@@ -48,16 +47,8 @@ ELSEWHERE: Final[dict[str, LogicalType]] = {
 """Base names (synonyms resolved) with the same meaning in every database."""
 
 
-_CACHED_LENGTH: Final = 200
-"""Longer texts are not cached, so that hostile ones cannot fill the memory."""
-
-
 def resolve_elsewhere(text: str) -> LogicalType:
     """The type of a column of another database than MySQL."""
-    return _resolve_short(text) if len(text) <= _CACHED_LENGTH else _resolve(text)
-
-
-def _resolve(text: str) -> LogicalType:
     column = parse_column_type(text)
     logical = ELSEWHERE.get(column.base) if column.well_formed else None
     # PostgreSQL's serial is 32 bits wide, MySQL's is BIGINT UNSIGNED.
@@ -69,10 +60,7 @@ def _resolve(text: str) -> LogicalType:
     return logical
 
 
-_resolve_short: Final = lru_cache(maxsize=2_048)(_resolve)
-
-
-_COLUMN_BYTES = 250
+_COLUMN_BYTES = 600
 """Memory of a column in a plan, in addition to its schema."""
 
 
@@ -93,7 +81,6 @@ class TablePlans:
         self._binary = options["binaryEncoding"]
         self._context = context
         self.find = Plans(self._make, _COLUMN_BYTES).find
-        self._readers = Readers(self._reader)
 
     def resolver(self, table: Table) -> Callable[[str], LogicalType]:
         """The type map of this table's database."""
@@ -109,17 +96,14 @@ class TablePlans:
             Column(name, *type_of(told, resolve), key=name in keys) for name, told in types
         )
         schema = TableSchema(table.database, table.table, columns, pks, table.schema)
-        return table_plan(schema, self._context, self._reader_of)
+        return table_plan(schema, self._context, self._reader)
 
-    def _reader_of(self, column: Column) -> ReadValue:
+    def _reader(self, column: Column) -> ReadValue:
         if isinstance(column.type, Binary):
             return binary_parser(self._binary, column.source_type)
-        return self._readers.find(column)
-
-    def _reader(self, logical: LogicalType) -> ReadValue:
         zone, counts = self._context.time_zone, self._context.counts
-        read = json_value_parser(logical, time_zone=zone, counts=counts)
-        return _text_or_scalar(read) if isinstance(logical, (Text, Json)) else read
+        read = json_value_parser(column.type, time_zone=zone, counts=counts)
+        return _text_or_scalar(read) if isinstance(column.type, (Text, Json)) else read
 
 
 def column_encodings(option: str, value: bytes, table: TableSchema) -> dict[str, Encoding]:

@@ -1,13 +1,8 @@
-"""Parsing of a message's ``schema`` and ``payload``; each distinct schema is parsed once.
-
-A stream with schemas repeats several kilobytes of identical schema bytes in each message.
-JsonConverter writes ``{"schema":…,"payload":…}``, TiCDC ``{"payload":…,"schema":…}``.  If the
-value splits at these names into two complete JSON values, it is exactly such an object, and a
-schema whose bytes are known is not parsed again.  Other values are parsed as a whole.
-"""
+"""Parsing of a message's ``schema`` and ``payload``; equal schemas share one object."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Final
 
 import attrs
@@ -17,10 +12,6 @@ from cdcfmt_core.caches import Variants
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.toolkit.wire_json import loads_exact, loads_refused
 
-_SCHEMA_FIRST: Final = b'{"schema":'
-_PAYLOAD_FIRST: Final = b'{"payload":'
-_THEN_PAYLOAD: Final = b',"payload":'
-_THEN_SCHEMA: Final = b',"schema":'
 _BYTES_OF_A_BYTE: Final = 10
 """Memory of a parsed schema, per byte of its JSON."""
 
@@ -62,34 +53,13 @@ class DocumentReader:
 
     def read(self, value: bytes) -> Document:
         """:raises DecodeError: for a value that is not JSON, or has an invalid ``schema``."""
-        start, end = payload_span(value)
-        # Avoids a copy, as payloads may be large.
-        payload = memoryview(value)[start:end]
-        if value.startswith(_SCHEMA_FIRST) and start:
-            schema = value[len(_SCHEMA_FIRST) : start - len(_THEN_PAYLOAD)]
-            return self._split(value, schema, payload)
-        if start and end < len(value) - 1:
-            schema = value[end + len(_THEN_SCHEMA) : -1]
-            return self._split(value, schema, payload)
-        return self._whole(value)
-
-    def read_exact(self, document: Document) -> Document:
-        """Parse again, with numbers that a double cannot hold as decimals."""
-        wire = loads_exact(document.value)
-        payload = wire["payload"] if is_wrapped(wire) else wire
-        return Document(payload, document.schema, document.value, exact=True)
-
-    def _split(self, value: bytes, schema: bytes, payload: memoryview) -> Document:
+        schema, payload = _split(value)
         if schema[:1] in (b"{", b"n"):
-            loaded = _loads(payload)
-            if loaded is not None and type(loaded[0]) is dict:
-                try:
-                    return Document(loaded[0], self._schema(schema), value, loaded[1])
-                except orjson.JSONDecodeError:
-                    pass
-        return self._whole(value)
-
-    def _whole(self, value: bytes) -> Document:
+            # Two complete JSON values: known bytes of a schema are not parsed again.
+            with contextlib.suppress(orjson.JSONDecodeError):
+                row = orjson.loads(payload)
+                if type(row) is dict:
+                    return Document(row, self._schema(schema), value)
         exact = False
         try:
             wire = orjson.loads(value)
@@ -98,6 +68,12 @@ class DocumentReader:
         if not is_wrapped(wire):
             return Document(wire, None, value, exact)
         return Document(wire["payload"], self.schema_of(wire.get("schema")), value, exact)
+
+    def read_exact(self, document: Document) -> Document:
+        """Parse again, with numbers that a double cannot hold as decimals."""
+        wire = loads_exact(document.value)
+        payload = wire["payload"] if is_wrapped(wire) else wire
+        return Document(payload, document.schema, document.value, exact=True)
 
     def schema_of(self, wire: Any) -> WireSchema | None:
         """A parsed ``schema``, the same object for equal schemas; None without a schema.
@@ -113,23 +89,21 @@ class DocumentReader:
         for raw, schema in self._schemas.of(len(data)):
             if raw == data:
                 return schema
-        # Raises for bytes that are not JSON: only complete values are cached.
         schema = _parse_schema(orjson.loads(data))
         self._schemas.add(len(data), (data, schema), _BYTES_OF_A_BYTE * len(data))
         return schema
 
 
-def payload_span(value: bytes) -> tuple[int, int]:
-    """The span of the payload, or of the whole value if it does not begin with either name."""
-    if value[-1:] == b"}":
-        if value.startswith(_SCHEMA_FIRST):
-            at = value.find(_THEN_PAYLOAD)
-            if at > 0:
-                return at + len(_THEN_PAYLOAD), len(value) - 1
-        elif value.startswith(_PAYLOAD_FIRST):
-            at = value.rfind(_THEN_SCHEMA)
-            return len(_PAYLOAD_FIRST), at if at > 0 else len(value) - 1
-    return 0, len(value)
+def _split(value: bytes) -> tuple[bytes, bytes]:
+    """Schema and payload as JsonConverter and TiCDC order them; empty for other values."""
+    if value.endswith(b"}"):
+        if value.startswith(b'{"schema":'):
+            schema, _, payload = value[10:-1].partition(b',"payload":')
+            return schema, payload
+        if value.startswith(b'{"payload":'):
+            payload, _, schema = value[11:-1].rpartition(b',"schema":')
+            return schema, payload
+    return b"", b""
 
 
 def fields_of(struct: dict[str, Any]) -> tuple[dict[str, Any], ...]:
@@ -170,16 +144,3 @@ def is_wrapped(wire: Any) -> bool:
         and type(wire["payload"]) in (dict, type(None))
         and type(wire.get("schema")) in (dict, type(None))
     )
-
-
-def _loads(data: memoryview) -> tuple[Any, bool] | None:
-    """A parsed value and whether it is exact; None for bytes that are not JSON."""
-    try:
-        return orjson.loads(data), False
-    except orjson.JSONDecodeError:
-        pass
-    try:
-        # TiCDC writes bytes that are not UTF-8 unchanged.
-        return loads_exact(bytes(data)), True
-    except DecodeError:
-        return None

@@ -73,29 +73,19 @@ def value_parser(
 
 
 def _int(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
-    low, high = logical.bounds
     other = json_value_parser(logical, time_zone=UTC, counts=counts)
-    if logical == Int(64, signed=False):
+    if logical != Int(64, signed=False):
+        return other
 
-        def parse_unsigned(value: Any) -> Any:
-            if type(value) is int:
-                if 0 <= value <= high:
-                    return value
-                # It overflowed a signed 64-bit integer of Java or Go.
-                if -(1 << 63) <= value < 0:
-                    return value + (1 << 64)
-            elif type(value) is str and not encoding.texts:
-                return other(read_unscaled(value))
-            return other(value)
-
-        return parse_unsigned
-
-    def parse(value: Any) -> Any:
-        if type(value) is int and low <= value <= high:
-            return value
+    def parse_unsigned(value: Any) -> Any:
+        # It overflowed a signed 64-bit integer of Java or Go.
+        if type(value) is int and -(1 << 63) <= value < 0:
+            return value + (1 << 64)
+        if type(value) is str and not encoding.texts:
+            return other(read_unscaled(value))
         return other(value)
 
-    return parse
+    return parse_unsigned
 
 
 def _bit(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:

@@ -29,11 +29,10 @@ from cdcfmt_core.mysql import (
 from cdcfmt_core.schemas.statements import refined_type
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.images import ReadValue
-from cdcfmt_core.toolkit.plans import Readers
 from cdcfmt_core.toolkit.value_readers import value_reader
 from cdcfmt_core.types import Binary, LogicalType, Text, Unknown
+from cdcfmt_open_protocol.message import BASE64_CODES
 
-_BASE64_CODES: Final = frozenset({249, 250, 251, 252})
 _GEOMETRY: Final = 255
 
 
@@ -42,7 +41,6 @@ class ColumnTypes:
 
     def __init__(self, context: DecoderContext) -> None:
         self._context = context
-        self._readers = Readers(self._make)
 
     def column(
         self,
@@ -71,17 +69,14 @@ class ColumnTypes:
             flags=flag_names(flags),
         )
 
-    def reader(self, column: Column, code: int, flags: int | None) -> ReadValue:
-        return self._readers.find(column, code, flags)
-
-    def _make(self, logical: LogicalType, code: int, flags: int | None) -> ReadValue:
+    def reader(self, logical: LogicalType, code: int, flags: int | None) -> ReadValue:
         zone, counts = self._context.time_zone, self._context.counts
         encoding = encoding_of(logical, code, flags)
         if encoding is not None:
             return value_reader(encoding, logical, time_zone=zone, counts=counts)
         # If a type map gives a type other than text or bytes, its parser reads the text.
         binary = bool((flags or 0) & BINARY_FLAG)
-        encoding = _ENCODINGS[code in _BASE64_CODES, binary]
+        encoding = _ENCODINGS[code in BASE64_CODES, binary]
         of_wire = value_reader(
             encoding, Binary() if binary else Text(), time_zone=zone, counts=counts
         )
@@ -110,7 +105,7 @@ def encoding_of(logical: LogicalType, code: int, flags: int | None) -> Encoding 
     binary = bool((flags or 0) & BINARY_FLAG)
     if not isinstance(logical, Binary if binary else Text):
         return None
-    return _ENCODINGS[code in _BASE64_CODES, binary]
+    return _ENCODINGS[code in BASE64_CODES, binary]
 
 
 def is_encoded(code: int, flags: int | None) -> bool:

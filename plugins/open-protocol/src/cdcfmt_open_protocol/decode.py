@@ -144,22 +144,15 @@ class _Decoder:
         if not (self._wants_all or self._wants(kind_name, database, table, None, None, commit_ts)):
             return None
         try:
-            left = self._bytes_left
-
-            def text() -> bytes:
-                self._bytes_left = left
-                return self._text(key, value)
-
-            # Does not keep text and parsed value in memory at the same time.
-            wire = _loads(text())
+            data = self._text(key, value)
+            wire = _loads(data)
             if kind != ROW:
                 return schema_change(key, wire, extra_of(key), index)
-            extra = extra_of(key)
             try:
-                return self._rows.decode(key, wire, text, insert_op, extra, index)
+                return self._rows.decode(key, wire, data, insert_op, extra_of(key), index)
             except InexactNumber:
-                wire = loads_exact(text())
-                return self._rows.decode(key, wire, text, insert_op, extra, index)
+                wire = loads_exact(data)
+                return self._rows.decode(key, wire, data, insert_op, extra_of(key), index)
         except DecodeError as error:
             if kind == ROW and key.get("ccl"):
                 raise _below(field, error_of_claim_check(error, key["ccl"])) from None

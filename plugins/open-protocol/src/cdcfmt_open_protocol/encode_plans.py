@@ -16,6 +16,7 @@ from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, Op, TableSchema
 from cdcfmt_core.mysql.codes import (
     BINARY_FLAG,
+    CODE_NAMES,
     HANDLE_KEY_FLAG,
     NULLABLE_FLAG,
     PRIMARY_KEY_FLAG,
@@ -41,43 +42,15 @@ from cdcfmt_core.toolkit.row_messages import (
     Which,
 )
 from cdcfmt_core.types import LogicalType
+from cdcfmt_open_protocol.message import BASE64_CODES
 
+# Of several codes the lowest one, except for DECIMAL; TiCDC has no geometries.
 _CODES: Final = {
-    "tinyint": 1,
-    "smallint": 2,
-    "int": 3,
-    "float": 4,
-    "double": 5,
-    "timestamp": 7,
-    "bigint": 8,
-    "mediumint": 9,
-    "date": 10,
-    "time": 11,
-    "datetime": 12,
-    "year": 13,
-    "varchar": 15,
-    "varbinary": 15,
-    "inet4": 15,
-    "inet6": 15,
-    "uuid": 15,
-    "bit": 16,
-    "vector": 225,
-    "json": 245,
-    "decimal": 246,
-    "enum": 247,
-    "set": 248,
-    "tinytext": 249,
-    "tinyblob": 249,
-    "mediumtext": 250,
-    "mediumblob": 250,
-    "longtext": 251,
-    "longblob": 251,
-    "text": 252,
-    "blob": 252,
-    "char": 254,
-    "binary": 254,
-}
-_BASE64_CODES: Final = frozenset({249, 250, 251, 252})
+    name: code
+    for code, names in reversed(CODE_NAMES.items())
+    for name in names.split("/")
+    if name not in ("null", "geometry")
+} | {"decimal": 246, **dict.fromkeys(("inet4", "inet6", "uuid"), 15)}
 
 
 @attrs.frozen
@@ -163,9 +136,9 @@ def _key(table: TableSchema, row: Which, writer: MessageWriter) -> tuple[Part, .
 
 def _encoding(logical: LogicalType, code: int) -> ValueEncoding:
     if isinstance(logical, types.Text):
-        return ValueEncoding("base64-text" if code in _BASE64_CODES else "text")
+        return ValueEncoding("base64-text" if code in BASE64_CODES else "text")
     if isinstance(logical, types.Binary):
-        return ValueEncoding("base64" if code in _BASE64_CODES else "go-quoted")
+        return ValueEncoding("base64" if code in BASE64_CODES else "go-quoted")
     if isinstance(
         logical,
         types.Bool | types.Int | types.Bit | types.Year | types.Enum | types.Set | types.Float,

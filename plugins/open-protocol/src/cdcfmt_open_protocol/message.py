@@ -21,6 +21,9 @@ KEY_FIELDS: Final = frozenset({"ts", "scm", "tbl", "t", "ohk", "ccl"})
 
 NAME_IN_EXTRA: Final = {"rid": "row_id", "ptn": "partition_id"}
 
+BASE64_CODES: Final = frozenset({249, 250, 251, 252})
+"""Type codes of TEXT and BLOB, whose values are in base64."""
+
 ROW_FIELDS: Final = frozenset({"u", "p", "d"})
 DDL_FIELDS: Final = frozenset({"q", "t"})
 

@@ -16,7 +16,7 @@ architecture wrote it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from cdcfmt_core.errors import DecodeError
@@ -42,11 +42,11 @@ class _Members(list[tuple[str, Any]]):
 
 
 def certain_cells(
-    before: Cells, after: Cells, text: Callable[[], bytes], *, architecture: str, has_row_id: bool
+    before: Cells, after: Cells, text: bytes, *, architecture: str, has_row_id: bool
 ) -> tuple[Cells, tuple[str, ...]]:
     """The certain cells of ``p``, and the names of columns whose old value is uncertain.
 
-    :param text: Returns the event's JSON.
+    :param text: The event's JSON.
     :param architecture: ``auto``, ``classic`` or ``new``.
     :param has_row_id: Whether there is a ``rid``, which only the classic architecture sends.
     :raises DecodeError: for cells without a name in an unknown form, or for a form that only
@@ -70,7 +70,7 @@ def certain_cells(
                 field="p.t",
                 sample=before["t"],
             )
-        before, unknown = _name_cells(before, after, text())
+        before, unknown = _name_cells(before, after, text)
     classic = has_row_id or architecture == "classic"
     if not classic and any(_is_null(cell) for cell in before.values()):
         before, doubtful = _judge_nulls(before, after)

@@ -21,7 +21,7 @@ _CellType: TypeAlias = tuple[str, int, int | None, bool | None]
 """A column's name, ``t``, ``f`` and ``h``."""
 
 _MAX_CODE = 2**31 - 1
-_COLUMN_BYTES = 300
+_COLUMN_BYTES = 750
 """Memory of a column in a plan, in addition to its schema."""
 
 
@@ -92,7 +92,7 @@ class TablePlans:
         self._context.note_zoneless_timestamps(schema)
         key_columns, wanted = self._context.projection.of(schema)
         readers = {
-            name: self._columns.reader(column, code, flags)
+            name: self._columns.reader(column.type, code, flags)
             for column, (name, code, flags, _) in zip(columns, types, strict=True)
             if name in wanted
         }

@@ -7,7 +7,7 @@ values of an update, ``d`` the values of a deleted row.  ``p`` may have only the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from cdcfmt_core import DecoderContext
@@ -34,20 +34,20 @@ class RowDecoder:
         self,
         key: Mapping[str, Any],
         wire: Any,
-        text: Callable[[], bytes],
+        text: bytes,
         insert_op: Op,
         extra: dict[str, Any] | None,
         index: int,
     ) -> RowChange:
         """Decode a row.
 
-        :param wire: The parsed result of ``text``.
+        :param wire: The parsed ``text``.
         :param insert_op: The operation of a row that has only ``u``.
         :raises DecodeError: for an invalid column or value, with its name.
         :raises InexactNumber: if the text must be parsed exactly.
         """
         if type(wire) is not dict:
-            raise DecodeError("not a JSON object", sample=text())
+            raise DecodeError("not a JSON object", sample=text)
         database, table = key.get("scm") or "", key["tbl"]
         if not wire.keys() <= ROW_FIELDS:
             rest = {name: value for name, value in wire.items() if name not in ROW_FIELDS}
@@ -93,7 +93,7 @@ class RowDecoder:
                     extra = {**(extra or {}), "before_unknown": list(unknown)}
                 before = before_image(old_values, values, cut=only_handle_key, unknown=unknown)
         else:
-            raise DecodeError("a row event has neither new nor deleted columns", sample=text())
+            raise DecodeError("a row event has neither new nor deleted columns", sample=text)
         return RowChange(
             op, plan.schema, before, after, commit_ts=key["ts"], index=index, extra=extra
         )

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, Final, TypeAlias
 
 from cdcfmt_core.events import DdlType, Op
+from cdcfmt_core.layout import Members
 
 Wire: TypeAlias = dict[str, Any]
 """A message in JSON form; an Avro row without its images."""
@@ -33,27 +34,24 @@ DDL_WORDS: Final[tuple[DdlType, ...]] = (
 )
 """In the order of Avro's ``DDLType``."""
 
-KNOWN_FIELDS: Final = frozenset(
-    {
-        "version",
-        "type",
-        "database",
-        "schema",
-        "table",
-        "tableID",
-        "sql",
-        "commitTs",
-        "buildTs",
-        "schemaVersion",
-        "claimCheckLocation",
-        "handleKeyOnly",
-        "checksum",
-        "data",
-        "old",
-        "tableSchema",
-        "preTableSchema",
-    }
-)
+MEMBERS: Final[Members] = {
+    "version": "passed",
+    "type": "op",
+    "database": "database",
+    "table": "table",
+    "tableID": "extra",
+    "commitTs": "commit_ts",
+    "buildTs": "other_time",
+    "schemaVersion": "same",
+    "checksum": "extra",
+    "data": "after",
+    "old": "before",
+}
+"""The fields of a message with a row, by what they are."""
+
+KNOWN_FIELDS: Final = MEMBERS.keys() | {
+    *("schema", "sql", "claimCheckLocation", "handleKeyOnly", "tableSchema", "preTableSchema")
+}
 
 HIDDEN_PREFIX: Final = "_V$_"
 """Prefix of columns that TiDB adds for an index over an expression; rows do not have them."""

@@ -28,7 +28,7 @@ from cdcfmt_simple.avro.message import DML, LAYOUTS
 from cdcfmt_simple.avro.message import Layout as WireLayout
 from cdcfmt_simple.instants import LOCAL
 from cdcfmt_simple.json.layouts import EXTRA, limits
-from cdcfmt_simple.message import OP_OF_TYPE
+from cdcfmt_simple.message import MEMBERS, OP_OF_TYPE
 
 _INTEGERS: Final = ("long", "UnsignedBigint", "int")
 _ROW: Final = b"\x06"
@@ -65,19 +65,9 @@ def _layout(first: bytes, layout: WireLayout) -> Layout:
     return Layout(
         begins=first + _ROW * times,
         members={
-            "version": "passed",
-            "database": "database",
-            "table": "table",
-            "tableID": "extra",
-            "type": "op",
-            "commitTs": "commit_ts",
-            "buildTs": "other_time",
-            "schemaVersion": "same",
+            **MEMBERS,
             "claimCheckLocation": "must_be_false",
             "handleKeyOnly": "must_be_false",
-            "checksum": "extra",
-            "data": "after",
-            "old": "before",
         },
         ops=OP_OF_TYPE,
         encodings=_encodings,

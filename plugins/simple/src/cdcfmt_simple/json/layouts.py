@@ -11,7 +11,7 @@ from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.types import Binary, Timestamp
 from cdcfmt_simple.instants import LOCAL
-from cdcfmt_simple.message import OP_OF_TYPE, STREAM
+from cdcfmt_simple.message import MEMBERS, OP_OF_TYPE, STREAM
 
 
 def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
@@ -51,19 +51,7 @@ EXTRA: Final[dict[tuple[str, ...], Extra]] = {
 
 # handleKeyOnly and claimCheckLocation are not members, so the reference decodes such messages.
 _JSON = Layout(
-    members={
-        "version": "passed",
-        "type": "op",
-        "database": "database",
-        "table": "table",
-        "tableID": "extra",
-        "commitTs": "commit_ts",
-        "buildTs": "other_time",
-        "schemaVersion": "same",
-        "checksum": "extra",
-        "data": "after",
-        "old": "before",
-    },
+    members=MEMBERS,
     ops=OP_OF_TYPE,
     encodings=_encodings,
     extra=lambda _: EXTRA,
