@@ -157,10 +157,13 @@ def kit_table(kit: type, suite: ModuleType) -> str:
     for name, test in vars(kit).items():
         if not name.startswith("test_"):
             continue
-        used = test.__code__.co_names
-        at = next(n for n, word in enumerate(used) if isinstance(vars(suite).get(word), ModuleType))
-        doc = inspect.getdoc(getattr(getattr(suite, used[at]), used[at + 1])) or ""
-        rows.append((f"`{name}`", _first_sentence(doc)))
+        doc = inspect.getdoc(test)
+        if doc is None:
+            used = test.__code__.co_names
+            modules = (n for n, word in enumerate(used) if inspect.ismodule(vars(suite).get(word)))
+            at = next(modules)
+            doc = inspect.getdoc(getattr(getattr(suite, used[at]), used[at + 1]))
+        rows.append((f"`{name}`", _first_sentence(doc or "")))
     return _table(("test", "what must hold"), rows)
 
 

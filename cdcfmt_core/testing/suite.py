@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,6 +27,16 @@ from cdcfmt_core.testing.checks import (
 )
 from cdcfmt_core.testing.known_failures import KnownFailures
 from cdcfmt_core.testing.subject import Subject, json_of_value, with_json_value
+
+
+def _test(check: Callable[[Subject], None]) -> Callable[[CodecTests], None]:
+    """The test that runs a check."""
+
+    def test(self: CodecTests) -> None:
+        check(self.subject())
+
+    test.__doc__ = check.__doc__
+    return test
 
 
 class CodecTests(KnownFailures):
@@ -101,8 +111,7 @@ class CodecTests(KnownFailures):
     def test_golden(self, case: Case) -> None:
         golden.check_case(self.subject(), case)
 
-    def test_every_kind_of_event(self) -> None:
-        golden.check_kinds(self.subject())
+    test_every_kind_of_event = _test(golden.check_kinds)
 
     def test_written_again(self, case: Case) -> None:
         written.check_case(self._written_subject(), case, self.differences)
@@ -130,89 +139,32 @@ class CodecTests(KnownFailures):
             pytest.skip(f"{self.codec} is read-only: its codec has no open_encoder")
         return self.subject()
 
-    def test_the_codec_says_what_it_is(self) -> None:
-        declaration.check_spec(self.subject())
-
-    def test_options_are_documented(self) -> None:
-        declaration.check_options(self.subject())
-
-    def test_every_option_works(self) -> None:
-        declaration.check_option_values(self.subject())
-
-    def test_factories_and_options_are_pickled(self) -> None:
-        declaration.check_pickles(self.subject())
-
-    def test_deterministic(self) -> None:
-        state.check_deterministic(self.subject())
-
-    def test_nothing_is_shared(self) -> None:
-        state.check_nothing_is_shared(self.subject())
-
-    def test_absent_is_not_null(self) -> None:
-        images.check_absent(self.subject())
-
-    def test_null_is_not_absent(self) -> None:
-        meaning.check_null(self.subject())
-
-    def test_digits_are_kept(self) -> None:
-        meaning.check_digits(self.subject())
-
-    def test_images_are_not_swapped(self) -> None:
-        meaning.check_sides(self.subject())
-
-    def test_nothing_is_left_out(self) -> None:
-        meaning.check_items(self.subject())
-
-    def test_times_have_their_units(self) -> None:
-        meaning.check_times(self.subject())
-
-    def test_rows_name_their_keys(self) -> None:
-        meaning.check_keys(self.subject())
-
-    def test_errors_name_the_field(self) -> None:
-        images.check_fields(self.subject())
-
-    def test_own_messages_are_recognised(self) -> None:
-        recognising.check_own(self.subject())
-
-    def test_messages_of_others_are_refused(self) -> None:
-        recognising.check_others(self.subject())
-
-    def test_others_leave_its_messages(self) -> None:
-        recognising.check_left_alone(self.subject())
-
-    def test_anything_is_sniffed(self) -> None:
-        recognising.check_any(self.subject())
-
-    def test_cut_off_at_every_byte(self) -> None:
-        malformed.check_cut_off(self.subject())
-
-    def test_every_bit_is_flipped(self) -> None:
-        malformed.check_flipped(self.subject())
-
-    def test_lengths_lie(self) -> None:
-        malformed.check_lengths(self.subject())
-
-    def test_bytes_are_lost_or_put_in(self) -> None:
-        malformed.check_patched(self.subject())
-
-    def test_bad_messages_harm_no_others(self) -> None:
-        malformed.check_neighbours(self.subject())
-
-    def test_any_bytes(self) -> None:
-        malformed.check_any_bytes(self.subject())
-
-    def test_tombstones(self) -> None:
-        malformed.check_tombstones(self.subject())
-
-    def test_any_value_in_any_place(self) -> None:
-        malformed.check_wrong_types(self.subject())
-
-    def test_any_json_in_any_place(self) -> None:
-        malformed.check_any_json(self.subject())
-
-    def test_deep_nesting(self) -> None:
-        malformed.check_deep(self.subject())
-
-    def test_huge_values(self) -> None:
-        malformed.check_huge(self.subject())
+    test_the_codec_says_what_it_is = _test(declaration.check_spec)
+    test_options_are_documented = _test(declaration.check_options)
+    test_every_option_works = _test(declaration.check_option_values)
+    test_factories_and_options_are_pickled = _test(declaration.check_pickles)
+    test_deterministic = _test(state.check_deterministic)
+    test_nothing_is_shared = _test(state.check_nothing_is_shared)
+    test_absent_is_not_null = _test(images.check_absent)
+    test_null_is_not_absent = _test(meaning.check_null)
+    test_digits_are_kept = _test(meaning.check_digits)
+    test_images_are_not_swapped = _test(meaning.check_sides)
+    test_nothing_is_left_out = _test(meaning.check_items)
+    test_times_have_their_units = _test(meaning.check_times)
+    test_rows_name_their_keys = _test(meaning.check_keys)
+    test_errors_name_the_field = _test(images.check_fields)
+    test_own_messages_are_recognised = _test(recognising.check_own)
+    test_messages_of_others_are_refused = _test(recognising.check_others)
+    test_others_leave_its_messages = _test(recognising.check_left_alone)
+    test_anything_is_sniffed = _test(recognising.check_any)
+    test_cut_off_at_every_byte = _test(malformed.check_cut_off)
+    test_every_bit_is_flipped = _test(malformed.check_flipped)
+    test_lengths_lie = _test(malformed.check_lengths)
+    test_bytes_are_lost_or_put_in = _test(malformed.check_patched)
+    test_bad_messages_harm_no_others = _test(malformed.check_neighbours)
+    test_any_bytes = _test(malformed.check_any_bytes)
+    test_tombstones = _test(malformed.check_tombstones)
+    test_any_value_in_any_place = _test(malformed.check_wrong_types)
+    test_any_json_in_any_place = _test(malformed.check_any_json)
+    test_deep_nesting = _test(malformed.check_deep)
+    test_huge_values = _test(malformed.check_huge)

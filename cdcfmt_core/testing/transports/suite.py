@@ -24,6 +24,16 @@ from cdcfmt_core.testing.transports.subject import TransportSubject
 from cdcfmt_core.transport import TransportSpec
 
 
+def _test(check: Callable[[TransportSubject], None]) -> Callable[[TransportTests, Harness], None]:
+    """The test that runs a check."""
+
+    def test(self: TransportTests, harness: Harness) -> None:
+        self.check(harness, check)
+
+    test.__doc__ = check.__doc__
+    return test
+
+
 class TransportTests(KnownFailures):
     """The tests of every transport; docs/conformance-kit.md describes each of them.
 
@@ -65,111 +75,47 @@ class TransportTests(KnownFailures):
         tests = ("test_messages_are_whole", "test_messages_are_written_whole")
         return {f"{test}[{name}]" for test in tests for name in SAMPLES} | super().names_of_tests()
 
-    def test_the_transport_says_what_it_is(self, harness: Harness) -> None:
-        self.check(harness, declaration.check_spec)
-
-    def test_options_are_documented(self, harness: Harness) -> None:
-        self.check(harness, declaration.check_options)
-
-    def test_sources_and_sinks_are_pickled(self, harness: Harness) -> None:
-        self.check(harness, declaration.check_pickles)
-
-    def test_secrets_are_hidden(self, harness: Harness) -> None:
-        self.check(harness, declaration.check_secrets)
+    test_the_transport_says_what_it_is = _test(declaration.check_spec)
+    test_options_are_documented = _test(declaration.check_options)
+    test_sources_and_sinks_are_pickled = _test(declaration.check_pickles)
+    test_secrets_are_hidden = _test(declaration.check_secrets)
 
     def test_messages_are_whole(self, harness: Harness, sample: str) -> None:
         self.check(harness, messages.check_sample, sample)
 
-    def test_every_message_once(self, harness: Harness) -> None:
-        self.check(harness, messages.check_once)
-
-    def test_empty_topics(self, harness: Harness) -> None:
-        self.check(harness, messages.check_empty)
-
-    def test_times(self, harness: Harness) -> None:
-        self.check(harness, messages.check_times)
-
-    def test_a_range_is_read_again(self, harness: Harness) -> None:
-        self.check(harness, ranges.check_again)
-
-    def test_ranges_meet(self, harness: Harness) -> None:
-        self.check(harness, ranges.check_meeting)
-
-    def test_offsets_without_messages(self, harness: Harness) -> None:
-        self.check(harness, ranges.check_gaps)
-
-    def test_readers_do_not_disturb_each_other(self, harness: Harness) -> None:
-        self.check(harness, ranges.check_left_early)
-
-    def test_offsets(self, harness: Harness) -> None:
-        self.check(harness, ranges.check_offsets)
-
-    def test_ends(self, harness: Harness) -> None:
-        self.check(harness, ranges.check_ends)
-
-    def test_begin_at(self, harness: Harness) -> None:
-        self.check(harness, ranges.check_begin_at)
-
-    def test_a_stream(self, harness: Harness) -> None:
-        self.check(harness, streams.check_stream)
-
-    def test_the_end_of_a_stream(self, harness: Harness) -> None:
-        self.check(harness, streams.check_end)
-
-    def test_available_now(self, harness: Harness) -> None:
-        self.check(harness, streams.check_available_now)
-
-    def test_the_minimum_of_a_batch(self, harness: Harness) -> None:
-        self.check(harness, streams.check_least)
-
-    def test_new_partitions(self, harness: Harness) -> None:
-        self.check(harness, streams.check_new_partitions)
-
-    def test_lost_messages_are_an_error(self, harness: Harness) -> None:
-        self.check(harness, loss.check_lost)
-
-    def test_lost_messages_are_counted(self, harness: Harness) -> None:
-        self.check(harness, loss.check_lost_allowed)
-
-    def test_a_range_behind_the_end(self, harness: Harness) -> None:
-        self.check(harness, loss.check_behind_the_end)
-
-    def test_a_deleted_topic(self, harness: Harness) -> None:
-        self.check(harness, loss.check_deleted)
-
-    def test_a_recreated_topic(self, harness: Harness) -> None:
-        self.check(harness, loss.check_remade)
-
-    def test_a_recreated_and_filled_topic(self, harness: Harness) -> None:
-        self.check(harness, loss.check_remade_and_filled)
+    test_every_message_once = _test(messages.check_once)
+    test_empty_topics = _test(messages.check_empty)
+    test_times = _test(messages.check_times)
+    test_a_range_is_read_again = _test(ranges.check_again)
+    test_ranges_meet = _test(ranges.check_meeting)
+    test_offsets_without_messages = _test(ranges.check_gaps)
+    test_readers_do_not_disturb_each_other = _test(ranges.check_left_early)
+    test_offsets = _test(ranges.check_offsets)
+    test_ends = _test(ranges.check_ends)
+    test_begin_at = _test(ranges.check_begin_at)
+    test_a_stream = _test(streams.check_stream)
+    test_the_end_of_a_stream = _test(streams.check_end)
+    test_available_now = _test(streams.check_available_now)
+    test_the_minimum_of_a_batch = _test(streams.check_least)
+    test_new_partitions = _test(streams.check_new_partitions)
+    test_lost_messages_are_an_error = _test(loss.check_lost)
+    test_lost_messages_are_counted = _test(loss.check_lost_allowed)
+    test_a_range_behind_the_end = _test(loss.check_behind_the_end)
+    test_a_deleted_topic = _test(loss.check_deleted)
+    test_a_recreated_topic = _test(loss.check_remade)
+    test_a_recreated_and_filled_topic = _test(loss.check_remade_and_filled)
 
     # After the tests of loss: some brokers delete nothing in the first minute after a start.
-    def test_the_broker_restarts(self, harness: Harness) -> None:
-        self.check(harness, streams.check_restart)
-
-    def test_nothing_answers(self, harness: Harness) -> None:
-        self.check(harness, trouble.check_unreachable)
-
-    def test_a_wrong_login(self, harness: Harness) -> None:
-        self.check(harness, trouble.check_wrong_login)
-
-    def test_an_unknown_topic(self, harness: Harness) -> None:
-        self.check(harness, trouble.check_unknown_topic)
-
-    def test_the_doctor(self, harness: Harness) -> None:
-        self.check(harness, trouble.check_explain)
-
-    def test_what_is_written_comes_back(self, harness: Harness) -> None:
-        self.check(harness, writing.check_written)
+    test_the_broker_restarts = _test(streams.check_restart)
+    test_nothing_answers = _test(trouble.check_unreachable)
+    test_a_wrong_login = _test(trouble.check_wrong_login)
+    test_an_unknown_topic = _test(trouble.check_unknown_topic)
+    test_the_doctor = _test(trouble.check_explain)
+    test_what_is_written_comes_back = _test(writing.check_written)
 
     def test_messages_are_written_whole(self, harness: Harness, sample: str) -> None:
         self.check(harness, writing.check_sample, sample)
 
-    def test_without_a_partition(self, harness: Harness) -> None:
-        self.check(harness, writing.check_unplaced)
-
-    def test_flushed_messages_are_there(self, harness: Harness) -> None:
-        self.check(harness, writing.check_flush)
-
-    def test_a_block_that_fails(self, harness: Harness) -> None:
-        self.check(harness, writing.check_failed_block)
+    test_without_a_partition = _test(writing.check_unplaced)
+    test_flushed_messages_are_there = _test(writing.check_flush)
+    test_a_block_that_fails = _test(writing.check_failed_block)
