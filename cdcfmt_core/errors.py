@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any, Self, TypedDict, TypeVar, Unpack
+from typing import Any, Self, TypedDict, TypeVar
 
 from cdcfmt_core.texts import harmless, one_line, qualified
 
@@ -58,46 +58,6 @@ class SinkError(CdcfmtError):
     """The target of messages cannot be written; the text says what to do."""
 
 
-_POSITION = (
-    ("topic", "topic"),
-    ("file", "path"),
-    ("partition", "partition"),
-    ("offset", "offset"),
-)
-
-
-class _Located:
-    """Base class of errors whose callers add the position."""
-
-    __traceback__: TracebackType | None
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        # Texts from messages may have any length and any character.
-        limit = _MAX_CHARACTERS.get(name)
-        super().__setattr__(name, one_line(value, limit) if limit and value else value)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), dict(self.__dict__))
-
-    def _head(self) -> str:
-        """The known parts of the message's format and position."""
-        place = [
-            f"{name} {one_line(str(value), _LONGEST_NAME)}"
-            for name, value in (
-                (name, getattr(self, attribute, None)) for name, attribute in _POSITION
-            )
-            if value is not None
-        ]
-        return " ".join(filter(None, [getattr(self, "protocol", None), ", ".join(place)]))
-
-    def at(self, **position: Any) -> Self:
-        """A copy of the error with the given attributes set; None keeps the old value."""
-        known = {name: value for name, value in position.items() if value is not None}
-        error = _rebuild(type(self), {**self.__dict__, **known})
-        error.__traceback__ = self.__traceback__
-        return error
-
-
 class Place(TypedDict, total=False):
     """The position of a message."""
 
@@ -107,24 +67,47 @@ class Place(TypedDict, total=False):
     offset: int | None
 
 
-class Position(Place, total=False):
-    """The position of a message, and its format."""
+class _Located:
+    """Base class of errors whose callers add the format and the position, with :meth:`at`."""
 
-    protocol: str | None
+    __traceback__: TracebackType | None
+    protocol: str | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Texts from messages may have any length and any character.
+        limit = _MAX_CHARACTERS.get(name)
+        super().__setattr__(name, one_line(value, limit) if limit and value else value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), dict(self.__dict__))
+
+    def _located(self, text: str, **place: object) -> str:
+        """``text`` after the known parts of the message's format and place."""
+        known = [
+            f"{name} {one_line(str(value), _LONGEST_NAME)}"
+            for name, value in place.items()
+            if value is not None
+        ]
+        head = " ".join(filter(None, [self.protocol, ", ".join(known)]))
+        return one_line(f"{head}: {text}" if head else text)
+
+    def at(self, **position: Any) -> Self:
+        """A copy of the error with the given attributes set; None keeps the old value."""
+        known = {name: value for name, value in position.items() if value is not None}
+        error = _rebuild(type(self), {**self.__dict__, **known})
+        error.__traceback__ = self.__traceback__
+        return error
 
 
 class _OfMessage(_Located):
-    protocol: str | None
-    topic: str | None
-    path: str | None
-    partition: int | None
-    offset: int | None
+    topic: str | None = None
+    path: str | None = None
+    partition: int | None = None
+    offset: int | None = None
 
-    def _set_position(self, position: Position) -> None:
-        if unknown := position.keys() - Position.__annotations__.keys():
-            raise TypeError(f"{type(self).__name__} has no argument {', '.join(unknown)}")
-        for name in Position.__annotations__:
-            setattr(self, name, position.get(name))
+    def _located(self, text: str, **_: object) -> str:
+        place = {"topic": self.topic, "file": self.path, "partition": self.partition}
+        return super()._located(text, **place, offset=self.offset)
 
 
 class DecodeError(_OfMessage, CdcfmtError, ValueError):
@@ -135,18 +118,10 @@ class DecodeError(_OfMessage, CdcfmtError, ValueError):
     position adds it with :meth:`at`.
     """
 
-    def __init__(
-        self,
-        reason: str,
-        *,
-        field: str | None = None,
-        sample: object = None,
-        **position: Unpack[Position],
-    ) -> None:
+    def __init__(self, reason: str, *, field: str | None = None, sample: object = None) -> None:
         self.reason = reason
         self.field = field
         self.sample = None if sample is None else show(sample)
-        self._set_position(position)
         super().__init__(str(self))
 
     @property
@@ -156,8 +131,7 @@ class DecodeError(_OfMessage, CdcfmtError, ValueError):
         return f"{text}; got {self.sample}" if self.sample else text
 
     def __str__(self) -> str:
-        head = self._head()
-        return one_line(f"{head}: {self.summary}" if head else self.summary)
+        return self._located(self.summary)
 
 
 class MissingSchemaError(DecodeError):
@@ -179,7 +153,7 @@ class MissingSchemaError(DecodeError):
         stream: str = "",
         exact: bool = True,
         reason: str | None = None,
-        **known: Any,
+        field: str | None = None,
     ) -> None:
         self.database = database
         self.schema = schema
@@ -188,7 +162,7 @@ class MissingSchemaError(DecodeError):
         self.stream = stream
         self.exact = exact
         name, where = qualified(database, schema, table), ":".join(map(str, position or ()))
-        super().__init__(reason or f"schema {name}@{where} not seen", **known)
+        super().__init__(reason or f"schema {name}@{where} not seen", field=field)
 
 
 class PolicyError(_OfMessage, CdcfmtError, ValueError):
@@ -197,23 +171,15 @@ class PolicyError(_OfMessage, CdcfmtError, ValueError):
     ``reason`` has the value and what to do; :meth:`at` adds the message's position.
     """
 
-    def __init__(
-        self,
-        reason: str,
-        *,
-        table: str | None = None,
-        column: str | None = None,
-        **position: Unpack[Position],
-    ) -> None:
+    def __init__(self, reason: str, *, table: str | None = None, column: str | None = None) -> None:
         self.reason = reason
         self.table = table
         self.column = column
-        self._set_position(position)
         super().__init__(str(self))
 
     def __str__(self) -> str:
         what = ".".join(filter(None, [self.table, self.column]))
-        return one_line(": ".join(filter(None, [self._head(), what, self.reason])))
+        return self._located(": ".join(filter(None, [what, self.reason])))
 
 
 class EncodeError(_Located, CdcfmtError, ValueError):
@@ -243,18 +209,8 @@ class EncodeError(_Located, CdcfmtError, ValueError):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        place = [
-            f"{name} {one_line(str(value), _LONGEST_NAME)}"
-            for name, value in (
-                ("table", self.table),
-                ("column", self.column),
-                ("commit_ts", self.commit_ts),
-            )
-            if value is not None
-        ]
-        head = " ".join(filter(None, [self.protocol or "", ", ".join(place)]))
         text = f"{self.reason}; got {self.sample}" if self.sample else self.reason
-        return one_line(f"{head}: {text}" if head else text)
+        return self._located(text, table=self.table, column=self.column, commit_ts=self.commit_ts)
 
 
 class UnsupportedEventError(EncodeError):

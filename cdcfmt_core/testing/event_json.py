@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import attrs
 
-from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.errors import DecodeError, join_names
 from cdcfmt_core.events import KIND_OF, Column, Corrupt, Event, Image, RowChange, TableSchema
 from cdcfmt_core.mysql.temporal import format_time, parse_time
 from cdcfmt_core.schemas.as_json import column_from_dict, column_to_dict
@@ -206,9 +206,11 @@ def _event_from_dict(wire: dict[str, Any], tables: Mapping[str, TableSchema]) ->
     class_: Any = _CLASSES[wire.pop("kind")]
     if class_ is Corrupt:
         index = wire.pop("index", 0)
-        sample = wire.pop("sample", None)
-        error = DecodeError(**wire)
-        error.sample = sample
+        error = DecodeError(wire.pop("reason"), field=wire.pop("field", None))
+        # As it is, not quoted again.
+        error = error.at(**{name: wire.pop(name, None) for name in ("sample", *_POSITION)})
+        if wire:
+            raise ValueError(f"unknown parts of an error: {join_names(wire)}")
         return Corrupt(error, index)
     fields: dict[str, Any] = {}
     if class_ is RowChange:

@@ -293,7 +293,7 @@ def test_events_without_words_fail_or_are_counted() -> None:
         match=r"not support truncate .*=skip leaves it out",
     ):
         open_encoder().encode(RowChange("truncate", TABLE, None, None, commit_ts=1))
-    corrupt = Corrupt(DecodeError("not JSON", topic="t", offset=5))
+    corrupt = Corrupt(DecodeError("not JSON").at(topic="t", offset=5))
     with pytest.raises(UnsupportedEventError, match=r"\(topic t, offset 5: not JSON\); unsupp"):
         open_encoder().encode(corrupt)
 

@@ -293,7 +293,5 @@ def _too_long(length: int, limit: int, head: bytes, path: str, offset: int) -> B
     error = DecodeError(
         f"the line has {length} bytes, more than {limit}; raise maxMessageBytes if it is real",
         sample=head[:SAMPLE_BYTES],
-        path=path,
-        offset=offset,
     )
-    return BadLine(error, path, offset, None)
+    return BadLine(error.at(path=path, offset=offset), path, offset, None)

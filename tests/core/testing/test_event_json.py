@@ -118,7 +118,8 @@ def test_events() -> None:
 
 
 def test_errors() -> None:
-    error = DecodeError("is bad", field="a[0]", sample=b"x", protocol="p", partition=3, offset=9)
+    error = DecodeError("is bad", field="a[0]", sample=b"x")
+    error = error.at(protocol="p", partition=3, offset=9)
     ((back,),) = events_from_json(events_to_json([[Corrupt(error, 2)]]))
     assert isinstance(back, Corrupt)
     assert (str(back.error), back.index) == (str(error), 2)

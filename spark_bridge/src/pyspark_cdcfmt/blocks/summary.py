@@ -8,10 +8,10 @@ from typing import Any, cast
 import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import VariantVal
 
 from pyspark_cdcfmt.blocks.schema import FILE
 from pyspark_cdcfmt.kernel.formats import is_installed
+from pyspark_cdcfmt.rows.variant import decode_variant
 
 if is_installed():
     import cdcfmt_kernel
@@ -222,7 +222,7 @@ def _members(events: pa.RecordBatch) -> pa.RecordBatch:
         rows = cdcfmt_kernel.variant_members(events, "extra", _INTEGERS, _TEXTS)
         return pa.record_batch(rows)
     extra = [
-        {} if pair is None else VariantVal(pair["value"], pair["metadata"]).toPython()
+        {} if pair is None else decode_variant(pair["value"], pair["metadata"])
         for pair in events.column("extra").to_pylist()
     ]
     columns = [(name, pa.int64()) for name in _INTEGERS]

@@ -81,18 +81,16 @@ class Reference:
     """The reference path.
 
     :ivar make: rows of a message; raises in FAILFAST mode.
-    :ivar weigh: approximate bytes of a row in a batch.
     :ivar batch: makes a batch of rows.
     """
 
     make: RowMaker
     decoder: ObservedDecoder
-    weigh: Callable[[Row], int]
     batch: Callable[[list[Row]], pa.RecordBatch]
 
     def rows(self, message: Message | BadLine, *, in_list: bool) -> Iterable[Row]:
         """The rows of a message; ``in_list``: as a list that is never split."""
-        return self.make.listed(message, self.weigh) if in_list else self.make.rows(message)
+        return self.make.listed(message) if in_list else self.make.rows(message)
 
 
 @attrs.frozen

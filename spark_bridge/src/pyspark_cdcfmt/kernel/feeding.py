@@ -35,7 +35,7 @@ from pyspark_cdcfmt.kernel.learning import Learner
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
-from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES
+from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES, value_bytes
 
 logger = open_logger("pyspark_cdcfmt")
 
@@ -171,7 +171,7 @@ class KernelChunks:
                 number = self._number(message)
             self._buffer.rows.append(row)
             self._buffer.owners.append(number)
-            self._buffer.row_bytes += self._reference.weigh(row)
+            self._buffer.row_bytes += value_bytes(row)
         self.by_reference += 1
         self._buffer.size += len(message.value or b"")
         self.learner.forget_old_plans()

@@ -131,23 +131,19 @@ class RowMaker:
             # Only the first bad row of a message has its bytes.
             held = attrs.evolve(message, key=None, value=None)
 
-    def listed(
-        self, message: Message | BadLine, weigh: Callable[[tuple[Any, ...]], int]
-    ) -> list[tuple[Any, ...]]:
+    def listed(self, message: Message | BadLine) -> list[tuple[Any, ...]]:
         """All rows of a message; a single bad row if they are too large for one list."""
         rows: list[tuple[Any, ...]] = []
         most = MAX_LIST_BYTES + MAX_LIST_SHARE * len(message.value or b"")
         size = 0
         for row in self.rows(message):
             rows.append(row)
-            size += weigh(row)
+            size += value_bytes(row)
             if size > most and len(rows) > 1 and isinstance(message, Message):
                 error = DecodeError(
                     f"the message's rows have more than {most} bytes, too many for one list: "
-                    'read it with format("cdc"), which splits them into several batches',
-                    protocol=self._decoder.protocol,
-                    **message.position,
-                )
+                    'read it with format("cdc"), which splits them into several batches'
+                ).at(protocol=self._decoder.protocol, **message.position)
                 return self._corrupt(message, Corrupt(error))
         return rows
 
@@ -200,15 +196,8 @@ class RowMaker:
         reason = str(getattr(error, "reason", error))
         if not isinstance(error, BadRow | BadValue | CdcfmtError):
             reason = f"the row cannot be converted: {type(error).__name__}: {reason}"
-        return Corrupt(
-            DecodeError(
-                reason,
-                field=".".join(filter(None, [*names, field])) or None,
-                protocol=self._decoder.protocol,
-                **message.position,
-            ),
-            event.index,
-        )
+        bad = DecodeError(reason, field=".".join(filter(None, [*names, field])) or None)
+        return Corrupt(bad.at(protocol=self._decoder.protocol, **message.position), event.index)
 
 
 def _names(event: Any) -> list[str]:

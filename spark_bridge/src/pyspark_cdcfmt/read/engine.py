@@ -131,7 +131,7 @@ class Engine:
                 inferred=inferred,
                 low_watermark=low_watermark,
             )
-            reference = Reference(self._make, observed, builder.weigh, builder.batch)
+            reference = Reference(self._make, observed, builder.batch)
             self._opening = Opening(options, shape, reference)
 
     @property
@@ -214,7 +214,7 @@ class Engine:
             size = len(message.value) if message.value is not None else 0
             rows: Iterable[tuple[Any, ...]] = self._make.rows(message)
             if isinstance(builder, ListBuilder):
-                rows = self._make.listed(message, builder.weigh)
+                rows = self._make.listed(message)
             yield from builder.add(rows, size)
             del message, rows
         yield from builder.flush()

@@ -33,7 +33,6 @@ class Columns:
 
     def __init__(self, schema: StructType) -> None:
         self.schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
-        self.weigh = row_weigher(schema)
         self._build = [
             array_builder(field.dataType, arrow.type)
             for field, arrow in zip(schema.fields, self.schema, strict=True)
@@ -49,7 +48,6 @@ class BatchBuilder:
 
     def __init__(self, schema: StructType) -> None:
         self._columns = Columns(schema)
-        self.weigh = self._columns.weigh
         self._rows: list[tuple[Any, ...]] = []
         self._message_bytes = 0
         self._row_bytes = 0
@@ -58,7 +56,7 @@ class BatchBuilder:
         """Add the rows of one message; yields a batch whenever one is full."""
         for row in rows:
             self._rows.append(row)
-            self._row_bytes += self.weigh(row)
+            self._row_bytes += value_bytes(row)
             if self._is_full(len(self._rows)):
                 yield from self.flush()
         self._message_bytes += message_bytes
@@ -106,7 +104,7 @@ class ListBuilder(BatchBuilder):
         self._rows += added
         self._ends.append(len(self._rows))
         self._message_bytes += message_bytes
-        self._row_bytes += sum(map(self.weigh, added))
+        self._row_bytes += sum(map(value_bytes, added))
         if self._is_full(max(len(self._ends), len(self._rows))):
             yield from self.flush()
 
@@ -220,52 +218,6 @@ def fixed_bytes(type_: DataType) -> int:
     if isinstance(type_, DecimalType):
         return 16
     return 1 + (_OFFSETS if isinstance(type_, StringType | BinaryType | ArrayType) else 8)
-
-
-def row_weigher(schema: StructType) -> Callable[[tuple[Any, ...]], int]:
-    """A function that estimates the bytes of rows (tuples in the schema's order).
-
-    A character counts as one byte; in UTF-8 it has up to four.
-    """
-    fixed = fixed_bytes(schema)
-    weighers = [_weigher(field.dataType) for field in schema.fields]
-    varying = [(place, weigh) for place, weigh in enumerate(weighers) if weigh is not None]
-
-    def weigh(row: tuple[Any, ...]) -> int:
-        size = fixed
-        for place, of_value in varying:
-            value = row[place]
-            if value is not None:
-                size += of_value(value)
-        return size
-
-    return weigh
-
-
-def _weigher(type_: DataType) -> Callable[[Any], int] | None:
-    """A function for the variable bytes of a value; None for fixed types."""
-    if isinstance(type_, StringType | BinaryType):
-        return len
-    if isinstance(type_, VariantType):
-        return lambda pair: len(pair[0]) + len(pair[1])
-    if not isinstance(type_, StructType):
-        return value_bytes if isinstance(type_, ArrayType) else None
-    found = [(field.name, _weigher(field.dataType)) for field in type_.fields]
-    varying = [(name, weigh) for name, weigh in found if weigh is not None]
-    if not varying:
-        return None
-
-    def of_struct(value: Any) -> int:
-        if type(value) is not dict:
-            return value_bytes(value)
-        size = 0
-        for name, weigh in varying:
-            item = value.get(name)
-            if item is not None:
-                size += weigh(item)
-        return size
-
-    return of_struct
 
 
 def value_bytes(value: Any) -> int:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import attrs
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as f
-from pyspark.sql.types import VariantVal
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.caches import Cache, table_size
@@ -36,6 +35,7 @@ from cdcfmt_core.mysql.temporal import parse_time
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
 from pyspark_cdcfmt.rows.values import ParsedJson
+from pyspark_cdcfmt.rows.variant import decode_variant
 
 Restore: TypeAlias = Callable[[Any], Any]
 
@@ -79,7 +79,7 @@ class StoredEvents:
             return [Corrupt(StoredError(record.get("reason") or "unknown"), index)]
         except Exception as error:
             reason = f"the event cannot be restored: {type(error).__name__}: {error}"
-            return [Corrupt(DecodeError(reason, protocol=self.protocol), index)]
+            return [Corrupt(DecodeError(reason).at(protocol=self.protocol), index)]
 
     def schema_of(self, row: Mapping[str, Any], protocol: str | None) -> TableSchema:
         """The table schema of a row's ``columns``."""
@@ -176,11 +176,7 @@ def _schema_change(row: Mapping[str, Any], index: int) -> SchemaChange:
 
 
 def _python(variant: Mapping[str, bytes] | None) -> Any:
-    if variant is None:
-        return None
-    # Decimals are computed with the context's precision.
-    with localcontext(prec=50):
-        return VariantVal(variant["value"], variant["metadata"]).toPython()
+    return None if variant is None else decode_variant(variant["value"], variant["metadata"])
 
 
 def _number(value: Any) -> Any:
