@@ -31,28 +31,18 @@ def open_partitioner(
         )
     if partitions == 1:
         return lambda event: 0
+    if name == "ts":
+        return lambda event: _commit_ts(event) % partitions
+    if name == "index-value":
+        return lambda event: _hash(event, event.table.key_columns) % partitions
+    # By table: there are no columns.
+    return lambda event: _hash(event, columns) % partitions
 
-    def by_key(event: RowChange) -> int:
-        table = event.table
-        return _hash(event, table.key_columns) % partitions
 
-    def by_columns(event: RowChange) -> int:
-        return _hash(event, columns) % partitions
-
-    def by_table(event: RowChange) -> int:
-        return _hash(event, ()) % partitions
-
-    def by_commit_ts(event: RowChange) -> int:
-        if event.commit_ts is None:
-            raise EncodeError("partitioner=ts needs a commit_ts; set synthesizeCommitTs=true")
-        return event.commit_ts % partitions
-
-    return {
-        "index-value": by_key,
-        "columns": by_columns,
-        "table": by_table,
-        "ts": by_commit_ts,
-    }[name]
+def _commit_ts(event: RowChange) -> int:
+    if event.commit_ts is None:
+        raise EncodeError("partitioner=ts needs a commit_ts; set synthesizeCommitTs=true")
+    return event.commit_ts
 
 
 def _hash(event: RowChange, columns: Sequence[str]) -> int:

@@ -28,7 +28,6 @@ from typing import Any, TypeAlias
 from cdcfmt_core.errors import EncodeError, UnsupportedTypeError, show
 from cdcfmt_core.types import GeometryValue, InvalidValue
 from pyspark_cdcfmt.rows.variant_scalars import (
-    INT8,
     READ_UINT32,
     READERS,
     SURROGATE,
@@ -48,9 +47,7 @@ def _width(largest: int) -> int:
 
 
 def _pack(numbers: list[int], width: int) -> bytes:
-    if width == 1:
-        return bytes(numbers)
-    return struct.pack(f"<{len(numbers)}{'H' if width == 2 else 'I'}", *numbers)
+    return b"".join([number.to_bytes(width, "little") for number in numbers])
 
 
 def _count(size: int) -> bytes:
@@ -103,21 +100,16 @@ def _object(fields: Mapping[str, Any], ids: _Ids, extra: _Ids) -> bytes:
 
 
 def _pieces(values: Iterable[Any], ids: _Ids, extra: _Ids) -> list[bytes]:
-    """Encode each value; small numbers need no function call, the main cost here."""
-    pieces: list[bytes] = []
-    add = pieces.append
-    scalar_of = WRITERS.get
+    pieces = []
     for value in values:
-        kind = type(value)
-        if kind is int and -0x80 <= value < 0x80:
-            add(INT8[value])
-            continue
-        scalar = scalar_of(kind)
-        add(scalar(value) if scalar is not None else _other(value, kind, ids, extra))
+        # In a comprehension each level of nesting would take one more frame.
+        pieces.append(_value(value, type(value), ids, extra))
     return pieces
 
 
-def _other(value: Any, kind: type, ids: _Ids, extra: _Ids) -> bytes:
+def _value(value: Any, kind: type, ids: _Ids, extra: _Ids) -> bytes:
+    if kind in WRITERS:
+        return WRITERS[kind](value)
     if kind is dict:
         return _object(value, ids, extra)
     if kind is list or kind is tuple:
@@ -126,10 +118,8 @@ def _other(value: Any, kind: type, ids: _Ids, extra: _Ids) -> bytes:
         return _object(value._asdict(), ids, extra)
     if kind is not InvalidValue:
         for base in kind.__mro__[1:-1]:
-            if base in WRITERS:
-                return WRITERS[base](value)
-            if base in (dict, list, tuple):
-                return _other(value, base, ids, extra)
+            if base in WRITERS or base in (dict, list, tuple):
+                return _value(value, base, ids, extra)
     raise UnsupportedTypeError(f"a variant cannot hold {kind.__name__}: {show(value)}")
 
 
@@ -162,7 +152,7 @@ class VariantEncoder:
         """Encode any value as ``(value, metadata)``; keys that an image lacks are absent."""
         extra: _Ids = {}
         try:
-            (encoded,) = _pieces((value,), self._ids, extra)
+            encoded = _value(value, type(value), self._ids, extra)
         except RecursionError:
             raise EncodeError("the value is nested too deeply for a variant") from None
         check_size(len(encoded))
@@ -207,28 +197,24 @@ def _field_names(metadata: bytes) -> tuple[str, ...]:
     return tuple(metadata[start + begin : start + end].decode() for begin, end in pairwise(offsets))
 
 
-def _numbers(data: bytes, start: int, count: int, width: int) -> tuple[int, ...] | bytes:
+def _numbers(data: bytes, start: int, count: int, width: int) -> list[int]:
     """Unsigned integers of ``width`` bytes each."""
     end = start + count * width
     if end > len(data):
         raise IndexError("cut off")
     if width == 1:
-        return data[start:end]
-    if width == 3:
-        return tuple(
-            int.from_bytes(data[place : place + 3], "little") for place in range(start, end, 3)
-        )
-    return struct.unpack_from(f"<{count}{'H' if width == 2 else 'I'}", data, start)
+        return [*data[start:end]]
+    return [int.from_bytes(data[at : at + width], "little") for at in range(start, end, width)]
 
 
 def _read_value(data: bytes, at: int, names: tuple[str, ...], budget: list[int]) -> Any:
-    header = data[at]
-    read = READERS[header]
-    if read is not None:
-        return read(data, at + 1)
-    basic, info = header & 3, header >> 2
+    basic, info = data[at] & 3, data[at] >> 2
+    if basic == 1:
+        return data[at + 1 : at + 1 + info].decode()
     if basic == 0:
-        raise EncodeError(f"a variant of type {info} cannot be written to any format")
+        if info not in READERS:
+            raise EncodeError(f"a variant of type {info} cannot be written to any format")
+        return READERS[info](data, at + 1)
     if basic == 2:
         return _read_object(data, at + 1, info, names, budget)
     large, width = info >> 2 & 1, (info & 3) + 1
@@ -247,19 +233,14 @@ def _read_object(
     at += count * id_width
     offsets = _numbers(data, at, count + 1, width)
     start = at + (count + 1) * width
-    fields = {}
-    for field, offset in zip(ids, offsets, strict=False):
-        place = start + offset
-        # Most values are scalars: avoid a call for them.
-        read = READERS[data[place]]
-        fields[names[field]] = (
-            read(data, place + 1) if read is not None else _read_value(data, place, names, budget)
-        )
-    return fields
+    return {
+        names[field]: _read_value(data, start + offset, names, budget)
+        for field, offset in zip(ids, offsets, strict=False)
+    }
 
 
 def _read_count(data: bytes, at: int, large: int, budget: list[int]) -> tuple[int, int]:
-    count, end = (READ_UINT32(data, at)[0], at + 4) if large else (data[at], at + 1)
+    count, end = (READ_UINT32(data, at), at + 4) if large else (data[at], at + 1)
     budget[0] -= count
     if budget[0] < 0:
         raise IndexError("more values than bytes")

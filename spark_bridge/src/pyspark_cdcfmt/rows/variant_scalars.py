@@ -100,17 +100,6 @@ def _primitive(type_info: int) -> bytes:
 
 
 NULL, _TRUE, _FALSE = _primitive(0), _primitive(1), _primitive(2)
-# Indexed by the number itself: Python counts negative indexes from the end.
-INT8 = [struct.pack("<Bb", 3 << 2, n if n < 128 else n - 256) for n in range(256)]
-_INT16 = struct.Struct("<Bh").pack
-_INT32 = struct.Struct("<Bi").pack
-_INT64 = struct.Struct("<Bq").pack
-_DOUBLE = struct.Struct("<Bd").pack
-_DECIMAL4 = struct.Struct("<BBi").pack
-_DECIMAL8 = struct.Struct("<BBq").pack
-_SIZED = struct.Struct("<BI").pack
-_SHORT = [bytes([size << 2 | 1]) for size in range(64)]
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_NTZ = datetime(1970, 1, 1)
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
@@ -118,13 +107,13 @@ _EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 def _int(value: int) -> bytes:
     if -0x80 <= value < 0x80:
-        return INT8[value]
+        return struct.pack("<Bb", 3 << 2, value)
     if -0x8000 <= value < 0x8000:
-        return _INT16(4 << 2, value)
+        return struct.pack("<Bh", 4 << 2, value)
     if -0x8000_0000 <= value < 0x8000_0000:
-        return _INT32(5 << 2, value)
+        return struct.pack("<Bi", 5 << 2, value)
     if -0x8000_0000_0000_0000 <= value < 0x8000_0000_0000_0000:
-        return _INT64(6 << 2, value)
+        return struct.pack("<Bq", 6 << 2, value)
     if -MAX_UNSCALED < value < MAX_UNSCALED:
         return unscaled_decimal(value, 0)
     return _str(integer_text(value))
@@ -139,9 +128,9 @@ def unscaled_decimal(number: int, scale: int) -> bytes:
     """The decimal ``number`` / 10^``scale``, of at most 38 digits."""
     # Spark rejects a decimal4 with more than 9 digits or a scale above 9, and so on.
     if scale <= 9 and -(10**9) < number < 10**9:
-        return _DECIMAL4(8 << 2, scale, number)
+        return struct.pack("<BBi", 8 << 2, scale, number)
     if scale <= 18 and -(10**18) < number < 10**18:
-        return _DECIMAL8(9 << 2, scale, number)
+        return struct.pack("<BBq", 9 << 2, scale, number)
     return bytes([10 << 2, scale]) + number.to_bytes(16, "little", signed=True)
 
 
@@ -151,31 +140,28 @@ def _str(value: str) -> bytes:
     except UnicodeEncodeError:
         data = clean_text(value).encode()
     size = len(data)
-    return _SHORT[size] + data if size < 64 else _sized(16, data)
+    return bytes([size << 2 | 1]) + data if size < 64 else _sized(16, data)
 
 
 def _sized(type_info: int, data: bytes) -> bytes:
     check_size(len(data))
-    return _SIZED(type_info << 2, len(data)) + data
+    return struct.pack("<BI", type_info << 2, len(data)) + data
 
 
 def _date(value: date) -> bytes:
-    return _INT32(11 << 2, value.toordinal() - _EPOCH_DAY)
+    return struct.pack("<Bi", 11 << 2, value.toordinal() - _EPOCH_DAY)
 
 
 def _datetime(value: datetime) -> bytes:
-    if value.tzinfo is None:
-        kind, since = 13 << 2, value - _EPOCH_NTZ
-    else:
-        kind, since = 12 << 2, value - _EPOCH
-    return _INT64(kind, (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)
+    kind, epoch = (13, _EPOCH_NTZ) if value.tzinfo is None else (12, _EPOCH)
+    return struct.pack("<Bq", kind << 2, (value - epoch) // timedelta(microseconds=1))
 
 
 WRITERS: dict[type, Callable[[Any], bytes]] = {
     type(None): lambda _: NULL,
     bool: lambda value: _TRUE if value else _FALSE,
     int: _int,
-    float: lambda value: _DOUBLE(7 << 2, value),
+    float: lambda value: struct.pack("<Bd", 7 << 2, value),
     Decimal: _decimal,
     str: _str,
     **dict.fromkeys((bytes, bytearray), lambda value: _sized(15, value)),
@@ -192,64 +178,42 @@ def check_size(size: int, what: str = "value") -> None:
         )
 
 
-_READ_INT16 = struct.Struct("<h").unpack_from
-_READ_INT32 = struct.Struct("<i").unpack_from
-_READ_INT64 = struct.Struct("<q").unpack_from
-READ_UINT32 = struct.Struct("<I").unpack_from
-_READ_FLOAT = struct.Struct("<f").unpack_from
-_READ_DOUBLE = struct.Struct("<d").unpack_from
+def _number(code: str) -> Callable[[bytes, int], Any]:
+    unpack = struct.Struct(code).unpack_from
+    return lambda data, at: unpack(data, at)[0]
+
+
+_READ_INT32, _READ_INT64, READ_UINT32 = _number("<i"), _number("<q"), _number("<I")
 
 
 def _read_sized(data: bytes, at: int) -> bytes:
-    size = READ_UINT32(data, at)[0]
-    if at + 4 + size > len(data):
+    end = at + 4 + READ_UINT32(data, at)
+    if end > len(data):
         raise IndexError("cut off")
-    return data[at + 4 : at + 4 + size]
+    return data[at + 4 : end]
 
 
 def _read_decimal(read: Callable[[bytes, int], int]) -> Callable[[bytes, int], Decimal]:
-    def decimal(data: bytes, at: int) -> Decimal:
-        return Decimal(read(data, at + 1)).scaleb(-data[at], _EXACT)
-
-    return decimal
+    return lambda data, at: Decimal(read(data, at + 1)).scaleb(-data[at], _EXACT)
 
 
-def _read_time(epoch: datetime) -> Callable[[bytes, int], datetime]:
-    # Faster than microseconds alone.
-    return lambda data, at: epoch + timedelta(0, *divmod(_READ_INT64(data, at)[0], 1_000_000))
-
-
-_PRIMITIVES: dict[int, Callable[[bytes, int], Any]] = {
+READERS: dict[int, Callable[[bytes, int], Any]] = {
     0: lambda _data, _at: None,
     1: lambda _data, _at: True,
     2: lambda _data, _at: False,
-    3: lambda data, at: data[at] - 256 if data[at] > 127 else data[at],
-    4: lambda data, at: _READ_INT16(data, at)[0],
-    5: lambda data, at: _READ_INT32(data, at)[0],
-    6: lambda data, at: _READ_INT64(data, at)[0],
-    7: lambda data, at: _READ_DOUBLE(data, at)[0],
-    8: _read_decimal(lambda data, at: int(_READ_INT32(data, at)[0])),
-    9: _read_decimal(lambda data, at: int(_READ_INT64(data, at)[0])),
+    3: _number("<b"),
+    4: _number("<h"),
+    5: _READ_INT32,
+    6: _READ_INT64,
+    7: _number("<d"),
+    8: _read_decimal(_READ_INT32),
+    9: _read_decimal(_READ_INT64),
     10: _read_decimal(lambda data, at: int.from_bytes(data[at : at + 16], "little", signed=True)),
-    11: lambda data, at: date.fromordinal(_READ_INT32(data, at)[0] + _EPOCH_DAY),
-    12: _read_time(_EPOCH),
-    13: _read_time(_EPOCH_NTZ),
-    14: lambda data, at: _READ_FLOAT(data, at)[0],
+    11: lambda data, at: date.fromordinal(_READ_INT32(data, at) + _EPOCH_DAY),
+    12: lambda data, at: _EPOCH + timedelta(microseconds=_READ_INT64(data, at)),
+    13: lambda data, at: _EPOCH_NTZ + timedelta(microseconds=_READ_INT64(data, at)),
+    14: _number("<f"),
     15: _read_sized,
     16: lambda data, at: _read_sized(data, at).decode(),
 }
-
-
-def _short_string(size: int) -> Callable[[bytes, int], str]:
-    return lambda data, at: data[at : at + size].decode()
-
-
-READERS: tuple[Callable[[bytes, int], Any] | None, ...] = tuple(
-    _short_string(header >> 2)
-    if header & 3 == 1
-    else _PRIMITIVES.get(header >> 2)
-    if header & 3 == 0
-    else None
-    for header in range(256)
-)
-"""Readers of scalars by first byte, called with the next position; None: not a scalar."""
+"""Readers of primitives by type, called with the position after the header."""
