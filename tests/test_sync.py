@@ -552,7 +552,7 @@ def test_a_job_file(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(job), "--resume", "shop.audit"], lake.spark) == 0
     assert lake.rows("audit") == {1: ("a", "1.50")}
     job.write_text(text.replace("/dump", "/nowhere"))
-    assert main([str(job)], lake.spark) == 1
+    assert main([str(job)], lake.spark) == 2
     reason = f"{job}: path does not exist: {lake.folder}/nowhere\n"
     assert capsys.readouterr().err.endswith(reason)
     job.write_text(text + "stor = 'scd1'")

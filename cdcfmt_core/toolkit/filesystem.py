@@ -9,6 +9,7 @@ import os
 import posixpath
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cdcfmt_core.errors import CdcfmtError, MissingDependencyError, OptionError, SourceError
@@ -20,6 +21,8 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/]*)")
 
 # Hadoop's names for its S3 clients, which read the same buckets.
 _HADOOP_SCHEMES = {"s3a": "s3", "s3n": "s3"}
+
+_TIME_KEYS = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
 
 
 class FileSystem(Protocol):
@@ -88,6 +91,20 @@ def _one_spelling(path: str) -> str:
 def is_local(filesystem: FileSystem) -> bool:
     """Whether paths of this filesystem are paths of this machine."""
     return isinstance(filesystem, _import_fsspec().implementations.local.LocalFileSystem)
+
+
+def modified_at(info: dict[str, Any]) -> float | None:
+    """A listed file's modification time in seconds since the epoch; None if unknown."""
+    value = next((info[key] for key in _TIME_KEYS if info.get(key) is not None), None)
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.replace("Z", "+00:00"))
+        except ValueError:
+            return None
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return aware.timestamp()
+    return float(value) if isinstance(value, (int, float)) else None
 
 
 class SourceFile(io.RawIOBase):

@@ -120,8 +120,15 @@ def test_options_never_show_secrets(spark: SparkSession, orders: str) -> None:
 def test_missing_and_empty_paths(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(PySparkException, match="no path and no topic"):
         spark.read.format("cdc").load()
+    missing = [str(tmp_path), str(tmp_path / "nowhere")]
+    with pytest.raises(PySparkException, match=r"does not exist: /.*nowhere"):
+        spark.read.format("cdc").load(missing)
+    with pytest.raises(PySparkException, match=r"does not exist: nowhere, relative to /"):
+        spark.read.format("cdc").load("nowhere")
+    # Spark opens the source of a declared schema only in a query.
+    frame = spark.read.format("cdc").schema("kind string").load(missing)
     with pytest.raises(PySparkException, match=r"does not exist.*nowhere"):
-        spark.read.format("cdc").load(str(tmp_path / "nowhere")).count()
+        frame.count()
     (tmp_path / "empty").mkdir()
     assert spark.read.format("cdc").load(str(tmp_path / "empty")).collect() == []
     with pytest.raises(PySparkException, match="no messages at all"):

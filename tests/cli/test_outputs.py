@@ -159,4 +159,5 @@ def test_columns_that_are_no_width(canal: Path) -> None:
     for width in (0, -1):
         assert run("stats", canal, width=width).stdout == wide.stdout
     missing = run("stats", "nothing", width=0)
-    assert (missing.exit_code, missing.stderr) == (3, "error: path does not exist: nothing\n")
+    reason = f"error: path does not exist: nothing, relative to {Path.cwd()}\n"
+    assert (missing.exit_code, missing.stderr) == (3, reason)

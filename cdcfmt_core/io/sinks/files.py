@@ -36,8 +36,8 @@ from cdcfmt_core.io.sources.commits import (
     is_ours,
     read_manifests,
 )
-from cdcfmt_core.io.sources.files import list_files, modified_at
-from cdcfmt_core.toolkit.filesystem import FileSystem, is_local, open_filesystem
+from cdcfmt_core.io.sources.files import list_files
+from cdcfmt_core.toolkit.filesystem import FileSystem, is_local, modified_at, open_filesystem
 
 LEFTOVER_SECONDS: Final = 7 * 24 * 3600
 """Age at which uncommitted files are removed; no task writes that long."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -13,7 +13,7 @@ import attrs
 from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.io.sources.commits import Committed
 from cdcfmt_core.io.sources.globs import compile_name, expand_braces, has_magic
-from cdcfmt_core.toolkit.filesystem import FileSystem, is_local, open_filesystem
+from cdcfmt_core.toolkit.filesystem import FileSystem, is_local, modified_at, open_filesystem
 
 FILES_WITHOUT_MESSAGES: tuple[tuple[str | None, str, str], ...] = (
     (None, "metadata", "TiCDC's storage sink: its checkpoint"),
@@ -21,8 +21,6 @@ FILES_WITHOUT_MESSAGES: tuple[tuple[str | None, str, str], ...] = (
     ("meta", "CDC*.index", "TiCDC's storage sink: the name of the newest file"),
 )
 """Files to skip next to the data: folder (None: any), glob on the name, and reason."""
-
-_TIME_KEYS = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
 
 
 @attrs.frozen
@@ -67,15 +65,38 @@ def list_files(
     wanted = None if path_glob_filter is None else compile_name(path_glob_filter)
     found: dict[str, FileInfo] = {}
     for path in [paths] if isinstance(paths, str) else paths:
-        try:
+        with _listing(path):
             for file in _expand(path, storage_options, empty_globs=empty_globs):
                 if wanted is None or wanted.fullmatch(_name(file.path)):
                     found[file.path] = file
-        except (OSError, ValueError) as error:
-            if isinstance(error, OptionError):
-                raise
-            raise SourceError(f"path {path} cannot be listed: {error}") from error
     return [found[path] for path in sorted(found)]
+
+
+def check_paths(paths: Iterable[str], *, storage_options: Mapping[str, Any] | None = None) -> None:
+    """Check, without listing folders, that paths exist; globs may match later.
+
+    :raises SourceError: for a path that does not exist or cannot be opened.
+    """
+    for path in paths:
+        with _listing(path):
+            if not has_magic(path) and _find(path, storage_options)[2] is None:
+                raise _missing(path)
+
+
+@contextmanager
+def _listing(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OptionError:
+        raise
+    except (OSError, ValueError) as error:
+        raise SourceError(f"path {path} cannot be listed: {error}") from error
+
+
+def _missing(path: str) -> SourceError:
+    is_absolute = os.path.isabs(path) or ":" in path.partition("/")[0]
+    place = "" if is_absolute else f", relative to {os.getcwd()}"
+    return SourceError(f"path does not exist: {path}{place}")
 
 
 def is_hidden(name: str) -> bool:
@@ -90,10 +111,7 @@ def is_hidden(name: str) -> bool:
 def _expand(
     path: str, options: Mapping[str, Any] | None, *, empty_globs: bool
 ) -> Iterator[FileInfo]:
-    filesystem, inner = open_filesystem(path, options)
-    # Remote filesystems cache listings; a stream that polls must see new files.
-    filesystem.invalidate_cache()
-    info = _info(filesystem, inner)
+    filesystem, inner, info = _find(path, options)
     if info is not None:
         yield from _files(filesystem, info, _Naming(filesystem, path, inner), literal=True)
         return
@@ -106,9 +124,20 @@ def _expand(
             for info in _match(filesystem, inner, parts, naming.committed):
                 matches += 1
                 yield from _files(filesystem, info, naming, literal=False)
-    if not matches and not (empty_globs and has_magic(path)):
-        hint = "; the glob matches nothing" if has_magic(path) else ""
-        raise SourceError(f"path does not exist: {path}{hint}")
+    if not has_magic(path):
+        raise _missing(path)
+    if not matches and not empty_globs:
+        raise SourceError(f"path does not exist: {path}; the glob matches nothing")
+
+
+def _find(
+    path: str, options: Mapping[str, Any] | None
+) -> tuple[FileSystem, str, dict[str, Any] | None]:
+    """The filesystem of a path, the path's form there, and the entry of this very name."""
+    filesystem, inner = open_filesystem(path, options)
+    # Remote filesystems cache listings; a stream that polls must see new files.
+    filesystem.invalidate_cache()
+    return filesystem, inner, _info(filesystem, inner)
 
 
 class _Naming:
@@ -245,20 +274,6 @@ def _info(filesystem: FileSystem, path: str) -> dict[str, Any] | None:
 def _file_info(info: dict[str, Any], naming: _Naming) -> FileInfo:
     size = info.get("size")
     return FileInfo(naming(_path(info)), None if size is None else int(size), modified_at(info))
-
-
-def modified_at(info: dict[str, Any]) -> float | None:
-    """A listed file's modification time in seconds since the epoch; None if unknown."""
-    value = next((info[key] for key in _TIME_KEYS if info.get(key) is not None), None)
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value.replace("Z", "+00:00"))
-        except ValueError:
-            return None
-    if isinstance(value, datetime):
-        aware = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return aware.timestamp()
-    return float(value) if isinstance(value, (int, float)) else None
 
 
 def _without_messages(path: str) -> bool:

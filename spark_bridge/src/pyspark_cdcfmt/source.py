@@ -59,12 +59,14 @@ class CdcDataSource(DataSource):
 
     def schema(self) -> StructType:
         from cdcfmt_core.errors import OptionError
+        from cdcfmt_core.io.sources.files import check_paths
         from pyspark_cdcfmt.options import is_of_stream, parse_options
         from pyspark_cdcfmt.read.inference import infer_schema, schema_of_store
         from pyspark_cdcfmt.rows.row_schemas import events_schema
 
         options = parse_options(self.options)
         options.require_input()
+        check_paths(options.paths, storage_options=options.storage_options)
         if self._is_of_blocks:
             from pyspark_cdcfmt.blocks.schema import BLOCKS
 
