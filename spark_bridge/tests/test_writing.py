@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,12 @@ def test_overwrite_append_and_if_exists(spark: SparkSession, dump: Path, tmp_pat
     assert read(spark, out).count() == 2
     write(rows, out, mode="overwrite")
     assert read(spark, out).count() == 1
+    # Without rows, too; files of others would stay.
+    write(rows.where("false"), out, mode="overwrite")
+    assert read(spark, out).count() == 0
+    with pytest.raises(Exception, match=r"has files that cdcfmt did not write, such as /.*json"):
+        write(rows, dump, mode="overwrite")
+    assert os.listdir(dump) == ["a.jsonl"]
 
 
 def test_the_watermark_is_what_all_sources_reached(spark: SparkSession, tmp_path: Path) -> None:

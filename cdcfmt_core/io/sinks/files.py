@@ -72,12 +72,12 @@ class FileSink:
                 with filesystem.open(f"{root}/{MARKER}", "wb") as file:
                     file.write(b'{"version": 1}\n')
 
-    def is_empty(self) -> bool:
-        """Whether readers find no file."""
+    def visible_files(self) -> list[str]:
+        """The paths of the files that readers find."""
         filesystem, root = self._open()
-        return not filesystem.exists(root) or not list_files(
-            self.path, storage_options=self.storage_options
-        )
+        if not filesystem.exists(root):
+            return []
+        return [file.path for file in list_files(self.path, storage_options=self.storage_options)]
 
     def open_task(self, commit_id: CommitId, task: int | str) -> TaskFiles:
         """The files of one attempt of one task."""

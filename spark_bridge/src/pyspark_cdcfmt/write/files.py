@@ -21,9 +21,10 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.encoding_options import check_unpartitioned
-from cdcfmt_core.errors import OptionError
+from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message, Watermark
 from cdcfmt_core.io.sinks import CommitId, FileSink, line_writer
+from cdcfmt_core.io.sources.commits import is_ours
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, check_statements, open_encoder
 from pyspark_cdcfmt.write.watermarks import KeptWatermarks, Watermarks, lowest_watermark
@@ -124,6 +125,17 @@ def _open_sink(schema: StructType, options: WriteOptions) -> FileSink:
     )
 
 
+def _check_others(sink: FileSink) -> None:
+    """:raises SinkError: for files that an overwrite keeps: readers would see them as well."""
+    others = [path for path in sink.visible_files() if not is_ours(path.rpartition("/")[2])]
+    if others:
+        raise SinkError(
+            f"path {sink.path} has files that cdcfmt did not write, such as {others[0]}: mode "
+            "overwrite would keep them, and readers would find old and new rows; remove them, or "
+            "write to another folder"
+        )
+
+
 @attrs.frozen
 class CdcBatchWriter(FileWriter, DataSourceArrowWriter):
     """``df.write.format("cdc")`` to files."""
@@ -140,7 +152,9 @@ class CdcBatchWriter(FileWriter, DataSourceArrowWriter):
             commit_id = CommitId.of(options["txnAppId"], options["txnVersion"])
         if overwrite and options["ifExists"] is not None:
             raise OptionError("option ifExists goes with mode append; overwrite replaces files")
-        skips = options["ifExists"] is not None and not sink.is_empty()
+        if overwrite:
+            _check_others(sink)
+        skips = options["ifExists"] is not None and bool(sink.visible_files())
         if skips and options["ifExists"] == "error":
             raise OptionError(f"path {options['path']} has files (ifExists=error)")
         if not skips:

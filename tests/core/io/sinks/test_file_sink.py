@@ -50,10 +50,10 @@ FIRST, SECOND = CommitId.of("query", 0), CommitId.of("query", 1)
 def test_staged_files_are_seen_when_they_are_committed(sink: FileSink) -> None:
     names = stage(sink, FIRST, 0, b"a") + stage(sink, FIRST, 1, b"b")
     assert lines(sink.path) == []
-    assert sink.is_empty()
+    assert sink.visible_files() == []
     assert sink.commit(FIRST, names)
     assert lines(sink.path) == [b"a", b"b"]
-    assert not sink.is_empty()
+    assert len(sink.visible_files()) == 2
 
 
 def test_a_task_without_rows_makes_no_file(sink: FileSink) -> None:
