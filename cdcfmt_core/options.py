@@ -25,31 +25,31 @@ OptionType: TypeAlias = Literal[
 
 _ONE_LINE = "a message is one line; lineSep sets another separator"
 _COMMIT_TIMES = "select events by startingCommitTs and endingCommitTs"
-_TIMES = "dates and times have the form that the format of the messages defines"
 _OFFSETS = "kafkaConsumer.pollTimeoutMs is how long brokers are asked for offsets"
 _OF_OTHERS: dict[str, dict[str, str]] = {
+    "protocol": {
+        **dict.fromkeys(("encoding", "charset"), "each format has its own, JSON is UTF-8"),
+        **dict.fromkeys(("dateformat", "timestampformat"), "the format defines dates and times"),
+        "format": "protocol names the format of the messages",
+    },
     "pathglobfilter": {
         "badrecordspath": "mode=PERMISSIVE keeps bad rows, with _corrupt_record",
         "basepath": "names of folders are no columns; _source.path has them",
         "cleansource": "files stay where they are",
         "columnnameofcorruptrecord": "the column is _corrupt_record",
         "compression": "it is that of the end of the file's name: .gz, .zst, .bz2",
-        "encoding": "each format has its own, JSON is UTF-8",
-        "dateformat": _TIMES,
         "fetchoffset.numretries": _OFFSETS,
         "fetchoffset.retryintervalms": _OFFSETS,
         "ignorecorruptfiles": "a file that cannot be read is an error",
         "ignoremissingfiles": "a missing file is an error: restore it, or list the input again",
         "inferschema": "columns of a table are inferred unless you give a schema",
         "latestfirst": "a stream reads files in order of modification time",
-        "mergeschema": "columns that an inferred schema lacks are in _rescued (onSchemaChange)",
         "modifiedafter": _COMMIT_TIMES,
         "modifiedbefore": _COMMIT_TIMES,
         "multiline": _ONE_LINE,
         "recursivefilelookup": "a folder is read with its subfolders",
-        "rescueddatacolumn": "the column is _rescued (onSchemaChange)",
+        **dict.fromkeys(("mergeschema", "rescueddatacolumn"), "see _rescued (onSchemaChange)"),
         "samplingratio": "inferSampleMessages is the number of messages to sample",
-        "timestampformat": _TIMES,
         "topic": "name topics to read by subscribe, subscribePattern or assign",
         "wholetext": _ONE_LINE,
     },
@@ -63,8 +63,8 @@ _OF_OTHERS: dict[str, dict[str, str]] = {
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*\*?")
 _TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
 _SIZE_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-_DURATION_MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000}
-_DURATION_MILLISECONDS["d"] = 24 * _DURATION_MILLISECONDS["h"]
+_DURATION_UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+"""In milliseconds."""
 
 
 @attrs.frozen
@@ -245,7 +245,7 @@ def _parse_duration(_: Option, value: Any) -> timedelta:
     digits = text.rstrip("dhimns ")
     if not digits.isdecimal():
         raise ValueError(text)
-    unit = _DURATION_MILLISECONDS[text[len(digits) :].strip()]
+    unit = _DURATION_UNITS[text[len(digits) :].strip()]
     return timedelta(milliseconds=int(digits) * unit)
 
 

@@ -183,14 +183,15 @@ def test_an_unknown_option_far_from_all() -> None:
 
 
 def test_an_option_of_spark_says_what_it_is_here() -> None:
-    reading, writing = ["pathGlobFilter", "mode", "imageFormat"], ["ifExists", "lineFormat"]
+    both = ["protocol", "lineFormat"]
+    reading, writing = [*both, "pathGlobFilter", "mode", "imageFormat"], [*both, "ifExists"]
     for name, known, words in (
         ("cleansource", reading, "no option 'cleansource': files stay where they are. Options:"),
         ("latestFirst", reading, ": a stream reads files in order of modification time."),
-        ("dateFormat", reading, ": dates and times have the form that the format of the messages"),
+        ("dateFormat", reading, ": the format defines dates and times."),
         ("fetchOffset.numRetries", reading, ": kafkaConsumer.pollTimeoutMs is how long"),
         ("mode", writing, ": call .mode(...) of the writer."),
-        ("dateFormat", writing, "; did you mean lineFormat?"),
+        ("format", writing, ": protocol names the format of the messages."),
     ):
         assert words in str(unknown_option(name, known, owner="it"))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from cdcfmt_core.errors import OptionError, SourceError
+from cdcfmt_core.errors import CdcfmtError, OptionError, SourceError
 from cdcfmt_core.io.sources.commits import Committed
 from cdcfmt_core.io.sources.globs import compile_name, expand_braces, has_magic
 from cdcfmt_core.toolkit.filesystem import FileSystem, is_local, modified_at, open_filesystem
@@ -87,14 +87,15 @@ def check_paths(paths: Iterable[str], *, storage_options: Mapping[str, Any] | No
 def _listing(path: str) -> Iterator[None]:
     try:
         yield
-    except OptionError:
+    except CdcfmtError:
         raise
-    except (OSError, ValueError) as error:
+    except Exception as error:
+        # Clients of object stores have exceptions of their own.
         raise SourceError(f"path {path} cannot be listed: {error}") from error
 
 
 def _missing(path: str) -> SourceError:
-    is_absolute = os.path.isabs(path) or ":" in path.partition("/")[0]
+    is_absolute = os.path.isabs(os.path.expanduser(path)) or ":" in path.partition("/")[0]
     place = "" if is_absolute else f", relative to {os.getcwd()}"
     return SourceError(f"path does not exist: {path}{place}")
 

@@ -162,11 +162,9 @@ def cut_lines(
     """
     width = len(separator)
     overlap = width - 1
-    # The unfinished line, unless too long.  One buffer, as an allocator may keep the memory of
-    # many pieces.
+    # The unfinished line, unless too long, in one buffer: an allocator may keep many pieces.
     held = bytearray()
-    size = 0  # its length so far, buffered or not
-    head = b""
+    size, head = 0, b""  # its length so far, buffered or not, and its first bytes
     rest = b""  # its last bytes, not counted yet: a separator may start in them
 
     def finish(last: bytes) -> bytes | BadLine:
@@ -247,7 +245,7 @@ def cut_lines(
 def _read_plain(
     read: Callable[[int], bytes], position: int, split: FileSplit, separator: bytes, most: int
 ) -> Iterator[bytes]:
-    end = split.end
+    end, inside = split.end, position > 0
     while True:
         left = most if end is None else end - position
         piece = read(min(left if left > 0 else _TAIL_BYTES, most))
@@ -255,8 +253,11 @@ def _read_plain(
             break
         position += len(piece)
         yield piece
+        # A line that begins before the split is read by another one, to its end.
+        inside = inside and separator not in piece
         # All lines of the split are read; only longer separators may overlap.
-        if end is not None and position >= end and piece.endswith(separator) and len(separator) < 2:
+        ended = end is not None and position >= end and len(separator) < 2
+        if ended and (inside or piece.endswith(separator)):
             return
     if split.size is not None and position < split.size:
         raise SourceError(

@@ -208,6 +208,11 @@ def test_of_a_split_little_more_than_its_bytes_is_read(
     found = list(read_split(FileSplit(file.path, 400_000, 500_000, file.size), marks=marks))
     assert marks or len(found) == 500_000 // 17 - 400_000 // 17
     assert 100_000 <= sum(amounts) < 250_000
+    # A line over many splits is read by the one in which it begins.
+    file = store(b"1\n" + b"2" * 1_000_000 + b"\n3\n", folder=folder)
+    amounts.clear()
+    assert list(read_split(FileSplit(file.path, 100_000, 200_000, file.size), marks=marks)) == []
+    assert sum(amounts) < 200_000
 
 
 LINES = st.lists(st.binary(min_size=1, max_size=40).filter(lambda b: b"\n" not in b))
