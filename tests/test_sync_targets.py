@@ -24,10 +24,10 @@ from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.replays import LETTERS, Replays
 from pyspark_cdcfmt.sync.resolved import check_consistency
-from pyspark_cdcfmt.sync.runs import Run
 from pyspark_cdcfmt.sync.snapshots import Snapshots
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.table_plan import TablePlan, check_target
+from pyspark_cdcfmt.sync.target import Run
 
 ORDERS: TableName = ("shop", None, "orders")
 OWN = StructType().add("id", IntegerType()).add("price", DecimalType(10, 2))

@@ -14,10 +14,9 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from cdcfmt_core.errors import OptionError
-from pyspark_cdcfmt.sync.delta import DeltaTarget
 from pyspark_cdcfmt.sync.names import TableName, quote
-from pyspark_cdcfmt.sync.runs import Once, writer_name
 from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.target import Once, Target, writer_name
 
 
 def _columns(**types: Any) -> StructType:
@@ -99,7 +98,7 @@ class Control:
     Writes are idempotent per query and batch, except for ``tombstones``.
     """
 
-    def __init__(self, spark: SparkSession, target: DeltaTarget, folder: str) -> None:
+    def __init__(self, spark: SparkSession, target: Target, folder: str) -> None:
         self._spark = spark
         self._target = target
         self._folder = folder
@@ -278,7 +277,7 @@ class Control:
         return self.now(), batch.query_id, batch.number
 
 
-def claim(target: DeltaTarget, table: str, marks: Mapping[str, str], query_id: str) -> str | None:
+def claim(target: Target, table: str, marks: Mapping[str, str], query_id: str) -> str | None:
     """Make a query the owner of a table; returns the owner if that is another query."""
     owner = marks.get(QUERY_PROPERTY)
     if owner is None:

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructField, StructType
 from cdcfmt_core.errors import OptionError, SinkError
 from pyspark_cdcfmt.sync.expressions import definitions_sql, properties_sql
 from pyspark_cdcfmt.sync.names import path_of, quote, text_literal
-from pyspark_cdcfmt.sync.runs import MARK, Once, Run, writer_name
+from pyspark_cdcfmt.sync.target import MARK, Once, Run, writer_name
 
 _NEEDS_MAPPING = re.compile(r"[ ,;{}()\n\t=]")
 """Characters that Delta rejects in column names without column mapping."""
@@ -64,7 +64,7 @@ _CONFLICT = re.compile(
 
 
 class DeltaTarget:
-    """Delta tables of one session, as SQL identifiers; several threads may call any method."""
+    """Delta tables of one session."""
 
     def __init__(self, spark: SparkSession, run: Run | None = None) -> None:
         self._spark = spark
@@ -93,11 +93,10 @@ class DeltaTarget:
                 raise OptionError(_OTHER_CATALOG.format(name)) from error
 
     def exists(self, table: str) -> bool:
-        """Whether a table by path exists; Spark's own look-up takes ten times as long."""
+        # Spark's own look-up raises an error for a missing path, which takes ten times as long.
         return bool(self._snapshot(table).version() >= 0)
 
     def schema(self, table: str) -> StructType | None:
-        """The columns of a table; None if it does not exist."""
         try:
             return self._spark.table(table).schema
         except AnalysisException as error:
@@ -113,7 +112,6 @@ class DeltaTarget:
         properties: Mapping[str, str] | None = None,
         partition_by: str | None = None,
     ) -> None:
-        """Create a table, and its schema in the catalog, unless they exist."""
         given = dict(properties or {})
         if any(_NEEDS_MAPPING.search(name) for name in columns.names):
             given |= _MAPPING
@@ -148,7 +146,6 @@ class DeltaTarget:
         self.run(f"ALTER TABLE {table} ALTER COLUMN {quote(column.name)} TYPE {type_}")
 
     def retire_column(self, table: str, name: str, new: str | None) -> None:
-        """Rename a column; drop it without a new name."""
         self.set_properties(table, _MAPPING)
         column = quote(name)
         change = (
@@ -157,7 +154,6 @@ class DeltaTarget:
         self.run(f"ALTER TABLE {table} {change}")
 
     def version(self, table: str) -> int:
-        """The version of a table after its last write."""
         (row,) = self._spark.sql(f"DESCRIBE HISTORY {table} LIMIT 1").collect()
         return int(row.version)
 
@@ -171,7 +167,6 @@ class DeltaTarget:
         once: Once | None,
         properties: Mapping[str, str] | None = None,
     ) -> None:
-        """Append rows, unless the writer has done this write; creates a missing table by path."""
         self.check(table, once)
         writer = rows.write.format("delta").mode("append").options(**(properties or {}))
         if once is not None:
@@ -182,7 +177,6 @@ class DeltaTarget:
             self._appended[table, once[0]] = once[1]
 
     def check(self, table: str, once: Once | None = None) -> None:
-        """Check that a table is the same as before, and Delta would not skip the write ``once``."""
         snapshot = self._snapshot(table)
         found = snapshot.metadata().id() if snapshot.version() >= 0 else ""
         if found != self._ids.get(table, found):
@@ -214,7 +208,6 @@ class DeltaTarget:
         return log.forTableWithSnapshot(session._jsparkSession, self._paths[table])._2()
 
     def undone(self, table: str) -> tuple[int, int] | None:
-        """The last RESTORE that undid writes of sync: its version, and the restored one."""
         restored = None
         for row in (rows := self._spark.sql(f"DESCRIBE HISTORY {table} LIMIT {_RECENT}").collect()):
             if restored and row.version > restored[1]:
@@ -234,7 +227,6 @@ class DeltaTarget:
         return max((row.version for row in rows if row.timestamp <= last), default=-1)
 
     def merge(self, table: str, rows: DataFrame, on: str, clauses: str) -> None:
-        """SQL's MERGE of ``rows`` as ``s`` into the table as ``t``."""
         self.check(table)
         view = f"cdcfmt_sync_{uuid.uuid4().hex}"
         rows.createOrReplaceTempView(view)
@@ -245,14 +237,13 @@ class DeltaTarget:
             rows.sparkSession.catalog.dropTempView(view)
 
     def prepare(self, table: str) -> None:
-        """Preload the table's files for the next MERGE: to count them, Delta loads its state."""
+        # To count the files, Delta loads the whole state of the table, and caches it.
         self._spark.sql(f"DESCRIBE DETAIL {table}").collect()
 
     def run(self, statement: str) -> None:
         _commit(lambda: self._spark.sql(statement))
 
     def compact(self, table: str, size: int, *, vacuum: bool) -> None:
-        """Compact files below ``size`` bytes; ``vacuum``: also remove unused files."""
         cores = self._spark.sparkContext.defaultParallelism
         # Files to compact, their new size, and tasks of VACUUM, of which Spark starts 10 000.
         sizes = ("optimize.minFileSize", "optimize.maxFileSize")

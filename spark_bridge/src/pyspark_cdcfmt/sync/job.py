@@ -21,13 +21,13 @@ from pyspark_cdcfmt.sync.options import SyncOptions, absolute
 from pyspark_cdcfmt.sync.planning import Planner
 from pyspark_cdcfmt.sync.replays import Replays
 from pyspark_cdcfmt.sync.resolved import Resolved, planned_at
-from pyspark_cdcfmt.sync.runs import MARK, Run
 from pyspark_cdcfmt.sync.snapshots import Snapshots, check_names
 from pyspark_cdcfmt.sync.stores.changelog import Changelog
 from pyspark_cdcfmt.sync.stores.scd1 import CurrentRows
 from pyspark_cdcfmt.sync.stores.scd2 import History
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Report
+from pyspark_cdcfmt.sync.target import MARK, Run, Target
 from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.typed import RESERVED, TypedChanges
 from pyspark_cdcfmt.sync.writing import Writer
@@ -257,7 +257,7 @@ def added_columns(options: SyncOptions, store: Store) -> frozenset[str]:
     return frozenset(map(str.lower, names))
 
 
-def open_store(options: SyncOptions, target: DeltaTarget, tombstones: Tombstones) -> Store:
+def open_store(options: SyncOptions, target: Target, tombstones: Tombstones) -> Store:
     prefix = options.metadata_prefix
     if options.store == "changelog":
         return Changelog(target, prefix, options.partition_by == "day")

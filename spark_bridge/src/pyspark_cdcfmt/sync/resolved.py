@@ -20,8 +20,8 @@ from pyspark.sql import functions as f
 from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.io.topics.stream_offset import StreamOffset
 from pyspark_cdcfmt.sync.control import ALL, Batch, Control
-from pyspark_cdcfmt.sync.delta import DeltaTarget
 from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.target import Target
 
 _GLOB = re.compile(r"[\\{}\[\]*?]")
 """Characters of a path that Spark takes as a pattern."""
@@ -47,7 +47,7 @@ class Resolved:
     """
 
     control: Control
-    target: DeltaTarget
+    target: Target
     checkpoint: str
     parallel: int
     resolved: int = 0

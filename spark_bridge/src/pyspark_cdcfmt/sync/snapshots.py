@@ -11,12 +11,12 @@ from pyspark.sql.types import StructField, StructType
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import parse_table_name, split_name
 from pyspark_cdcfmt.sync.control import Batch, Control, LogRow
-from pyspark_cdcfmt.sync.delta import DeltaTarget
 from pyspark_cdcfmt.sync.names import TableName, quote, target_of
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.states import SNAPSHOT_RANK, TableState
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.table_plan import SOURCE_PROPERTY
+from pyspark_cdcfmt.sync.target import Target
 
 _MARK = "cdcfmt.snapshot"
 """The property of a target that names its initial snapshot and the query."""
@@ -27,7 +27,7 @@ class Snapshots:
     """The given snapshots by source table: a DataFrame, or a name for ``spark.table``."""
 
     options: SyncOptions
-    target: DeltaTarget
+    target: Target
     control: Control
     store: Store
     taken: frozenset[str]

@@ -9,10 +9,10 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import SinkError
 from pyspark_cdcfmt.sync.control import QUERY_PROPERTY, LogRow
-from pyspark_cdcfmt.sync.delta import DeltaTarget
 from pyspark_cdcfmt.sync.expressions import is_wider
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Counts, Version
+from pyspark_cdcfmt.sync.target import Target
 
 _HIGHEST = (1 << 31) - 1
 
@@ -167,7 +167,7 @@ def check_target(
     there: StructType | None,
     wanted: StructType,
     prefix: str,
-    target: DeltaTarget,
+    target: Target,
     query_id: str,
 ) -> None:
     """Check a target that others may have changed, before the first write of a run.
@@ -215,7 +215,7 @@ def check_target(
 
 
 def _check_identity(
-    plan: TablePlan, target: DeltaTarget, fill: dict[str, str], query_id: str | None
+    plan: TablePlan, target: Target, fill: dict[str, str], query_id: str | None
 ) -> None:
     """Check that the target is the table that sync wrote, with all of its writes."""
     state = plan.state

@@ -18,13 +18,13 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.errors import SinkError
 from pyspark_cdcfmt import INVALID_CHANGE, LACKS_COLUMNS, events_of
 from pyspark_cdcfmt.sync.control import QUERY_PROPERTY, Batch, Control
-from pyspark_cdcfmt.sync.delta import DeltaTarget
 from pyspark_cdcfmt.sync.expressions import first_place, is_of, is_wider
 from pyspark_cdcfmt.sync.names import TableName, quote, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.table_plan import TablePlan, check_target
+from pyspark_cdcfmt.sync.target import Target
 from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.typed import TypedChanges
 
@@ -62,7 +62,7 @@ class Writer:
     """Writes to the targets, several of them at the same time."""
 
     options: SyncOptions
-    target: DeltaTarget
+    target: Target
     control: Control
     tombstones: Tombstones
     store: Store

@@ -14,12 +14,12 @@ from pyspark.sql.types import DateType, StructField, StructType
 
 from cdcfmt_core.errors import SinkError
 from pyspark_cdcfmt.sync.control import QUERY_PROPERTY, Batch, claim
-from pyspark_cdcfmt.sync.delta import DeltaTarget
 from pyspark_cdcfmt.sync.expressions import literal
 from pyspark_cdcfmt.sync.names import quote
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Counts
+from pyspark_cdcfmt.sync.target import Target
 from pyspark_cdcfmt.sync.typed import metadata_field
 
 _OF_ANOTHER_QUERY = (
@@ -33,7 +33,7 @@ _OF_ANOTHER_QUERY = (
 class Changelog(Store):
     """The store ``changelog``."""
 
-    target: DeltaTarget
+    target: Target
     prefix: str
     by_day: bool
     _claimed: set[str] = attrs.field(factory=set)

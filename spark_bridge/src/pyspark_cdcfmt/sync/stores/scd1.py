@@ -14,12 +14,12 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from pyspark_cdcfmt.sync.control import Batch
-from pyspark_cdcfmt.sync.delta import DeltaTarget
 from pyspark_cdcfmt.sync.expressions import key_text, literal
 from pyspark_cdcfmt.sync.names import quote, text_literal
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Counts
+from pyspark_cdcfmt.sync.target import Target
 from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.typed import metadata_field
 
@@ -28,7 +28,7 @@ from pyspark_cdcfmt.sync.typed import metadata_field
 class CurrentRows(Store):
     """The store ``scd1``."""
 
-    target: DeltaTarget
+    target: Target
     tombstones: Tombstones
     prefix: str
     soft: bool

@@ -17,12 +17,12 @@ from pyspark.sql.window import WindowSpec
 
 from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.sync.control import Batch
-from pyspark_cdcfmt.sync.delta import DeltaTarget
 from pyspark_cdcfmt.sync.expressions import key_text, literal
 from pyspark_cdcfmt.sync.names import quote
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Counts
+from pyspark_cdcfmt.sync.target import Target
 from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.typed import READ
 
@@ -35,7 +35,7 @@ its known columns (NULL for the end of a row)."""
 class History(Store):
     """The store ``scd2``."""
 
-    target: DeltaTarget
+    target: Target
     tombstones: Tombstones
     prefix: str
     start_at: str
