@@ -1,9 +1,45 @@
 """Map MySQL's column type text to logical types.
 
 Names are those of :mod:`cdcfmt_core.mysql.column_type`, with synonyms resolved.  A parameter that
-is missing in the text is unknown: TiCDC sends ``decimal`` for a ``decimal(10,4)``.  Unknown names
-have no type, and neither have parameters that MySQL does not have (``decimal(70)``, ``time(9)``).
-In ``decimal(0)`` and ``bit(0)``, MySQL's zero means the default.
+is missing in the text is unknown: TiCDC sends ``decimal`` for a ``decimal(10,4)``.
+
+- ``tinyint`` → ``Int(8)``
+- ``smallint`` → ``Int(16)``
+- ``mediumint`` → ``Int(24)``
+- ``int`` → ``Int(32)``
+- ``bigint`` → ``Int(64)``
+- ``bigint unsigned``, ``bigint zerofill`` → ``Int(64, signed=False)``, the others alike
+- ``float``, ``float(10,3)``, ``float(24)`` → ``Float(32)``
+- ``float(25)``, ``double``, ``double(16,4)`` → ``Float(64)``
+- ``decimal`` → ``Decimal()``
+- ``decimal(10)`` → ``Decimal(10, 0)``
+- ``decimal(10,4)``, ``decimal(10,4) unsigned`` → ``Decimal(10, 4)``
+- ``bit`` → ``Bit()``
+- ``bit(10)`` → ``Bit(10)``
+- ``char``, ``varchar``, ``tinytext``, ``text``, ``mediumtext``, ``longtext``, ``inet4``,
+  ``inet6``, ``uuid`` → ``Text()``
+- ``varchar(20) character set gbk`` → ``Text('gbk')``
+- ``binary``, ``varbinary``, ``tinyblob``, ``blob``, ``mediumblob``, ``longblob``,
+  ``text charset binary`` → ``Binary()``
+- ``date`` → ``Date()``
+- ``datetime`` → ``DateTime()``
+- ``datetime(3)`` → ``DateTime(3)``
+- ``timestamp`` → ``Timestamp()``
+- ``timestamp(6)`` → ``Timestamp(6)``
+- ``time`` → ``Time()``
+- ``time(6)`` → ``Time(6)``
+- ``year``, ``year(4)`` → ``Year()``
+- ``enum`` → ``Enum()``
+- ``enum('a','b')`` → ``Enum(('a', 'b'))``
+- ``set`` → ``Set()``
+- ``set('a','b')`` → ``Set(('a', 'b'))``
+- ``json`` → ``Json()``
+- ``vector``, ``vector(3)`` → ``Vector()``
+- ``geometry``, ``point``, ``linestring``, ``polygon``, ``multipoint``, ``multilinestring``,
+  ``multipolygon``, ``geometrycollection`` → ``Geometry()``
+
+Anything else is unknown, also with parameters that MySQL does not have (``decimal(70)``,
+``time(9)``).  In ``decimal(0)`` and ``bit(0)``, MySQL's zero means the default.
 """
 
 from __future__ import annotations

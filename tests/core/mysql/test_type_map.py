@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdcfmt_core.mysql import MYSQL, resolve_type
+from cdcfmt_core import types
+from cdcfmt_core.mysql import MYSQL, resolve_type, type_map
 from cdcfmt_core.mysql.type_map import RULES
 from cdcfmt_core.types import (
     Binary,
@@ -155,13 +158,6 @@ CANAL: dict[str, LogicalType] = {
 }
 
 EDGES: dict[str, LogicalType | None] = {
-    "bigint zerofill": Int(64, signed=False),
-    "decimal(10)": Decimal(10, 0),
-    "decimal(10,4) unsigned": Decimal(10, 4),
-    "inet4": Text(),
-    "varchar(20) character set gbk": Text("gbk"),
-    **dict.fromkeys(("linestring", "polygon", "multipoint", "multilinestring"), Geometry()),
-    **dict.fromkeys(("multipolygon", "geometrycollection"), Geometry()),
     "bool": Int(8),
     "boolean": Int(8),
     "unsigned int": Int(32, False),
@@ -206,6 +202,17 @@ def test_resolve(text: str, expected: LogicalType | None) -> None:
     assert resolve_type(text) == expected
     if expected is None or "'" not in text:
         assert resolve_type(f" {text.upper()}\n") == expected
+
+
+def test_the_docstring_is_the_table() -> None:
+    documented = set()
+    for item in re.findall(r"^- (.*?)(?=^- |^$|\Z)", type_map.__doc__ or "", re.M | re.S):
+        texts, _, result = item.partition("→")
+        logical = eval(re.findall(r"``(.+?)``", result)[0], vars(types).copy())
+        for text in re.findall(r"``(.+?)``", texts):
+            assert resolve_type(text) == logical, text
+            documented.add(text)
+    assert {text for text in documented if text.isalnum()} == set(RULES)
 
 
 def test_the_registered_map() -> None:
