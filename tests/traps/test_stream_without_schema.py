@@ -1,7 +1,7 @@
 """A stream of changes without `.schema(...)`: it first inferred one, and then refused it.
 
 Spark does not say in `load()` whether it is about a batch or a stream; options do, where some
-are given that only streams have.  Then nothing is read, not even the path.
+are given that only streams have.  Then nothing is read.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ STREAMS = (
 
 
 @pytest.mark.parametrize("options", STREAMS, ids=lambda options: [*options][-1])
-def test_an_option_tells_it_before_anything_is_read(options: dict[str, str]) -> None:
-    path = {} if "subscribe" in options else {"path": "/does/not/exist"}
+def test_an_option_tells_it_before_anything_is_read(
+    options: dict[str, str], tmp_path: Path
+) -> None:
+    path = {} if "subscribe" in options else {"path": str(tmp_path)}
     with pytest.raises(Exception, match=r"\.schema\(\.\.\.\)"):
         CdcDataSource({"table": "shop.orders", **path, **options}).schema()
 
