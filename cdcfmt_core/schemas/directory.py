@@ -25,6 +25,9 @@ from cdcfmt_core.texts import open_logger, qualified
 from cdcfmt_core.toolkit.filesystem import FileSystem, open_filesystem
 
 _SUFFIX = ".json"
+_NOTE = "_note-"
+_QUERY_LENGTH = len(_NOTE) + 16 + 1
+_BATCH_LENGTH = _QUERY_LENGTH + 20
 _UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9_]+")
 
 logger = open_logger("cdcfmt_core")
@@ -95,26 +98,64 @@ class SchemaDirectory:
         self._saved.add(name)
         return written
 
-    def note(self, text: str, database: str, table: str, schema: str | None = None) -> None:
+    def note(
+        self,
+        text: str,
+        database: str,
+        table: str,
+        schema: str | None = None,
+        *,
+        batch: tuple[str, int] | None = None,
+    ) -> None:
         """Store a note about a table: which schema was searched, where, and by which query.
 
         A task that reads the same messages again obeys it, even if schemas were added since.
+
+        :param batch: the name of a query, and a number that grows with its batches: removes notes
+            of its earlier batches, which are not read again.
         """
         filesystem, root = self._open()
-        path = self._note_of(root, text, database, table, schema)
+        path = self._note_of(root, text, database, table, schema, batch)
+        folder, _, name = path.rpartition("/")
         with self._failing_at(path):
-            filesystem.makedirs(path.rpartition("/")[0], exist_ok=True)
+            filesystem.makedirs(folder, exist_ok=True)
             self._put(filesystem, path, text.encode("utf-8", "backslashreplace"))
+            if batch is None:
+                return
+            prefix, first = name[:_QUERY_LENGTH], name[:_BATCH_LENGTH]
+            for other in filesystem.ls(folder, detail=False):
+                if prefix <= str(other).rpartition("/")[2][:_BATCH_LENGTH] < first:
+                    # Another task may remove it, too.
+                    with suppress(OSError):
+                        filesystem.rm_file(str(other))
 
-    def noted(self, text: str, database: str, table: str, schema: str | None = None) -> bool:
+    def noted(
+        self,
+        text: str,
+        database: str,
+        table: str,
+        schema: str | None = None,
+        *,
+        batch: tuple[str, int] | None = None,
+    ) -> bool:
         """Whether the note exists."""
         filesystem, root = self._open()
-        path = self._note_of(root, text, database, table, schema)
+        path = self._note_of(root, text, database, table, schema, batch)
         with self._failing_at(path):
             return filesystem.exists(path)
 
-    def _note_of(self, root: str, text: str, database: str, table: str, schema: str | None) -> str:
-        return f"{root}/{_folder_of(database, schema, table)}/_note-{_digest(text, 32)}"
+    def _note_of(
+        self,
+        root: str,
+        text: str,
+        database: str,
+        table: str,
+        schema: str | None,
+        batch: tuple[str, int] | None,
+    ) -> str:
+        folder = f"{root}/{_folder_of(database, schema, table)}"
+        of_batch = "" if batch is None else f"{_digest(batch[0], 16)}-{batch[1]:020d}-"
+        return f"{folder}/{_NOTE}{of_batch}{_digest(text, 32)}"
 
     def load(self, database: str, table: str, schema: str | None = None) -> list[SchemaRecord]:
         """All schemas of one table, in no particular order."""

@@ -127,6 +127,20 @@ def test_half_written_files_do_not_count(tmp_path: Path) -> None:
     assert texts(directory.load("shop", "orders")) == texts([record(1)])
 
 
+def test_a_note_replaces_those_of_earlier_batches_of_its_query(directory: SchemaDirectory) -> None:
+    def noted(query: str, start: int, text: str) -> bool:
+        return directory.noted(text, "shop", "orders", batch=(query, start))
+
+    directory.save(record(1))
+    directory.note("always", "shop", "orders")
+    for query, start, text in (("a", 9, "1"), ("b", 9, "1"), ("a", 10, "1"), ("a", 10, "2")):
+        directory.note(text, "shop", "orders", batch=(query, start))
+    assert [noted("a", 10, "1"), noted("a", 10, "2"), noted("b", 9, "1")] == [True] * 3
+    assert not noted("a", 9, "1")
+    assert directory.noted("always", "shop", "orders")
+    assert texts(directory.load("shop", "orders")) == texts([record(1)])
+
+
 def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
     directory = SchemaDirectory(str(tmp_path / "schemas"))
     small, most = resource.getrlimit(resource.RLIMIT_FSIZE)

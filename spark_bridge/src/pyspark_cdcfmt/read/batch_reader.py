@@ -10,7 +10,6 @@ from typing import Any, TypeAlias, cast
 
 import attrs
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
@@ -25,7 +24,7 @@ from pyspark_cdcfmt.read.checks import check_batch
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.read.inference import InferredSchema
 from pyspark_cdcfmt.read.inputs import open_input
-from pyspark_cdcfmt.read.schemas import MissingSchemas, find_schemas, policy_of
+from pyspark_cdcfmt.read.schemas import MissingSchemas, find_schemas, policy_of, query_id
 from pyspark_cdcfmt.read.slices import Input, Slice
 from pyspark_cdcfmt.rows.row_schemas import canonical_schema
 
@@ -180,6 +179,5 @@ def stream_schemas(source: Input, slice_: Slice, options: ReadOptions) -> Schema
     scan = open_schema_scan(options.values, options.codec)
     if scan is None:
         return store
-    context = TaskContext.get()
-    run = None if context is None else context.getLocalProperty("sql.streaming.queryId")
-    return source.schemas_around(slice_, store, scan, options["schemaSearchMessages"], run)
+    reach = options["schemaSearchMessages"]
+    return source.schemas_around(slice_, store, scan, reach, query_id())

@@ -141,6 +141,11 @@ class TopicSlice(Slice):
             "to": each.end,
         }
 
+    def batch(self) -> tuple[str, int] | None:
+        place = self.range.topic, self.range.partition
+        start = self.begins.get(place)
+        return None if start is None else (f"{place[0]}-{place[1]}", start)
+
 
 @attrs.frozen
 class TopicInput(Input):

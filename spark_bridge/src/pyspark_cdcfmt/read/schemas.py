@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, TypeAlias
 
+from pyspark import TaskContext
+
 from cdcfmt_core import default_registry
 from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.codec import MarkedScan
@@ -112,6 +114,12 @@ def check_stream(options: ReadOptions) -> None:
 
 def _needs_schemas(protocol: str) -> bool:
     return default_registry().get_codec(protocol).needs_schemas
+
+
+def query_id() -> str | None:
+    """The id of a task's streaming query, which stays the same across restarts."""
+    context = TaskContext.get()
+    return None if context is None else context.getLocalProperty("sql.streaming.queryId")
 
 
 class MissingSchemas:
@@ -247,12 +255,21 @@ class MissingSchemas:
             self._policy == "corrupt"
             and isinstance(self._store, PersistentSchemaStore)
             and self._slice is not None
-            and self._store.directory.noted(self._lookup(wanted), *_table_of(wanted))
+            and self._store.directory.noted(
+                self._lookup(wanted), *_table_of(wanted), batch=self._batch()
+            )
         )
 
     def _give_up(self, wanted: _Wanted) -> None:
         if isinstance(self._store, PersistentSchemaStore) and self._slice is not None:
-            self._store.directory.note(self._lookup(wanted), *_table_of(wanted))
+            self._store.directory.note(
+                self._lookup(wanted), *_table_of(wanted), batch=self._batch()
+            )
+
+    def _batch(self) -> tuple[str, int] | None:
+        assert self._slice is not None
+        query, batch = query_id(), self._slice.batch()
+        return None if query is None or batch is None else (f"{query} {batch[0]}", batch[1])
 
     def _lookup(self, wanted: _Wanted) -> str:
         assert self._slice is not None

@@ -39,6 +39,10 @@ class Slice(InputPartition):
         """The place in the input, for the task's log line."""
         return {}
 
+    def batch(self) -> tuple[str, int] | None:
+        """In streams of topics, the partition, and the start of the batch in it."""
+        return None
+
 
 class Input(ABC):
     """Files or topics as input; sent to the executors with the reader."""
