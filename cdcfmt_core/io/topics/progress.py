@@ -158,7 +158,10 @@ class StreamProgress:
         if missing - known:
             raise SourceError(self._client.no_topic(missing - known))
         if new:
-            self._lost(f"topic {', '.join(sorted(new))} no longer exists")
+            self._lost(
+                f"topic {', '.join(sorted(new))} no longer exists (if it was deleted on purpose, "
+                "do not select it any more)"
+            )
         self._gone = missing
         return topics
 
