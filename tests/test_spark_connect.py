@@ -36,6 +36,13 @@ except OptionError as error:
     assert "run it as a job on the cluster" in str(error), error
 else:
     raise AssertionError("sync started over Spark Connect")
+events = spark.read.format("cdc").option("includeColumns", "true").load("/data/dump/")
+try:
+    events.write.format("cdc").mode("append").option("protocol", "canal-json").save("out")
+except Exception as error:
+    assert "path: out is relative, and this session" in str(error), error
+else:
+    raise AssertionError("written to a folder that Spark removes")
 registered = spark.read.format("cdc").option("table", "shop.orders").load("/data/dump/")
 found = [
     sorted(map(list, df.select("id", "name", "_change_type").collect()))

@@ -93,6 +93,11 @@ def is_local(filesystem: FileSystem) -> bool:
     return isinstance(filesystem, _import_fsspec().implementations.local.LocalFileSystem)
 
 
+def is_relative(path: str) -> bool:
+    """Whether a path means another file in another working folder; URLs do not."""
+    return not os.path.isabs(os.path.expanduser(path)) and ":" not in path.partition("/")[0]
+
+
 def modified_at(info: dict[str, Any]) -> float | None:
     """A listed file's modification time in seconds since the epoch; None if unknown."""
     value = next((info[key] for key in _TIME_KEYS if info.get(key) is not None), None)

@@ -13,7 +13,13 @@ import attrs
 from cdcfmt_core.errors import CdcfmtError, OptionError, SourceError
 from cdcfmt_core.io.sources.commits import Committed
 from cdcfmt_core.io.sources.globs import compile_name, expand_braces, has_magic
-from cdcfmt_core.toolkit.filesystem import FileSystem, is_local, modified_at, open_filesystem
+from cdcfmt_core.toolkit.filesystem import (
+    FileSystem,
+    is_local,
+    is_relative,
+    modified_at,
+    open_filesystem,
+)
 
 FILES_WITHOUT_MESSAGES: tuple[tuple[str | None, str, str], ...] = (
     (None, "metadata", "TiCDC's storage sink: its checkpoint"),
@@ -95,8 +101,7 @@ def _listing(path: str) -> Iterator[None]:
 
 
 def _missing(path: str) -> SourceError:
-    is_absolute = os.path.isabs(os.path.expanduser(path)) or ":" in path.partition("/")[0]
-    place = "" if is_absolute else f", relative to {os.getcwd()}"
+    place = f", relative to {os.getcwd()}" if is_relative(path) else ""
     return SourceError(f"path does not exist: {path}{place}")
 
 

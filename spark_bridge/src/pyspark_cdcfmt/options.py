@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -16,6 +18,7 @@ from cdcfmt_core.io.sources.options import parse_storage_options
 from cdcfmt_core.io.topics.options import TOPIC_OPTIONS
 from cdcfmt_core.options import check_once, unknown_option, validate
 from cdcfmt_core.registry import AUTO
+from cdcfmt_core.toolkit.filesystem import is_relative
 from cdcfmt_core.transport import Source
 from cdcfmt_core.transport_opening import choose_transport, open_source
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS, TYPE_OPTIONS, bridge_options
@@ -173,6 +176,20 @@ def is_sparks_own(name: str) -> bool:
     return name in _SPARKS_OWN or name.startswith(_SPARKS_PREFIXES)
 
 
+def check_place(option: str, path: str | None) -> None:
+    """:raises OptionError: for a relative path that would be in a temporary folder of the session.
+
+    Spark runs Python in such a folder over Spark Connect, and after addArtifacts.
+    """
+    is_temporary = Path.cwd().name == os.environ.get("SPARK_JOB_ARTIFACT_UUID")
+    if is_temporary and path is not None and is_relative(path):
+        raise OptionError(
+            f"option {option}: {path} is relative, and this session, as over Spark Connect, has a "
+            "temporary working folder, which Spark removes at its end: give an absolute path or "
+            "a URL"
+        )
+
+
 def check_type_options(given: Iterable[str], why: str) -> None:
     """:raises OptionError: for an option of type inference in a read without inference."""
     names = {name.lower() for name in given}
@@ -246,6 +263,7 @@ def parse_options(
         check_type_options(given, "events hold values as they are")
     elif of_dataframe:
         check_type_options(given, "the types are those of schema")
+    check_place("schemaStore", options["schemaStore"])
     options.event_filter().check()
     _check_shape(options, own)
     return options

@@ -18,7 +18,7 @@ from cdcfmt_core.options import unknown_option, validate
 from cdcfmt_core.transport import Sink, TransportSpec
 from cdcfmt_core.transport_opening import choose_transport, open_sink
 from pyspark_cdcfmt.option_groups import bridge_options
-from pyspark_cdcfmt.options import is_sparks_own
+from pyspark_cdcfmt.options import check_place, is_sparks_own
 
 OWNER = "writing cdc"
 
@@ -250,6 +250,8 @@ def parse_write_options(
         None if transport is None else open_sink(transport, values, client),
         next((str(given[name]) for name in given if name.lower() == "checkpointlocation"), None),
     )
+    check_place("path", values.get("path"))
+    check_place("checkpointLocation", options.checkpoint)
     _check_together(options, bridge.keys(), transport)
     return options
 
