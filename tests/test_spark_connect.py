@@ -40,7 +40,7 @@ events = spark.read.format("cdc").option("includeColumns", "true").load("/data/d
 try:
     events.write.format("cdc").mode("append").option("protocol", "canal-json").save("out")
 except Exception as error:
-    assert "path: out is relative, and this session" in str(error), error
+    assert "path: out is relative, and over Spark Connect" in str(error), error
 else:
     raise AssertionError("written to a folder that Spark removes")
 registered = spark.read.format("cdc").option("table", "shop.orders").load("/data/dump/")

@@ -177,16 +177,12 @@ def is_sparks_own(name: str) -> bool:
 
 
 def check_place(option: str, path: str | None) -> None:
-    """:raises OptionError: for a relative path that would be in a temporary folder of the session.
-
-    Spark runs Python in such a folder over Spark Connect, and after addArtifacts.
-    """
+    """:raises OptionError: for a relative path to write to over Spark Connect."""
     is_temporary = Path.cwd().name == os.environ.get("SPARK_JOB_ARTIFACT_UUID")
     if is_temporary and path is not None and is_relative(path):
         raise OptionError(
-            f"option {option}: {path} is relative, and this session, as over Spark Connect, has a "
-            "temporary working folder, which Spark removes at its end: give an absolute path or "
-            "a URL"
+            f"option {option}: {path} is relative, and over Spark Connect the working folder is a "
+            "temporary one, which Spark removes with the session: give an absolute path or a URL"
         )
 
 
