@@ -97,6 +97,9 @@ def test_unknown_options_name_the_nearest(spark: SparkSession, orders: str) -> N
         spark.read.format("cdc").option("protocol", "maxwell").load(orders)
     with pytest.raises(PySparkException, match="leave the option table out"):
         spark.read.format("cdc").option("table", "a.b").option("images", "none").load(orders)
+    kafka = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "a"}
+    with pytest.raises(OptionError, match="maxBytesPerTrigger is for files"):
+        parse_options({**kafka, "maxBytesPerTrigger": "1m"})
     with pytest.raises(OptionError, match="subscribePattern is not for RabbitMQ"):
         parse_options({"rabbitmq.hosts": "127.0.0.1:1", "subscribePattern": "a.*"})
 

@@ -34,6 +34,9 @@ _OF_DATAFRAMES = tuple(
 _OF_EVENTS = ("imageFormat", "includeColumns", "includeHeaders")
 _OF_CHANGES = ("includeSource", "metadataPrefix")
 
+_OF_TOPICS = tuple(option.name for option in TOPIC_OPTIONS if option.name != "includeHeaders")
+_OF_FILES: tuple[str, ...] = ("pathGlobFilter", "lineFormat", "lineSep", "maxPartitionBytes")
+_OF_FILES += ("maxFileAge", "maxFilesPerTrigger", "maxBytesPerTrigger")
 _OF_DATAFRAMES_TOO = ("storageOptions", "includeHeaders", "schemaStore", "onMissingSchema")
 
 
@@ -246,9 +249,10 @@ def parse_options(
     if values["typeMap"] is not None:
         # Fail here: only tasks look it up otherwise, and each of them would fail.
         registry.get_type_map(values["typeMap"])
-    for option in TOPIC_OPTIONS:
-        if transport is None and option.name.lower() in bridge and option.name != "includeHeaders":
-            raise OptionError(f"option {option.name} is for topics, and none is given")
+    for name in _OF_TOPICS if transport is None else _OF_FILES:
+        if name.lower() in bridge:
+            what = "topics, and none is given" if transport is None else "files"
+            raise OptionError(f"option {name} is for {what}")
     options = ReadOptions(
         values,
         _with_policy(format_options(codecs, codec), values["onMissingSchema"]),

@@ -32,7 +32,8 @@ _FIND = "import importlib.util as u, sys; sys.exit(u.find_spec('pyspark_cdcfmt')
 _NO_STREAM_SCHEMA = (
     "a stream of changes needs a schema, since inference from some messages could give a different "
     "schema at every start: set .schema(...), or a schemaStore that has the table's columns. "
-    'A batch spark.read.format("cdc").option("table", ...) shows the inferred schema'
+    'A batch spark.read.format("cdc").option("table", ...) shows the inferred schema, without '
+    "options of streams such as maxFilesPerTrigger"
 )
 
 
