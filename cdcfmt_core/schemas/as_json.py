@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -20,17 +21,8 @@ _TYPES: dict[str, type] = {class_.__name__: class_ for class_ in types.LogicalTy
 
 def record_to_json(record: SchemaRecord) -> str:
     """A record as one line of JSON; equal records give equal text."""
-    table = record.table
-    fields = {
-        "format": FORMAT,
-        "stream": record.stream,
-        "position": list(record.position),
-        "database": table.database,
-        "schema": table.schema,
-        "table": table.table,
-        "key_columns": list(table.key_columns),
-        "columns": [column_to_dict(column) for column in table.columns],
-    }
+    fields = {"format": FORMAT, "stream": record.stream, "position": list(record.position)}
+    fields |= table_to_dict(record.table)
     # ASCII, as names may hold bytes that are not UTF-8.
     return json.dumps(fields, ensure_ascii=True, separators=(",", ":"))
 
@@ -44,19 +36,38 @@ def record_from_json(text: str | bytes) -> SchemaRecord:
         fields = json.loads(text)
         if fields["format"] > FORMAT:
             raise ValueError("it was written by a newer version of cdcfmt-core")
-        table = TableSchema(
-            fields["database"],
-            fields["table"],
-            tuple(column_from_dict(column) for column in fields["columns"]),
-            tuple(fields["key_columns"]),
-            fields["schema"],
-        )
+        table = table_from_dict(fields)
         return SchemaRecord(table, tuple(fields["position"]), fields["stream"])
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"it is not a table schema: {type(error).__name__}: {error}") from error
 
 
-def column_to_dict(column: Column) -> dict[str, Any]:
+def table_to_dict(table: TableSchema) -> dict[str, Any]:
+    """A table schema as plain JSON values."""
+    return {
+        "database": table.database,
+        "schema": table.schema,
+        "table": table.table,
+        "key_columns": list(table.key_columns),
+        "columns": [_column_to_dict(column) for column in table.columns],
+    }
+
+
+def table_from_dict(fields: Mapping[str, Any]) -> TableSchema:
+    """The table schema that :func:`table_to_dict` wrote.
+
+    :raises KeyError: or TypeError, if it is invalid.
+    """
+    return TableSchema(
+        fields["database"],
+        fields["table"],
+        tuple(_column_from_dict(column) for column in fields["columns"]),
+        tuple(fields["key_columns"]),
+        fields["schema"],
+    )
+
+
+def _column_to_dict(column: Column) -> dict[str, Any]:
     """A column as plain JSON values."""
     return {
         "name": column.name,
@@ -68,8 +79,8 @@ def column_to_dict(column: Column) -> dict[str, Any]:
     }
 
 
-def column_from_dict(fields: dict[str, Any]) -> Column:
-    """The column that :func:`column_to_dict` wrote.
+def _column_from_dict(fields: dict[str, Any]) -> Column:
+    """The column that :func:`_column_to_dict` wrote.
 
     :raises KeyError: or TypeError, if it is invalid.
     """

@@ -72,68 +72,43 @@ def mysql_column(name: str, logical: LogicalType, key: bool) -> Column:
 
 
 _Time: TypeAlias = Literal["commit_ts", "source_time", "emit_time"]
+_Status: TypeAlias = Literal["begin", "commit", "rollback"]
+
+
+def _field(default: Any, help_: str) -> Any:
+    return attrs.field(default=default, metadata={"help": help_})
 
 
 @attrs.frozen(kw_only=True)
 class Carries:
     """What a format's events may hold; the default of each field is everything."""
 
-    types: tuple[LogicalType, ...] = attrs.field(
-        default=ALL_TYPES,
-        metadata={"help": "Types of columns."},
+    types: tuple[LogicalType, ...] = _field(ALL_TYPES, "Types of columns.")
+    column: Callable[[str, LogicalType, bool], Column] = _field(  # noqa: RUF009 (a field)
+        mysql_column,
+        "Creates a column from its name, its type and whether it is a key column: for sources "
+        "other than MySQL, and types that MySQL lacks, such as Unknown.",
     )
-    column: Callable[[str, LogicalType, bool], Column] = attrs.field(
-        default=mysql_column,
-        metadata={
-            "help": "Creates a column from its name, its type and whether it is a key column: for "
-            "sources other than MySQL, and types that MySQL lacks, such as Unknown."
-        },
+    kinds: frozenset[Kind] | None = _field(
+        None, "Kinds of events; by default all that the encoder accepts and the codec emits."
     )
-    kinds: frozenset[Kind] | None = attrs.field(
-        default=None,
-        metadata={
-            "help": "Kinds of events; by default all that the encoder accepts and the codec emits."
-        },
+    ops: tuple[Op, ...] | None = _field(
+        None, "Operations of rows; by default all that the encoder accepts."
     )
-    ops: tuple[Op, ...] | None = attrs.field(
-        default=None,
-        metadata={"help": "Operations of rows; by default all that the encoder accepts."},
+    times: frozenset[_Time] = _field(
+        frozenset(get_args(_Time)),
+        "The times that events have. If an event has both, its source time is the physical part "
+        "of its commit_ts.",
     )
-    times: frozenset[_Time] = attrs.field(
-        default=frozenset({"commit_ts", "source_time", "emit_time"}),
-        metadata={
-            "help": "The times that events have. If an event has both, its source time is the "
-            "physical part of its commit_ts."
-        },
+    time_unit: int = _field(1_000, "Unit of source and emit time, in microseconds.")
+    invalid_dates: bool = _field(True, "Whether values include invalid dates, such as 2023-00-15.")
+    earliest_year: int = _field(1, "The earliest year of dates and datetimes.")
+    ddl_tables: Literal[0, 1, 2] = _field(
+        0, "Number of table schemas in a DDL event: none, the new one, or both."
     )
-    time_unit: int = attrs.field(
-        default=1_000,
-        metadata={"help": "Unit of source and emit time, in microseconds."},
-    )
-    invalid_dates: bool = attrs.field(
-        default=True,
-        metadata={"help": "Whether values include invalid dates, such as 2023-00-15."},
-    )
-    earliest_year: int = attrs.field(
-        default=1,
-        metadata={"help": "The earliest year of dates and datetimes."},
-    )
-    ddl_tables: Literal[0, 1, 2] = attrs.field(
-        default=0,
-        metadata={"help": "Number of table schemas in a DDL event: none, the new one, or both."},
-    )
-    ddl_first: bool = attrs.field(
-        default=False,
-        metadata={"help": "Whether a DDL with the table's schema comes before the rows."},
-    )
-    statuses: tuple[Literal["begin", "commit", "rollback"], ...] = attrs.field(
-        default=("begin", "commit", "rollback"),
-        metadata={"help": "The statuses of transaction events."},
-    )
-    transaction_ids: bool = attrs.field(
-        default=True,
-        metadata={"help": "Whether transaction events have an id."},
-    )
+    ddl_first: bool = _field(False, "Whether a DDL with the table's schema comes before the rows.")
+    statuses: tuple[_Status, ...] = _field(get_args(_Status), "The statuses of transaction events.")
+    transaction_ids: bool = _field(True, "Whether transaction events have an id.")
 
     def __attrs_post_init__(self) -> None:
         """:raises ValueError: for a type that is not a logical one, and for unknown times."""

@@ -22,9 +22,9 @@ from typing import Any, Final
 import attrs
 
 from cdcfmt_core.errors import DecodeError, join_names
-from cdcfmt_core.events import KIND_OF, Column, Corrupt, Event, Image, RowChange, TableSchema
+from cdcfmt_core.events import KIND_OF, Corrupt, Event, Image, RowChange, TableSchema
 from cdcfmt_core.mysql.temporal import format_time, parse_time
-from cdcfmt_core.schemas.as_json import column_from_dict, column_to_dict
+from cdcfmt_core.schemas.as_json import table_from_dict, table_to_dict
 from cdcfmt_core.types import GeometryValue, InvalidValue
 
 _CLASSES: Final = {kind: class_ for class_, kind in KIND_OF.items()}
@@ -126,13 +126,11 @@ class _Tables:
         self.described: dict[str, dict[str, Any]] = {}
 
     def name(self, table: TableSchema) -> str:
-        described = {
-            "database": table.database,
-            "schema": table.schema,
-            "table": table.table,
-            "key_columns": list(table.key_columns),
-            "columns": [_column_to_dict(column) for column in table.columns],
-        }
+        described = table_to_dict(table)
+        described["columns"] = [
+            {k: v for k, v in column.items() if k not in _DEFAULTS or v != _DEFAULTS[k]}
+            for column in described["columns"]
+        ]
         if table.schema is None:
             del described["schema"]
         name = full = f"{table.database}.{table.table}"
@@ -144,20 +142,10 @@ class _Tables:
         return name
 
 
-def _column_to_dict(column: Column) -> dict[str, Any]:
-    fields = column_to_dict(column)
-    return {k: v for k, v in fields.items() if k not in _DEFAULTS or v != _DEFAULTS[k]}
-
-
 def _table_from_dict(name: str, wire: Mapping[str, Any]) -> TableSchema:
     try:
-        return TableSchema(
-            wire["database"],
-            wire["table"],
-            tuple(column_from_dict({**_DEFAULTS, **column}) for column in wire["columns"]),
-            tuple(wire["key_columns"]),
-            wire.get("schema"),
-        )
+        columns = [{**_DEFAULTS, **column} for column in wire["columns"]]
+        return table_from_dict({"schema": None, **wire, "columns": columns})
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"tables[{name!r}] is not a table schema ({error!r})") from error
 

@@ -3,20 +3,8 @@
 Sources: Kafka Connect's ``JsonConverter``; Debezium, "Data type mappings" and "Temporal
 types"; TiCDC Debezium, "Data type mapping" (``tidb_type`` with enable-tidb-extension).
 
-- ``int8``, ``int16``, ``int32``, ``int64`` → ``Int`` of that width
-- ``float`` → ``Float(32)``, ``double`` → ``Float(64)``, ``boolean`` → ``Bool()``
-- ``string`` → ``Text()``, ``bytes`` → ``Binary()``
-- ``org.apache.kafka.connect.data.Decimal`` → ``Decimal``; ``Date`` → ``Date()``; ``Time`` →
-  ``Time(3)``; ``Timestamp`` → ``DateTime(3)``
-- ``io.debezium.time.Date`` → ``Date()``; ``Time``, ``MicroTime``, ``NanoTime`` → ``Time()``;
-  ``Timestamp``, ``MicroTimestamp``, ``NanoTimestamp`` → ``DateTime()``; ``ZonedTimestamp`` →
-  ``Timestamp()``; ``Year`` → ``Year()``; ``IsoDate``, ``IsoTime``, ``IsoTimestamp`` alike
-- ``io.debezium.data.Bits`` → ``Bit``, with more than 64 bits ``Binary()``; ``Enum`` → ``Enum``;
-  ``EnumSet`` → ``Set``; ``Json`` → ``Json()``; ``VariableScaleDecimal`` → ``Decimal()``;
-  ``FloatVector``, ``DoubleVector``, ``TiDBVectorFloat32`` → ``Vector()``
-- ``io.debezium.data.geometry.Point``, ``Geometry``, ``Geography`` → ``Geometry()``
-- strings with other names (``ZonedTime``, ``Uuid``, ``Xml``, ``Interval``, …) → ``Text()``
-- arrays, maps and other structs → ``Unknown``: their JSON unchanged
+Strings with a name that is not in the tables here are text; arrays, maps and other structs are
+``Unknown``: their JSON unchanged.
 
 Source types are these names: Decimal with ``(scale)`` or ``(precision,scale)``, Bits with
 ``(length)``, Enum and EnumSet with their names in MySQL's syntax, other names with their type.

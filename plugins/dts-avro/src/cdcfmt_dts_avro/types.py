@@ -6,19 +6,8 @@ sign, or the precision of a decimal; the branch of a value shows some of these. 
 type is that of its values, or the number's while all values were NULL.  If they disagree, the
 branch wins, as in the official reader.
 
-- ``Integer`` → Int by the number, with room for either sign in MySQL (there is no unsigned
-  flag): TINYINT ``Int(16)`` … INT ``Int(64)``, BIGINT ``Decimal(20, 0)``; Year, Bit and
-  Bool by the number; else ``Decimal(scale=0)``
-- ``Character`` → Text, or Binary if its charset is ``binary``, empty or unknown to
-  Python
-- ``Decimal`` → Decimal of its precision and scale
-- ``Float`` → Float(32) for MySQL's FLOAT and PostgreSQL's float4, else Float(64)
-- ``Timestamp``, ``TimestampWithTimeZone`` → Timestamp
-- ``DateTime`` → Date, Time, DateTime or Year by the number, else by its parts
-- ``BinaryGeometry``, ``TextGeometry`` → Geometry
-- ``BinaryObject`` → Binary; Bit for MySQL's BIT
-- ``TextObject`` → Json for ``json``, else Text: ENUM and SET are the names as text, since
-  the definition is not on the wire
+MySQL's integers have room for either sign, as there is no unsigned flag.  ENUM and SET are the
+names as text, since the definition is not on the wire.  docs/formats/dts-avro.md has the table.
 """
 
 from __future__ import annotations
