@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,23 +66,13 @@ def _as_text(data: bytes, *, indented: bool = True) -> str | None:
         return None
     if indented:
         with contextlib.suppress(ValueError, RecursionError):
-            text = json.dumps(json.loads(text, parse_float=_Number), indent=2, ensure_ascii=False)
+            # Fractions as texts keep the digits of the wire.
+            mark = uuid.uuid4().hex
+            wire = json.loads(text, parse_float=mark.__add__)
+            text = json.dumps(wire, indent=2, ensure_ascii=False)
+            text = re.sub(f'"{mark}([^"]*)"', r"\1", text)
     # A terminal would obey control characters.
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in clean(text))
-
-
-class _Number(float):
-    """A fraction with the digits of the wire."""
-
-    def __new__(cls, text: str) -> _Number:
-        number = super().__new__(cls, text)
-        number.text = text
-        return number
-
-    text: str
-
-    def __repr__(self) -> str:
-        return self.text
 
 
 def _hex_lines(data: bytes) -> Iterator[Text]:

@@ -223,6 +223,14 @@ def test_the_text_names_it(name: str, expected: list[str], tmp_path: Path) -> No
         assert word in text
 
 
+def test_raw_numbers_keep_their_digits(tmp_path: Path) -> None:
+    value = b'{"price":1.50,"exact":0.10000000000000000001,"large":1e5}'
+    path = write_messages(tmp_path / "m.jsonl", [Message(None, value)])
+    text = run("inspect", path, "--raw").stdout
+    for digits in ('"price": 1.50', '"exact": 0.10000000000000000001', '"large": 1e5'):
+        assert digits in text
+
+
 def test_the_frames_of_the_open_protocol(tmp_path: Path) -> None:
     variant = load_variant("open", "batched")
     path = write_messages(tmp_path / "m.jsonl", numbered(g.message for g in variant.messages))

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any
 
+import attrs
+
 from cdcfmt_canal_json.dialects import Dialect
 from cdcfmt_canal_json.envelope import time_of
 from cdcfmt_canal_json.plans import TablePlans
@@ -22,21 +24,14 @@ from cdcfmt_core.toolkit.table_changes import row_types
 from cdcfmt_core.toolkit.wire_json import list_of, names_of, object_of
 
 
+@attrs.frozen
 class RowDecoder:
     """Decodes ``data`` and ``old``; an invalid row becomes Corrupt and does not affect others."""
 
-    def __init__(
-        self,
-        plans: TablePlans,
-        dialect: Dialect,
-        *,
-        handle_key_deletes: bool,
-        before_updates: bool,
-    ) -> None:
-        self._plans = plans
-        self._before_updates = before_updates
-        self._dialect = dialect
-        self._handle_key_deletes = handle_key_deletes
+    _plans: TablePlans
+    _dialect: Dialect
+    _handle_key_deletes: bool
+    _before_updates: bool
 
     def decode(
         self,

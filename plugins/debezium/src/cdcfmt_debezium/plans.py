@@ -20,8 +20,8 @@ from cdcfmt_core.errors import DecodeError, MissingSchemaError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql.column_type import parse_column_type
 from cdcfmt_core.schemas.versions import Position
+from cdcfmt_core.toolkit import plans
 from cdcfmt_core.toolkit.images import ReadValue
-from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.types import Float, Int, LogicalType, Unknown
 from cdcfmt_debezium.connect import FieldType, field_type
 from cdcfmt_debezium.documents import WireSchema
@@ -33,19 +33,11 @@ _COLUMN_BYTES = 500
 DEFAULTS = "values equal to the default of a nullable column: NULL arrives as the default, too"
 
 
-@attrs.frozen(eq=False)
-class TablePlan:
-    """Decode plan of a table.
+@attrs.define(eq=False)
+class TablePlan(plans.TablePlan):
+    """Decode plan of a table; ``signless``: integers that may be unsigned 64-bit integers."""
 
-    - ``readers``: readers of the wanted columns
-    - ``signless``: integers that may be unsigned 64-bit integers
-    - ``key_columns``: the columns that identify a row
-    """
-
-    schema: TableSchema
-    readers: dict[str, ReadValue]
     signless: tuple[str, ...]
-    key_columns: tuple[str, ...]
 
 
 @attrs.frozen
@@ -77,7 +69,7 @@ class TablePlans:
     def __init__(self, context: DecoderContext, *, fail_without_schema: bool) -> None:
         self._context = context
         self._fail = fail_without_schema
-        self.find = Plans(self._make, _COLUMN_BYTES).find
+        self.find = plans.Plans(self._make, _COLUMN_BYTES).find
 
     def _make(self, source: RowSource) -> TablePlan:
         """:raises DecodeError: for a column that the message's schema does not list.
@@ -123,7 +115,7 @@ class TablePlans:
             self._context.note_zoneless_timestamps(schema)
         key_columns, wanted = self._context.projection.of(schema)
         readers = {name: read for name, read in readers.items() if name in wanted}
-        return TablePlan(schema, readers, tuple(signless), key_columns)
+        return TablePlan(schema, readers, key_columns, tuple(signless))
 
     def _column(
         self,

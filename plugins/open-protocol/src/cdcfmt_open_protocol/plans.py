@@ -10,7 +10,8 @@ import attrs
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import TableSchema
-from cdcfmt_core.toolkit.images import ReadValue, read_value
+from cdcfmt_core.toolkit import plans
+from cdcfmt_core.toolkit.images import read_value
 from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_open_protocol.columns import ColumnTypes
 
@@ -26,18 +27,10 @@ _COLUMN_BYTES = 750
 
 
 @attrs.define
-class TablePlan:
-    """A table schema with readers of its rows.
+class TablePlan(plans.TablePlan):
+    """A plan with ``types``: type code and flags of each column."""
 
-    - ``types``: type code and flags of each column
-    - ``readers``: readers of the wanted columns
-    - ``key_columns``: the columns that identify a row
-    """
-
-    schema: TableSchema
     types: dict[str, tuple[int, int | None]]
-    readers: dict[str, ReadValue]
-    key_columns: tuple[str, ...]
 
     @property
     def is_handle(self) -> bool:
@@ -97,7 +90,7 @@ class TablePlans:
             if name in wanted
         }
         codes = {name: (code, flags) for name, code, flags, _ in types}
-        return TablePlan(schema, codes, readers, key_columns)
+        return TablePlan(schema, readers, key_columns, codes)
 
 
 def check_cells(cells: Cells, field: str) -> None:

@@ -98,20 +98,13 @@ def blocks_of_events(events: pa.RecordBatch) -> pa.RecordBatch:
     return _batch(groups, [(EVENTS, pack(_taken(events, group.rows))) for group in groups])
 
 
+@attrs.frozen(slots=False)
 class _Packed:
-    def __init__(
-        self,
-        messages: pa.RecordBatch,
-        events: pa.RecordBatch,
-        owners: pa.Array,
-        shared: frozenset[tuple[Any, ...]],
-        schemas: SchemaStore,
-    ) -> None:
-        self._schemas = schemas
-        self._messages = messages
-        self._events = events
-        self._owners = owners
-        self._shared = shared
+    _messages: pa.RecordBatch
+    _events: pa.RecordBatch
+    _owners: pa.Array
+    _shared: frozenset[tuple[Any, ...]]
+    _schemas: SchemaStore
 
     @cached_property
     def _keys(self) -> Mapping[TableName, Sequence[TableKey]]:

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 import attrs
 from pyspark.sql.types import StructType
 
-from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.column_names import lacking
 from cdcfmt_core.events import (
     Corrupt,
@@ -21,6 +20,7 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.mysql.moved_tables import emptied_tables, is_emptied, vacated_names
 from cdcfmt_core.texts import one_line
+from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_changes import change_images, change_position, split_key_update
 from cdcfmt_core.types import LogicalType, Timestamp
 from cdcfmt_core.zoneless import warn_zoneless
@@ -48,6 +48,7 @@ class _TablePlan:
     :ivar without_key: the ``keyColumns`` that the table lacks; the messages' key replaces them.
     """
 
+    schema: TableSchema
     columns: list[tuple[str, str, Convert]]
     keys: tuple[str, ...]
     without_key: str | None
@@ -100,7 +101,7 @@ class ChangeRows:
             inferred=inferred,
             rescues=prefix + RESCUED in schema.names,
         )
-        self._plans: Cache[TableSchema, _TablePlan] = Cache()
+        self._plan = Plans(self._make_plan, _COLUMN_BYTES).find
 
     def rows(self, message: Message, event: Event, protocol: str | None) -> Iterator[Row]:
         """The rows of one event.
@@ -220,13 +221,6 @@ class ChangeRows:
                 raise BadRow("NULL in a column that the schema declares NOT NULL", name)
         return tuple(map(row.get, self._names))
 
-    def _plan(self, table: TableSchema) -> _TablePlan:
-        plan = self._plans.get(table)
-        if plan is None:
-            plan = self._make_plan(table)
-            self._plans.add(table, plan, table_size(table, _COLUMN_BYTES))
-        return plan
-
     def _make_plan(self, table: TableSchema) -> _TablePlan:
         types = {column.name: column.type for column in table.columns}
         same = {"case_sensitive": self._case_sensitive}
@@ -251,7 +245,7 @@ class ChangeRows:
             without_key = lacking(given, table.column_names)
             keys = keys if without_key else given
         surplus = tuple(name for name in types if name not in matched) if self._inferred else ()
-        return _TablePlan(columns, keys, without_key, surplus, types)
+        return _TablePlan(table, columns, keys, without_key, surplus, types)
 
 
 def _no_column(_: Any) -> Any:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import attrs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
@@ -143,23 +144,16 @@ def status(
     return tables.status()
 
 
+@attrs.define(eq=False)
 class _Worker:
     """The function of ``foreachBatch``; the first batch opens the sync."""
 
-    def __init__(
-        self,
-        options: SyncOptions,
-        source: Mapping[str, str],
-        snapshot: Mapping[str, DataFrame | str],
-        on_batch: Callable[[Report], None] | None,
-        tasks: Sequence[str],
-    ) -> None:
-        self._tasks = tasks
-        self._options = options
-        self._on_batch = on_batch
-        self._source = source
-        self._snapshot = snapshot
-        self._sync: Sync | None = None
+    _options: SyncOptions
+    _source: Mapping[str, str]
+    _snapshot: Mapping[str, DataFrame | str]
+    _on_batch: Callable[[Report], None] | None
+    _tasks: Sequence[str]
+    _sync: Sync | None = None
 
     def run(self, blocks: DataFrame, number: int) -> None:
         spark = blocks.sparkSession
