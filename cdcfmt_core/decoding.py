@@ -45,10 +45,7 @@ DECODING_OPTIONS = (
         default=AUTO,
         help="Name of the format, or `auto` to recognise it message by message.",
     ),
-    Option(
-        name="typeMap",
-        help="Name of the type map to use instead of the format's own.",
-    ),
+    Option(name="typeMap", help="Name of the type map to use instead of the format's own."),
     Option(
         name="sourceTimeZone",
         type="timezone",

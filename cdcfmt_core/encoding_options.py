@@ -40,10 +40,7 @@ ENCODING_OPTIONS = (
         default="none",
         help="Compression of each message, as TiCDC's `large-message-handle-compression`.",
     ),
-    Option(
-        name="claimCheckStorageUri",
-        help="Folder for the files of claim checks.",
-    ),
+    Option(name="claimCheckStorageUri", help="Folder for the files of claim checks."),
     Option(
         name="claimCheckRawValue",
         type="bool",

@@ -48,12 +48,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from cdcfmt_core.mysql.column_type import (
-    GEOMETRY_BASES,
-    TEXT_BASES,
-    ColumnType,
-    parse_column_type,
-)
+from cdcfmt_core.mysql.column_type import GEOMETRY_BASES, TEXT_BASES, ColumnType, parse_column_type
 from cdcfmt_core.types import (
     Binary,
     Bit,

@@ -7,11 +7,7 @@ from typing import Any, Self
 from cdcfmt_core.caches import Cache, TableKey, short_key, text_size
 from cdcfmt_core.schemas.directory import SchemaDirectory
 from cdcfmt_core.schemas.statements import Statement
-from cdcfmt_core.schemas.store import (
-    DEFAULT_MAX_SCHEMA_BYTES,
-    SchemaRecord,
-    SchemaStore,
-)
+from cdcfmt_core.schemas.store import DEFAULT_MAX_SCHEMA_BYTES, SchemaRecord, SchemaStore
 from cdcfmt_core.schemas.versions import Position
 
 

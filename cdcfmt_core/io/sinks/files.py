@@ -20,12 +20,7 @@ import attrs
 
 from cdcfmt_core.errors import SinkError, SourceError
 from cdcfmt_core.io.sinks.compression import SUFFIXES, open_compressed
-from cdcfmt_core.io.sinks.merging import (
-    CommitId,
-    commit_copied_files,
-    in_merged,
-    merge_manifests,
-)
+from cdcfmt_core.io.sinks.merging import CommitId, commit_copied_files, in_merged, merge_manifests
 from cdcfmt_core.io.sinks.placing import create, is_unfinished, move, remove, sync_folder
 from cdcfmt_core.io.sources.commits import (
     COMMITS,

@@ -17,10 +17,7 @@ STORAGE_OPTIONS = Option(
 )
 
 FILE_OPTIONS = (
-    Option(
-        name="pathGlobFilter",
-        help="Only files whose name matches this glob.",
-    ),
+    Option(name="pathGlobFilter", help="Only files whose name matches this glob."),
     Option(
         name="lineFormat",
         type="choice",
@@ -29,10 +26,7 @@ FILE_OPTIONS = (
         help="Content of a line: a message's `value`, or a whole `message` as JSON with base64 "
         "`key` and `value`, as Spark writes a Kafka DataFrame to JSON; `auto`: decide per line.",
     ),
-    Option(
-        name="lineSep",
-        help="Line separator; by default `\\n` or `\\r\\n`.",
-    ),
+    Option(name="lineSep", help="Line separator; by default `\\n` or `\\r\\n`."),
     Option(
         name="scanSchemas",
         type="bool",

@@ -6,22 +6,13 @@ from datetime import timedelta
 
 from cdcfmt_core.options import Option
 
-SUBSCRIBE = Option(
-    name="subscribe",
-    type="list",
-    default=(),
-    help="Topics to read.",
-)
+SUBSCRIBE = Option(name="subscribe", type="list", default=(), help="Topics to read.")
 
 SUBSCRIBE_PATTERN = Option(
-    name="subscribePattern",
-    help="Topics to read: a regular expression for the whole name.",
+    name="subscribePattern", help="Topics to read: a regular expression for the whole name."
 )
 
-ASSIGN = Option(
-    name="assign",
-    help='Partitions to read: `{"topicA": [0, 1]}`.',
-)
+ASSIGN = Option(name="assign", help='Partitions to read: `{"topicA": [0, 1]}`.')
 
 OFFSET_OPTIONS = (
     Option(
@@ -58,10 +49,7 @@ OFFSET_OPTIONS = (
         minimum=0,
         help="Batch: end before the first messages at or after this time.",
     ),
-    Option(
-        name="endingOffsetsByTimestamp",
-        help="Batch: the same by partition.",
-    ),
+    Option(name="endingOffsetsByTimestamp", help="Batch: the same by partition."),
     Option(
         name="failOnDataLoss",
         type="bool",

@@ -37,13 +37,7 @@ class SchemaSearch:
     :param reach: maximum number of offsets to read before the range, and after it, per partition.
     """
 
-    def __init__(
-        self,
-        home: OffsetRange,
-        source: Source,
-        scan: ScanSchemas,
-        reach: int,
-    ) -> None:
+    def __init__(self, home: OffsetRange, source: Source, scan: ScanSchemas, reach: int) -> None:
         self._home = home
         self._reading = SchemaReading(source, scan)
         self._reach = reach

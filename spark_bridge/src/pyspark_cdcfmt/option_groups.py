@@ -15,12 +15,7 @@ INPUT_OPTIONS = (
         name="path",
         help="File, directory (read with its subdirectories) or glob; `load(path)` sets it.",
     ),
-    Option(
-        name="paths",
-        type="list",
-        default=(),
-        help="Several paths; `load([...])` sets it.",
-    ),
+    Option(name="paths", type="list", default=(), help="Several paths; `load([...])` sets it."),
     Option(
         name="maxPartitionBytes",
         type="bytes",

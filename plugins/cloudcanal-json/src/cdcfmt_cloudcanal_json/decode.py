@@ -36,13 +36,7 @@ from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_on
 from cdcfmt_core.toolkit.images import key_changed, read_image
 from cdcfmt_core.toolkit.json_messages import JsonMessages
 from cdcfmt_core.toolkit.table_changes import row_types, schema_from_table_changes
-from cdcfmt_core.toolkit.wire_json import (
-    list_of,
-    milliseconds_of,
-    names_of,
-    object_of,
-    text_of,
-)
+from cdcfmt_core.toolkit.wire_json import list_of, milliseconds_of, names_of, object_of, text_of
 
 
 def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:

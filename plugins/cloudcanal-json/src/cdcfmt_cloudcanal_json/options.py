@@ -32,10 +32,6 @@ OPTIONS = (
 
 ENCODE_OPTIONS = (
     Option(
-        name="binaryEncoding",
-        type="choice",
-        choices=BINARY_ENCODINGS,
-        default="latin1",
-        help=_HOW,
+        name="binaryEncoding", type="choice", choices=BINARY_ENCODINGS, default="latin1", help=_HOW
     ),
 )

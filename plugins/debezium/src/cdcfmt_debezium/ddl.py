@@ -17,11 +17,7 @@ from cdcfmt_core.mysql.ddl import ddl_type_of
 from cdcfmt_core.schemas.store import SchemaRecord
 from cdcfmt_core.toolkit.wire_json import commit_ts_of, object_of, text_of
 from cdcfmt_core.types import LogicalType
-from cdcfmt_debezium.envelope import (
-    extra_of,
-    position_of,
-    time_of,
-)
+from cdcfmt_debezium.envelope import extra_of, position_of, time_of
 from cdcfmt_debezium.message import MYSQL_CONNECTORS, TICDC
 from cdcfmt_debezium.table_changes import TABLE_EXTRA, TableChange, read_table_changes
 

@@ -14,14 +14,7 @@ import orjson
 
 from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.events import (
-    Event,
-    Heartbeat,
-    LogicalMessage,
-    Message,
-    Transaction,
-    Watermark,
-)
+from cdcfmt_core.events import Event, Heartbeat, LogicalMessage, Message, Transaction, Watermark
 from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.toolkit.json_size import check_values
 from cdcfmt_core.toolkit.large_messages import open_decompressor
@@ -30,11 +23,7 @@ from cdcfmt_core.toolkit.wire_json import commit_ts_of, loads_exact, object_of, 
 from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
 from cdcfmt_debezium.documents import Document, DocumentReader, is_wrapped
 from cdcfmt_debezium.encoding import encoding_of
-from cdcfmt_debezium.envelope import (
-    extra_of,
-    position_of,
-    time_of,
-)
+from cdcfmt_debezium.envelope import extra_of, position_of, time_of
 from cdcfmt_debezium.flattened import read_flat_record
 from cdcfmt_debezium.message import (
     HEARTBEAT_SCHEMA,

@@ -26,12 +26,7 @@ from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES, MessageWriter
 from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import Part, RowMessages
 from cdcfmt_core.toolkit.row_rules import RowNumbers
-from cdcfmt_dts_avro.encode_plans import (
-    TRANSACTION_ID,
-    RowParts,
-    object_name,
-    record_parts,
-)
+from cdcfmt_dts_avro.encode_plans import TRANSACTION_ID, RowParts, object_name, record_parts
 from cdcfmt_dts_avro.message import OPERATIONS
 
 _NO_HEARTBEATS: Final = frozenset(

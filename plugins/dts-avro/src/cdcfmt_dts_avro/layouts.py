@@ -30,12 +30,7 @@ from cdcfmt_core.types import (
     Year,
 )
 from cdcfmt_dts_avro.charsets import BINARY, codec_of
-from cdcfmt_dts_avro.message import (
-    BRANCHES,
-    EARLIEST_BORN,
-    OP_OF_OPERATION,
-    SECONDS_LIMIT,
-)
+from cdcfmt_dts_avro.message import BRANCHES, EARLIEST_BORN, OP_OF_OPERATION, SECONDS_LIMIT
 from cdcfmt_dts_avro.plans import PK_TAG
 from cdcfmt_dts_avro.record import ENVELOPE
 from cdcfmt_dts_avro.types import overruled_number

@@ -17,14 +17,7 @@ from cdcfmt_core.types import LogicalType, Text
 from cdcfmt_dts_avro.message import BRANCHES, EMPTY_OBJECT, NULL
 from cdcfmt_dts_avro.record import Envelope
 from cdcfmt_dts_avro.types import family_of, overruled_number, source_type_of, type_of_nulls
-from cdcfmt_dts_avro.values import (
-    ABSENT,
-    OtherType,
-    Reader,
-    open_reader,
-    read_empty,
-    read_null,
-)
+from cdcfmt_dts_avro.values import ABSENT, OtherType, Reader, open_reader, read_empty, read_null
 
 PK_TAG = "pk_uk_info"
 _MAX_SCHEMAS_OF_A_TABLE = 4

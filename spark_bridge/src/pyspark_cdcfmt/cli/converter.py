@@ -23,11 +23,7 @@ from cdcfmt_core.events import Event, Message
 from cdcfmt_core.io.sources import BadLine, Lines
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.kernel.batches import Chunk, cut_chunks
-from pyspark_cdcfmt.kernel.formats import (
-    Format,
-    NumberedTables,
-    open_kernel,
-)
+from pyspark_cdcfmt.kernel.formats import Format, NumberedTables, open_kernel
 from pyspark_cdcfmt.kernel.learning import Learner, ObservedDecoder
 from pyspark_cdcfmt.kernel.settings import Shape
 from pyspark_cdcfmt.write.columnar import KernelWriter

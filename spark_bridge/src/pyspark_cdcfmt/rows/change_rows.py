@@ -9,15 +9,7 @@ import attrs
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.column_names import lacking
-from cdcfmt_core.events import (
-    Corrupt,
-    Event,
-    Image,
-    Message,
-    RowChange,
-    SchemaChange,
-    TableSchema,
-)
+from cdcfmt_core.events import Corrupt, Event, Image, Message, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.mysql.moved_tables import emptied_tables, is_emptied, vacated_names
 from cdcfmt_core.texts import one_line
 from cdcfmt_core.toolkit.plans import Plans

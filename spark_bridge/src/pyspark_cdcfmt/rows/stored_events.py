@@ -21,15 +21,7 @@ from cdcfmt_core import types as logical
 from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column as TableColumn
-from cdcfmt_core.events import (
-    Corrupt,
-    Event,
-    Image,
-    Message,
-    RowChange,
-    SchemaChange,
-    TableSchema,
-)
+from cdcfmt_core.events import Corrupt, Event, Image, Message, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.filters import split_name
 from cdcfmt_core.mysql.temporal import parse_time
 from cdcfmt_core.registry import default_registry

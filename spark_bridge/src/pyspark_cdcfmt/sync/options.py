@@ -44,10 +44,7 @@ OPTIONS = (
         default=(),
         help="Source tables to leave out, as in `excludeTables`.",
     ),
-    Option(
-        name="checkpoint",
-        help="Folder of the query's checkpoint. One for each sync.",
-    ),
+    Option(name="checkpoint", help="Folder of the query's checkpoint. One for each sync."),
     Option(
         name="control",
         help="Folder of the control tables of sync: `log`, `dead_letters`, `held`, "
@@ -143,9 +140,7 @@ OPTIONS = (
         "table, or keep the rows. The target table itself is never dropped.",
     ),
     Option(
-        name="metadata_prefix",
-        default="_",
-        help="Prefix of added columns, such as `_sequence`.",
+        name="metadata_prefix", default="_", help="Prefix of added columns, such as `_sequence`."
     ),
     Option(
         name="parallel",

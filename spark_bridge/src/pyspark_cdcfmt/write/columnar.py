@@ -20,11 +20,7 @@ from cdcfmt_core.events import RowChange, TableSchema
 from cdcfmt_core.io.sinks.lines import LineOfRows, line_of_rows
 from cdcfmt_core.toolkit.go_quote import printable_spans
 from cdcfmt_core.toolkit.row_messages import RowMessage, RowMessages
-from cdcfmt_core.toolkit.row_plans import (
-    describe_batches,
-    describe_partitions,
-    describe_table,
-)
+from cdcfmt_core.toolkit.row_plans import describe_batches, describe_partitions, describe_table
 from cdcfmt_core.toolkit.row_rules import Allowance, PartialMessage, RowRules
 from cdcfmt_core.toolkit.value_printers import ROUNDED
 from cdcfmt_core.toolkit.zone_offsets import describe_offsets
