@@ -20,22 +20,10 @@ from collections.abc import Callable
 from datetime import tzinfo
 from typing import Final, TypeAlias
 
+from cdcfmt_core import types
 from cdcfmt_core.mysql.numbers import MAX_DIGITS, check_decimal
 from cdcfmt_core.mysql.text import text_parser
-from cdcfmt_core.types import (
-    Bit,
-    Bool,
-    Decimal,
-    Enum,
-    Float,
-    Int,
-    Json,
-    LogicalType,
-    Set,
-    Text,
-    Unknown,
-    Year,
-)
+from cdcfmt_core.types import LogicalType
 
 _LARGEST: Final = sys.float_info.max
 _MAX_INTEGER: Final = 10**MAX_DIGITS
@@ -54,15 +42,15 @@ def json_value_parser(
     logical: LogicalType, *, time_zone: tzinfo, counts: Counter[str]
 ) -> Callable[[object], object]:
     """Like ``text_parser``, for values returned by a JSON parser."""
-    if isinstance(logical, Unknown):
+    if isinstance(logical, types.Unknown):
         return lambda value: value
-    if isinstance(logical, (Text, Json)):
+    if isinstance(logical, (types.Text, types.Json)):
         return _only_text
     from_text = text_parser(logical, time_zone=time_zone, counts=counts)
     read_other = _reader(logical, from_text)
 
     # Integers are the most frequent numbers.
-    low, high = logical.bounds if isinstance(logical, Int) else (1, 0)
+    low, high = logical.bounds if isinstance(logical, types.Int) else (1, 0)
 
     def parse(value: object) -> object:
         if type(value) is int and low <= value <= high:
@@ -92,21 +80,23 @@ _NAMES: Final = {
 
 
 def _reader(logical: LogicalType, from_text: Callable[[str], object]) -> _Read:
-    if isinstance(logical, Float):
+    if isinstance(logical, types.Float):
         return _read_float
-    if isinstance(logical, Decimal):
+    if isinstance(logical, types.Decimal):
         return _read_decimal
-    if not isinstance(logical, (Bool, Int, Bit, Year, Enum, Set)):
+    if not isinstance(
+        logical, (types.Bool, types.Int, types.Bit, types.Year, types.Enum, types.Set)
+    ):
         return _refuse
-    takes_bool = isinstance(logical, Bool)
-    takes_bool |= isinstance(logical, Int) and logical.bits == 8
-    takes_bool |= isinstance(logical, Bit) and logical.bits in (1, None)
+    takes_bool = isinstance(logical, types.Bool)
+    takes_bool |= isinstance(logical, types.Int) and logical.bits == 8
+    takes_bool |= isinstance(logical, types.Bit) and logical.bits in (1, None)
 
     def read_integer(value: object) -> object:
         if isinstance(value, bool):
             return from_text("1" if value else "0") if takes_bool else _refuse(value)
         number = _integer(value)
-        if number < 0 and isinstance(logical, (Enum, Set)):
+        if number < 0 and isinstance(logical, (types.Enum, types.Set)):
             raise ValueError("negative")  # as text it would be taken for a name
         # The text of an integer has the same meaning and limits.
         return from_text(str(number))

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from datetime import tzinfo
 from typing import Final
 
+from cdcfmt_core import types
 from cdcfmt_core.mysql.instants import timestamp_parser
 from cdcfmt_core.mysql.members import enum_parser, set_parser
 from cdcfmt_core.mysql.numbers import (
@@ -31,38 +32,20 @@ from cdcfmt_core.mysql.numbers import (
     parse_year,
 )
 from cdcfmt_core.mysql.temporal import parse_date, parse_datetime, parse_time
-from cdcfmt_core.types import (
-    Binary,
-    Bit,
-    Bool,
-    Date,
-    DateTime,
-    Decimal,
-    Enum,
-    Float,
-    Geometry,
-    GeometryValue,
-    Int,
-    LogicalType,
-    Set,
-    Time,
-    Timestamp,
-    Vector,
-    Year,
-)
+from cdcfmt_core.types import GeometryValue, LogicalType
 
 _SMALLEST_GEOMETRY: Final = 9
 """SRID, byte order, geometry type: MySQL 8.4 Reference Manual, 11.4.3."""
 
 _PLAIN: Final[dict[type, Callable[[str], object]]] = {
-    Bool: parse_bool,
-    Date: parse_date,
-    DateTime: parse_datetime,
-    Decimal: parse_decimal,
-    Float: parse_float,
-    Time: parse_time,
-    Vector: parse_vector,
-    Year: parse_year,
+    types.Bool: parse_bool,
+    types.Date: parse_date,
+    types.DateTime: parse_datetime,
+    types.Decimal: parse_decimal,
+    types.Float: parse_float,
+    types.Time: parse_time,
+    types.Vector: parse_vector,
+    types.Year: parse_year,
 }
 
 
@@ -74,19 +57,19 @@ def text_parser(
     :param time_zone: the zone of TIMESTAMP texts.
     :param counts: gets the number of texts affected by the zone's clock changes.
     """
-    if isinstance(logical, Int):
+    if isinstance(logical, types.Int):
         return int_parser(*logical.bounds)
-    if isinstance(logical, Bit):
+    if isinstance(logical, types.Bit):
         return int_parser(0, (1 << (logical.bits or 64)) - 1)
-    if isinstance(logical, Timestamp):
+    if isinstance(logical, types.Timestamp):
         return timestamp_parser(time_zone, counts)
-    if isinstance(logical, Enum):
+    if isinstance(logical, types.Enum):
         return enum_parser(logical.names)
-    if isinstance(logical, Set):
+    if isinstance(logical, types.Set):
         return set_parser(logical.names)
-    if isinstance(logical, Binary):
+    if isinstance(logical, types.Binary):
         return parse_binary
-    if isinstance(logical, Geometry):
+    if isinstance(logical, types.Geometry):
         return parse_geometry
     return _PLAIN.get(type(logical), str)
 

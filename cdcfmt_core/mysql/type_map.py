@@ -48,27 +48,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from cdcfmt_core import types
 from cdcfmt_core.mysql.column_type import GEOMETRY_BASES, TEXT_BASES, ColumnType, parse_column_type
-from cdcfmt_core.types import (
-    Binary,
-    Bit,
-    Date,
-    DateTime,
-    Decimal,
-    Enum,
-    Float,
-    Geometry,
-    Int,
-    Json,
-    LogicalType,
-    Set,
-    Text,
-    Time,
-    Timestamp,
-    TypeMap,
-    Vector,
-    Year,
-)
+from cdcfmt_core.types import LogicalType, TypeMap
 
 _Rule: TypeAlias = Callable[[ColumnType], LogicalType | None]
 
@@ -77,30 +59,30 @@ _CACHED_LENGTH: Final = 2_000
 
 
 def _int(bits: int) -> _Rule:
-    return lambda column: Int(bits, not column.unsigned)
+    return lambda column: types.Int(bits, not column.unsigned)
 
 
 def _float(column: ColumnType) -> LogicalType | None:
     # float(p) with one parameter counts binary digits; float(M,D) is display only.
     if len(column.params) != 1 or column.params[0] <= 24:
-        return Float(32)
-    return Float(64) if column.params[0] <= 53 else None
+        return types.Float(32)
+    return types.Float(64) if column.params[0] <= 53 else None
 
 
 def _decimal(column: ColumnType) -> LogicalType | None:
     precision, scale = (*column.params, 0, 0)[:2]
     if not precision:
-        return Decimal()
-    return Decimal(precision, scale) if scale <= precision <= 65 else None
+        return types.Decimal()
+    return types.Decimal(precision, scale) if scale <= precision <= 65 else None
 
 
 def _bit(column: ColumnType) -> LogicalType | None:
     bits = column.params[0] if column.params else 0
-    return Bit(bits or None) if bits <= 64 else None
+    return types.Bit(bits or None) if bits <= 64 else None
 
 
 def _text(column: ColumnType) -> LogicalType:
-    return Binary() if column.charset == "binary" else Text(column.charset)
+    return types.Binary() if column.charset == "binary" else types.Text(column.charset)
 
 
 def _fractional(kind: Callable[[int | None], LogicalType]) -> _Rule:
@@ -123,23 +105,23 @@ RULES: Final[dict[str, _Rule]] = {
     "int": _int(32),
     "bigint": _int(64),
     "float": _float,
-    "double": _always(Float(64)),
+    "double": _always(types.Float(64)),
     "decimal": _decimal,
     "bit": _bit,
     **dict.fromkeys(TEXT_BASES, _text),
-    **dict.fromkeys(("inet4", "inet6", "uuid"), _always(Text())),
-    **dict.fromkeys(("binary", "varbinary"), _always(Binary())),
-    **dict.fromkeys(("tinyblob", "blob", "mediumblob", "longblob"), _always(Binary())),
-    "date": _always(Date()),
-    "datetime": _fractional(DateTime),
-    "timestamp": _fractional(Timestamp),
-    "time": _fractional(Time),
-    "year": _always(Year()),
-    "enum": lambda column: Enum(column.elements),
-    "set": lambda column: Set(column.elements),
-    "json": _always(Json()),
-    "vector": _always(Vector()),
-    **dict.fromkeys(GEOMETRY_BASES, _always(Geometry())),
+    **dict.fromkeys(("inet4", "inet6", "uuid"), _always(types.Text())),
+    **dict.fromkeys(("binary", "varbinary"), _always(types.Binary())),
+    **dict.fromkeys(("tinyblob", "blob", "mediumblob", "longblob"), _always(types.Binary())),
+    "date": _always(types.Date()),
+    "datetime": _fractional(types.DateTime),
+    "timestamp": _fractional(types.Timestamp),
+    "time": _fractional(types.Time),
+    "year": _always(types.Year()),
+    "enum": lambda column: types.Enum(column.elements),
+    "set": lambda column: types.Set(column.elements),
+    "json": _always(types.Json()),
+    "vector": _always(types.Vector()),
+    **dict.fromkeys(GEOMETRY_BASES, _always(types.Geometry())),
 }
 
 

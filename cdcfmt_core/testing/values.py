@@ -9,30 +9,9 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
+from cdcfmt_core import types
 from cdcfmt_core.testing.carries import Carries
-from cdcfmt_core.types import (
-    Binary,
-    Bit,
-    Bool,
-    Date,
-    DateTime,
-    Decimal,
-    Enum,
-    Float,
-    Geometry,
-    GeometryValue,
-    Int,
-    InvalidValue,
-    Json,
-    LogicalType,
-    Set,
-    Text,
-    Time,
-    Timestamp,
-    Unknown,
-    Vector,
-    Year,
-)
+from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
 
 
 def values(logical: LogicalType, carries: Carries) -> st.SearchStrategy[Any]:
@@ -110,25 +89,25 @@ def _sets(logical: Any, carries: Carries) -> st.SearchStrategy[Any]:
 
 
 _VALUES: Final[dict[type, Callable[[Any, Carries], st.SearchStrategy[Any]]]] = {
-    Bool: lambda t, c: st.booleans(),
-    Int: lambda t, c: st.one_of(st.integers(*t.bounds), st.sampled_from(t.bounds)),
-    Float: lambda t, c: _floats(t.bits),
-    Decimal: _decimals,
-    Text: lambda t, c: texts(),
-    Binary: lambda t, c: st.one_of(st.binary(max_size=20), st.just(bytes(range(256)))),
-    Bit: lambda t, c: st.integers(0, (1 << t.bits) - 1),
-    Date: _dates,
-    DateTime: _datetimes,
-    Timestamp: _timestamps,
-    Time: _times,
-    Year: lambda t, c: st.one_of(st.just(0), st.integers(1901, 2155)),
-    Enum: lambda t, c: st.sampled_from(t.names),
-    Set: _sets,
-    Json: lambda t, c: texts(),
-    Vector: lambda t, c: st.lists(_floats(32), max_size=4),
-    Geometry: lambda t, c: st.builds(
+    types.Bool: lambda t, c: st.booleans(),
+    types.Int: lambda t, c: st.one_of(st.integers(*t.bounds), st.sampled_from(t.bounds)),
+    types.Float: lambda t, c: _floats(t.bits),
+    types.Decimal: _decimals,
+    types.Text: lambda t, c: texts(),
+    types.Binary: lambda t, c: st.one_of(st.binary(max_size=20), st.just(bytes(range(256)))),
+    types.Bit: lambda t, c: st.integers(0, (1 << t.bits) - 1),
+    types.Date: _dates,
+    types.DateTime: _datetimes,
+    types.Timestamp: _timestamps,
+    types.Time: _times,
+    types.Year: lambda t, c: st.one_of(st.just(0), st.integers(1901, 2155)),
+    types.Enum: lambda t, c: st.sampled_from(t.names),
+    types.Set: _sets,
+    types.Json: lambda t, c: texts(),
+    types.Vector: lambda t, c: st.lists(_floats(32), max_size=4),
+    types.Geometry: lambda t, c: st.builds(
         GeometryValue, st.integers(0, 2**32 - 1), st.binary(min_size=5, max_size=30), st.none()
     ),
     # The unchanged JSON value.
-    Unknown: lambda t, c: st.one_of(st.integers(-(2**63), 2**63 - 1), st.booleans(), texts()),
+    types.Unknown: lambda t, c: st.one_of(st.integers(-(2**63), 2**63 - 1), st.booleans(), texts()),
 }

@@ -24,26 +24,11 @@ from collections.abc import Callable
 from datetime import UTC, tzinfo
 from typing import Any, Final
 
+from cdcfmt_core import types
 from cdcfmt_core.mysql import json_value_parser
 from cdcfmt_core.mysql.numbers import parse_vector
 from cdcfmt_core.toolkit.scalar_readers import bytes_of, read_bits, read_unscaled
-from cdcfmt_core.types import (
-    Binary,
-    Bit,
-    Date,
-    DateTime,
-    Decimal,
-    Enum,
-    Geometry,
-    GeometryValue,
-    Int,
-    LogicalType,
-    Set,
-    Time,
-    Timestamp,
-    Vector,
-    Year,
-)
+from cdcfmt_core.types import GeometryValue, LogicalType
 from cdcfmt_debezium.binary import binary_parser
 from cdcfmt_debezium.decimals import decimal_parser
 from cdcfmt_debezium.encoding import Encoding, ParseValue
@@ -64,7 +49,7 @@ def value_parser(
     counts: Counter[str],
 ) -> ParseValue:
     """The parser of a column; ``source_type`` is its type in the database, as text."""
-    if isinstance(logical, Binary):
+    if isinstance(logical, types.Binary):
         return binary_parser(encoding.binary, source_type)
     make = _PARSERS.get(type(logical))
     if make is None:
@@ -74,7 +59,7 @@ def value_parser(
 
 def _int(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
     other = json_value_parser(logical, time_zone=UTC, counts=counts)
-    if logical != Int(64, signed=False):
+    if logical != types.Int(64, signed=False):
         return other
 
     def parse_unsigned(value: Any) -> Any:
@@ -145,16 +130,16 @@ def _parse_geometry(value: Any) -> GeometryValue:
 
 
 _PARSERS: Final[dict[type, Callable[[Any, Encoding, tzinfo, Counter[str]], ParseValue]]] = {
-    Int: _int,
-    Decimal: lambda logical, encoding, *_: decimal_parser(logical, encoding),
-    Bit: _bit,
-    Date: date_parser,
-    DateTime: datetime_parser,
-    Timestamp: timestamp_parser,
-    Time: time_parser,
-    Year: year_parser,
-    Enum: _members,
-    Set: _members,
-    Vector: lambda *_: _parse_vector,
-    Geometry: lambda *_: _parse_geometry,
+    types.Int: _int,
+    types.Decimal: lambda logical, encoding, *_: decimal_parser(logical, encoding),
+    types.Bit: _bit,
+    types.Date: date_parser,
+    types.DateTime: datetime_parser,
+    types.Timestamp: timestamp_parser,
+    types.Time: time_parser,
+    types.Year: year_parser,
+    types.Enum: _members,
+    types.Set: _members,
+    types.Vector: lambda *_: _parse_vector,
+    types.Geometry: lambda *_: _parse_geometry,
 }

@@ -9,26 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from cdcfmt_core import types
 from cdcfmt_core.events import Column
 from cdcfmt_core.layout import Avro, Extra, Layout
 from cdcfmt_core.toolkit.avro_types import record_schema
 from cdcfmt_core.toolkit.encodings import Encoding
-from cdcfmt_core.types import (
-    Binary,
-    Bit,
-    Bool,
-    Date,
-    DateTime,
-    Decimal,
-    Float,
-    Int,
-    Json,
-    LogicalType,
-    Text,
-    Time,
-    Timestamp,
-    Year,
-)
+from cdcfmt_core.types import LogicalType
 from cdcfmt_dts_avro.charsets import BINARY, codec_of
 from cdcfmt_dts_avro.message import BRANCHES, EARLIEST_BORN, OP_OF_OPERATION, SECONDS_LIMIT
 from cdcfmt_dts_avro.plans import PK_TAG
@@ -36,7 +22,7 @@ from cdcfmt_dts_avro.record import ENVELOPE
 from cdcfmt_dts_avro.types import overruled_number
 
 _LAST_MILLISECOND: Final = 253_402_300_799_999
-_DATE_FLAGS: Final = [overruled_number("mysql", number, DateTime()) for number in (10, 14)]
+_DATE_FLAGS: Final = [overruled_number("mysql", number, types.DateTime()) for number in (10, 14)]
 _TEXT_KINDS: Final = ("enum", "set", "text", "uuid", "xml")
 
 
@@ -135,36 +121,36 @@ _OTHER: Final = Encoding("other")
 _INTEGER: Final = Encoding("mysql-text", branches={"Integer": {}})
 _PARTS: Final = Encoding("calendar-parts", branches={"DateTime": {}})
 _OF_TYPE: Final[dict[type[LogicalType], Encoding]] = {
-    Int: _INTEGER,
-    Bit: _INTEGER,
-    Bool: _INTEGER,
-    Float: Encoding("json-number", branches={"Float": {}}),
-    Binary: Encoding(
+    types.Int: _INTEGER,
+    types.Bit: _INTEGER,
+    types.Bool: _INTEGER,
+    types.Float: Encoding("json-number", branches={"Float": {}}),
+    types.Binary: Encoding(
         "mysql-text", branches={"BinaryObject": {}, "Character": {"charset": tuple(sorted(BINARY))}}
     ),
-    Timestamp: Encoding("epoch-pair", branches={"Timestamp": {}}),
-    Year: Encoding("calendar-parts", branches={"DateTime": {}, "Integer": {}}),
-    Date: _PARTS,
-    DateTime: _PARTS,
-    Time: _PARTS,
-    Json: Encoding("text", branches={"TextObject": {"type": ("json",)}}),
+    types.Timestamp: Encoding("epoch-pair", branches={"Timestamp": {}}),
+    types.Year: Encoding("calendar-parts", branches={"DateTime": {}, "Integer": {}}),
+    types.Date: _PARTS,
+    types.DateTime: _PARTS,
+    types.Time: _PARTS,
+    types.Json: Encoding("text", branches={"TextObject": {"type": ("json",)}}),
 }
 
 
 def _encoding(column: Column) -> Encoding:
     logical = column.type
-    if isinstance(logical, Decimal):
+    if isinstance(logical, types.Decimal):
         return _decimal(logical, column.source_type)
-    if isinstance(logical, Text):
+    if isinstance(logical, types.Text):
         return _text(logical)
     is_date = column.source_type == "date" or column.flags in _DATE_FLAGS
-    if isinstance(logical, DateTime) and is_date:
+    if isinstance(logical, types.DateTime) and is_date:
         # The kernel would read midnight as a date.
         return _OTHER
     return _OF_TYPE.get(type(logical), _OTHER)
 
 
-def _decimal(logical: Decimal, source_type: str) -> Encoding:
+def _decimal(logical: types.Decimal, source_type: str) -> Encoding:
     if (logical.precision is None and logical.scale == 0) or source_type == "bigint":
         return Encoding("integer-text", branches={"Integer": {}})
     if logical.precision is None or logical.scale is None:
@@ -173,7 +159,7 @@ def _decimal(logical: Decimal, source_type: str) -> Encoding:
     return Encoding("mysql-text", branches={"Decimal": beside})
 
 
-def _text(logical: Text) -> Encoding:
+def _text(logical: types.Text) -> Encoding:
     if not logical.charset:
         return Encoding("text", branches={"TextObject": {"type": _TEXT_KINDS}})
     codec = codec_of(logical.charset)

@@ -5,25 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from cdcfmt_core import types
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.layout import Avro, Layout, Zoned
 from cdcfmt_core.toolkit.avro_types import UNSIGNED, record_schema
 from cdcfmt_core.toolkit.encodings import Encoding
-from cdcfmt_core.types import (
-    Binary,
-    Bit,
-    Bool,
-    Enum,
-    Float,
-    Int,
-    Json,
-    LogicalType,
-    Set,
-    Text,
-    Timestamp,
-    Unknown,
-    Year,
-)
+from cdcfmt_core.types import LogicalType
 from cdcfmt_simple.avro.message import DML, LAYOUTS
 from cdcfmt_simple.avro.message import Layout as WireLayout
 from cdcfmt_simple.instants import LOCAL
@@ -92,16 +79,16 @@ def _encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
 
 def _encoding(logical: LogicalType) -> tuple[Any, tuple[str, ...]]:
     """The value encoding of a type, and its union branches."""
-    if isinstance(logical, Int):
+    if isinstance(logical, types.Int):
         return "json-number", _INTEGERS
-    if isinstance(logical, Float):
+    if isinstance(logical, types.Float):
         return "json-number", ("float", "double")
-    if isinstance(logical, (Bit, Bool, Enum, Set, Year)):
+    if isinstance(logical, (types.Bit, types.Bool, types.Enum, types.Set, types.Year)):
         return "mysql-json", (*_INTEGERS, "string")
-    if isinstance(logical, Timestamp):
+    if isinstance(logical, types.Timestamp):
         return "zoned-text", ("Timestamp", "string")
-    if isinstance(logical, Binary):
+    if isinstance(logical, types.Binary):
         return "mysql-text", ("bytes",)
-    if isinstance(logical, (Text, Json, Unknown)):
+    if isinstance(logical, (types.Text, types.Json, types.Unknown)):
         return "text", ("string",)
     return "mysql-text", ("string",)
