@@ -8,6 +8,7 @@ a :class:`~cdcfmt_core.events.Corrupt` event.  An unreadable claim-check folder 
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -37,7 +38,7 @@ from cdcfmt_core.toolkit.recognition import (
     of_another_format,
     recognise,
 )
-from cdcfmt_core.types import LogicalType
+from cdcfmt_core.zoneless import warn_zoneless
 
 DECODING_OPTIONS = (
     Option(
@@ -102,28 +103,48 @@ DECODING_OPTIONS = (
 class MessageDecoder:
     """Decodes messages of one protocol, or of all installed ones (``auto``).
 
-    :param options: the formats' own options, validated; a format gets those it declares.
-    :param context_for: creates the context of a format from the name of its type map.
+    :param options: validated :data:`DECODING_OPTIONS`.
+    :param codec_options: the formats' own options, validated; a format gets those it declares.
+    :param on_zoneless: replaces the logged warning of TIMESTAMP columns without a zone.
     """
 
     def __init__(
         self,
-        protocol: str,
         options: Mapping[str, Any],
-        context_for: Callable[[str], DecoderContext],
+        codec_options: Mapping[str, Any],
         event_filter: EventFilter,
+        *,
+        projection: Projection = Projection(),  # noqa: B008 (frozen)
+        claim_checks: ClaimCheckStore | None = None,
+        schemas: SchemaStore | None = None,
+        counts: Counter[str] | None = None,
+        on_zoneless: Callable[[str, str], None] | None = None,
         registry: Registry | None = None,
-        max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
     ) -> None:
         self._registry = registry or default_registry()
-        self._options = options
-        self._context_for = context_for
+        self._options = codec_options
+        self._type_map = options["typeMap"]
+        self._resolver_of = functools.cache(self._registry.get_type_map)
+        if self._type_map is not None:
+            # Fail now for an unknown map, not for each message.
+            self._resolver_of(self._type_map)
         self._filter = event_filter
         self._filters_nothing = event_filter == EventFilter()
-        self._limit = max_message_bytes
-        self._auto = protocol.lower() == AUTO
+        self._limit = options["maxMessageBytes"]
+        self._new_context = functools.partial(
+            DecoderContext,
+            schemas=SchemaStore(options["maxCachedSchemaBytes"]) if schemas is None else schemas,
+            event_filter=event_filter,
+            projection=projection,
+            source_time_zone=options["sourceTimeZone"],
+            claim_checks=claim_checks,
+            max_message_bytes=self._limit,
+            counts=Counter() if counts is None else counts,
+            on_zoneless=on_zoneless or warn_zoneless,
+        )
+        self._auto = options["protocol"].lower() == AUTO
         self._decoders: dict[str, Decode] = {}
-        self._codecs = self._registry.codecs_of(protocol)
+        self._codecs = self._registry.codecs_of(options["protocol"])
         self._codec: CodecSpec | None = None if self._auto else self._codecs[0]
         self._last: CodecSpec | None = None
         if self._codec is not None:
@@ -180,8 +201,9 @@ class MessageDecoder:
         return events
 
     def _open(self, codec: CodecSpec) -> None:
+        context = self._new_context(self._resolver_of(self._type_map or codec.type_map))
         own = codec.own_options(self._options)
-        self._decoders[codec.name] = open_codec(codec, own, self._context_for(codec.type_map))
+        self._decoders[codec.name] = open_codec(codec, own, context)
 
     def _recognise(self, message: Message) -> CodecSpec:
         last = self._last
@@ -237,55 +259,3 @@ def _table_of(event: Any) -> tuple[str, str, str | None]:
     if schema is not None:
         return schema.database, schema.table, schema.schema
     return "", "", None
-
-
-def open_message_decoder(
-    options: Mapping[str, Any],
-    codec_options: Mapping[str, Any],
-    event_filter: EventFilter,
-    *,
-    projection: Projection = Projection(),  # noqa: B008 (frozen)
-    claim_checks: ClaimCheckStore | None = None,
-    schemas: SchemaStore | None = None,
-    counts: Counter[str] | None = None,
-    on_zoneless: Callable[[str, str], None] | None = None,
-    registry: Registry | None = None,
-) -> MessageDecoder:
-    """A decoder from validated options: :data:`DECODING_OPTIONS` and the formats' own.
-
-    :param on_zoneless: replaces the logged warning of TIMESTAMP columns without a zone.
-    """
-    schemas = SchemaStore(options["maxCachedSchemaBytes"]) if schemas is None else schemas
-    registry = registry or default_registry()
-    resolvers: dict[str, Callable[[str], LogicalType]] = {}
-    if options["typeMap"] is not None:
-        # Fail now for an unknown map, not for each message.
-        resolvers[options["typeMap"]] = registry.get_type_map(options["typeMap"])
-
-    def context_for(type_map: str) -> DecoderContext:
-        name = options["typeMap"] or type_map
-        if name not in resolvers:
-            resolvers[name] = registry.get_type_map(name)
-        context = DecoderContext(
-            resolve_type=resolvers[name],
-            event_filter=event_filter,
-            projection=projection,
-            source_time_zone=options["sourceTimeZone"],
-            claim_checks=claim_checks,
-            max_message_bytes=options["maxMessageBytes"],
-            schemas=schemas,
-        )
-        if counts is not None:
-            context.counts = counts
-        if on_zoneless is not None:
-            context.on_zoneless = on_zoneless
-        return context
-
-    return MessageDecoder(
-        options["protocol"],
-        codec_options,
-        context_for,
-        event_filter,
-        registry=registry,
-        max_message_bytes=options["maxMessageBytes"],
-    )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from cdcfmt_core.codec import Projection, format_options
-from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
+from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder
 from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder, open_message_encoder
 from cdcfmt_core.encoding_options import check_unpartitioned
 from cdcfmt_core.errors import OptionError
@@ -52,7 +52,7 @@ def open_decoder(
             ending_commit_ts=common["endingCommitTs"],
         )
         event_filter.check()
-    return open_message_decoder(
+    return MessageDecoder(
         common,
         own,
         event_filter,

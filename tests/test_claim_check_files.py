@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from golden_data import load_variant
 
-from cdcfmt_core.decoding import DECODING_OPTIONS, open_message_decoder
+from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Event, Message
 from cdcfmt_core.filters import EventFilter
@@ -35,7 +35,7 @@ def decoded(protocol: str, message: Message, folder: Path) -> list[Event]:
     options: dict[str, Any] = validate({"protocol": protocol}, DECODING_OPTIONS, owner="test")
     own = validate({}, codec.options, owner="test")
     store = open_claim_check_store(str(folder))
-    return open_message_decoder(options, own, EventFilter(), claim_checks=store).decode(message)
+    return MessageDecoder(options, own, EventFilter(), claim_checks=store).decode(message)
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)

@@ -14,7 +14,7 @@ import pytest
 from doc_snippets import files_in_snippets, snippets
 
 from cdcfmt_core.__main__ import report
-from cdcfmt_core.decoding import DECODING_OPTIONS, open_message_decoder
+from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder
 from cdcfmt_core.events import Corrupt, Message, RowChange
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import validate
@@ -68,7 +68,7 @@ def decode(registry: Registry, value: bytes, protocol: str = "auto") -> list[Any
         for codec in registry.codecs().values()
         for option in codec.options
     }
-    decoder = open_message_decoder(options, own, EventFilter(), registry=registry)
+    decoder = MessageDecoder(options, own, EventFilter(), registry=registry)
     return decoder.decode(Message(None, value))
 
 

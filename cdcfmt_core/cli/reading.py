@@ -12,7 +12,7 @@ from cdcfmt_core.cli.inputs import Input
 from cdcfmt_core.cli.progress import Progress
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.codec import CodecSpec
-from cdcfmt_core.decoding import open_message_decoder
+from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Corrupt, Event, Message, TableSchema
 from cdcfmt_core.filters import EventFilter
@@ -56,7 +56,7 @@ class Reader:
         self.schemas = SchemaStore(settings["maxCachedSchemaBytes"])
         self.counts: Counter[str] = Counter()
         self.event_filter = settings.event_filter() if event_filter is None else event_filter
-        self.decoder = open_message_decoder(
+        self.decoder = MessageDecoder(
             settings.values,
             settings.codec,
             self.event_filter,

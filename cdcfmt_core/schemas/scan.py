@@ -25,7 +25,7 @@ def open_schema_scan(
     """A function that finds the schemas in a message; None if no format needs it.
 
     ``options`` and ``codec_options`` are those of
-    :func:`~cdcfmt_core.decoding.open_message_decoder`.  An unreadable message has no schemas;
+    :func:`~cdcfmt_core.decoding.MessageDecoder`.  An unreadable message has no schemas;
     decoding it reports the error.
     """
     return _open(options, codec_options, registry, ("scan_schemas",))

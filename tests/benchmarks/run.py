@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from cdcfmt_core import default_registry
-from cdcfmt_core.decoding import DECODING_OPTIONS, open_message_decoder
+from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder
 from cdcfmt_core.events import Corrupt, Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import validate
@@ -71,7 +71,7 @@ def open_cdcfmt(protocol: str) -> Callable[[Message], object]:
         own |= validate({}, codec.options, owner="the benchmark")
     values = {"protocol": protocol, "sourceTimeZone": "Asia/Shanghai"}
     common = validate(values, DECODING_OPTIONS, owner="the benchmark")
-    return open_message_decoder(common, own, EventFilter()).decode
+    return MessageDecoder(common, own, EventFilter()).decode
 
 
 def documents_of(message: Message, protocol: str) -> list[bytes]:

@@ -11,7 +11,7 @@ from cli_tools import run, run_lines, write_messages
 from golden_data import load_variant, native_messages
 
 from cdcfmt_core.cli.changed import IMPOSSIBLE, NO_TEXT, NO_VARIANT
-from cdcfmt_core.decoding import DECODING_OPTIONS, open_message_decoder
+from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import validate
@@ -38,9 +38,7 @@ def changed_by_the_bridge(protocol: str, messages: list[Message]) -> Counter[tup
     policy = ValuePolicy()
     options = validate({"protocol": protocol}, DECODING_OPTIONS, owner="test")
     codec = default_registry().get_codec(protocol)
-    decoder = open_message_decoder(
-        options, validate({}, codec.options, owner="test"), EventFilter()
-    )
+    decoder = MessageDecoder(options, validate({}, codec.options, owner="test"), EventFilter())
     for message in messages:
         for event in decoder.decode(message):
             if isinstance(event, RowChange):

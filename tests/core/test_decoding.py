@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from cdcfmt_core import CodecSpec, DecoderContext, Registry, TypeMap, default_registry, hookimpl
-from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
+from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder
 from cdcfmt_core.errors import BrokenPluginError, DecodeError, UnknownFormatError
 from cdcfmt_core.events import (
     Column,
@@ -109,7 +109,7 @@ def open_decoder(
     codec_options: dict[str, Any] = {}
     for spec in registry.codecs().values():
         codec_options |= validate({}, spec.options, owner=spec.name)
-    return open_message_decoder(
+    return MessageDecoder(
         validate(options, DECODING_OPTIONS, owner="the test"),
         codec_options,
         event_filter or EventFilter(),
@@ -464,7 +464,7 @@ def test_a_type_map_that_is_not_there_is_no_fault_of_messages(protocol: str) -> 
     with pytest.raises(
         UnknownFormatError, match="unknown type map 'oracle'; installed: debezium, dts-avro, mysql"
     ):
-        open_message_decoder(options, {}, EventFilter())
+        MessageDecoder(options, {}, EventFilter())
 
 
 def test_a_decoder_that_is_no_function_is_named() -> None:

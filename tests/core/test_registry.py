@@ -17,14 +17,12 @@ import pytest
 
 from cdcfmt_core import (
     CodecSpec,
-    DecoderContext,
     Registry,
     TypeMap,
     default_registry,
     hookimpl,
     opening,
 )
-from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import (
     BrokenPluginError,
     CdcfmtError,
@@ -34,8 +32,6 @@ from cdcfmt_core.errors import (
     UnknownFormatError,
 )
 from cdcfmt_core.events import Heartbeat, Message
-from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import Int, Text, Unknown
 
 HEADER = """
@@ -729,8 +725,7 @@ def test_no_hook_is_called_while_messages_are_decoded(
 ) -> None:
     site.install("cdcfmt-a", {"a": "counted_a"}, counted_a=codec_module("a"))
     registry = site.registry()
-    context = DecoderContext(registry.get_type_map("mysql"), SchemaStore())
-    decoder = MessageDecoder("a", {}, lambda type_map: context, EventFilter(), registry)
+    decoder = opening.open_decoder("a", registry=registry)
     monkeypatch.delattr(registry._loader, "_manager")
     for _ in range(10):
         assert decoder.decode(Message(None, b"x")) == [Heartbeat()]

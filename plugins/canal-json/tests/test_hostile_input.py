@@ -179,22 +179,14 @@ def test_ever_new_tables_and_types_do_not_fill_the_memory(monkeypatch: pytest.Mo
 
 LARGE_VALUE = """
 import json, resource, sys
-from cdcfmt_core import DecoderContext, Registry
-from cdcfmt_core.decoding import MessageDecoder
+from cdcfmt_core import open_decoder
 from cdcfmt_core.events import Message
-from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.options import validate
-from cdcfmt_core.schemas.store import SchemaStore
 
 def peak():
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
-registry = Registry()
-codec = registry.get_codec("canal-json")
-context = DecoderContext(registry.get_type_map("mysql"), SchemaStore())
-options = validate({}, codec.options, owner="the test")
-decoder = MessageDecoder("canal-json", options, lambda _: context, EventFilter(), registry)
+decoder = open_decoder("canal-json")
 head, tail = sys.stdin.buffer.read().split(b"VALUE")
 start, filling, end = (part.encode("latin-1") for part in sys.argv[1:4])
 value = b"".join([head, start, filling * int(sys.argv[4]), end, tail])

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from cdcfmt_core.codec import Projection
-from cdcfmt_core.decoding import MessageDecoder, open_message_decoder
+from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import CdcfmtError, DecodeError, MissingSchemaError, PolicyError
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import EventFilter
@@ -33,7 +33,7 @@ def open_decoder(
     schemas: SchemaStore | None = None,
     on_zoneless: Callable[[str, str], None] | None = None,
 ) -> MessageDecoder:
-    return open_message_decoder(
+    return MessageDecoder(
         options.values,
         options.codec,
         event_filter,
