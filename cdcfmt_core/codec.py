@@ -37,6 +37,7 @@ DEFAULT_MAX_MESSAGE_BYTES = 128 << 20
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*", re.IGNORECASE)
 
 Decode: TypeAlias = Callable[[Message], Iterable[Event]]
+OpenEncoder: TypeAlias = Callable[[Mapping[str, Any], EncoderContext], Encoder]
 ScanSchemas: TypeAlias = Callable[[Message], Iterable["SchemaRecord"]]
 ScanStatements: TypeAlias = Callable[[Message], Iterable["Statement"]]
 Explain: TypeAlias = Callable[[Message, Mapping[str, Any]], Iterable[tuple[str, Any]]]
@@ -182,9 +183,7 @@ class CodecSpec:
     emits: frozenset[Kind]
     options: tuple[Option, ...] = ()
     type_map: str = "mysql"
-    open_encoder: Callable[[Mapping[str, Any], EncoderContext], Encoder] | None = attrs.field(
-        default=None, converter=function_of
-    )
+    open_encoder: OpenEncoder | None = attrs.field(default=None, converter=function_of)
     encode_options: tuple[Option, ...] = ()
     ddl_partitions: Literal["all", "first"] = "all"
     scan_schemas: Callable[[Mapping[str, Any], DecoderContext], ScanSchemas] | None = attrs.field(

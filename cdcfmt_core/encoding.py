@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, TypeVar, get_args
+from functools import partial
+from typing import Any, Final, TypeVar, get_args
 
 import attrs
 
+from cdcfmt_core.codec import CodecSpec, OpenEncoder
 from cdcfmt_core.encoder import Encoder, EncoderContext, encoder_of, messages_of
 from cdcfmt_core.encoding_options import ENCODING_OPTIONS, check_claim_options
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError, join_names
@@ -25,7 +27,7 @@ from cdcfmt_core.toolkit.row_changes import split_key_update
 from cdcfmt_core.toolkit.row_messages import RowMessages
 from cdcfmt_core.toolkit.row_rules import PartialMessage, RowNumbers, RowRules
 
-__all__ = ["ENCODING_OPTIONS", "MessageEncoder", "open_message_encoder"]
+__all__ = ["ENCODING_OPTIONS", "MessageEncoder"]
 
 _T = TypeVar("_T")
 
@@ -37,25 +39,47 @@ class MessageEncoder:
     """Encodes events in one protocol, including the steps that all formats share.
 
     It rejects or skips what the format cannot express, adds commit_ts, splits updates of keys.
-    ``open_encoder`` creates the format's encoder.  With ``partitions`` (their number) each message
-    gets its ``partition``; otherwise that is None, and a batch may hold rows of any key.
+    With ``partitions`` (their number) each message gets its ``partition``; otherwise that is None,
+    and a batch may hold rows of any key.
+
+    :param options: validated :data:`ENCODING_OPTIONS`.
+    :param codec_options: the format's own options, validated.
+    :param claim_checks: the folder of ``claimCheckStorageUri``.
+    :param now: returns microseconds.
     """
 
     def __init__(
         self,
-        protocol: str,
-        open_encoder: Callable[[], Encoder],
         options: Mapping[str, Any],
-        context: EncoderContext,
+        codec_options: Mapping[str, Any],
         *,
+        claim_checks: ClaimCheckWriter | None = None,
         partitions: int | None = None,
-        ddl_partitions: Literal["all", "first"] = "all",
+        counts: Counter[str] | None = None,
+        now: Callable[[], int] | None = None,
+        registry: Registry | None = None,
     ) -> None:
-        self._protocol = protocol
-        self._open_encoder = open_encoder
-        self._ddl_to_all = ddl_partitions == "all"
-        self._context = context
-        self._counts = context.counts
+        """:raises OptionError: if options are incompatible, or the format is read-only."""
+        codec, open_encoder = _writable(options["protocol"], registry or default_registry())
+        check_claim_options(options, has_folder=claim_checks is not None)
+        self._protocol = codec.name
+        self._ddl_to_all = codec.ddl_partitions == "all"
+        self._context = EncoderContext(
+            source_time_zone=options["sourceTimeZone"],
+            large_messages=LargeMessageOutput(
+                options["maxMessageBytes"],
+                options["largeMessageHandleOption"],
+                open_compressor(options["largeMessageHandleCompression"]),
+                claim_checks,
+            ),
+            invalid_text=options["invalidText"],
+            counts=Counter() if counts is None else counts,
+        )
+        if now is not None:
+            self._context.now = now
+        own = {option.name: codec_options[option.name] for option in codec.encode_options}
+        self._open_encoder = partial(open_encoder, own, self._context)
+        self._counts = self._context.counts
         self._skips = options["unsupportedEvents"] == "skip"
         self._splits = options["splitKeyUpdates"]
         self._synthesizes = options["synthesizeCommitTs"]
@@ -65,11 +89,11 @@ class MessageEncoder:
         self._partition_of = open_partitioner(*self._partitioner, partitions or 1)
         self._commit_ts = RowNumbers()
         # Validate options now, not at the first event.
-        self._encoder = encoder_of(protocol, open_encoder())
+        self._encoder = encoder_of(codec.name, self._open_encoder())
         self._of_partition: dict[int, Encoder] = {0: self._encoder}
         if options.get("lineFormat") == "value" and self._encoder.row_batches is not None:
             raise OptionError(
-                f"option lineFormat: value leaves out keys, which {protocol} cannot be read "
+                f"option lineFormat: value leaves out keys, which {codec.name} cannot be read "
                 "without; set lineFormat=message"
             )
 
@@ -248,53 +272,18 @@ class MessageEncoder:
         return [attrs.evolve(message, partition=partition) for message in messages]
 
 
-def open_message_encoder(
-    options: Mapping[str, Any],
-    codec_options: Mapping[str, Any],
-    *,
-    claim_checks: ClaimCheckWriter | None = None,
-    partitions: int | None = None,
-    counts: Counter[str] | None = None,
-    now: Callable[[], int] | None = None,
-    registry: Registry | None = None,
-) -> MessageEncoder:
-    """An encoder from validated options: :data:`ENCODING_OPTIONS` and the format's own.
+def _writable(protocol: str, registry: Registry) -> tuple[CodecSpec, OpenEncoder]:
+    """The format, and its function that opens an encoder.
 
-    ``claim_checks``: the folder of ``claimCheckStorageUri``; ``now``: returns microseconds.
-
-    :raises OptionError: if options are incompatible, or the format is read-only.
+    :raises OptionError: without a name, or for a read-only format.
     """
-    registry = registry or default_registry()
-    if not options["protocol"]:
+    if not protocol:
         raise OptionError("option protocol: name the format to write")
-    codec = registry.get_codec(options["protocol"])
+    codec = registry.get_codec(protocol)
     if codec.open_encoder is None:
         writable = (name for name, spec in registry.codecs().items() if spec.open_encoder)
         raise OptionError(
             f"option protocol: {codec.name} cannot be written; formats that can: "
             f"{join_names(writable)}"
         )
-    check_claim_options(options, has_folder=claim_checks is not None)
-    context = EncoderContext(
-        source_time_zone=options["sourceTimeZone"],
-        large_messages=LargeMessageOutput(
-            options["maxMessageBytes"],
-            options["largeMessageHandleOption"],
-            open_compressor(options["largeMessageHandleCompression"]),
-            claim_checks,
-        ),
-        invalid_text=options["invalidText"],
-        counts=Counter() if counts is None else counts,
-    )
-    if now is not None:
-        context.now = now
-    own = {option.name: codec_options[option.name] for option in codec.encode_options}
-    open_encoder = codec.open_encoder
-    return MessageEncoder(
-        codec.name,
-        lambda: open_encoder(own, context),
-        options,
-        context,
-        partitions=partitions,
-        ddl_partitions=codec.ddl_partitions,
-    )
+    return codec, codec.open_encoder

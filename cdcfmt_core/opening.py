@@ -8,7 +8,7 @@ from typing import Any
 
 from cdcfmt_core.codec import Projection, format_options
 from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder
-from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder, open_message_encoder
+from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder
 from cdcfmt_core.encoding_options import check_unpartitioned
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter
@@ -89,7 +89,7 @@ def open_encoder(
     codec = registry.get_codec(protocol)
     common, own = _apart(_together(protocol, options, more), codec.encode_options, ENCODING_OPTIONS)
     common = validate({**common, "protocol": protocol}, ENCODING_OPTIONS, owner=OWNER)
-    encoder = open_message_encoder(
+    encoder = MessageEncoder(
         common,
         validate(own, codec.encode_options, owner=f"format {codec.name}"),
         claim_checks=claim_checks or claim_check_writer(common),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from datetime import datetime
 from typing import Any
 
+import attrs
 import pytest
 from written_rows import Rows, check_equal, event_rows, written
 
 from cdcfmt_core import Encoder, EncoderContext, types
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
+from cdcfmt_core.registry import default_registry
+from cdcfmt_core.testing.subject import Subject
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.large_message_output import LargeMessageOutput
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
@@ -122,9 +124,15 @@ def _rows() -> Rows:
 def test_the_kernel_writes_what_the_reference_writes(
     monkeypatch: pytest.MonkeyPatch, message: RowMessage, line_format: str
 ) -> None:
+    codec = attrs.evolve(
+        default_registry().get_codec("canal-json"),
+        encode_options=(),
+        open_encoder=lambda _, context: _Encoder(message, context),
+    )
+    registry = Subject(codec, ()).registry
+
     def open_encoder(options: Any, partitions: Any, counts: Any = None) -> MessageEncoder:
-        context = EncoderContext(LargeMessageOutput(), counts=counts or Counter())
-        return MessageEncoder("other", lambda: _Encoder(message, context), options.values, context)
+        return MessageEncoder(options.values, {}, counts=counts, registry=registry)
 
     monkeypatch.setattr("pyspark_cdcfmt.write.encoding.open_encoder", open_encoder)
     given = {"protocol": "canal-json", "lineFormat": line_format, "ordered": "false"}

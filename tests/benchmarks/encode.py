@@ -16,7 +16,7 @@ from input_rows import TABLE, ZONE, input_rows
 from run import MEASURED, load, open_cdcfmt
 
 from cdcfmt_core import default_registry
-from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder, open_message_encoder
+from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange
 from cdcfmt_core.options import validate
 from pyspark_cdcfmt.write.encoding import EventWriter
@@ -51,7 +51,7 @@ def open_encoder(protocol: str, *, unsupported_events: str = "fail", **own: Any)
         "sourceTimeZone": "Asia/Shanghai",
         "unsupportedEvents": unsupported_events,
     }
-    return open_message_encoder(
+    return MessageEncoder(
         validate(values, ENCODING_OPTIONS, owner="the benchmark"),
         validate(own, codec.encode_options, owner="the benchmark"),
     )

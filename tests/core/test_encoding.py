@@ -12,7 +12,7 @@ import pytest
 
 import cdcfmt_core
 from cdcfmt_core import CodecSpec, Encoder, EncoderContext, Option, Registry, hookimpl
-from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder, open_message_encoder
+from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder
 from cdcfmt_core.errors import (
     BrokenPluginError,
     DecodeError,
@@ -123,7 +123,7 @@ def open_encoder(
     registry = Registry(entry_points=[])
     registry.register(Plugin(), "test")
     own = {"on": options.pop("on", True)}
-    return open_message_encoder(
+    return MessageEncoder(
         validate({"protocol": protocol} | options, ENCODING_OPTIONS, owner="the test"),
         own,
         partitions=partitions,

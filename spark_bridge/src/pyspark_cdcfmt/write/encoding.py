@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.caches import Cache, text_size
-from cdcfmt_core.encoding import MessageEncoder, open_message_encoder
+from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.errors import EncodeError, SinkError, UnsupportedEventError
 from cdcfmt_core.events import KIND_OF, Kind, Message, RowChange, SchemaChange, Watermark
 from cdcfmt_core.opening import claim_check_writer
@@ -56,7 +56,7 @@ def open_input(schema: StructType, options: WriteOptions) -> EventInput | Change
 def open_encoder(
     options: WriteOptions, partitions: int | None, counts: Counter[str] | None = None
 ) -> MessageEncoder:
-    return open_message_encoder(
+    return MessageEncoder(
         options.values,
         options.codec,
         claim_checks=claim_check_writer(options.values, options.storage_options),
