@@ -9,7 +9,8 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import attrs
 
@@ -107,6 +108,17 @@ class EventFilter:
     def __attrs_post_init__(self) -> None:
         self._include = tuple(_compile(text, "includeTables") for text in self.include_tables)
         self._exclude = tuple(_compile(text, "excludeTables") for text in self.exclude_tables)
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], **more: Any) -> EventFilter:
+        """The filter of the options that every format has; ``more``: other fields."""
+        return cls(
+            include_tables=options["includeTables"],
+            exclude_tables=options["excludeTables"],
+            starting_commit_ts=options["startingCommitTs"],
+            ending_commit_ts=options["endingCommitTs"],
+            **more,
+        )
 
     def check(self) -> None:
         """:raises OptionError: if options contradict each other, so that no row can pass."""

@@ -45,12 +45,7 @@ def open_decoder(
     registry = registry or default_registry()
     common, own = decoding_options(protocol, _together(protocol, options, more), registry)
     if event_filter is None:
-        event_filter = EventFilter(
-            include_tables=common["includeTables"] or (),
-            exclude_tables=common["excludeTables"] or (),
-            starting_commit_ts=common["startingCommitTs"],
-            ending_commit_ts=common["endingCommitTs"],
-        )
+        event_filter = EventFilter.of(common)
         event_filter.check()
     return MessageDecoder(
         common,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from importlib import metadata
 
 from cdcfmt_core.codec import CodecSpec
@@ -28,22 +28,13 @@ from cdcfmt_core.types import LogicalType, Unknown
 AUTO = "auto"
 """The ``protocol`` for which each message's format is recognised."""
 
-KNOWN_PACKAGES = {
-    "canal-json": "cdcfmt-canal-json",
-    "open-protocol": "cdcfmt-open-protocol",
-    "debezium": "cdcfmt-debezium",
-    "simple": "cdcfmt-simple",
-    "cloudcanal-json": "cdcfmt-cloudcanal-json",
-    "dts-avro": "cdcfmt-dts-avro",
-}
-"""The packages of first-party formats, for the error that suggests one."""
+KNOWN_FORMATS = frozenset(
+    {"canal-json", "open-protocol", "debezium", "simple", "cloudcanal-json", "dts-avro"}
+)
+"""First-party formats, whose packages an error suggests."""
 
-KNOWN_TRANSPORTS = {
-    "kafka": "cdcfmt-kafka",
-    "rabbitmq": "cdcfmt-rabbitmq",
-    "rocketmq": "cdcfmt-rocketmq",
-}
-"""The packages of first-party transports; the prefix of each is its name."""
+KNOWN_TRANSPORTS = frozenset({"kafka", "rabbitmq", "rocketmq"})
+"""First-party transports; the prefix of each is its name."""
 
 
 class Registry:
@@ -81,7 +72,7 @@ class Registry:
         spec: CodecSpec | None = self._codecs.only(wanted) or self._aliases.only(wanted)
         if spec is None:
             known = [*self._codecs, *self._aliases]
-            raise self._missing("format", name, KNOWN_PACKAGES.get(wanted), known)
+            raise self._missing("format", name, _package(wanted, KNOWN_FORMATS), known)
         return spec
 
     def codecs(self) -> dict[str, CodecSpec]:
@@ -108,7 +99,8 @@ class Registry:
             self.discover()
         spec: TransportSpec | None = self._transports.only(name)
         if spec is None:
-            raise self._missing("transport", name, KNOWN_TRANSPORTS.get(name), self._transports)
+            package = _package(name, KNOWN_TRANSPORTS)
+            raise self._missing("transport", name, package, self._transports)
         self._prefixes.only(spec.prefix)
         return spec
 
@@ -268,6 +260,10 @@ class Registry:
         if len(over) > 1:
             return duplicate("override of type map", name, over)
         return over + own
+
+
+def _package(name: str, known: Container[str]) -> str | None:
+    return f"cdcfmt-{name}" if name in known else None
 
 
 @functools.cache

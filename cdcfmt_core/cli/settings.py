@@ -11,8 +11,8 @@ from cdcfmt_core.codec import format_options
 from cdcfmt_core.decoding import DECODING_OPTIONS
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Kind, Op
-from cdcfmt_core.filters import EventFilter, parse_table_name
-from cdcfmt_core.io.sources.options import FILE_OPTIONS, parse_storage_options
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.io.sources.options import FILE_OPTIONS, InputOptions
 from cdcfmt_core.options import Option, unknown_option, validate
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.transport import TransportSpec
@@ -54,7 +54,7 @@ SECTIONS: dict[str, tuple[Option, ...]] = {
 
 
 @attrs.frozen
-class Settings:
+class Settings(InputOptions):
     """Options by declared name.
 
     - ``values``: common options, validated
@@ -63,26 +63,13 @@ class Settings:
     - ``topic``: options that the transport validates, as text
     """
 
-    values: Mapping[str, Any] = attrs.field(repr=False)
     codec: Mapping[str, Any] = attrs.field(repr=False)
     rest: Mapping[str, str]
     topic: Mapping[str, str] = attrs.field(factory=dict, repr=False)
 
-    def __getitem__(self, name: str) -> Any:
-        return self.values[name]
-
     def get(self, name: str) -> Any:
         """The value of an option that only some commands have."""
         return self.values.get(name)
-
-    @property
-    def storage_options(self) -> dict[str, Any]:
-        return parse_storage_options(self["storageOptions"])
-
-    @property
-    def table(self) -> tuple[str, ...] | None:
-        table = self.get("table")
-        return None if table is None else parse_table_name(table)
 
     def event_filter(self) -> EventFilter:
         """A filter for the events that the options select.
@@ -93,15 +80,7 @@ class Settings:
         ops = _chosen(self["op"], get_args(Op), "op")
         if ops and not kinds:
             kinds = frozenset({"row", "corrupt"})
-        wanted = EventFilter(
-            self.table,
-            self["includeTables"],
-            self["excludeTables"],
-            starting_commit_ts=self["startingCommitTs"],
-            ending_commit_ts=self["endingCommitTs"],
-            kinds=kinds,
-            ops=ops,
-        )
+        wanted = EventFilter.of(self.values, table=self.table, kinds=kinds, ops=ops)
         wanted.check()
         return wanted
 

@@ -31,7 +31,7 @@ class _Doctor(Command):
     @cached_property
     def _of_transports(self) -> list[click.Parameter]:
         there = default_registry().transports()
-        names = {name for name, spec in there.items() if spec.explain} | KNOWN_TRANSPORTS.keys()
+        names = {name for name, spec in there.items() if spec.explain} | KNOWN_TRANSPORTS
         return [
             click.Option(
                 [f"--{name}", name.replace("-", "_")],

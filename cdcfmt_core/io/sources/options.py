@@ -6,7 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import attrs
+
 from cdcfmt_core.errors import OptionError
+from cdcfmt_core.filters import parse_table_name
 from cdcfmt_core.io.sources.reader import ReadParameters
 from cdcfmt_core.options import Option
 
@@ -50,6 +53,28 @@ def parse_storage_options(text: str | None) -> dict[str, Any]:
     if not isinstance(options, dict):
         raise OptionError("option storageOptions: the given text is not a JSON object")
     return options
+
+
+@attrs.frozen
+class InputOptions:
+    """Validated options by declared name, some of which only some commands have."""
+
+    # storageOptions may hold secrets.
+    values: Mapping[str, Any] = attrs.field(repr=False)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    @property
+    def table(self) -> tuple[str, ...] | None:
+        """The parts of the name in the option ``table``."""
+        table = self.values.get("table")
+        return None if table is None else parse_table_name(table)
+
+    @property
+    def storage_options(self) -> dict[str, Any]:
+        """Options of the file system."""
+        return parse_storage_options(self["storageOptions"])
 
 
 def read_parameters(options: Mapping[str, Any]) -> ReadParameters:

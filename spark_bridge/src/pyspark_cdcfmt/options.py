@@ -13,8 +13,8 @@ import attrs
 from cdcfmt_core import Option, Registry, default_registry
 from cdcfmt_core.codec import format_options
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.filters import EventFilter, parse_table_name
-from cdcfmt_core.io.sources.options import parse_storage_options
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.io.sources.options import InputOptions
 from cdcfmt_core.io.topics.options import TOPIC_OPTIONS
 from cdcfmt_core.options import check_once, unknown_option, validate
 from cdcfmt_core.registry import AUTO
@@ -78,7 +78,7 @@ _NO_INPUT = (
 
 
 @attrs.frozen
-class ReadOptions:
+class ReadOptions(InputOptions):
     """Validated options.
 
     :ivar values: the bridge's options by declared name.
@@ -87,19 +87,10 @@ class ReadOptions:
     :ivar transport: the transport's title.
     """
 
-    # storageOptions may hold secrets.
-    values: Mapping[str, Any] = attrs.field(repr=False)
     codec: Mapping[str, Any]
     source: Source | None = None
     transport: str = ""
     streaming: bool = False
-
-    def __getitem__(self, name: str) -> Any:
-        return self.values[name]
-
-    @property
-    def table(self) -> tuple[str, ...] | None:
-        return parse_table_name(self["table"]) if self["table"] is not None else None
 
     @property
     def case_sensitive(self) -> bool:
@@ -131,11 +122,6 @@ class ReadOptions:
                 )
             self.source.check_whole_topics()
 
-    @property
-    def storage_options(self) -> dict[str, Any]:
-        """Options of the file system; errors never show their text, which may hold secrets."""
-        return parse_storage_options(self["storageOptions"])
-
     def in_stream(self) -> ReadOptions:
         """The same options for a stream, where formats always need their schemas."""
         codec = _with_policy(self.codec, self["onMissingSchema"] or "wait")
@@ -143,14 +129,8 @@ class ReadOptions:
 
     def event_filter(self) -> EventFilter:
         """The filter for the events to decode, from the options alone."""
-        return EventFilter(
-            table=self.table,
-            include_tables=self["includeTables"],
-            exclude_tables=self["excludeTables"],
-            starting_commit_ts=self["startingCommitTs"],
-            ending_commit_ts=self["endingCommitTs"],
-            kinds=None if self.table is None else frozenset({"row", "ddl", "corrupt"}),
-        )
+        kinds = None if self.table is None else frozenset({"row", "ddl", "corrupt"})
+        return EventFilter.of(self.values, table=self.table, kinds=kinds)
 
 
 def _with_policy(codec: Mapping[str, Any], policy: str | None) -> Mapping[str, Any]:

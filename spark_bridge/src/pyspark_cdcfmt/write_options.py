@@ -11,9 +11,8 @@ import attrs
 from cdcfmt_core import Option, Registry, default_registry
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.filters import parse_table_name
 from cdcfmt_core.io.sinks.compression import COMPRESSIONS
-from cdcfmt_core.io.sources.options import STORAGE_OPTIONS, parse_storage_options
+from cdcfmt_core.io.sources.options import STORAGE_OPTIONS, InputOptions
 from cdcfmt_core.options import unknown_option, validate
 from cdcfmt_core.transport import Sink, TransportSpec
 from cdcfmt_core.transport_opening import choose_transport, open_sink
@@ -128,7 +127,7 @@ OUTPUT_GROUPS = {
 
 
 @attrs.frozen
-class WriteOptions:
+class WriteOptions(InputOptions):
     """Validated options.
 
     :ivar values: the bridge's options by declared name.
@@ -137,21 +136,9 @@ class WriteOptions:
     :ivar checkpoint: Spark's checkpointLocation of a stream.
     """
 
-    values: Mapping[str, Any] = attrs.field(repr=False)
     codec: Mapping[str, Any]
     sink: Sink | None = None
     checkpoint: str | None = None
-
-    def __getitem__(self, name: str) -> Any:
-        return self.values[name]
-
-    @property
-    def table(self) -> tuple[str, ...] | None:
-        return parse_table_name(self["table"]) if self["table"] is not None else None
-
-    @property
-    def storage_options(self) -> dict[str, Any]:
-        return parse_storage_options(self["storageOptions"])
 
     @property
     def column_types(self) -> dict[str, str]:
