@@ -25,7 +25,7 @@ from cdcfmt_core.codec import (
 )
 from cdcfmt_core.errors import DecodeError, MissingSchemaError, SourceError
 from cdcfmt_core.event_checks import check_event
-from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange
+from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange, named_by
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import Option
 from cdcfmt_core.registry import AUTO, Registry, default_registry
@@ -252,10 +252,6 @@ class MessageDecoder:
         return error.at(protocol=self.protocol, **message.position)
 
 
-def _table_of(event: Any) -> tuple[str, str, str | None]:
-    schema = getattr(event, "table_schema", None)
-    if hasattr(event, "table"):
-        return event.database, event.table, event.schema
-    if schema is not None:
-        return schema.database, schema.table, schema.schema
-    return "", "", None
+def _table_of(event: Event) -> tuple[str, str, str | None]:
+    named = named_by(event)
+    return ("", "", None) if named is None else (named.database, named.table, named.schema)

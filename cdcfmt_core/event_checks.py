@@ -8,7 +8,7 @@ from cdcfmt_core.errors import show
 from cdcfmt_core.events import KIND_OF, Image, RowChange, TableSchema
 from cdcfmt_core.types import MAX_TIMESTAMP, MIN_TIMESTAMP
 
-_IMAGES_OF_OP: Final[dict[str, tuple[bool | None, bool]]] = {
+IMAGES_OF_OP: Final[dict[str, tuple[bool | None, bool]]] = {
     "insert": (False, True),
     "read": (False, True),
     "upsert": (False, True),
@@ -49,11 +49,11 @@ def check_images(event: RowChange) -> None:
 
     :raises TypeError, ValueError: as :func:`check_event`.
     """
-    if event.op not in _IMAGES_OF_OP:
-        raise ValueError(f"{show(event.op)} is not an operation: {', '.join(_IMAGES_OF_OP)}")
+    if event.op not in IMAGES_OF_OP:
+        raise ValueError(f"{show(event.op)} is not an operation: {', '.join(IMAGES_OF_OP)}")
     if type(event.table) is not TableSchema:
         raise TypeError(f"the table of a row is {show(event.table)}, not a TableSchema")
-    before, after = _IMAGES_OF_OP[event.op]
+    before, after = IMAGES_OF_OP[event.op]
     for name, image, wanted in (("before", event.before, before), ("after", event.after, after)):
         if image is None:
             if wanted:

@@ -254,3 +254,12 @@ KIND_OF: dict[type, Kind] = {
     LogicalMessage: "message",
     Corrupt: "corrupt",
 }
+
+
+def named_by(event: object) -> TableSchema | SchemaChange | None:
+    """The part of an event that names its table; None if it has no table."""
+    if isinstance(event, RowChange):
+        return event.table
+    if isinstance(event, TableSchemaEvent):
+        return event.table_schema
+    return event if isinstance(event, SchemaChange) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 
 from cdcfmt_core.codec import CodecSpec
+from cdcfmt_core.plugins import PluginInfo
 from cdcfmt_core.registry import Registry
 
 NOTHING = "no format is installed; for example: pip install cdcfmt-canal-json"
@@ -38,13 +39,11 @@ def list_installed(registry: Registry) -> Listing:
     """All registrations of the registry's entry points, and their failures."""
     plugins = registry.plugins()
     owners = {name: plugin for plugin in plugins for name in plugin.codecs}
+    nobody = PluginInfo("?", "?", "")
     formats = [
-        ListedFormat(
-            spec,
-            owners[spec.name].dist if spec.name in owners else "?",
-            owners[spec.name].version if spec.name in owners else "",
-        )
+        ListedFormat(spec, owner.dist, owner.version)
         for spec in registry.codecs().values()
+        for owner in [owners.get(spec.name, nobody)]
     ]
     transports = [
         f"{name} ({plugin.dist} {plugin.version})"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.events import Corrupt, Event, Message, RowChange, SchemaChange, TableSchemaEvent
+from cdcfmt_core.events import Corrupt, Event, Message, named_by
 from cdcfmt_core.testing.cases import Case
 from cdcfmt_core.testing.outcome import expect
 from cdcfmt_core.testing.sameness import difference, rendered
@@ -89,13 +89,10 @@ def _written_differently(subject: Subject, case: Case) -> Iterator[tuple[int, li
 
 def _about(event: Event) -> str:
     """The event's table, or else its class."""
-    if isinstance(event, RowChange):
-        return f"{event.table.database}.{event.table.table}"
-    if isinstance(event, TableSchemaEvent):
-        return f"{event.table_schema.database}.{event.table_schema.table}"
-    if isinstance(event, SchemaChange) and event.table:
-        return f"{event.database}.{event.table}"
-    return type(event).__name__.lower()
+    named = named_by(event)
+    if named is None or not named.table:
+        return type(event).__name__.lower()
+    return f"{named.database}.{named.table}"
 
 
 def _differences(subject: Subject, message: Message, written: Message) -> Iterator[str]:

@@ -15,15 +15,7 @@ from cdcfmt_core.cli.inputs import Input
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.errors import CdcfmtError
-from cdcfmt_core.events import (
-    Event,
-    Message,
-    RowChange,
-    SchemaChange,
-    TableSchema,
-    TableSchemaEvent,
-    full_name,
-)
+from cdcfmt_core.events import Event, Message, full_name, named_by
 from cdcfmt_core.filters import table_names
 from cdcfmt_core.options import validate
 from pyspark_cdcfmt.option_groups import bridge_options
@@ -132,9 +124,7 @@ def _note_digits(table: tuple[str, ...], columns: list[str]) -> None:
 def _by_table(events: Iterable[Event]) -> dict[tuple[str, ...], list[Event]]:
     found: dict[tuple[str, ...], list[Event]] = {}
     for event in events:
-        of = event.table if isinstance(event, RowChange) else event
-        of = event.table_schema if isinstance(event, TableSchemaEvent) else of
-        if isinstance(of, TableSchema | SchemaChange):
+        if (of := named_by(event)) is not None:
             name = full_name(of.database, of.schema, of.table)
             found.setdefault(name, []).append(event)
     return found
