@@ -25,7 +25,7 @@ from cdcfmt_core.codec import (
 )
 from cdcfmt_core.errors import DecodeError, MissingSchemaError, SourceError
 from cdcfmt_core.event_checks import check_event
-from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange, named_by
+from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, named_by
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import Option
 from cdcfmt_core.registry import AUTO, Registry, default_registry
@@ -217,20 +217,12 @@ class MessageDecoder:
         return best
 
     def _wanted(self, events: list[Event]) -> Iterator[Event]:
-        wants = self._filter.wants
         for event in events:
+            named = named_by(event)
+            place = ("", "", None) if named is None else (named.database, named.table, named.schema)
+            op, commit_ts = getattr(event, "op", None), getattr(event, "commit_ts", None)
             try:
-                if type(event) is RowChange:
-                    table = event.table
-                    if wants(
-                        "row", table.database, table.table, table.schema, event.op, event.commit_ts
-                    ):
-                        yield event
-                elif wants(
-                    KIND_OF[type(event)],
-                    *_table_of(event),
-                    commit_ts=getattr(event, "commit_ts", None),
-                ):
+                if self._filter.wants(KIND_OF[type(event)], *place, op=op, commit_ts=commit_ts):
                     yield event
             except DecodeError as error:
                 yield Corrupt(error, event.index)
@@ -250,8 +242,3 @@ class MessageDecoder:
 
     def _locate(self, message: Message, error: DecodeError) -> DecodeError:
         return error.at(protocol=self.protocol, **message.position)
-
-
-def _table_of(event: Event) -> tuple[str, str, str | None]:
-    named = named_by(event)
-    return ("", "", None) if named is None else (named.database, named.table, named.schema)
