@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import attrs
 
 from cdcfmt_core.codec import ScanSchemas
-from cdcfmt_core.offsets import OffsetRange, Offsets, TopicPartition
+from cdcfmt_core.offsets import OffsetRange, TopicPartition
 from cdcfmt_core.schemas.store import SchemaRecord
 from cdcfmt_core.transport import Source
 
@@ -33,6 +33,7 @@ class SchemaReading:
     def __init__(self, source: Source, scan: ScanSchemas) -> None:
         # Deleted offsets cannot be searched, which loses no data.
         self._source = source.lenient()
+        self.offsets = self._source.offsets
         self._scan = scan
 
     def read(self, place: TopicPartition, start: int, end: int) -> Stretch:
@@ -52,7 +53,3 @@ class SchemaReading:
             yield self.read(place, start, end)
             end = start
             size = min(2 * size, LARGEST_PIECE)
-
-    def offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
-        """See :meth:`Source.offsets`."""
-        return self._source.offsets(wanted)

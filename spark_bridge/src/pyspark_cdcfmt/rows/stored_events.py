@@ -168,7 +168,10 @@ def _schema_change(row: Mapping[str, Any], index: int) -> SchemaChange:
 
 
 def _python(variant: Mapping[str, bytes] | None) -> Any:
-    return None if variant is None else decode_variant(variant["value"], variant["metadata"])
+    if variant is None:
+        return None
+    # Collected rows have bytearrays.
+    return decode_variant(bytes(variant["value"]), bytes(variant["metadata"]))
 
 
 def _number(value: Any) -> Any:

@@ -87,7 +87,9 @@ class EventWriter:
     by_kernel: bool = True
     rows_by: tuple[int, int] = (0, 0)
     wait: Callable[[], None] = lambda: None
-    _seen: _Statements = attrs.field(init=False, factory=lambda: _Statements())
+    _seen: Cache[tuple[object, ...], bool] = attrs.field(
+        init=False, factory=lambda: Cache(16 << 20)
+    )
     _checked: bool = attrs.field(init=False, default=False)
 
     def parts(
@@ -167,7 +169,7 @@ class EventWriter:
                 continue
             if isinstance(event, SchemaChange):
                 self.watermarks.setdefault(read.source, None)
-                if not self._seen.is_new(event):
+                if not self._is_new(event):
                     self.counts["copies of DDL statements, left out"] += 1
                     continue
                 self.statements += 1
@@ -178,6 +180,16 @@ class EventWriter:
                 self.wait()
                 continue
             yield from read.encoded(encoder.encode)
+
+    def _is_new(self, event: SchemaChange) -> bool:
+        """Whether it is no copy of a statement, as producers send them to every partition."""
+        if event.commit_ts is None:
+            return True
+        key = (event.commit_ts, event.database, event.table, event.query)
+        if self._seen.get(key):
+            return False
+        self._seen.add(key, True, text_size(event.database, event.table, event.query))
+        return True
 
     def _refuse(self, kind: Kind, why: str) -> None:
         if self.options["unsupportedEvents"] == "fail":
@@ -198,23 +210,6 @@ _NO_PLACE = (
     "without _source.partition or _source.path, one of a faster partition could precede rows: keep "
     "_source (decode: name topic and partition), leave them out by kind <> 'watermark'"
 )
-
-
-class _Statements:
-    """Known DDL statements, to find copies: producers send them to every partition."""
-
-    def __init__(self) -> None:
-        self._seen: Cache[tuple[object, ...], bool] = Cache(16 << 20)
-
-    def is_new(self, event: SchemaChange) -> bool:
-        """Whether the statement is new; always True without a commit_ts."""
-        if event.commit_ts is None:
-            return True
-        key = (event.commit_ts, event.database, event.table, event.query)
-        if self._seen.get(key):
-            return False
-        self._seen.add(key, True, text_size(event.database, event.table, event.query))
-        return True
 
 
 def check_statements(of_tasks: Sequence[int]) -> None:
