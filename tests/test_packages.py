@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import tomllib
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 KERNEL = ROOT / "spark_bridge/kernel"
@@ -28,3 +30,12 @@ def test_types_come_with_a_wheel(folder: Path) -> None:
     build = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]
     (package,) = build["targets"]["wheel"]["packages"]
     assert (folder / package / "py.typed").is_file()
+
+
+def test_pyspark_requires_what_uv_takes_for_granted() -> None:
+    uv = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["uv"]
+    (known,) = uv["dependency-metadata"]
+    required = map(Requirement, requires(known["name"]) or ())
+    assert [*map(Requirement, known["requires-dist"])] == [
+        each for each in required if not each.marker
+    ]
