@@ -39,12 +39,11 @@ def list_installed(registry: Registry) -> Listing:
     """All registrations of the registry's entry points, and their failures."""
     plugins = registry.plugins()
     owners = {name: plugin for plugin in plugins for name in plugin.codecs}
-    nobody = PluginInfo("?", "?", "")
-    formats = [
-        ListedFormat(spec, owner.dist, owner.version)
-        for spec in registry.codecs().values()
-        for owner in [owners.get(spec.name, nobody)]
-    ]
+    unknown = PluginInfo("?", "?", "")
+    formats = []
+    for spec in registry.codecs().values():
+        owner = owners.get(spec.name, unknown)
+        formats.append(ListedFormat(spec, owner.dist, owner.version))
     transports = [
         f"{name} ({plugin.dist} {plugin.version})"
         for plugin in plugins

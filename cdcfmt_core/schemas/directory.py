@@ -25,9 +25,6 @@ from cdcfmt_core.texts import open_logger, qualified
 from cdcfmt_core.toolkit.filesystem import FileSystem, open_filesystem
 
 _SUFFIX = ".json"
-_NOTE = "_note-"
-_QUERY_LENGTH = len(_NOTE) + 16 + 1
-_BATCH_LENGTH = _QUERY_LENGTH + 20
 _UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9_]+")
 
 logger = open_logger("cdcfmt_core")
@@ -46,6 +43,39 @@ class Entry:
     size: int
     record: SchemaRecord | None
     problem: str | None
+
+
+@attrs.frozen
+class Note:
+    """A note about a table: which schema was searched, where, and by which query.
+
+    A task that reads the same messages again obeys it, even if schemas were added since.
+
+    :ivar batch: the name of a query, and a number that grows with its batches.
+    """
+
+    text: str
+    database: str
+    table: str
+    schema: str | None = None
+    batch: tuple[str, int] | None = None
+
+    @property
+    def path(self) -> str:
+        """The file in the schemas' folder."""
+        start = "" if self.batch is None else f"{self.batch[1]:020d}-"
+        name = f"{self._prefix}{start}{_digest(self.text, 32)}"
+        return f"{_folder_of(self.database, self.schema, self.table)}/{name}"
+
+    def replaces(self, name: str) -> bool:
+        """Whether a file of the same folder is a note of an earlier batch of the query."""
+        if self.batch is None or not name.startswith(self._prefix):
+            return False
+        return name.removeprefix(self._prefix) < f"{self.batch[1]:020d}"
+
+    @property
+    def _prefix(self) -> str:
+        return "_note-" if self.batch is None else f"_note-{_digest(self.batch[0], 16)}-"
 
 
 @attrs.define
@@ -98,64 +128,27 @@ class SchemaDirectory:
         self._saved.add(name)
         return written
 
-    def note(
-        self,
-        text: str,
-        database: str,
-        table: str,
-        schema: str | None = None,
-        *,
-        batch: tuple[str, int] | None = None,
-    ) -> None:
-        """Store a note about a table: which schema was searched, where, and by which query.
-
-        A task that reads the same messages again obeys it, even if schemas were added since.
-
-        :param batch: the name of a query, and a number that grows with its batches: removes notes
-            of its earlier batches, which are not read again.
-        """
+    def note(self, note: Note) -> None:
+        """Store a note; removes those of earlier batches, which are not read again."""
         filesystem, root = self._open()
-        path = self._note_of(root, text, database, table, schema, batch)
-        folder, _, name = path.rpartition("/")
+        path = f"{root}/{note.path}"
+        folder = path.rpartition("/")[0]
         with self._failing_at(path):
             filesystem.makedirs(folder, exist_ok=True)
-            self._put(filesystem, path, text.encode("utf-8", "backslashreplace"))
-            if batch is None:
-                return
-            prefix, first = name[:_QUERY_LENGTH], name[:_BATCH_LENGTH]
-            for other in filesystem.ls(folder, detail=False):
-                if prefix <= str(other).rpartition("/")[2][:_BATCH_LENGTH] < first:
+            self._put(filesystem, path, note.text.encode("utf-8", "backslashreplace"))
+            others = [] if note.batch is None else filesystem.ls(folder, detail=False)
+            for other in map(str, others):
+                if note.replaces(other.rpartition("/")[2]):
                     # Another task may remove it, too.
                     with suppress(OSError):
-                        filesystem.rm_file(str(other))
+                        filesystem.rm_file(other)
 
-    def noted(
-        self,
-        text: str,
-        database: str,
-        table: str,
-        schema: str | None = None,
-        *,
-        batch: tuple[str, int] | None = None,
-    ) -> bool:
+    def noted(self, note: Note) -> bool:
         """Whether the note exists."""
         filesystem, root = self._open()
-        path = self._note_of(root, text, database, table, schema, batch)
+        path = f"{root}/{note.path}"
         with self._failing_at(path):
             return filesystem.exists(path)
-
-    def _note_of(
-        self,
-        root: str,
-        text: str,
-        database: str,
-        table: str,
-        schema: str | None,
-        batch: tuple[str, int] | None,
-    ) -> str:
-        folder = f"{root}/{_folder_of(database, schema, table)}"
-        of_batch = "" if batch is None else f"{_digest(batch[0], 16)}-{batch[1]:020d}-"
-        return f"{folder}/{_NOTE}{of_batch}{_digest(text, 32)}"
 
     def load(self, database: str, table: str, schema: str | None = None) -> list[SchemaRecord]:
         """All schemas of one table, in no particular order."""

@@ -22,8 +22,11 @@ FIELDS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestam
 _POSITION = frozenset({"topic", "partition", "offset"})
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Newer Pythons read 24:00 as the next day.
 _ISO = re.compile(
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d(:?\d\d)?)", re.ASCII
+    r"\d{4}-\d\d-\d\d[T ]([01]\d|2[0-3]):\d\d(:\d\d(\.\d{1,9})?)?"
+    r"(Z|[+-]\d\d:?\d\d(:?\d\d)?)",
+    re.ASCII,
 )
 
 # Almost every line can be recognised by its first field, without parsing.

@@ -24,6 +24,7 @@ from cdcfmt_core.codec import ScanSchemas
 from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.io.topics.schema_reading import SchemaReading
 from cdcfmt_core.offsets import EARLIEST, LATEST, OffsetRange, TopicPartition
+from cdcfmt_core.schemas.directory import Note
 from cdcfmt_core.schemas.persistent import PersistentSchemaStore
 from cdcfmt_core.schemas.store import SchemaRecord
 from cdcfmt_core.schemas.versions import Position
@@ -151,17 +152,14 @@ class TopicSchemaStore(PersistentSchemaStore):
 
     def _look_back(self, which: str, name: _Table, position: Position | None) -> None:
         database, schema, table, stream = name
+        what = f"{which} schema of {stream} before {self._run} in"
         notes = {
-            place: f"{which} schema of {stream} before {self._run} in {place[0]}-{place[1]}"
+            place: Note(f"{what} {place[0]}-{place[1]}", database, table, schema)
             for place in self._behind
         }
         if self._run is not None:
             noted = self.directory.noted
-            notes = {
-                place: note
-                for place, note in notes.items()
-                if not noted(note, database, table, schema)
-            }
+            notes = {place: note for place, note in notes.items() if not noted(note)}
         if len(notes) < len(self._behind):
             # Reload now, as another task may have just noted it.
             self.reload(database, table, schema)
@@ -170,7 +168,7 @@ class TopicSchemaStore(PersistentSchemaStore):
             self._looked_further.add(name, True, text_size(*name))
         if self._run is not None:
             for note in notes.values():
-                self.directory.note(note, database, table, schema)
+                self.directory.note(note)
 
     def _is_behind(self, place: TopicPartition, name: _Table, position: Position | None) -> bool:
         """Search for a schema valid at ``position``; whether there is one."""

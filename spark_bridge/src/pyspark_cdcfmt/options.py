@@ -35,8 +35,10 @@ _OF_EVENTS = ("imageFormat", "includeColumns", "includeHeaders")
 _OF_CHANGES = ("includeSource", "metadataPrefix")
 
 _OF_TOPICS = tuple(option.name for option in TOPIC_OPTIONS if option.name != "includeHeaders")
-_OF_FILES: tuple[str, ...] = ("pathGlobFilter", "lineFormat", "lineSep", "maxPartitionBytes")
-_OF_FILES += ("maxFileAge", "maxFilesPerTrigger", "maxBytesPerTrigger")
+_OF_FILES = (
+    *("pathGlobFilter", "lineFormat", "lineSep", "maxPartitionBytes"),
+    *("maxFileAge", "maxFilesPerTrigger", "maxBytesPerTrigger"),
+)
 _OF_DATAFRAMES_TOO = ("storageOptions", "includeHeaders", "schemaStore", "onMissingSchema")
 
 

@@ -13,7 +13,7 @@ from cdcfmt_core.errors import MissingSchemaError, SourceError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.schemas import directory as module
 from cdcfmt_core.schemas.as_json import record_to_json
-from cdcfmt_core.schemas.directory import SchemaDirectory
+from cdcfmt_core.schemas.directory import Note, SchemaDirectory
 from cdcfmt_core.schemas.persistent import PersistentSchemaStore
 from cdcfmt_core.schemas.store import SchemaRecord
 from cdcfmt_core.types import Int
@@ -129,15 +129,16 @@ def test_half_written_files_do_not_count(tmp_path: Path) -> None:
 
 def test_a_note_replaces_those_of_earlier_batches_of_its_query(directory: SchemaDirectory) -> None:
     def noted(query: str, start: int, text: str) -> bool:
-        return directory.noted(text, "shop", "orders", batch=(query, start))
+        return directory.noted(Note(text, "shop", "orders", batch=(query, start)))
 
     directory.save(record(1))
-    directory.note("always", "shop", "orders")
+    always = Note("always", "shop", "orders")
+    directory.note(always)
     for query, start, text in (("a", 9, "1"), ("b", 9, "1"), ("a", 10, "1"), ("a", 10, "2")):
-        directory.note(text, "shop", "orders", batch=(query, start))
+        directory.note(Note(text, "shop", "orders", batch=(query, start)))
     assert [noted("a", 10, "1"), noted("a", 10, "2"), noted("b", 9, "1")] == [True] * 3
     assert not noted("a", 9, "1")
-    assert directory.noted("always", "shop", "orders")
+    assert directory.noted(always)
     assert texts(directory.load("shop", "orders")) == texts([record(1)])
 
 

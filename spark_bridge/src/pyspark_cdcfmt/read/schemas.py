@@ -17,7 +17,7 @@ from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.io.sources.lines import marked_messages
 from cdcfmt_core.io.topics.schema_search import SchemaSearch
 from cdcfmt_core.registry import AUTO
-from cdcfmt_core.schemas.directory import SchemaDirectory
+from cdcfmt_core.schemas.directory import Note, SchemaDirectory
 from cdcfmt_core.schemas.persistent import PersistentSchemaStore
 from cdcfmt_core.schemas.scan import open_input_scan, open_schema_scan
 from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
@@ -255,25 +255,20 @@ class MissingSchemas:
             self._policy == "corrupt"
             and isinstance(self._store, PersistentSchemaStore)
             and self._slice is not None
-            and self._store.directory.noted(
-                self._lookup(wanted), *_table_of(wanted), batch=self._batch()
-            )
+            and self._store.directory.noted(_note_of(wanted, self._slice))
         )
 
     def _give_up(self, wanted: _Wanted) -> None:
         if isinstance(self._store, PersistentSchemaStore) and self._slice is not None:
-            self._store.directory.note(
-                self._lookup(wanted), *_table_of(wanted), batch=self._batch()
-            )
+            self._store.directory.note(_note_of(wanted, self._slice))
 
-    def _batch(self) -> tuple[str, int] | None:
-        assert self._slice is not None
-        query, batch = query_id(), self._slice.batch()
-        return None if query is None or batch is None else (f"{query} {batch[0]}", batch[1])
 
-    def _lookup(self, wanted: _Wanted) -> str:
-        assert self._slice is not None
-        return f"no schema in {dict(self._slice.describe())} of {wanted}"
+def _note_of(wanted: _Wanted, slice_: Slice) -> Note:
+    """The note that a slice has no schema for its rows."""
+    query, batch = query_id(), slice_.batch()
+    known = None if query is None or batch is None else (f"{query} {batch[0]}", batch[1])
+    text = f"no schema in {dict(slice_.describe())} of {wanted}"
+    return Note(text, *_table_of(wanted), batch=known)
 
 
 def _wanted(error: MissingSchemaError) -> _Wanted:
