@@ -17,7 +17,7 @@ MAX_CACHE_BYTES = 64 << 20
 
 _ENTRY: Final = 300
 _LONGEST_NAME: Final = 200
-_COLUMN: Final = 150
+_COLUMN: Final = 400
 _TYPE_CHARACTER: Final = 12
 """Bytes per character of a type: ENUM and SET keep a string per name, of about four characters."""
 

@@ -36,7 +36,7 @@ from cdcfmt_core.toolkit.row_messages import (
 from cdcfmt_core.toolkit.row_rules import RowNumbers
 from cdcfmt_core.toolkit.wire_text import Dumps, WireText, no_json
 
-COLUMN_BYTES: Final = 2_800
+COLUMN_BYTES: Final = 3_200
 """Approximate bytes per column of a :class:`RowWriter`, without its schema."""
 
 _LARGEST: Final = (1 << 63) - 1

@@ -21,7 +21,7 @@ from cdcfmt_dts_avro.values import ABSENT, OtherType, Reader, open_reader, read_
 
 PK_TAG = "pk_uk_info"
 _MAX_SCHEMAS_OF_A_TABLE = 4
-_COLUMN_BYTES = 1_000
+_COLUMN_BYTES = 1_250
 """Memory of a column in a plan, in addition to its schemas."""
 _MAX_FIELDS = 20_000
 """More than any database allows; a longer list of short names could fill the memory."""

@@ -36,8 +36,8 @@ class SparkLine:
 
 
 MATRIX = (
-    SparkLine("4.2", "4.4.0", (11, 12, 13), (17, 21, 25)),
-    SparkLine("4.3", None, (11, 12, 13), (17, 21, 25)),
+    SparkLine("4.2", "4.4.0", (11, 12, 13, 14), (17, 21, 25)),
+    SparkLine("4.3", None, (11, 12, 13, 14), (17, 21, 25)),
 )
 """Spark's own minimum is Python 3.10 and Java 17; cdcfmt's is Python 3.11."""
 
