@@ -92,11 +92,13 @@ wheels: setup  ## all wheels, in dist/
 	$(RUN) python tests/wheels.py $(TARGETS)
 	$(RUN) python -m pytest tests/check_wheels.py
 
-# What `make test` has samples of: property tests with many examples, all combinations, Pythons.
+# What `make test` has samples of: property tests with many examples, all combinations, Pythons,
+# and the oldest dependencies.
 thorough: setup  ## what `make test` has samples of: examples, combinations, Pythons
 	CDCFMT_EXAMPLES=250 $(RUN) python spark_bridge/tests/java.py -- python -m pytest \
 		-m "soak or hypothesis" --hypothesis-profile many
 	$(RUN) python tests/pythons.py every
+	$(RUN) python tests/pythons.py lowest
 
 # The campaign of faults, MINUTES long; WRITE=1 puts its table into docs/reliability.md.
 MINUTES ?= 10

@@ -6,6 +6,8 @@
   development runs them anyway.
 - ``every``: all quick tests, with all parameters, on the oldest patch of each supported minor
   version.
+- ``lowest``: all quick tests on the oldest Python, with the oldest versions of dependencies that
+  the packages accept.
 - ``smoke``: the Spark smoke tests, on the oldest Python with the Spark of development, unless
   that is the Python of development, and on the newest Python with the newest Spark.
 
@@ -17,12 +19,17 @@ interpreter here are named, not tested.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
-SUPPORTED = ((3, 11), (3, 12), (3, 13))
+from pyspark_cdcfmt.cli.versions import MATRIX
+
+SUPPORTED = tuple((3, minor) for minor in MATRIX[0].pythons)
 ROOT = Path(__file__).parents[1]
 
 Version = tuple[int, int, int]
@@ -44,11 +51,14 @@ _UNIT = (
     *(f"--ignore=plugins/{name}/tests/test_conformance.py" for name in _KITS),
 )
 _NO_DELTA = "tests/traps/test_sync_without_delta.py"
+# Rich lays out tables in another way.
+_LOWEST = (*_QUICK, "--ignore=tests/cli/test_cli_docs.py")
+_FLOOR = re.compile(r"([\w-]+)>=([\d.]+)")
 _SMOKE = ("-m", "smoke", "spark_bridge", "tests/test_kafka_stream.py", _NO_DELTA)
 
 
 def main(what: str) -> None:
-    """Run ``unit``, ``every`` or ``smoke``; exit with 1 where a run failed."""
+    """Run ``unit``, ``every``, ``lowest`` or ``smoke``; exit with 1 where a run failed."""
     found = interpreters()
     if not found:
         sys.exit(f"no supported Python here: {SUPPORTED}")
@@ -56,11 +66,14 @@ def main(what: str) -> None:
     print("Python:", ", ".join(".".join(map(str, version)) for version in sorted(found)))
     if missing := [f"{a}.{b}" for a, b in SUPPORTED if not any(v[:2] == (a, b) for v in found)]:
         print("NOT TESTED, no interpreter of Python", ", ".join(missing))
+    runs: list[tuple[Version, str, tuple[str, ...]]]
     if what == "smoke":
         runs = [(newest, "spark-next", _SMOKE)]
         # All tests of the bridge run on the Python of development.
         if oldest != sys.version_info[:3]:
             runs.append((oldest, "spark", _SMOKE))
+    elif what == "lowest":
+        runs = [(oldest, "lowest", _LOWEST)]
     else:
         patches = oldest_patches(found)
         others = {*patches} - {sys.version_info[:3]}
@@ -119,6 +132,16 @@ def oldest_patches(versions: dict[Version, str]) -> list[Version]:
     ]
 
 
+def floors() -> list[str]:
+    """The oldest accepted version of each dependency and extra of the packages."""
+    lists: list[list[str]] = []
+    for package in (ROOT, ROOT / "spark_bridge", *ROOT.glob("plugins/*")):
+        project = tomllib.loads((package / "pyproject.toml").read_text())["project"]
+        lists += [project["dependencies"], *project.get("optional-dependencies", {}).values()]
+    found = filter(None, (_FLOOR.match(text) for each in lists for text in each))
+    return sorted({f"{match[1]}=={match[2]}" for match in found if "cdcfmt" not in match[1]})
+
+
 def run(program: str, version: Version, group: str, tests: tuple[str, ...]) -> int:
     """Make an environment and run pytest there; its exit code."""
     name = ".".join(map(str, version)) + ("" if group == "spark" else f"-{group}")
@@ -126,8 +149,10 @@ def run(program: str, version: Version, group: str, tests: tuple[str, ...]) -> i
     environment = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)}
     environment.pop("VIRTUAL_ENV", None)
     groups = ["--no-group", "docs"]
-    if group != "spark":
+    if group == "spark-next":
         groups += ["--no-group", "spark", "--group", group]
+    elif group == "lowest" and find_spec("cdcfmt_kernel"):
+        groups += ["--group", "kernel"]
     subprocess.run(
         [os.environ["UV"], "sync", "--quiet", "--python", program, *groups],
         cwd=ROOT,
@@ -135,6 +160,9 @@ def run(program: str, version: Version, group: str, tests: tuple[str, ...]) -> i
         check=True,
     )
     python = str(folder / "bin" / "python")
+    if group == "lowest":
+        install = [os.environ["UV"], "pip", "install", "--quiet", "--no-config"]
+        subprocess.run([*install, "--python", python, *floors()], env=environment, check=True)
     print(f"\n== Python {name} ==", flush=True)
     command = [python, "spark_bridge/tests/java.py", "--", python, "-m", "pytest", "-q"]
     return subprocess.run([*command, *tests], cwd=ROOT, env=environment, check=False).returncode
