@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -40,8 +41,13 @@ def archive() -> Path:
 def short_lived() -> list[str]:
     """Options for JVMs of Spark; one whose classes are not those of the archive reads its jars."""
     path = archive()
-    from_archive = (f"-XX:SharedArchiveFile={path}", *NO_WARNINGS) if path.exists() else ()
+    from_archive = (of_path("SharedArchiveFile", path), *NO_WARNINGS) if path.exists() else ()
     return [*SHORT_LIVED, *from_archive]
+
+
+def of_path(option: str, path: Path) -> str:
+    """An option of Java, for Spark's launcher: it splits options at blanks outside of quotes."""
+    return f"-XX:{option}={shlex.quote(str(path))}"
 
 
 def of_drivers() -> list[str]:

@@ -9,7 +9,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from java import NO_WARNINGS, SHORT_LIVED, archive
+from java import NO_WARNINGS, SHORT_LIVED, archive, of_path
 from pyspark.sql import DataFrame, SparkSession
 from spark_settings import CHEAP, FEW_ROWS
 
@@ -26,7 +26,7 @@ def main() -> None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     written = path.with_suffix(".part")
-    options = (*SHORT_LIVED, *NO_WARNINGS, f"-XX:ArchiveClassesAtExit={written}")
+    options = (*SHORT_LIVED, *NO_WARNINGS, of_path("ArchiveClassesAtExit", written))
     os.environ["SPARK_SUBMIT_OPTS"] = " ".join(options)
     spark = SparkSession.builder.master("local[2]").config(map=FEW_ROWS | CHEAP).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
