@@ -25,8 +25,9 @@ def lose(lost: OffsetRange, why: str, counts: Counter[str], *, fail: bool) -> No
     if fail:
         raise range_error(
             lost,
-            f"{text}. They were deleted (retention) or the topic was recreated; "
-            "failOnDataLoss=false continues with the remaining messages",
+            f"{text}. They were deleted (retention), the topic was recreated, or a broker without "
+            "them became leader (unclean election); failOnDataLoss=false continues with the "
+            "remaining messages",
         )
     logger.warning(
         "topic %s, partition %d: %s; continuing, as failOnDataLoss is false",

@@ -11,6 +11,12 @@ import attrs
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.offsets import EARLIEST, LATEST, Offsets, TopicPartition, show_partitions
 
+_SECONDS = range(100_000_000, 315_532_800_000)
+"""Milliseconds until 1980.  As seconds, these are times after 1973.  Smaller numbers, such as 0,
+are a common way to begin with the first message."""
+_TOO_LATE = 253_402_300_800_000
+"""The end of the year 9999 in milliseconds."""
+
 
 @attrs.frozen
 class OffsetRequest:
@@ -65,12 +71,13 @@ def offset_request(
         strategy = values["startingOffsetsByTimestampStrategy"]
     time = values[f"{side}Timestamp"]
     if time is not None:
-        return OffsetRequest(
-            f"{side}Timestamp", everywhere=time, is_time=True, missing_time=strategy
-        )
+        option = f"{side}Timestamp"
+        _check_times(option, [time])
+        return OffsetRequest(option, everywhere=time, is_time=True, missing_time=strategy)
     option = f"{side}OffsetsByTimestamp"
     if values[option] is not None:
         each = _parse_each(option, values[option], 0)
+        _check_times(option, each.values())
         return OffsetRequest(option, each=each, is_time=True, missing_time=strategy)
     option = f"{side}Offsets"
     text = values[option]
@@ -111,6 +118,17 @@ def _parse_each(option: str, text: str, minimum: int) -> dict[TopicPartition, in
             f"option {option}: {text[:200]!r} is not {words}JSON such as "
             '{"topicA": {"0": 23, "1": 45}}'
         ) from None
+
+
+def _check_times(option: str, times: Iterable[int]) -> None:
+    """Reject another unit, with which all messages or none would be read."""
+    for time in times:
+        if time in _SECONDS or time >= _TOO_LATE:
+            unit = "seconds" if time in _SECONDS else "microseconds or nanoseconds"
+            raise OptionError(
+                f"option {option}: {time} is outside 1980–9999 in milliseconds since the epoch; "
+                f"convert it to milliseconds if it is in {unit}"
+            )
 
 
 def _integer(value: Any, minimum: int) -> int:

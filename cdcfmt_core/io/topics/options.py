@@ -25,7 +25,8 @@ OFFSET_OPTIONS = (
         name="startingTimestamp",
         type="int",
         minimum=0,
-        help="Begin with the first messages at or after this time (milliseconds since the epoch).",
+        help="Begin with the first messages at or after this time (milliseconds since the epoch; "
+        "a number that is seconds or microseconds is an error).",
     ),
     Option(
         name="startingOffsetsByTimestamp",

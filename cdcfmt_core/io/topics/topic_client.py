@@ -97,7 +97,8 @@ class TopicClient(ABC):
             if waited > self.first_contact_seconds:
                 raise SourceError(
                     f"{self.title} at {self.address}: some partitions of "
-                    f"{', '.join(sorted(found.keys() - complete.keys()))} have no leader"
+                    f"{', '.join(sorted(found.keys() - complete.keys()))} have no leader; "
+                    "check that their brokers run, and run again"
                 )
             time.sleep(_PAUSE)
 

@@ -7,15 +7,17 @@ import socket
 import struct
 import time
 from collections import Counter
+from concurrent.futures import Future
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
 from kafka_broker import PASSWORD, USER, Broker, send
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message
+from cdcfmt_core.io.topics.topic_client import Topic
 from cdcfmt_core.offsets import LATEST, OffsetRange
 from cdcfmt_core.options import validate
 from cdcfmt_kafka import reader
@@ -362,6 +364,36 @@ def test_wrong_servers_are_named(
     options = parse(servers, subscribe="x")
     with pytest.raises(SourceError, match=f"no Kafka broker answers at {servers}.*bootstrap"):
         KafkaClient(options).complete_topics()
+
+
+class _Answers:
+    """An admin client of a cluster; one broker cannot be made to give these answers."""
+
+    def __init__(self, *answers: int) -> None:
+        self._answers = [KafkaException(KafkaError(code)) for code in answers]
+        self.refreshed = 0
+
+    def describe_topics(self, topics: TopicCollection, **_: Any) -> dict[str, Future[None]]:
+        answer: Future[None] = Future()
+        answer.set_exception(self._answers.pop(0))
+        return dict.fromkeys(["moving"], answer)
+
+    def list_topics(self, **_: Any) -> None:
+        self.refreshed += 1
+
+    def poll(self, _: float) -> None:
+        pass
+
+
+def test_a_cluster_that_moves_partitions_is_waited_for() -> None:
+    client = KafkaClient(parse("127.0.0.1:1", subscribe="moving"))
+    # The client still takes the broker that is down for the controller.
+    admin = client._admin = _Answers(KafkaError._TIMED_OUT, KafkaError.LEADER_NOT_AVAILABLE)
+    assert client.topics() == {"moving": Topic(None, frozenset())}
+    assert admin.refreshed == 1
+    client._admin = _Answers(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+    with pytest.raises(SourceError, match=r"topic moving on 127\.0\.0\.1:1: .*authorization"):
+        client.topics()
 
 
 def test_a_leader_that_cannot_be_reached_tells_no_offset(kafka: Broker) -> None:

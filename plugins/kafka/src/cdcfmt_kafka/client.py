@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from cdcfmt_core.errors import SourceError
@@ -57,9 +58,13 @@ class KafkaClient(TopicClient):
         found: dict[str, Topic | None] = {}
         for name, answer in self._ask(ask).items():
             if isinstance(answer, KafkaError):
-                if answer.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                if answer.code() in _passing():
+                    logger.info("kafka: %s: %s", name, answer.str())
+                    found[name] = Topic(None, frozenset())
+                elif answer.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    found[name] = None
+                else:
                     raise SourceError(f"topic {name} on {self._options.servers}: {answer.str()}")
-                found[name] = None
             else:
                 led = frozenset(p.id for p in answer.partitions if p.leader is not None)
                 id_ = str(answer.topic_id)
@@ -138,21 +143,54 @@ class KafkaClient(TopicClient):
 
         patience = self._options.poll_seconds if self._answered else self.first_contact_seconds
         deadline = time.monotonic() + patience
+        # While it waits for a controller that is down, the client uses a whole core.
+        slice_ = 2.0
         while True:
             self._trouble.forget()
             try:
-                answer = question(min(10.0, max(deadline - time.monotonic(), 1.0)))
+                answer = question(min(slice_, max(deadline - time.monotonic(), 1.0)))
             except KafkaException as error:
                 code = error.args[0].code()
                 self._admin.poll(0)
                 hopeless = self._trouble.refused and not self._answered
                 if code not in no_answer() or hopeless or time.monotonic() > deadline:
                     raise SourceError(self._trouble.text(error.args[0])) from None
+                self._ask_any_broker()
+                slice_ = min(2 * slice_, 10.0)
                 time.sleep(_PAUSE)
             else:
                 self._answered = True
                 self._admin.poll(0)
                 return answer
+
+    def _ask_any_broker(self) -> None:
+        """Refresh the client's metadata.
+
+        The client sends some requests only to the controller that it last heard of, even if that
+        broker is down and the cluster has another one.
+        """
+        from confluent_kafka import KafkaException
+
+        with suppress(KafkaException):
+            self._admin.list_topics(timeout=5.0)
+
+
+def _passing() -> frozenset[int]:
+    """Errors of a topic while brokers move its partitions: it has no leaders now."""
+    from confluent_kafka import KafkaError
+
+    return frozenset(
+        {
+            KafkaError.LEADER_NOT_AVAILABLE,
+            KafkaError.NOT_LEADER_FOR_PARTITION,
+            KafkaError.REPLICA_NOT_AVAILABLE,
+            KafkaError.LISTENER_NOT_FOUND,
+            KafkaError.BROKER_NOT_AVAILABLE,
+            KafkaError.REQUEST_TIMED_OUT,
+            KafkaError.NETWORK_EXCEPTION,
+            KafkaError.KAFKA_STORAGE_ERROR,
+        }
+    )
 
 
 def largest_batch(admin: Any, topic: str, seconds: float) -> int | None:
