@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from brokers import NOWHERE
@@ -13,6 +14,7 @@ from kafka_broker import PASSWORD, USER, Broker
 
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message
+from cdcfmt_core.io.topics.topic_client import TopicClient
 from cdcfmt_kafka import sink as kafka_sink
 from cdcfmt_kafka.explain import explain
 from cdcfmt_kafka.sink import KafkaSink
@@ -121,10 +123,18 @@ def test_the_doctor_tells_of_it(kafka: Broker) -> None:
     assert "advertised.listeners" in last.remedy
 
 
-def test_no_topic(kafka: Broker) -> None:
+def test_no_topic(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     sink = KafkaSink.of("nowhere", {"bootstrap.servers": kafka.servers})
-    with pytest.raises(SinkError, match="create it first"):
-        sink.partitions()
+    with monkeypatch.context() as hasty:
+        hasty.setattr(TopicClient, "unknown_topic_seconds", 0.0)
+        with pytest.raises(SinkError, match="create it first"):
+            sink.partitions()
+    # Brokers learn of a new topic one after another: the first answer may not have it.
+    with ThreadPoolExecutor() as pool:
+        count = pool.submit(KafkaSink.of("soon", {"bootstrap.servers": kafka.servers}).partitions)
+        time.sleep(0.2)
+        kafka.create_topic("soon", 2)
+        assert count.result() == 2
 
 
 def test_a_topic_of_fewer_partitions_than_before(kafka: Broker) -> None:

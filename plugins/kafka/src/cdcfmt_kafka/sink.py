@@ -15,7 +15,7 @@ import attrs
 
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.topics.topic_client import NO_MESSAGE
+from cdcfmt_core.io.topics.topic_client import NO_MESSAGE, TopicClient
 from cdcfmt_kafka.client import largest_batch
 from cdcfmt_kafka.config import (
     SERVERS,
@@ -97,13 +97,15 @@ class KafkaSink:
         trouble = Trouble(self.servers)
         config = {**admin_config(self.config), "error_cb": trouble.note}
         admin = open_client(lambda: AdminClient(config))
-        deadline = time.monotonic() + FIRST_CONTACT_SECONDS
-        silent = problem = None
+        started, silent, problem = time.monotonic(), None, None
         while True:
             try:
                 found = admin.list_topics(self.topic, timeout=_QUESTION_SECONDS)
                 topic = found.topics[self.topic]
                 if topic.error is not None or not topic.partitions:
+                    if time.monotonic() - started < TopicClient.unknown_topic_seconds:
+                        time.sleep(_SLICE_SECONDS)  # Not all brokers know a new topic yet.
+                        continue
                     why = "no partitions" if topic.error is None else topic.error.str()
                     raise SinkError(f"topic {self.topic} on {self.servers}: {why}; create it first")
                 silent = self._silent_leader(admin, found)
@@ -114,7 +116,7 @@ class KafkaSink:
                 problem = error.args[0]
             # Collects the connection errors: the exception says only that there is no answer.
             admin.poll(0)
-            if trouble.refused or time.monotonic() > deadline:
+            if trouble.refused or time.monotonic() > started + FIRST_CONTACT_SECONDS:
                 why = trouble.text(problem) if silent is None else trouble.of_leader(silent)
                 raise SinkError(f"topic {self.topic}: {why}")
 
