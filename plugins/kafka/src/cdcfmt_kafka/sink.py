@@ -45,7 +45,7 @@ _CHECK: Final = (
 _AGAIN: Final = "messages already sent stay in the topic and will be duplicated"
 _WAITED: Final = (
     "no broker accepted one for so long (kafka.delivery.timeout.ms): check that the brokers run "
-    f"and can be reached, and run again; {_AGAIN}"
+    f"and can be reached, and suffice for the topic's min.insync.replicas, and run again; {_AGAIN}"
 )
 _HINTS: Final = {
     "INVALID_RECORD": "a compacted topic accepts only messages with keys",
