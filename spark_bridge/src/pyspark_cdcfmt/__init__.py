@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark_cdcfmt.options import message_options
     from pyspark_cdcfmt.read.dataframes import KAFKA_COLUMNS, changes, decode, learn_schemas
     from pyspark_cdcfmt.read.reports import columns_schema, observed, resolved_ts, spark_schema
-    from pyspark_cdcfmt.rows.row_schemas import CORRUPT_RECORD, SEQUENCE, SOURCE
+    from pyspark_cdcfmt.rows.row_schemas import CORRUPT_RECORD, METADATA, SEQUENCE, SOURCE
     from pyspark_cdcfmt.write.dataframes import encode
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "INVALID_CHANGE",
     "KAFKA_COLUMNS",
     "LACKS_COLUMNS",
+    "METADATA",
     "SEQUENCE",
     "SOURCE",
     "CdcDataSource",
@@ -60,25 +61,13 @@ __all__ = [
 
 # Imported on use: these need pyarrow and the formats.
 _MODULE_OF = {
-    "CORRUPT_RECORD": "rows.row_schemas",
-    "KAFKA_COLUMNS": "read.dataframes",
-    "INVALID_CHANGE": "blocks.dataframes",
-    "LACKS_COLUMNS": "blocks.dataframes",
-    "SEQUENCE": "rows.row_schemas",
-    "SOURCE": "rows.row_schemas",
-    "blocks_of": "blocks.dataframes",
-    "changed_values": "blocks.dataframes",
-    "changes_of_blocks": "blocks.dataframes",
-    "events_of": "blocks.dataframes",
-    "changes": "read.dataframes",
-    "columns_schema": "read.reports",
-    "decode": "read.dataframes",
-    "encode": "write.dataframes",
-    "learn_schemas": "read.dataframes",
+    **dict.fromkeys(("INVALID_CHANGE", "LACKS_COLUMNS", "blocks_of"), "blocks.dataframes"),
+    **dict.fromkeys(("changed_values", "changes_of_blocks", "events_of"), "blocks.dataframes"),
     "message_options": "options",
-    "observed": "read.reports",
-    "resolved_ts": "read.reports",
-    "spark_schema": "read.reports",
+    **dict.fromkeys(("KAFKA_COLUMNS", "changes", "decode", "learn_schemas"), "read.dataframes"),
+    **dict.fromkeys(("columns_schema", "observed", "resolved_ts", "spark_schema"), "read.reports"),
+    **dict.fromkeys(("CORRUPT_RECORD", "METADATA", "SEQUENCE", "SOURCE"), "rows.row_schemas"),
+    "encode": "write.dataframes",
 }
 
 

@@ -20,7 +20,8 @@ from pyspark.sql.types import (
 from cdcfmt_core.schemas.as_json import record_from_json, record_to_json
 from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
-from pyspark_cdcfmt.rows.row_schemas import EVENT_COLUMNS, struct_of
+from pyspark_cdcfmt.rows.row_schemas import EVENT_COLUMNS
+from pyspark_cdcfmt.rows.types import struct_of
 
 _POSITION = struct_of(commit=LongType(), offset=LongType())
 _LOG = struct_of(length=IntegerType(), file=StringType(), pos=LongType(), server=LongType())

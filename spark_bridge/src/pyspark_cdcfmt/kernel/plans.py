@@ -107,7 +107,7 @@ def describe_plan(
     rows = {
         "columns": columns,
         "absent": [field.name for field in shape.fields if field.name not in found],
-        "keyed": shape.is_keyed(table),
+        "keyed": bool(shape.projection.key_columns or table.key_columns),
         "in_order": shape.shows_columns or shape.numbered is not None,
         "event": _event(layout, table, shape, wire) if shape.events else None,
     }

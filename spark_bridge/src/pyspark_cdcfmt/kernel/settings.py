@@ -24,6 +24,7 @@ from pyspark_cdcfmt.rows.columns import match_fields, match_keys
 from pyspark_cdcfmt.rows.policy import ValuePolicy
 from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES, MAX_ROWS, fixed_bytes
 from pyspark_cdcfmt.rows.row_schemas import metadata_fields
+from pyspark_cdcfmt.rows.types import OWN_TYPES
 
 if TYPE_CHECKING:
     from pyspark_cdcfmt.kernel.formats import NumberedTables
@@ -100,10 +101,6 @@ class Shape:
         """The table's existing key columns, by option or schema."""
         return tuple(name for name in self.key_of(table) if name in table.column_names)
 
-    def is_keyed(self, table: TableSchema) -> bool:
-        """Whether the table's rows have key columns."""
-        return bool(self.projection.key_columns or table.key_columns)
-
     def wanted_of(self, table: TableSchema) -> tuple[str, ...]:
         """The table's columns to parse."""
         looked_at = self.projection.wanted_of(table.column_names, self.keys_of(table))
@@ -167,20 +164,8 @@ _EVENTS = (
 _CHANGES = ("change_type", "commit_version", "commit_timestamp", "sequence", "absent")
 _NULLABLE = ("commit_version", "commit_timestamp", "corrupt_record", "rescued")
 _TARGETS: dict[type, str] = {
-    spark.BooleanType: "boolean",
-    spark.ByteType: "byte",
-    spark.ShortType: "short",
-    spark.IntegerType: "integer",
-    spark.LongType: "long",
-    spark.FloatType: "float",
-    spark.DoubleType: "double",
-    spark.StringType: "string",
-    spark.BinaryType: "binary",
-    spark.DateType: "date",
-    spark.TimestampType: "timestamp",
-    spark.TimestampNTZType: "timestamp_ntz",
+    **{type_: type_.typeName() for type_ in OWN_TYPES},
     spark.DayTimeIntervalType: "interval",
-    spark.VariantType: "variant",
 }
 
 

@@ -70,14 +70,10 @@ class GivenNames:
         """Whether the user gave any name."""
         return self.table is not None or bool(self.patterns or self.keys)
 
-    def table_in(self, survey: Survey) -> bool:
-        """Whether the survey has a schema of the table; True without a table."""
-        return self.table is None or bool(survey.complete_schemas_of(self.table))
-
     def all_in(self, survey: Survey) -> bool:
         """Whether the survey knows all names."""
         return (
-            self.table_in(survey)
+            (self.table is None or bool(survey.complete_schemas_of(self.table)))
             and not self._unmatched(survey)
             and (not self.keys or bool(self._keyed_schemas(survey)))
             and not self._unknown_keys(survey)

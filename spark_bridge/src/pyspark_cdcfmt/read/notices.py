@@ -11,7 +11,7 @@ from pyspark.sql.types import DataType, StructType, TimestampType
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.filters import split_name, table_names
 from cdcfmt_core.texts import one_line, open_logger
-from cdcfmt_core.types import DateTime, Decimal, Enum, Int, LogicalType, Set, Timestamp, Unknown
+from cdcfmt_core.types import DateTime, Decimal, Enum, Int, Set, Timestamp, Unknown
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.declared import some, unmatched_exclusion
 from pyspark_cdcfmt.read.engine import WORKER_LOGGING
@@ -166,11 +166,15 @@ def _of_table(
             and examples.get(c.name) is not None
         ],
         _NEGATIVE: [c for c in columns if isinstance(c.type, Int) and c.name in negative],
-        _DIGITS: [c for c in columns if inferred and _lacks_digits(c.type)],
-        _MEMBERS: [
-            c for c in columns if inferred and options["enumAs"] == "auto" and _lacks_names(c.type)
-        ],
     }
+    if inferred:
+        found[_DIGITS] = [
+            c for c in columns if isinstance(c.type, Decimal) and c.type.precision is None
+        ]
+    if inferred and options["enumAs"] == "auto":
+        found[_MEMBERS] = [
+            c for c in columns if isinstance(c.type, Enum | Set) and not c.type.names
+        ]
     name = table_names([table])
     for text, those in found.items():
         if those:
@@ -204,14 +208,6 @@ def _gained(versions: list[TableSchema], schema: StructType) -> list[Column]:
     known = {name.lower() for name in (*versions[0].column_names, *schema.names)}
     later = {column.name: column for each in versions[1:] for column in each.columns}
     return [column for column in later.values() if column.name.lower() not in known]
-
-
-def _lacks_digits(type_: LogicalType) -> bool:
-    return isinstance(type_, Decimal) and type_.precision is None
-
-
-def _lacks_names(type_: LogicalType) -> bool:
-    return isinstance(type_, Enum | Set) and not type_.names
 
 
 def _declared(options: ReadOptions, schema: StructType, *types: type[DataType]) -> set[str]:

@@ -21,13 +21,9 @@ from pyspark.sql.types import (
 from cdcfmt_core.column_names import clashes
 from cdcfmt_core.errors import OptionError, show
 from pyspark_cdcfmt.options import SPARKS_SWITCH, ReadOptions
+from pyspark_cdcfmt.rows.types import struct_of
 from pyspark_cdcfmt.rows.values import SUPPORTED
 from pyspark_cdcfmt.write_options import WriteOptions
-
-
-def struct_of(**fields: DataType) -> StructType:
-    return StructType([StructField(name, type_) for name, type_ in fields.items()])
-
 
 _COLUMN = struct_of(
     name=StringType(), source_type=StringType(), nullable=BooleanType(), key=BooleanType()

@@ -7,7 +7,7 @@ schema before a DDL statement.  An image is complete if it has all of the row's 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import attrs
 import pyarrow as pa
@@ -16,11 +16,13 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.errors import DecodeError, EncodeError, join_names
 from cdcfmt_core.events import (
     Corrupt,
+    DdlType,
     Event,
     Heartbeat,
     Image,
     LogicalMessage,
     Message,
+    Op,
     RowChange,
     SchemaChange,
     TableSchema,
@@ -36,13 +38,11 @@ from pyspark_cdcfmt.rows.input_tables import InputTables
 Source: TypeAlias = tuple[str | None, str | None, int | None]
 """Topic, path and partition that an event was read from."""
 
-_OPS = frozenset({"insert", "update", "delete", "upsert", "read", "truncate"})
+_OPS: frozenset[Op] = frozenset(get_args(Op))
 _WANTED = {"delete": 0, "truncate": None}
 """The required image by op; the after image by default."""
 
-_DDL_TYPES = frozenset(
-    {"CREATE", "ALTER", "ERASE", "TRUNCATE", "RENAME", "CINDEX", "DINDEX", "QUERY"}
-)
+_DDL_TYPES = frozenset(get_args(DdlType))
 _IGNORED = frozenset({"commit_time", "headers"})
 _STATUSES = frozenset({"begin", "commit", "rollback"})
 _PLACE = ("topic", "path", "partition", "offset")

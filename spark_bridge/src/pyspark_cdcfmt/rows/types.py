@@ -20,13 +20,12 @@ SCALE_OF_NULLS = 18
 """Scale of a DECIMAL column with unknown digits and no value: Spark's default."""
 UNSIGNED_64 = spark.DecimalType(20, 0)
 
-GEOMETRY = spark.StructType(
-    [
-        spark.StructField("srid", spark.IntegerType()),
-        spark.StructField("wkb", spark.BinaryType()),
-        spark.StructField("wkt", spark.StringType()),
-    ]
-)
+
+def struct_of(**fields: spark.DataType) -> spark.StructType:
+    return spark.StructType([spark.StructField(name, type_) for name, type_ in fields.items()])
+
+
+GEOMETRY = struct_of(srid=spark.IntegerType(), wkb=spark.BinaryType(), wkt=spark.StringType())
 
 _TIME_TYPES: dict[str, spark.DataType] = {
     "string": spark.StringType(),
@@ -197,13 +196,13 @@ def _merge_decimals(one: logical.Decimal, other: logical.Decimal) -> LogicalType
     return logical.Decimal(whole + scale, scale)
 
 
-INTEGER_BITS: dict[type, int] = {
+INTEGER_BITS: dict[type[spark.DataType], int] = {
     spark.ByteType: 8,
     spark.ShortType: 16,
     spark.IntegerType: 32,
     spark.LongType: 64,
 }
-_OWN_TYPES: dict[type, LogicalType] = {
+OWN_TYPES: dict[type[spark.DataType], LogicalType] = {
     spark.BooleanType: logical.Bool(),
     spark.FloatType: logical.Float(32),
     spark.DoubleType: logical.Float(64),
@@ -216,6 +215,7 @@ _OWN_TYPES: dict[type, LogicalType] = {
     spark.VariantType: logical.Json(),
     **{type_: logical.Int(bits) for type_, bits in INTEGER_BITS.items()},
 }
+"""The logical type of each Spark type without parameters that columns of tables may have."""
 
 
 def logical_type(type_: spark.DataType) -> LogicalType | None:
@@ -227,4 +227,4 @@ def logical_type(type_: spark.DataType) -> LogicalType | None:
         return logical.Vector() if floats else None
     if isinstance(type_, spark.StructType):
         return logical.Geometry() if type_.names == GEOMETRY.names else None
-    return _OWN_TYPES.get(type(type_))
+    return OWN_TYPES.get(type(type_))

@@ -29,25 +29,10 @@ from pyspark_cdcfmt.rows.policy import (
     to_double,
     to_int,
 )
-from pyspark_cdcfmt.rows.types import GEOMETRY, INTEGER_BITS, TypeOptions, spark_type
+from pyspark_cdcfmt.rows.types import GEOMETRY, INTEGER_BITS, OWN_TYPES, TypeOptions, spark_type
 from pyspark_cdcfmt.rows.variant import encode_variant
 
-SUPPORTED = (
-    *INTEGER_BITS,
-    spark.BooleanType,
-    spark.FloatType,
-    spark.DoubleType,
-    spark.DecimalType,
-    spark.StringType,
-    spark.BinaryType,
-    spark.DateType,
-    spark.TimestampType,
-    spark.TimestampNTZType,
-    spark.DayTimeIntervalType,
-    spark.VariantType,
-    spark.ArrayType,
-    spark.StructType,
-)
+SUPPORTED = (*OWN_TYPES, spark.DecimalType, spark.ArrayType, spark.StructType)
 
 
 @attrs.frozen

@@ -29,12 +29,6 @@ _LOST_KEY = "some messages name no key, others ({}): set keys for this table, or
 _OTHER_KEY = "keys names ({}), and the key of the target is ({}): choose a new target"
 
 
-def type_map_of(source: Mapping[str, str], protocol: str) -> str:
-    """The type map of a source's messages of a protocol."""
-    given = next((v for k, v in source.items() if k.lower() == "typemap"), None)
-    return given or default_registry().get_codec(protocol).type_map
-
-
 @attrs.frozen
 class ColumnPlanner:
     """Plans columns and keys from the rows' columns; asks Spark only if types depend on values."""
@@ -160,8 +154,10 @@ class ColumnPlanner:
         fields: list[StructField] = []
         comments: dict[str, str] = {}
         unclear: set[str] = set()
+        options = {k: v for k, v in self.source.items() if k.lower() == "typemap"}
+        given = next(iter(options.values()), None)
         for version in plan.versions:
-            type_map = type_map_of(self.source, version.protocol)
+            type_map = given or default_registry().get_codec(version.protocol).type_map
             resolve = default_registry().get_type_map(type_map)
             for column in version.columns:
                 comments[column.name] = column.source_type
@@ -172,7 +168,7 @@ class ColumnPlanner:
         settled = {name for name in unclear if (now[name] or name).lower() in known}
         if any(now[name] for name in unclear - settled):
             # The scale of a DECIMAL without digits, and the type of a NULL, depend on values.
-            whole = spark_schema(events(plan.state.name), plan.state.text, **self._type_options())
+            whole = spark_schema(events(plan.state.name), plan.state.text, **options)
             fields = [field for field in whole.fields if field.name in comments]
         # Known columns keep their types: other values may have another scale.
         return [
@@ -180,9 +176,6 @@ class ColumnPlanner:
             for field in fields
             if field.name not in settled and (name := now[field.name]) is not None
         ]
-
-    def _type_options(self) -> dict[str, str]:
-        return {k: v for k, v in self.source.items() if k.lower() == "typemap"}
 
 
 def _is_unclear(type_: Any) -> bool:

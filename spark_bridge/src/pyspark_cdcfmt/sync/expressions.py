@@ -39,12 +39,7 @@ LogPosition: TypeAlias = tuple[int, str, int]
 
 _OF_SNAPSHOT = 0
 
-_INTEGERS: list[tuple[type[DataType], int]] = [
-    (ByteType, 3),
-    (ShortType, 5),
-    (IntegerType, 10),
-    (LongType, 20),
-]
+_INTEGERS = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 20}
 """Integer types from narrow to wide, with the decimal digits that Delta needs for them."""
 
 
@@ -181,13 +176,13 @@ def is_wider(old: DataType, new: DataType) -> bool:
             and new.scale >= old.scale
             and new.precision - new.scale >= old.precision - old.scale
         )
-    for place, (kind, digits) in enumerate(_INTEGERS):
+    for place, (kind, digits) in enumerate(_INTEGERS.items()):
         if isinstance(old, kind):
             if isinstance(new, DecimalType):
                 return new.precision - new.scale >= digits
             if isinstance(new, DoubleType):
                 return not isinstance(old, LongType)
-            return isinstance(new, tuple(wide for wide, _ in _INTEGERS[place + 1 :]))
+            return isinstance(new, tuple(_INTEGERS)[place + 1 :])
     return False
 
 

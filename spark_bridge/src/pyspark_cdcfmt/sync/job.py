@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.texts import open_logger
-from pyspark_cdcfmt import BLOCKS_OPTION, CdcDataSource, changed_values
+from pyspark_cdcfmt import BLOCKS_OPTION, METADATA, CdcDataSource, changed_values
 from pyspark_cdcfmt.sync.batch import Sync
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
 from pyspark_cdcfmt.sync.control import Batch, Control
@@ -30,7 +30,7 @@ from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Report
 from pyspark_cdcfmt.sync.target import MARK, Run, Target
 from pyspark_cdcfmt.sync.tombstones import Tombstones
-from pyspark_cdcfmt.sync.typed import RESERVED, TypedChanges
+from pyspark_cdcfmt.sync.typed import TypedChanges
 from pyspark_cdcfmt.sync.writing import Writer
 
 logger = open_logger("pyspark_cdcfmt.sync")
@@ -247,7 +247,7 @@ def open_sync(
 
 def added_columns(options: SyncOptions, store: Store) -> frozenset[str]:
     """Names of the columns that sync adds to targets and to changes, in lower case."""
-    names = [*store.columns(StructType()).names, *(options.metadata_prefix + n for n in RESERVED)]
+    names = [*store.columns(StructType()).names, *(options.metadata_prefix + n for n in METADATA)]
     return frozenset(map(str.lower, names))
 
 

@@ -11,36 +11,15 @@ import attrs
 from pyspark.accumulators import Accumulator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
-from pyspark.sql.types import (
-    ArrayType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import StructField, StructType
 
-from pyspark_cdcfmt import CORRUPT_RECORD, SEQUENCE, SOURCE, changes, changes_of_blocks
+from pyspark_cdcfmt import CORRUPT_RECORD, METADATA, changes, changes_of_blocks
 from pyspark_cdcfmt.sync.expressions import key_text, literal
 from pyspark_cdcfmt.sync.names import quote, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.table_plan import TablePlan
-
-METADATA: dict[str, Any] = {
-    "change_type": StringType(),
-    "commit_version": LongType(),
-    "commit_timestamp": TimestampType(),
-    "sequence": SEQUENCE,
-    "absent": ArrayType(StringType()),
-    "source": SOURCE,
-    "corrupt_record": CORRUPT_RECORD,
-}
-"""Columns that changes have in addition to the table's own, by name without prefix."""
-
-RESERVED = frozenset({*METADATA, "invalid", "rescued"})
-"""Names of all columns that changes may have in addition to the table's own, without prefix."""
 
 READ = "__sync_read"
 """The column that marks rows of the producer's snapshot."""

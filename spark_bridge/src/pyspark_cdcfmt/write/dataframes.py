@@ -15,26 +15,20 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
-from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, StringType
 
 from cdcfmt_core.encoding_options import check_unpartitioned
 from cdcfmt_core.events import Kind, Message
+from pyspark_cdcfmt.rows.types import struct_of
 from pyspark_cdcfmt.write.columnar import Taken
 from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, open_encoder
 from pyspark_cdcfmt.write_options import WriteOptions, parse_write_options
 
-MESSAGE = StructType(
-    [
-        StructField("key", BinaryType()),
-        StructField("value", BinaryType()),
-        StructField(
-            "headers",
-            ArrayType(
-                StructType([StructField("key", StringType()), StructField("value", BinaryType())])
-            ),
-        ),
-        StructField("topic", StringType()),
-    ]
+MESSAGE = struct_of(
+    key=BinaryType(),
+    value=BinaryType(),
+    headers=ArrayType(struct_of(key=StringType(), value=BinaryType())),
+    topic=StringType(),
 )
 """The columns of :func:`encode`, as Spark's Kafka sink needs them."""
 
