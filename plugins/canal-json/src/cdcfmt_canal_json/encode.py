@@ -11,9 +11,16 @@ from typing import Any, ClassVar, Final
 
 import orjson
 
-from cdcfmt_canal_json.encode_plans import CANALS_OWN, TIMES, RowParts, handle_of
+from cdcfmt_canal_json.encode_plans import (
+    CANAL,
+    CANALS_OWN,
+    TICDC,
+    TIMES,
+    RowParts,
+    handle_of,
+    parts_of,
+)
 from cdcfmt_canal_json.message import WATERMARK
-from cdcfmt_canal_json.templates import CANAL, TICDC, parts_of
 from cdcfmt_core import Encoder, EncoderContext
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError
 from cdcfmt_core.events import Event, Kind, Message, RowChange, SchemaChange, TableSchema

@@ -34,7 +34,7 @@ from cdcfmt_core.toolkit.value_printers import print_base64
 from cdcfmt_core.types import Date, DateTime, Geometry, GeometryValue, Timestamp, Vector
 from cdcfmt_debezium.connect_output import envelope_schema, field_of, key_schema_of, schema_name
 from cdcfmt_debezium.encoding import Encoding
-from cdcfmt_debezium.payload_output import OP_WORDS, dumps, row_head
+from cdcfmt_debezium.payload_output import OP_WORDS, dumps, source
 from cdcfmt_debezium.value_encodings import value_encoding
 
 _ZERO_DATES: Final = "dates that no calendar has, written as null or 1970"
@@ -169,16 +169,16 @@ class RowParts:
         )
 
     def _head(self, op: Op, table: TableSchema) -> tuple[Part, ...]:
+        """The fields of a row's payload before its images."""
         slots = Slots()
-        head = row_head(
-            self.cluster,
-            table,
-            op,
-            commit_ts=_slot(slots, Number("commit_ts")),
-            source_millis=_slot(slots, Number("source_millis")),
-            emit_millis=_slot(slots, Number("emit_millis")),
-            transaction=_slot(slots, ExtraValue("transaction", "json", "null")),
-        )
+        names = table.database, table.table, table.schema
+        times = _slot(slots, Number("commit_ts")), _slot(slots, Number("source_millis"))
+        head = {
+            "source": source(self.cluster, *names, *times, "true" if op == "read" else "false"),
+            "ts_ms": _slot(slots, Number("emit_millis")),
+            "transaction": _slot(slots, ExtraValue("transaction", "json", "null")),
+            "op": OP_WORDS[op],
+        }
         return slots.split(b'{"payload":' + dumps(head).removesuffix(b"}"))
 
 

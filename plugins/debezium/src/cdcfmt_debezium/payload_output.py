@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from cdcfmt_core.events import Op, TableSchema
+from cdcfmt_core.events import Op
 from cdcfmt_core.toolkit.json_output import NO_BYTES, escape_for_go
 from cdcfmt_core.types import is_lossless_text
 from cdcfmt_debezium.message import TICDC
@@ -21,27 +21,6 @@ OP_WORDS: Final[dict[Op, str]] = {
 }
 _VERSION: Final = "2.4.0.Final"
 """The Debezium version that TiCDC writes into its messages."""
-
-
-def row_head(
-    cluster: str,
-    table: TableSchema,
-    op: Op,
-    *,
-    commit_ts: Any,
-    source_millis: Any,
-    emit_millis: Any,
-    transaction: Any,
-) -> dict[str, Any]:
-    """The fields of a row's payload before its images."""
-    names = table.database, table.table, table.schema
-    snapshot = "true" if op == "read" else "false"
-    return {
-        "source": source(cluster, *names, commit_ts, source_millis, snapshot),
-        "ts_ms": emit_millis,
-        "transaction": transaction,
-        "op": OP_WORDS[op],
-    }
 
 
 def source(

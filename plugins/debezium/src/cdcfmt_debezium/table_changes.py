@@ -79,7 +79,8 @@ def read_table_changes(
         id_ = entry.get("id")
         names = _names(id_) if type(id_) is str else ()
         place = database, table
-        if names and (len(entries) > 1 or not table or _is_one_of(table, names[-1][1])):
+        listed = names and names[-1][1] != table and names[-1][1] in table.split(",")
+        if names and (len(entries) > 1 or not table or listed):
             place = names[-1]
         word = entry.get("type")
         schema, extra = None, {}
@@ -97,10 +98,6 @@ def read_table_changes(
             )
         )
     return result
-
-
-def _is_one_of(tables: str, table: str) -> bool:
-    return tables != table and table in tables.split(",")
 
 
 def _texts(body: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
@@ -174,14 +171,15 @@ def type_text(column: Mapping[str, Any], escaped_values: bool) -> str:
     if type(text) is not str:
         return ""
     text = text.strip()
-    values = column.get("enumValues")
+    values: Any = column.get("enumValues")
     if "(" in text or not text:
         return text if values else text.lower()
     name, base, attributes = _name(text.lower().split())
     if name == "int8":
         # Kafka Connect's int8 has 8 bits, MySQL's has 8 bytes.
         name = base
-    if base in ("enum", "set") and type(values) is list and _all_text(values):
+    is_named = base in ("enum", "set") and type(values) is list
+    if is_named and all(type(value) is str for value in values):
         return f"{base}({','.join(_quoted(value, escaped_values) for value in values)})"
     length, scale = column.get("length"), column.get("scale")
     parameters = ""
@@ -202,10 +200,6 @@ def _name(words: list[str]) -> tuple[str, str, list[str]]:
         if name in ALIASES:
             return name, ALIASES[name], words[count:]
     return words[0], words[0], words[1:]
-
-
-def _all_text(values: Iterable[Any]) -> bool:
-    return all(type(value) is str for value in values)
 
 
 def _quoted(value: str, escaped: bool) -> str:

@@ -105,10 +105,9 @@ def _encoded(text: str) -> bytes:
 def _shortest(marks: set[str]) -> tuple[bytes, ...]:
     """The marks as bytes, without marks that contain another one."""
     # Java's JSON escapes have capital letters, Python's have small ones.
-    marks = marks | {_ESCAPED_CONTROL.sub(_with_capital, mark) for mark in marks}
+    marks = marks | {
+        _ESCAPED_CONTROL.sub(lambda escape: escape[0][:-1] + escape[0][-1].upper(), mark)
+        for mark in marks
+    }
     alone = (mark for mark in marks if not any(o in mark for o in marks if o != mark))
     return tuple(sorted(map(_encoded, alone)))
-
-
-def _with_capital(escape: re.Match[str]) -> str:
-    return escape[0][:-1] + escape[0][-1].upper()

@@ -43,11 +43,8 @@ def kind_of(parts: Parts, expected: LogicalType) -> LogicalType:
         raise ValueError("a DateTime without year, month or day")
     if isinstance(expected, DateTime):
         return DateTime()
-    return DateTime() if any(clock if isinstance(expected, Date) else _known(clock)) else Date()
-
-
-def _known(clock: Parts) -> list[bool]:
-    return [part is not None for part in clock]
+    has_clock = any(clock) if isinstance(expected, Date) else clock != [None] * 4
+    return DateTime() if has_clock else Date()
 
 
 def to_instant(parts: Parts, zone: str) -> datetime | InvalidValue:

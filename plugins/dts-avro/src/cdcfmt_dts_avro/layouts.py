@@ -16,7 +16,7 @@ from cdcfmt_core.toolkit.avro_types import record_schema
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.types import LogicalType
 from cdcfmt_dts_avro.charsets import BINARY, codec_of
-from cdcfmt_dts_avro.message import BRANCHES, EARLIEST_BORN, OP_OF_OPERATION, SECONDS_LIMIT
+from cdcfmt_dts_avro.message import EARLIEST_BORN, OP_OF_OPERATION, SECONDS_LIMIT
 from cdcfmt_dts_avro.plans import PK_TAG
 from cdcfmt_dts_avro.record import ENVELOPE
 from cdcfmt_dts_avro.types import overruled_number
@@ -27,7 +27,7 @@ _TEXT_KINDS: Final = ("enum", "set", "text", "uuid", "xml")
 
 
 _PART: Final = ["null", "int"]
-_VALUE: Final = [
+_VALUE: Final[list[Any]] = [
     "null",
     record_schema("Integer", precision="int", value="string"),
     record_schema("Character", charset="string", value="bytes"),
@@ -45,13 +45,14 @@ _VALUE: Final = [
     record_schema("TextObject", type="string", value="string"),
     {"type": "enum", "name": "EmptyObject", "symbols": ("NULL", "NONE")},
 ]
+# A named type is defined only once.
+_NAMES: Final = ["null", *(each["name"] for each in _VALUE[1:])]
 _FIELD: Final = record_schema("Field", name="string", dataTypeNumber="int")
 _ROWS: Final = record_schema(
     "",
     fields=["null", "string", {"type": "array", "items": _FIELD}],
     beforeImages=["null", "string", {"type": "array", "items": _VALUE}],
-    # A named type is defined only once.
-    afterImages=["null", "string", {"type": "array", "items": list(BRANCHES)}],
+    afterImages=["null", "string", {"type": "array", "items": _NAMES}],
     bornTimestamp="long",
 )
 _RECORD: Final = {**ENVELOPE.schema, "fields": ENVELOPE.schema["fields"] + _ROWS["fields"]}

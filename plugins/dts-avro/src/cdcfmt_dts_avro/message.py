@@ -11,7 +11,7 @@ container, registry or schema; its fields have this order:
     beforeImages, afterImages null|string|array<value> · bornTimestamp long
 
 Only newer producers write ``bornTimestamp``.  An image's values are in the order of
-``fields``; their branches are those of :data:`BRANCHES`.
+``fields``; the branches of a value are numbered below.
 """
 
 from __future__ import annotations
@@ -90,22 +90,6 @@ STATUS_OF_OPERATION: Final[dict[str, Literal["begin", "commit", "rollback"]]] = 
     EMPTY_OBJECT,
 ) = range(13)
 """Branches of a value: their numbers in the union."""
-
-BRANCHES: Final = (
-    "null",
-    "Integer",
-    "Character",
-    "Decimal",
-    "Float",
-    "Timestamp",
-    "DateTime",
-    "TimestampWithTimeZone",
-    "BinaryGeometry",
-    "TextGeometry",
-    "BinaryObject",
-    "TextObject",
-    "EmptyObject",
-)
 
 SQL_NULL, ABSENT = range(2)
 """The symbols of EmptyObject: ``NULL`` is SQL NULL, ``NONE`` an absent column."""

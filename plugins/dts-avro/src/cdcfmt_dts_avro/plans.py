@@ -14,7 +14,7 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Image, TableSchema
 from cdcfmt_core.toolkit.wire_avro import read_block, read_choice, read_long, read_text
 from cdcfmt_core.types import LogicalType, Text
-from cdcfmt_dts_avro.message import BRANCHES, EMPTY_OBJECT, NULL
+from cdcfmt_dts_avro.message import EMPTY_OBJECT, NULL
 from cdcfmt_dts_avro.record import Envelope
 from cdcfmt_dts_avro.types import family_of, overruled_number, source_type_of, type_of_nulls
 from cdcfmt_dts_avro.values import ABSENT, OtherType, Reader, open_reader, read_empty, read_null
@@ -80,15 +80,11 @@ class TablePlan:
         before, at = self._read_image(data, at, "beforeImages")
         self._changed.clear()
         after, at = self._read_image(data, at, "afterImages")
-        if self._changed and before is not None:
-            self._check_types(before)
-        return before, after, at
-
-    def _check_types(self, before: Image) -> None:
         for index in self._changed:
             name = self._fields[index][0]
-            if before.values.get(name) is not None:
+            if before is not None and before.values.get(name) is not None:
                 raise DecodeError("has values of two types in one row", field=name)
+        return before, after, at
 
     def _read_image(self, data: bytes, at: int, field: str) -> tuple[Image | None, int]:
         branch, at = read_choice(data, at, 3, "branch")
@@ -132,7 +128,7 @@ class TablePlan:
 
     def _learn(self, index: int, data: bytes, at: int) -> tuple[Any, int]:
         """Read a value whose branch or type is new for its column."""
-        branch, at = read_choice(data, at, len(BRANCHES), "branch")
+        branch, at = read_choice(data, at, EMPTY_OBJECT + 1, "branch")
         readers = self._readers[index]
         if branch in (NULL, EMPTY_OBJECT):
             # A branch number encoded with more bytes than necessary.

@@ -75,10 +75,6 @@ def _store_of_type(name: str, *kinds: str) -> Callable[[str, Mapping[str, str]],
     return check
 
 
-def _endpoint_identification(value: str, given: Mapping[str, str]) -> dict[str, str]:
-    return {"ssl.endpoint.identification.algorithm": value.strip() or "none"}
-
-
 def _buffer_memory(value: str, given: Mapping[str, str]) -> dict[str, str]:
     if not value.strip().isdecimal():
         raise refusal("buffer.memory", "a number of bytes is expected")
@@ -96,7 +92,9 @@ def refusal(name: str, why: str) -> OptionError:
 TRANSLATED: Final[dict[str, Callable[[str, Mapping[str, str]], dict[str, str]]]] = {
     "buffer.memory": _buffer_memory,
     "sasl.jaas.config": _from_jaas,
-    "ssl.endpoint.identification.algorithm": _endpoint_identification,
+    "ssl.endpoint.identification.algorithm": lambda value, _: {
+        "ssl.endpoint.identification.algorithm": value.strip() or "none"
+    },
     "ssl.keystore.location": _keystore_location,
     "ssl.keystore.type": _store_of_type("ssl.keystore.type", "PEM", "PKCS12"),
     "ssl.truststore.location": _truststore_location,

@@ -164,7 +164,7 @@ class _RangeReader:
             if self._waited > self._options.poll_seconds:
                 raise self._error(
                     f"no message arrived for {self._options.poll_seconds:g} s: "
-                    + self._trouble.text(_Nothing())
+                    + self._trouble.text(None)
                 )
 
     def _note(self, error: Any) -> None:
@@ -252,8 +252,3 @@ def _errors_of_partitions() -> frozenset[int]:
             KafkaError._UNKNOWN_TOPIC,
         }
     )
-
-
-class _Nothing:
-    def str(self) -> str:
-        return "no error was reported"

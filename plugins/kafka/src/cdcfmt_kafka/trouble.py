@@ -32,7 +32,7 @@ class Trouble:
         """Why there is no answer; ``error`` is used if the connections reported nothing."""
         what = self._last if self._last is not None else error
         # The client's text begins with the connection's own name for the broker.
-        detail = what.str()
+        detail = "no error was reported" if what is None else what.str()
         if self.refused:
             return (
                 f"Kafka at {self._servers} refuses the login ({detail}); check "

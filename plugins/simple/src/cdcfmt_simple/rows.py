@@ -1,4 +1,9 @@
-"""Rows: their plans and images, for both message encodings."""
+"""Rows: their plans and images, for both message encodings.
+
+A row has the version of its schema, and its plan is made from exactly that version.  Rows lack
+virtual columns, columns excluded by column selectors, and most columns if only the handle key is
+sent, so a plan belongs to the set of columns of a row.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +13,15 @@ from typing import Any, TypeAlias
 import attrs
 
 from cdcfmt_core import DecoderContext
-from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.errors import DecodeError, join_names
 from cdcfmt_core.events import Image, Op, TableSchema
+from cdcfmt_core.texts import qualified
 from cdcfmt_core.toolkit.images import key_changed
+from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.types import LogicalType
 from cdcfmt_simple.checksum import Verifier
 from cdcfmt_simple.instants import Zones
-from cdcfmt_simple.message import Wire
-from cdcfmt_simple.plans import TablePlans
+from cdcfmt_simple.message import STREAM, Wire
 
 WireImage: TypeAlias = Mapping[str, Any] | None
 """An undecoded image."""
@@ -74,12 +80,13 @@ class Rows:
     def __init__(
         self, form: WireRows, context: DecoderContext, zones: Zones, verifier: Verifier | None
     ) -> None:
-        self._plain = form.plain
+        self._form = form
+        self._context = context
+        self._zones = zones
         self._before_updates = context.projection.before_updates
         self._verifier = verifier
-        self._plans = TablePlans(
-            context, lambda schema: RowPlan(form, schema, context, zones), form.column_bytes
-        )
+        self._schemas = context.schemas
+        self._plans = Plans(self._make_plan, form.column_bytes)
 
     def read(
         self,
@@ -109,17 +116,67 @@ class Rows:
         if type(first) is not dict or not (old is None or type(old) is dict):
             field, value = (field, first) if type(first) is not dict else ("old", old)
             raise DecodeError("is not an object", field=field, sample=value)
-        plan = self._plans.find(database, table, version, frozenset(first))
+        plan = self._find(database, table, version, frozenset(first))
         read = old
         if data is not None and old is not None and not self._before_updates:
             # An update is read with its before image only if it changes the key.
             read = old if key_changed(old, data, plan.key_columns) else None
         if read is not None and data is not None and not read.keys() <= data.keys():
-            plan = self._plans.find(database, table, version, frozenset(data | read))
+            plan = self._find(database, table, version, frozenset(data | read))
         after = plan.read(data, "data", complete=complete)
         before = plan.read(read, "old", complete=complete)
         mismatch = None
         if self._verifier is not None and complete and wire.get("checksum") is not None:
-            plain = self._plain
+            plain = self._form.plain
             mismatch = self._verifier.verify(wire, plan.schema, plain(data), plain(old))
         return plan.schema, before, after, mismatch
+
+    def _find(self, database: str, table: str, version: int, names: frozenset[str]) -> RowPlan:
+        """The plan of rows with these columns.
+
+        :raises MissingSchemaError: if no schema of this version is known.
+        :raises DecodeError: if no schema of this version has these columns, or several do.
+        """
+        tables = self._schemas.at(database, table, (version,), stream=STREAM)
+        if not tables:
+            raise self._schemas.missing(database, table, (version,), stream=STREAM)
+        return self._plans.find(tables, version, names)
+
+    def _make_plan(
+        self, tables: tuple[TableSchema, ...], version: int, names: frozenset[str]
+    ) -> RowPlan:
+        place = f"{qualified(tables[0].database, tables[0].table)}@{version}"
+        return RowPlan(self._form, _choose(tables, names, place), self._context, self._zones)
+
+
+def _choose(tables: tuple[TableSchema, ...], names: frozenset[str], place: str) -> TableSchema:
+    """The schema that has these columns, reduced to them."""
+    if not names:
+        raise DecodeError(f"a row of {place} has no columns")
+    having = [table for table in tables if names <= _names_of(table)]
+    if not having:
+        lacking = names - frozenset[str]().union(*map(_names_of, tables))
+        what = f"has {join_names(lacking)}" if lacking else "has columns of several schemas"
+        raise DecodeError(f"a row {what}, which no schema of {place} has")
+    exact = [table for table in having if names == _names_of(table)]
+    parts = [_part(table, names) for table in exact or having]
+    if any(part.columns != parts[0].columns for part in parts):
+        raise DecodeError(
+            f"{len(parts)} different schemas of {place} fit a row: the right one is unknown"
+        )
+    return parts[-1]
+
+
+def _names_of(table: TableSchema) -> frozenset[str]:
+    return frozenset(table.column_names)
+
+
+def _part(table: TableSchema, names: frozenset[str]) -> TableSchema:
+    if len(names) == len(table.columns):
+        return table
+    return TableSchema(
+        table.database,
+        table.table,
+        tuple(column for column in table.columns if column.name in names),
+        tuple(name for name in table.key_columns if name in names),
+    )

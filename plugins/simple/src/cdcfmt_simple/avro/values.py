@@ -48,13 +48,13 @@ def open_converters(
     zone, counts = context.time_zone, context.counts
     of_text: Convert = text_parser(logical, time_zone=zone, counts=counts)
     of_number: Convert = json_value_parser(logical, time_zone=zone, counts=counts)
-    of_bytes: Convert = _refuse_bytes
+    of_bytes = _refuse("bytes are not a value of this type")
     open_parser: Callable[[str], Convert] = lambda _: of_text  # noqa: E731
     if isinstance(logical, Timestamp):
         open_parser = zones.opener(schema)
         of_text = open_parser("")
     elif isinstance(logical, Binary):
-        of_text, of_bytes = _refuse_text, bytes
+        of_text, of_bytes = _refuse("text is not a value of this type"), bytes
     elif isinstance(logical, (Text, Json, Unknown)):
         of_text, of_bytes = str, _decode
     of_long, of_float = of_number, _without_floats(of_number)
@@ -105,12 +105,11 @@ def _decode(data: bytes) -> str:
     return str(data, "utf-8", "surrogateescape")
 
 
-def _refuse_text(value: Any) -> Any:
-    raise ValueError("text is not a value of this type")
+def _refuse(why: str) -> Convert:
+    def refuse(value: Any) -> Any:
+        raise ValueError(why)
 
-
-def _refuse_bytes(value: Any) -> Any:
-    raise ValueError("bytes are not a value of this type")
+    return refuse
 
 
 def _fixed(packed: struct.Struct) -> Reader:
