@@ -114,7 +114,8 @@ class _Encoder(Encoder):
             row, old = images_of(event)
             if not row.values:
                 raise UnsupportedEventError(NO_COLUMNS)
-            if event.op == "delete" and _is_key(row, event.table):
+            is_key = not row.complete and row.values.keys() == set(own_key(event.table))
+            if event.op == "delete" and is_key:
                 message = without_image(message)
             else:
                 _check_whole(row, event.table)
@@ -136,11 +137,6 @@ class _Encoder(Encoder):
         message = Message(self._large.compressed(key), self._large.compressed(value))
         self._large.check(message.key, message.value or b"")
         return message
-
-
-def _is_key(image: Image, table: TableSchema) -> bool:
-    """Whether an image has only the key."""
-    return not image.complete and image.values.keys() == set(own_key(table))
 
 
 def _check_whole(image: Image, table: TableSchema) -> None:

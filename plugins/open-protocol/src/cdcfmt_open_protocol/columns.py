@@ -12,7 +12,7 @@ values of other formats:
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.events import Column
@@ -77,12 +77,12 @@ class ColumnTypes:
         # If a type map gives a type other than text or bytes, its parser reads the text.
         binary = bool((flags or 0) & BINARY_FLAG)
         encoding = _ENCODINGS[code in BASE64_CODES, binary]
-        of_wire = value_reader(
+        of_wire: ReadValue = value_reader(
             encoding, Binary() if binary else Text(), time_zone=zone, counts=counts
         )
         of_text: ReadValue = text_parser(logical, time_zone=zone, counts=counts)
         if binary:
-            return lambda value: of_text(_text(of_wire(value)))
+            return lambda value: of_text(of_wire(value).decode("utf-8", "surrogateescape"))
         return lambda value: of_text(of_wire(value))
 
     def _type(self, code: int, flags: int | None) -> tuple[str, LogicalType]:
@@ -100,22 +100,12 @@ class ColumnTypes:
 
 def encoding_of(logical: LogicalType, code: int, flags: int | None) -> Encoding | None:
     """The value encoding of a column; None if a type map gives another type."""
-    if not is_encoded(code, flags):
+    if code not in TEXT_OR_BINARY_CODES or flags is None:
         return Encoding("mysql-json")
-    binary = bool((flags or 0) & BINARY_FLAG)
+    binary = bool(flags & BINARY_FLAG)
     if not isinstance(logical, Binary if binary else Text):
         return None
     return _ENCODINGS[code in BASE64_CODES, binary]
-
-
-def is_encoded(code: int, flags: int | None) -> bool:
-    """Whether code and flags determine how a column's texts are written."""
-    return code in TEXT_OR_BINARY_CODES and flags is not None
-
-
-def _text(data: Any) -> str:
-    text: str = data.decode("utf-8", "surrogateescape")
-    return text
 
 
 _ENCODINGS: Final = {

@@ -32,11 +32,6 @@ class TablePlan(plans.TablePlan):
 
     types: dict[str, tuple[int, int | None]]
 
-    @property
-    def is_handle(self) -> bool:
-        """Whether all columns belong to the handle key."""
-        return len(self.schema.key_columns) == len(self.schema.columns)
-
     def read(self, cells: Cells, field: str) -> dict[str, Any]:
         """The values of these cells, whose columns must be in the plan.
 

@@ -66,7 +66,8 @@ class RowDecoder:
             values = plan.read(deleted, "d")
             # The only sign of delete-only-output-handle-key-columns is a row with nothing but
             # its handle key.
-            whole = not (only_handle_key or self._handle_key_deletes or plan.is_handle)
+            is_handle = len(plan.schema.key_columns) == len(plan.schema.columns)
+            whole = not (only_handle_key or self._handle_key_deletes or is_handle)
             before = Image(values, whole)
         elif new:
             old = _cells_of(wire, "p")

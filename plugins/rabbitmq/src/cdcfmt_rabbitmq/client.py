@@ -137,7 +137,7 @@ def offset_of(link: Link, stream: str, what: int) -> int:
         return first_offset(link, stream)
     if what == LATEST:
         return end_offset(link, stream)
-    subscription = link.subscribe(stream, ("time", what))
+    subscription = link.subscribe(stream, ("timestamp", what))
     try:
         # The broker starts at the chunk that contains the time, which may begin before it.
         while (chunk := subscription.next_at_once()) is not None:

@@ -24,7 +24,7 @@ _FRAME_BYTES: Final = 128 << 20
 _HEARTBEAT_SECONDS: Final = 60
 _MAX_SUBSCRIPTIONS: Final = 250
 
-Start = Literal["first", "last"] | tuple[Literal["offset", "time"], int]
+Start = Literal["first", "last"] | tuple[Literal["offset", "timestamp"], int]
 """Start of a subscription: a chunk, an offset, or a time in milliseconds."""
 
 _T = TypeVar("_T")
@@ -71,12 +71,12 @@ class Subscription:
         answers another request.
         """
         if self.chunks.empty():
-            self.link.ask_anything()
+            self.link.metadata([])
         return self.next(0)
 
     def credit(self) -> None:
         """Ask for one more chunk."""
-        self.link.send_credit(self.id)
+        self.link.call(self.link.client.credit(self.id, 1))
 
     def close(self) -> None:
         self.link.unsubscribe(self.id)
@@ -195,9 +195,6 @@ class Link:
         answer = self.call(ask())
         return {broker.reference: broker for broker in answer.brokers}, answer.metadata
 
-    def ask_anything(self) -> None:
-        self.metadata([])
-
     def subscribe(self, stream: str, start: Start, credit: int = 1) -> Subscription:
         from rstream import schema
 
@@ -241,9 +238,6 @@ class Link:
     def publisher_id(self, name: str) -> int:
         return self._publishers[name]
 
-    def send_credit(self, number: int) -> None:
-        self.call(self.client.credit(number, 1))
-
     def unsubscribe(self, number: int) -> None:
         from rstream import schema
 
@@ -263,11 +257,5 @@ def _spec(start: Start) -> Any:
     from rstream import schema
     from rstream.constants import OffsetType
 
-    kinds = {
-        "first": OffsetType.FIRST,
-        "last": OffsetType.LAST,
-        "offset": OffsetType.OFFSET,
-        "time": OffsetType.TIMESTAMP,
-    }
     kind, value = (start, None) if isinstance(start, str) else start
-    return schema.OffsetSpec.from_params(kinds[kind], value)
+    return schema.OffsetSpec.from_params(OffsetType[kind.upper()], value)

@@ -210,15 +210,12 @@ class _Publisher:
         if self._link is not None:
             self._link.check()
         else:
-            self._link = self._connect()
+            link = self._links.leader(self._stream)
+            link.publish_as(self._name, self._stream, self._note)
+            self._link = link
             messages = list(self._sent.items())
         for part in self._frames(messages, self._link.frame_bytes):
             self._link.call(self._send(self._link, part))
-
-    def _connect(self) -> Link:
-        link = self._links.leader(self._stream)
-        link.publish_as(self._name, self._stream, self._note)
-        return link
 
     def _note(self, numbers: Iterable[int], code: int) -> None:
         self._confirmed.extend((number, code) for number in numbers)

@@ -78,7 +78,11 @@ class EventRows:
             keys = table.key_columns
             if given := self._key_columns:
                 keys = match_keys(given, table.column_names, case_sensitive=self._case_sensitive)
-            plan = keys, image_writer(table, self._policy, as_json=self._json)
+            values_of = image_values(table, self._policy, as_json=self._json)
+            encode: Callable[[Any], Any] = image_to_json
+            if not self._json:
+                encode = VariantEncoder(table.column_names).encode
+            plan = keys, lambda image: encode(values_of(image))
             self._plans.add(table, plan, table_size(table, _COLUMN_BYTES))
         return plan
 
@@ -121,17 +125,6 @@ class EventRows:
             if event.after is not None:
                 values["after"] = write(event.after)
         return values
-
-
-def image_writer(
-    table: TableSchema, policy: ValuePolicy, *, as_json: bool
-) -> Callable[[Image], Any]:
-    """A function from a table's images to JSON text or a variant."""
-    values_of = image_values(table, policy, as_json=as_json)
-    if as_json:
-        return lambda image: image_to_json(values_of(image))
-    encode = VariantEncoder(table.column_names).encode
-    return lambda image: encode(values_of(image))
 
 
 def image_values(

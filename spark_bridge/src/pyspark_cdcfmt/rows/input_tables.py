@@ -93,7 +93,11 @@ class InputTables:
             if not self._by_values:
                 raise _untyped(cells)
             columns = _columns_of(cells, keys)
-            identity = (table, keys, tuple(_type_names(cells)))
+            types = (
+                None if image is None else tuple((name, type(cell)) for name, cell in image.items())
+                for image in cells
+            )
+            identity = (table, keys, tuple(types))
         for _ in range(len(columns[0]) + 1):
             found = self._tables.get(identity)
             if found is None:
@@ -149,7 +153,9 @@ class InputTables:
         for name, source_type, nullable, key in zip(*columns, strict=True):
             type_ = own.get(name) or (resolve(source_type) if source_type else Unknown(""))
             if isinstance(type_, Unknown) and self._by_values:
-                type_ = _own_type(name, cells) or type_
+                values = (None if image is None else image.get(name) for image in cells)
+                known = next((value for value in values if value is not None), None)
+                type_ = type_ if known is None else own_type(known)
             described.append(Column(name, source_type, type_, nullable, bool(key) or name in keys))
         database, schema, name = table
         converters = {column.name: self._converter(column.type) for column in described}
@@ -229,14 +235,6 @@ class InputTables:
         return resolve
 
 
-def _own_type(name: str, cells: tuple[Mapping[str, Any] | None, ...]) -> LogicalType | None:
-    for image in cells:
-        value = None if image is None else image.get(name)
-        if value is not None:
-            return own_type(value)
-    return None
-
-
 def _untyped(cells: tuple[Mapping[str, Any] | None, ...]) -> EncodeError:
     column = next((name for image in cells if image is not None for name in image), None)
     return EncodeError(
@@ -250,10 +248,3 @@ def _columns_of(cells: tuple[Mapping[str, Any] | None, ...], keys: tuple[str, ..
     names = tuple(dict.fromkeys(name for image in reversed(cells) if image for name in image))
     nothing = (None,) * len(names)
     return names, ("",) * len(names), nothing, tuple(name in keys for name in names)
-
-
-def _type_names(cells: tuple[Mapping[str, Any] | None, ...]) -> list[Any]:
-    return [
-        None if image is None else tuple((name, type(value)) for name, value in image.items())
-        for image in cells
-    ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any, Final
 
@@ -34,7 +35,10 @@ class Columns:
     def __init__(self, schema: StructType) -> None:
         self.schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
         self._build = [
-            array_builder(field.dataType, arrow.type)
+            partial(
+                _variant_array if isinstance(field.dataType, VariantType) else to_array,
+                arrow_type=arrow.type,
+            )
             for field, arrow in zip(schema.fields, self.schema, strict=True)
         ]
 
@@ -122,14 +126,6 @@ class ListBuilder(BatchBuilder):
     def _lists(self, columns: list[pa.Array], ends: list[int]) -> pa.ListArray:
         structs = pa.StructArray.from_arrays(columns, fields=self._fields)
         return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), structs, type=self._type)
-
-
-def array_builder(
-    spark_type: DataType, arrow_type: pa.DataType
-) -> Callable[[Sequence[Any]], pa.Array]:
-    """A function from the values of a column to its array."""
-    build = _variant_array if isinstance(spark_type, VariantType) else to_array
-    return lambda column: build(column, arrow_type)
 
 
 def to_array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:

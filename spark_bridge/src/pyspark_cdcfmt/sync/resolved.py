@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import attrs
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from cdcfmt_core.errors import OptionError, SourceError
@@ -87,12 +87,16 @@ class Resolved:
     def _look(self, events: DataFrame) -> dict[str, int]:
         """The watermarks of a batch."""
         place = f.concat_ws("/", "_source.topic", "_source.partition")
+        table = f.concat_ws(".", "database", "schema", "table")
+        where = f.concat(table, f.lit(" at "), f.to_json("_source"))
         rows = (
             events.where(f"kind = 'watermark' OR {_IS_CHANGE}")
             .groupBy(place.alias("place"))
             .agg(
                 f.max(f.when(f.col("kind") == "watermark", f.col("commit_ts"))).alias("last"),
-                _first_unordered().alias("unordered"),
+                f.min(f.when(f.expr(_IS_CHANGE) & f.col("commit_ts").isNull(), where)).alias(
+                    "unordered"
+                ),
             )
             .collect()
         )
@@ -184,10 +188,3 @@ def check_consistency(control: Control, batch: Batch, *, is_resolved: bool) -> N
             )
         now = control.now()
         control.note_watermarks(Batch(EVENTUAL, int(now.timestamp() * 1000)), {EVENTUAL: 0})
-
-
-def _first_unordered() -> Column:
-    """Table and position of a row or statement without a commit_ts."""
-    table = f.concat_ws(".", "database", "schema", "table")
-    where = f.concat(table, f.lit(" at "), f.to_json("_source"))
-    return f.min(f.when(f.expr(_IS_CHANGE) & f.col("commit_ts").isNull(), where))

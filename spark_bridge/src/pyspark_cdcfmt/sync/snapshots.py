@@ -70,14 +70,13 @@ class Snapshots:
             # The snapshot has all changes up to this commit.
             truncates=((commit, SNAPSHOT_RANK, 0, 0, 0),) if commit else (),
         )
-        assert state.columns is not None
         for column in rows.columns:
             if column.lower() in self.taken:
                 raise OptionError(
                     f"snapshot of {state.text}: sync adds a column {column}: "
                     f"set {self.options.name_option(column)}"
                 )
-        columns = self.store.columns(state.columns)
+        columns = self.store.columns(state.own_columns)
         self.target.create(
             state.target,
             columns,

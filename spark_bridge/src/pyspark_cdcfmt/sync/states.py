@@ -96,6 +96,12 @@ class TableState:
     def text(self) -> str:
         return table_text(self.name)
 
+    @property
+    def own_columns(self) -> StructType:
+        """``columns`` of a table that has a target."""
+        assert self.columns is not None
+        return self.columns
+
     def settled(self) -> TableState:
         """The state after a completed batch.
 

@@ -184,8 +184,7 @@ def check_target(
             raise SinkError(_GONE.format(**fill))
         return
     has = {field.name.lower(): field for field in there.fields}
-    assert state.columns is not None
-    own = {name.lower() for name in state.columns.names}
+    own = {name.lower() for name in state.own_columns.names}
     added = {name.lower() for name in wanted.names} - own
     others = {f"{prefix}{name}".lower() for name in _OF_STORES} - added - own
     for name in wanted.names:

@@ -111,7 +111,6 @@ class Tombstones:
 
     def after(self, state: TableState, sequence: Sequence) -> DataFrame:
         """Columns ``key`` and ``sequence`` of the deletes of a table after a position."""
-        assert state.columns is not None
         with self._lock:
             known = (self._recent or {}).get(state.text)
             after = None if known is None else known.after(sequence)
@@ -121,7 +120,7 @@ class Tombstones:
             found = self._control.rows(_TABLE)
             found = found.where(f.col("source") == state.text)
             found = found.where(f"sequence > {literal(sequence)}")
-        return found.select(key_text_now(state.keys, state.columns).alias("key"), "sequence")
+        return found.select(key_text_now(state.keys, state.own_columns).alias("key"), "sequence")
 
     def remove_older(self, seconds: float) -> None:
         """Remove tombstones older than ``seconds``."""

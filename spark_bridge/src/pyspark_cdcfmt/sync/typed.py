@@ -56,7 +56,6 @@ class TypedChanges:
     def are_direct(self, plan: TablePlan) -> bool:
         """Whether the blocks of a batch can be decoded into changes directly."""
         state = plan.state
-        assert state.columns is not None
         given, key = self._keys(state), [name.lower() for name in state.keys]
         names = {column.name.lower() for version in plan.versions for column in version.columns}
         return bool(
@@ -64,7 +63,7 @@ class TypedChanges:
             and all(version.has_messages for version in plan.versions)
             and not plan.truncates
             and not any(each.name.lower() in names for each in state.retired)
-            and {*state.keys} <= {*state.columns.names}
+            and {*state.keys} <= {*state.own_columns.names}
             and all(given or [*map(str.lower, v.key_columns)] == key for v in plan.versions)
         )
 
@@ -76,10 +75,9 @@ class TypedChanges:
         :param only: the change type to keep, with the key columns alone.
         """
         state = plan.state
-        assert state.columns is not None
         own = [
             StructField(field.name, field.dataType)
-            for field in state.columns.fields
+            for field in state.own_columns.fields
             if only is None or field.name in state.keys
         ]
         wanted = {"change_type", "sequence", *self.wanted}
@@ -147,8 +145,7 @@ class TypedChanges:
         }
 
     def _changes(self, state: TableState, rows: DataFrame) -> DataFrame:
-        assert state.columns is not None
-        own = [StructField(field.name, field.dataType) for field in state.columns.fields]
+        own = [StructField(field.name, field.dataType) for field in state.own_columns.fields]
         fields = {field.name.lower(): field for field in own}
         renamed = {
             each.name: fields[each.now.lower()] for each in state.retired if each.now is not None

@@ -256,11 +256,10 @@ class Writer:
     def _shape(self, plan: TablePlan) -> bool:
         """Give the target its columns; True if it is new."""
         state = plan.state
-        assert state.columns is not None
-        if self._shapes.get(state.target) == state.columns and not plan.retired:
+        if self._shapes.get(state.target) == state.own_columns and not plan.retired:
             return False
-        is_new = self._reshape(plan, state.columns)
-        self._shapes[state.target] = state.columns
+        is_new = self._reshape(plan, state.own_columns)
+        self._shapes[state.target] = state.own_columns
         return is_new
 
     def _reshape(self, plan: TablePlan, columns: StructType) -> bool:

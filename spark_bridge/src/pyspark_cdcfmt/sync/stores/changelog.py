@@ -82,11 +82,10 @@ class Changelog(Store):
     def apply(
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool
     ) -> None:
-        assert state.columns is not None
         if state.target not in self._claimed:
             properties = self.target.properties(state.target)
             if owner := claim(self.target, state.target, properties, batch.query_id):
                 raise SinkError(_OF_ANOTHER_QUERY.format(state.target, state.text, owner))
             self._claimed.add(state.target)
-        rows = self._dated(changes).select(*map(quote, self.columns(state.columns).names))
+        rows = self._dated(changes).select(*map(quote, self.columns(state.own_columns).names))
         self.target.append(state.target, rows, batch.once(state.text))

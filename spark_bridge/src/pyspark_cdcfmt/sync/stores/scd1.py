@@ -73,13 +73,12 @@ class CurrentRows(Store):
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool
     ) -> None:
         """Apply the changes of a batch; ``is_new``: the target is empty."""
-        assert state.columns is not None
         sequence = f"{self.prefix}sequence"
         if state.truncates:
             changes = changes.where(f"{quote(sequence)} > {literal(state.truncates[-1])}")
         last = self._folded(state, changes) if counts.partial else self._last(state, changes)
         if is_new:
-            names = self.columns(state.columns).names
+            names = self.columns(state.own_columns).names
             rows = last if self.soft else last.where(~self._is_delete())
             rows = rows.withColumn(f"{self.prefix}deleted", self._is_delete())
             self.target.append(
@@ -103,7 +102,6 @@ class CurrentRows(Store):
 
         ``_set`` has the known columns: all of them for a change after a delete.
         """
-        assert state.columns is not None
         sequence = f.col(quote(self.prefix + "sequence"))
         absent = f.col(quote(self.prefix + "absent"))
         keys = [*map(quote, state.keys)]
@@ -112,7 +110,7 @@ class CurrentRows(Store):
         rows = changes.withColumn("__sync_base", deleted).where(
             f.col("__sync_base").isNull() | (sequence >= f.col("__sync_base"))
         )
-        others = [name for name in state.columns.names if name not in state.keys]
+        others = [name for name in state.own_columns.names if name not in state.keys]
         has = {name: ~f.array_contains(absent, name) & ~self._is_delete() for name in others}
         cells = [
             f.max_by(f.struct(f.col(quote(name)).alias("cell")), f.when(has[name], sequence)).alias(
@@ -157,12 +155,11 @@ class CurrentRows(Store):
         return joined.where(is_newer).drop("__sync_key", "__sync_deleted_key", "__sync_deleted_at")
 
     def _merge(self, state: TableState, last: DataFrame, *, partial: bool) -> None:
-        assert state.columns is not None
         sequence = quote(self.prefix + "sequence")
         on = " AND ".join(f"t.{quote(key)} <=> s.{quote(key)}" for key in state.keys)
         is_delete = f"s.{quote(self.prefix + 'change_type')} = 'delete'"
         newer = f"WHEN MATCHED AND (t.{sequence} IS NULL OR s.{sequence} > t.{sequence})"
-        values = {quote(name): f"s.{quote(name)}" for name in state.columns.names}
+        values = {quote(name): f"s.{quote(name)}" for name in state.own_columns.names}
         values[sequence] = f"s.{sequence}"
         clauses = ""
         if self.soft:
@@ -171,7 +168,7 @@ class CurrentRows(Store):
             clauses = f"{newer} AND {is_delete} THEN DELETE "
         updated = dict(values)
         if partial or self.soft:
-            for name in state.columns.names:
+            for name in state.own_columns.names:
                 if name in state.keys:
                     continue
                 column, known = quote(name), []

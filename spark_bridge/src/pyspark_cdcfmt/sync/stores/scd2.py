@@ -71,7 +71,6 @@ class History(Store):
     def apply(
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool
     ) -> None:
-        assert state.columns is not None
         points = self._points_of(state, changes)
         if state.truncates:
             at = f.explode(f.array(*(f.expr(literal(each)) for each in state.truncates)))
@@ -82,7 +81,7 @@ class History(Store):
             points = points.unionByName(known, allowMissingColumns=True)
         versions = self._versions(state, points, counts)
         if is_new:
-            names = self.columns(state.columns).names
+            names = self.columns(state.own_columns).names
             rows = versions.select(*map(quote, names))
             self.target.append(state.target, rows, batch.once(state.text))
         else:
@@ -91,8 +90,7 @@ class History(Store):
 
     def _points_of(self, state: TableState, changes: DataFrame) -> DataFrame:
         """The changes of a batch as points."""
-        assert state.columns is not None
-        names = state.columns.names
+        names = state.own_columns.names
         is_delete = f.col(quote(f"{self.prefix}change_type")) == "delete"
         said = f.array_except(f.array(*map(f.lit, names)), f.col(quote(f"{self.prefix}absent")))
         reads = [READ] if READ in changes.columns else []
@@ -107,8 +105,7 @@ class History(Store):
 
     def _known_points(self, state: TableState, points: DataFrame, counts: Counts) -> DataFrame:
         """Points of the same keys from the target and the tombstones."""
-        assert state.columns is not None
-        names = state.columns.names
+        names = state.own_columns.names
         keys = points.select(_KEY).distinct()
         rows = (
             self.target.read(state.target)
@@ -133,7 +130,6 @@ class History(Store):
 
     def _versions(self, state: TableState, points: DataFrame, counts: Counts) -> DataFrame:
         """The versions of the keys: from each point with a row to the next point."""
-        assert state.columns is not None
         # At one position a row wins over an end, and a known point over a new one.
         same = Window.partitionBy(_KEY, _AT).orderBy(
             f.col(_SET).isNotNull().desc(), f.col(_KNOWN).desc()
@@ -151,8 +147,7 @@ class History(Store):
         self, state: TableState, rows: DataFrame, ordered: WindowSpec
     ) -> DataFrame:
         """Drop snapshot rows that are equal to the key's version before them, which continues."""
-        assert state.columns is not None
-        row = f.struct(*(_comparable(field) for field in state.columns.fields))
+        row = f.struct(*(_comparable(field) for field in state.own_columns.fields))
         before = f.lag(f.when(f.col(_SET).isNotNull(), row)).over(ordered)
         is_known = f.col(READ) & before.isNotNull() & before.eqNullSafe(row)
         known = rows.withColumn("__sync_same", f.coalesce(is_known, f.lit(False)))
@@ -160,7 +155,6 @@ class History(Store):
 
     def _filled(self, state: TableState, rows: DataFrame, ordered: WindowSpec) -> DataFrame:
         """Fill columns that an image lacks from the version before it."""
-        assert state.columns is not None
         ends = f.sum(f.col(_SET).isNull().cast("int")).over(ordered)
         life = Window.partitionBy(_KEY, "__sync_life").orderBy(_AT)
         rows = rows.withColumn("__sync_life", ends)
@@ -169,13 +163,12 @@ class History(Store):
             cell = f.when(f.array_contains(_SET, name), f.struct(f.col(quote(name)).alias("cell")))
             return f.last(cell, ignorenulls=True).over(life)["cell"]
 
-        return rows.withColumns({name: filled(name) for name in state.columns.names})
+        return rows.withColumns({name: filled(name) for name in state.own_columns.names})
 
     def _merge(self, state: TableState, versions: DataFrame) -> None:
-        assert state.columns is not None
         start, end = quote(self.start_at), quote(self.end_at)
         on = " AND ".join(f"t.{quote(key)} <=> s.{quote(key)}" for key in state.keys)
-        names = [quote(name) for name in self.columns(state.columns).names]
+        names = [quote(name) for name in self.columns(state.own_columns).names]
         clauses = (
             f"WHEN MATCHED AND NOT t.{end} <=> s.{end} THEN UPDATE SET t.{end} = s.{end} "
             f"WHEN NOT MATCHED THEN INSERT ({', '.join(names)}) "
