@@ -34,6 +34,7 @@ impl Heads {
     }
 
     /// The slot with these bytes, or for them.
+    #[inline]
     fn slot(&self, head: u64) -> usize {
         let last = self.slots.len() - 1;
         #[allow(clippy::cast_possible_truncation)]
@@ -44,6 +45,7 @@ impl Heads {
         slot
     }
 
+    #[inline]
     fn find(&self, head: [u8; HEAD]) -> Option<usize> {
         let (_, number) = self.slots[self.slot(u64::from_le_bytes(head))];
         number.checked_sub(1)
@@ -58,17 +60,16 @@ enum Met {
 }
 
 impl Met {
-    /// The first `count` of `all` members.
-    fn first(count: usize, all: usize) -> Self {
-        if all < 64 {
-            return Self::Few((1 << count) - 1);
+    fn nothing(all: usize) -> Self {
+        if all <= 64 {
+            Self::Few(0)
+        } else {
+            Self::Many(vec![false; all])
         }
-        let mut met = vec![false; all];
-        met[..count].fill(true);
-        Self::Many(met)
     }
 
     /// Whether a member was not yet met; meets it.
+    #[inline]
     fn is_new(&mut self, place: usize) -> bool {
         match self {
             Self::Few(bits) => {
@@ -162,33 +163,21 @@ impl Members {
     /// Whether an object has exactly these members.
     pub fn are(&self, cursor: &mut Cursor) -> Step<bool> {
         cursor.expect(b'{', "no object")?;
-        let mut expected = 0;
-        // The members found so far, once the order differs.
-        let mut met: Option<Met> = None;
-        let mut count = 0;
         if cursor.take(b'}') {
             return Ok(self.values.is_empty());
         }
+        let mut met = Met::nothing(self.values.len());
+        let (mut expected, mut count) = (0, 0);
         loop {
-            let whole = if met.is_none() && self.take_whole(expected, cursor) {
-                Some(expected)
-            } else {
-                let head = cursor.ahead(1).copied();
-                let place = head.and_then(|head| self.heads.find(head));
-                place.filter(|place| self.take_whole(*place, cursor))
-            };
-            let place = match whole {
+            let place = match self.take_whole(expected, cursor) {
                 Some(place) => place,
                 None => match self.take_member(expected, cursor)? {
                     Some(place) => place,
                     None => return Ok(false),
                 },
             };
-            if met.is_some() || place != expected {
-                let met = met.get_or_insert_with(|| Met::first(count, self.values.len()));
-                if !met.is_new(place) {
-                    return Ok(false);
-                }
+            if !met.is_new(place) {
+                return Ok(false);
             }
             expected = place + 1;
             count += 1;
@@ -198,14 +187,20 @@ impl Members {
         }
     }
 
-    fn take_whole(&self, place: usize, cursor: &mut Cursor) -> bool {
-        let start = cursor.position();
-        let whole = self.wholes.get(place);
-        let is_next = whole.is_some_and(|whole| cursor.take_label(whole)) && cursor.ends_value();
-        if !is_next {
-            cursor.go_back(start);
+    /// Takes a member in its usual form, found by its first bytes.
+    #[inline]
+    fn take_whole(&self, expected: usize, cursor: &mut Cursor) -> Option<usize> {
+        let data = cursor.rest();
+        let place = self.heads.find(*data.get(1..)?.first_chunk()?)?;
+        // Names that begin alike usually come in their order.
+        for place in [place, expected] {
+            let whole = self.wholes.get(place)?;
+            if whole.begins(data) && matches!(data.get(whole.len()), Some(b',' | b'}')) {
+                cursor.advance(whole.len());
+                return Some(place);
+            }
         }
-        is_next
+        None
     }
 
     /// Takes a member in any form; None if it equals no member.

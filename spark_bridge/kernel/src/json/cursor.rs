@@ -117,6 +117,18 @@ impl<'a> Cursor<'a> {
         self.data.get(self.at + by..)?.first_chunk()
     }
 
+    /// What follows.
+    #[inline]
+    pub fn rest(&self) -> &'a [u8] {
+        self.data.get(self.at..).unwrap_or_default()
+    }
+
+    #[inline]
+    pub fn advance(&mut self, by: usize) {
+        self.at += by;
+    }
+
+    #[inline]
     pub(super) fn peek(&self) -> u8 {
         self.data.get(self.at).copied().unwrap_or(0)
     }
@@ -160,7 +172,7 @@ impl<'a> Cursor<'a> {
     /// Takes a known text if it is next.
     #[inline]
     pub fn take_label(&mut self, label: &Label) -> bool {
-        let found = label.begins(self.data.get(self.at..).unwrap_or_default());
+        let found = label.begins(self.rest());
         if found {
             self.at += label.len();
         }
@@ -176,6 +188,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Whether more items of the object or array follow; takes its end.
+    #[inline]
     pub fn more(&mut self, end: u8) -> Step<bool> {
         if self.take(b',') {
             return Ok(true);
