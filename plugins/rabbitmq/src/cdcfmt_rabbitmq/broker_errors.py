@@ -73,12 +73,21 @@ def of_stream(error: Exception) -> BrokerError:
     if type(error) in refused:
         return BrokerError(refused[type(error)], passing=False)
     if isinstance(error, ssl.SSLCertVerificationError):
-        return BrokerError(f"its certificate is not trusted: {error.verify_message}", False)
+        return _untrusted(error)
     if isinstance(error, AssertionError):
         return BrokerError("it does not offer this way to log in", passing=False)
     if isinstance(error, asyncio.TimeoutError | TimeoutError):
         return BrokerError(NO_ANSWER)
     return BrokerError(_named(error))
+
+
+def _untrusted(error: ssl.SSLCertVerificationError) -> BrokerError:
+    return BrokerError(
+        f"its certificate is not trusted: {error.verify_message}; rabbitmq.ssl.ca.location is the "
+        "PEM file of its authority",
+        passing=False,
+        complete=True,
+    )
 
 
 def of_certificate(version: str) -> BrokerError | None:
@@ -111,7 +120,7 @@ def of_queue(error: Exception) -> BrokerError:
     if isinstance(error, BrokerError):
         return error
     if isinstance(error, ssl.SSLCertVerificationError):
-        return BrokerError(f"its certificate is not trusted: {error.verify_message}", False)
+        return _untrusted(error)
     if isinstance(error, exceptions.ProbableAuthenticationError | exceptions.AuthenticationError):
         return BrokerError("it refuses the login", passing=False)
     if isinstance(error, exceptions.ProbableAccessDeniedError):
