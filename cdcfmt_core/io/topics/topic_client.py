@@ -125,7 +125,7 @@ class TopicClient(ABC):
             if time.monotonic() - started > self.first_contact_seconds:
                 raise SourceError(
                     f"{self.title} at {self.address} reports no offsets of "
-                    f"{show_partitions(missing)}"
+                    f"{show_partitions(missing)}; check that their brokers run, and run again"
                 )
             time.sleep(_PAUSE)
 

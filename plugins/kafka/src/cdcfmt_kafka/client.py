@@ -106,6 +106,8 @@ class KafkaClient(TopicClient):
             elif answer.offset >= NO_MESSAGE:
                 # The client reports a lower offset if it cannot reach the leader.
                 found[place.topic, place.partition] = answer.offset
+        if len(found) < len(wanted):
+            self._ask_any_broker()
         return found
 
     def all_names(self) -> list[str]:
@@ -166,8 +168,8 @@ class KafkaClient(TopicClient):
     def _ask_any_broker(self) -> None:
         """Refresh the client's metadata.
 
-        The client sends some requests only to the controller that it last heard of, even if that
-        broker is down and the cluster has another one.
+        The client asks only the controller or leader that it last heard of, even if that broker
+        is down and the cluster has another one.
         """
         from confluent_kafka import KafkaException
 
