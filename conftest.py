@@ -21,6 +21,7 @@ from spark_settings import CHEAP, FEW_ROWS, SMALL_DELTA
 
 if TYPE_CHECKING:
     from kafka_broker import Broker
+    from kafka_cluster import Cluster
     from pyspark.sql import SparkSession
     from rabbitmq_broker import RabbitBroker
     from rocketmq_broker import RocketBroker
@@ -226,6 +227,14 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     from kafka_broker import Broker
 
     yield from _running(Broker, tmp_path_factory.mktemp("kafka"), "Kafka")
+
+
+@pytest.fixture
+def kafka_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Three real brokers; skipped only where Java or Maven Central is missing."""
+    from kafka_cluster import Cluster
+
+    yield from _running(Cluster, tmp_path_factory.mktemp("kafka_cluster"), "Kafka")
 
 
 @pytest.fixture(scope="session")

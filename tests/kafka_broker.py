@@ -100,26 +100,13 @@ class Broker:
         return self.folder / "ca.pem"
 
     def start(self) -> None:
-        jars = resolve(*KAFKA)
-        command = [java_program(), *SHORT_LIVED, "-Xmx384m", "-cp", f"{jars}/*"]
         settings = self.folder / "server.properties"
         log = self.folder / "broker.log"
         if not settings.exists():
             settings.write_text(self._settings())
-            cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            login = ["--add-scram", f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]"]
-            tool = [*command, "kafka.tools.StorageTool", "format"]
-            subprocess.run(
-                # An id may begin with a dash.
-                [*tool, f"--cluster-id={cluster}", "-c", str(settings), *login],
-                check=True,
-                capture_output=True,
-                timeout=120,
-            )
-        with log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [*command, "kafka.Kafka", str(settings)], stdout=output, stderr=output
-            )
+            login = f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]"
+            format_storage(settings, new_cluster(), "--add-scram", login)
+        self._process = run_broker(settings, log, "384m")
         wait_for_start(self._answers, self._process, [log])
 
     def _answers(self) -> bool:
@@ -237,6 +224,33 @@ def _delivered(error: KafkaError | None, _: object) -> None:
     # A message purged by an aborted transaction is what the test wants.
     if error is not None and error.code() != KafkaError._PURGE_QUEUE:
         raise KafkaException(error)
+
+
+def new_cluster() -> str:
+    """An id for a cluster; it may begin with a dash."""
+    return urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+
+
+def format_storage(settings: Path, cluster: str, *more: str) -> None:
+    """Prepare the folder of a broker with these settings."""
+    tool = [*_java("384m"), "kafka.tools.StorageTool", "format"]
+    subprocess.run(
+        [*tool, f"--cluster-id={cluster}", "-c", str(settings), *more],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+
+
+def run_broker(settings: Path, log: Path, memory: str) -> subprocess.Popen[bytes]:
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [*_java(memory), "kafka.Kafka", str(settings)], stdout=output, stderr=output
+        )
+
+
+def _java(memory: str) -> list[str]:
+    return [java_program(), *SHORT_LIVED, f"-Xmx{memory}", "-cp", f"{resolve(*KAFKA)}/*"]
 
 
 def wait_for(futures: Mapping[Any, Any]) -> None:

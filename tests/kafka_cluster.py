@@ -5,8 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
-import uuid
-from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,9 +12,7 @@ import attrs
 from brokers import end_process, free_ports, wait_for_start
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
-from java import SHORT_LIVED
-from kafka_broker import KAFKA, wait_for
-from maven import java_program, resolve
+from kafka_broker import format_storage, new_cluster, run_broker, wait_for
 
 NODES = (0, 1, 2)
 _SETTINGS = """
@@ -56,7 +52,7 @@ class Cluster:
         return AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
 
     def start(self) -> None:
-        cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        cluster = new_cluster()
         voters = [f"{node}@{self._addresses[3 + node]}" for node in NODES]
         for node in NODES:
             settings = self._settings(node)
@@ -69,23 +65,14 @@ class Cluster:
                 folder=settings.parent,
             )
             settings.write_text(text)
-            tool = [*_command(), "kafka.tools.StorageTool", "format"]
-            subprocess.run(
-                [*tool, f"--cluster-id={cluster}", "-c", str(settings)],
-                check=True,
-                capture_output=True,
-                timeout=120,
-            )
+            format_storage(settings, cluster)
             self.start_broker(node)
         log = self._settings(0).with_name("log")
         wait_for_start(lambda: self._brokers() == len(NODES), self._processes[0], [log])
 
     def start_broker(self, node: int) -> None:
         settings = self._settings(node)
-        with settings.with_name("log").open("ab") as output:
-            self._processes[node] = subprocess.Popen(
-                [*_command(), "kafka.Kafka", str(settings)], stdout=output, stderr=output
-            )
+        self._processes[node] = run_broker(settings, settings.with_name("log"), "320m")
 
     def send(self, node: int, number: signal.Signals) -> None:
         self._processes[node].send_signal(number)
@@ -125,10 +112,6 @@ class Cluster:
             return len(self.admin.list_topics(timeout=2).brokers)
         except KafkaException:
             return 0
-
-
-def _command() -> list[str]:
-    return [java_program(), *SHORT_LIVED, "-Xmx320m", "-cp", f"{resolve(*KAFKA)}/*"]
 
 
 def _wait(ready: Callable[[], bool]) -> None:

@@ -5,29 +5,16 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
 
 import pytest
-from brokers import start_broker
 from canal_messages import COMMIT_TS, row_message
 from confluent_kafka import KafkaError, Message, Producer
 from kafka_cluster import NODES, Cluster
-from maven import UnavailableError
 from pyspark.sql import DataFrame, SparkSession
 
 TOPIC = "orders"
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    try:
-        cluster = start_broker(Cluster, tmp_path)
-    except UnavailableError as reason:
-        pytest.skip(f"NO KAFKA, nothing about a cluster is tested: {reason}")
-    yield cluster
-    cluster.stop()
 
 
 class Feed(threading.Thread):
@@ -69,20 +56,20 @@ class Feed(threading.Thread):
 
 @pytest.mark.soak
 def test_each_row_once_while_leaders_move(
-    spark: SparkSession, cluster: Cluster, tmp_path: Path
+    spark: SparkSession, kafka_cluster: Cluster, tmp_path: Path
 ) -> None:
-    cluster.create_topic(TOPIC, 3)
+    kafka_cluster.create_topic(TOPIC, 3)
     rows: list[tuple[int, int, int]] = []
 
     def take(batch: DataFrame, _: int) -> None:
         found = batch.select("_source.partition", "_source.offset", "id").collect()
         rows.extend((row.partition, row.offset, row.id) for row in found)
 
-    options = {"kafka.bootstrap.servers": cluster.servers, "subscribe": TOPIC}
+    options = {"kafka.bootstrap.servers": kafka_cluster.servers, "subscribe": TOPIC}
     source = spark.readStream.format("cdc").options(**options, startingOffsets="earliest")
     source = source.schema("id INT, _source STRUCT<topic: STRING, partition: INT, offset: BIGINT>")
     stream = source.option("table", "shop.orders").load()
-    feed = Feed(cluster.servers)
+    feed = Feed(kafka_cluster.servers)
     feed.start()
     query = (
         stream.writeStream.foreachBatch(take)
@@ -91,18 +78,18 @@ def test_each_row_once_while_leaders_move(
         .start()
     )
     try:
-        restarts = [(cluster.leader(TOPIC), SIGKILL), *((node, SIGTERM) for node in NODES)]
+        restarts = [(kafka_cluster.leader(TOPIC), SIGKILL), *((node, SIGTERM) for node in NODES)]
         for node, how in restarts:
-            cluster.send(node, how)
+            kafka_cluster.send(node, how)
             time.sleep(15)
-            cluster.start_broker(node)
-            cluster.wait_for_replicas(TOPIC, 3)
+            kafka_cluster.start_broker(node)
+            kafka_cluster.wait_for_replicas(TOPIC, 3)
         # Without an answer, though it still leads.
-        node = cluster.leader(TOPIC)
-        cluster.send(node, SIGSTOP)
+        node = kafka_cluster.leader(TOPIC)
+        kafka_cluster.send(node, SIGSTOP)
         time.sleep(20)
-        cluster.send(node, SIGCONT)
-        cluster.add_partitions(TOPIC, 5)
+        kafka_cluster.send(node, SIGCONT)
+        kafka_cluster.add_partitions(TOPIC, 5)
         time.sleep(5)
     finally:
         feed.ended.set()

@@ -69,9 +69,9 @@ def offset_request(
     strategy: Literal["error", "latest"] = "latest"
     if side == "starting":
         strategy = values["startingOffsetsByTimestampStrategy"]
-    time = values[f"{side}Timestamp"]
+    option = f"{side}Timestamp"
+    time = values[option]
     if time is not None:
-        option = f"{side}Timestamp"
         _check_times(option, [time])
         return OffsetRequest(option, everywhere=time, is_time=True, missing_time=strategy)
     option = f"{side}OffsetsByTimestamp"
