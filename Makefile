@@ -11,15 +11,18 @@ NO_DENY = cdcfmt: the crates of the kernel were not checked: cargo install --loc
 NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be reached
 
 .PHONY: help demo test check setup lint kernel crates site archive tests unit-spark unit-brokers
-.PHONY: unit-alone unit-pythons smoke wheels thorough soak bench bench-kafka bench-write docs clean
+.PHONY: unit-alone oldest newest smoke wheels thorough soak bench bench-kafka bench-write docs clean
 
 demo: setup  ## the main job on embedded data
 	$(RUN) python spark_bridge/tests/java.py -- python -m pyspark_cdcfmt.demo
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z -]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
 
-test: setup  ## linters, types, docs and all tests
+# Of tests that take long, a run has the third that its commit determines; ROTATION=all has all.
+ROTATION ?= $(shell $(PYTHON) tests/rotation.py)
+
+test: setup  ## linters, types, docs, the quick tests, and a third of the others
 	$(MAKE) --jobs 3 lint site archive
 	$(MAKE) tests
 
@@ -58,9 +61,15 @@ archive: setup
 # On two cores: what needs the one Spark session, and what needs a broker and waits for it at
 # times, beside everything else.
 tests: setup
-	$(MAKE) --jobs 3 unit-spark unit-brokers unit-alone unit-pythons smoke
+	$(MAKE) --jobs 3 unit-spark unit-brokers unit-alone $(VERSIONS_$(ROTATION))
 
-PYTEST = $(RUN) python spark_bridge/tests/java.py -- python -m pytest --durations 20
+VERSIONS_0 = oldest
+VERSIONS_1 = newest
+VERSIONS_2 = smoke
+VERSIONS_all = oldest newest smoke
+
+PYTEST = $(RUN) python spark_bridge/tests/java.py -- python -m pytest --durations 20 \
+	--rotation $(ROTATION)
 # The Spark session is the longest lane: others give way to it.
 GIVES_WAY = nice -n 5
 
@@ -78,9 +87,8 @@ check: lint  ## linters, types, and the quick tests: no Spark, no broker
 	$(RUN) python -m pytest --numprocesses 2 --hypothesis-profile few -q -m quick \
 		--durations 20
 
-# The quick tests on other supported Pythons of this machine.
-unit-pythons:  ## the quick tests on this machine's oldest and newest minor Python
-	$(GIVES_WAY) $(RUN) python tests/pythons.py unit
+oldest newest:  ## the quick tests on this machine's oldest, and on its newest, minor Python
+	$(GIVES_WAY) $(RUN) python tests/pythons.py $@
 
 # On the newest Python with the newest Spark, and on the oldest if development has another.
 smoke:  ## a few Spark tests on the oldest and the newest versions
@@ -92,9 +100,10 @@ wheels: setup  ## all wheels, in dist/
 	$(RUN) python tests/wheels.py $(TARGETS)
 	$(RUN) python -m pytest tests/check_wheels.py
 
-# What `make test` has samples of: property tests with many examples, all combinations, Pythons,
-# and the oldest dependencies.
-thorough: setup  ## what `make test` has samples of: examples, combinations, Pythons
+# What `make test` has samples of: its three thirds, property tests with many examples, all
+# combinations, Pythons, and the oldest dependencies.
+thorough: setup  ## what `make test` has samples of: all thirds, examples, combinations, Pythons
+	$(MAKE) test ROTATION=all
 	CDCFMT_EXAMPLES=250 $(RUN) python spark_bridge/tests/java.py -- python -m pytest \
 		-m "soak or hypothesis" --hypothesis-profile many
 	$(RUN) python tests/pythons.py every

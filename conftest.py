@@ -17,6 +17,7 @@ import pytest
 from brokers import Startable, start_broker
 from hypothesis import settings
 from java import environment, of_drivers
+from rotation import THIRDS
 from spark_settings import CHEAP, FEW_ROWS, SMALL_DELTA
 
 if TYPE_CHECKING:
@@ -92,8 +93,33 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.quick)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put tests of such brokers behind the others."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    thirds = ["all", *map(str, range(THIRDS))]
+    parser.addoption(
+        "--rotation",
+        choices=thirds,
+        default="all",
+        help="run the quick tests and this third of the others: 0, 1 or 2",
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    third = config.getoption("rotation")
+    if third == "all":
+        return "rotation: all tests"
+    return (
+        f"rotation: the quick tests and third {third} of the others; make test ROTATION=all has all"
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the other thirds of a lane; put tests of such brokers behind the others."""
+    if (third := config.getoption("rotation")) != "all":
+        rotating = [item for item in items if not item.get_closest_marker("quick")]
+        absent = {item for at, item in enumerate(rotating) if at % THIRDS != int(third)}
+        config.hook.pytest_deselected(items=[item for item in items if item in absent])
+        items[:] = [item for item in items if item not in absent]
     items.sort(key=lambda item: [n in getattr(item, "fixturenames", ()) for n in _LAST])
 
 

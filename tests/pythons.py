@@ -1,9 +1,9 @@
 """Run tests on the other Pythons of this machine.
 
-- ``unit``: the quick tests, which need neither Spark nor Kafka, each with the first of its
-  parameters, but for some over all golden data, on the oldest patches of the oldest and the newest
-  minor version.  What one between them lacks or has, one of these lacks or has, too.  That of
-  development runs them anyway.
+- ``oldest``, ``newest``: the quick tests, which need neither Spark nor Kafka, each with the first
+  of its parameters, but for some over all golden data, on the oldest patch of this minor version.
+  What a version between them lacks or has, one of these lacks or has, too.  That of development
+  runs them anyway.
 - ``every``: all quick tests, with all parameters, on the oldest patch of each supported minor
   version.
 - ``lowest``: all quick tests on the oldest Python, with the oldest versions of dependencies that
@@ -45,7 +45,7 @@ _QUICK = (*_FEW, "-m", "quick", *_TESTS)
 _GOLDEN = ("test_blocks", "test_changes_from_events", "cli/test_convert_engine", "cli/test_golden")
 # The kit runs for JSON and Avro.
 _KITS = ("canal-json", "cloudcanal-json", "debezium", "dts-avro", "open-protocol")
-_UNIT = (
+_FIRST = (
     *(*_FEW, "-m", "quick and first", *_TESTS),
     *(f"--ignore=tests/{name}.py" for name in _GOLDEN),
     *(f"--ignore=plugins/{name}/tests/test_conformance.py" for name in _KITS),
@@ -58,7 +58,7 @@ _SMOKE = ("-m", "smoke", "spark_bridge", "tests/test_kafka_stream.py", _NO_DELTA
 
 
 def main(what: str) -> None:
-    """Run ``unit``, ``every``, ``lowest`` or ``smoke``; exit with 1 where a run failed."""
+    """Run ``oldest``, ``newest``, ``every``, ``lowest`` or ``smoke``; exit with 1 on failures."""
     found = interpreters()
     if not found:
         sys.exit(f"no supported Python here: {SUPPORTED}")
@@ -77,10 +77,10 @@ def main(what: str) -> None:
     else:
         patches = oldest_patches(found)
         others = {*patches} - {sys.version_info[:3]}
-        if what == "unit":
-            others &= {patches[0], patches[-1]}
+        if what != "every":
+            others &= {patches[0 if what == "oldest" else -1]}
             others = {version for version in others if version[:2] != sys.version_info[:2]}
-        tests = _UNIT if what == "unit" else _QUICK
+        tests = _QUICK if what == "every" else _FIRST
         runs = [(version, "spark", tests) for version in sorted(others)]
     failed = [
         f"{'.'.join(map(str, version))} with group {group}"
