@@ -11,7 +11,8 @@ NO_DENY = cdcfmt: the crates of the kernel were not checked: cargo install --loc
 NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be reached
 
 .PHONY: help demo test check setup lint kernel crates site archive tests unit-spark unit-brokers
-.PHONY: unit-alone oldest newest smoke wheels thorough soak bench bench-kafka bench-write docs clean
+.PHONY: unit-quick unit-slow oldest newest lowest smoke wheels thorough soak docs clean
+.PHONY: bench bench-kafka bench-write
 
 demo: setup  ## the main job on embedded data
 	$(RUN) python spark_bridge/tests/java.py -- python -m pyspark_cdcfmt.demo
@@ -19,10 +20,10 @@ demo: setup  ## the main job on embedded data
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
 
-# Of tests that take long, a run has the third that its commit determines; ROTATION=all has all.
+# Of tests that take long, a run has the quarter that its commit determines; ROTATION=all has all.
 ROTATION ?= $(shell $(PYTHON) tests/rotation.py)
 
-test: setup  ## linters, types, docs, the quick tests, and a third of the others
+test: setup  ## linters, types, docs, the quick tests, and a quarter of the others
 	$(MAKE) --jobs 3 lint site archive
 	$(MAKE) tests
 
@@ -61,17 +62,16 @@ archive: setup
 # On two cores: what needs the one Spark session, and what needs a broker and waits for it at
 # times, beside everything else.
 tests: setup
-	$(MAKE) --jobs 3 unit-spark unit-brokers unit-alone $(VERSIONS_$(ROTATION))
+	$(MAKE) --jobs 3 unit-spark unit-brokers unit-quick unit-slow $(VERSIONS_$(ROTATION))
 
 VERSIONS_0 = oldest
 VERSIONS_1 = newest
 VERSIONS_2 = smoke
-VERSIONS_all = oldest newest smoke
+VERSIONS_3 = lowest
+VERSIONS_all = oldest newest smoke lowest
 
 PYTEST = $(RUN) python spark_bridge/tests/java.py -- python -m pytest --durations 20 \
 	--rotation $(ROTATION)
-# The Spark session is the longest lane: others give way to it.
-GIVES_WAY = nice -n 5
 
 unit-spark:  ## the tests that need Spark
 	$(PYTEST) -m "spark and not soak"
@@ -79,8 +79,11 @@ unit-spark:  ## the tests that need Spark
 unit-brokers:  ## the tests that need Kafka, RabbitMQ or RocketMQ, and no Spark session
 	$(PYTEST) -m "broker and not soak"
 
-unit-alone:  ## the other tests
-	$(GIVES_WAY) $(PYTEST) -m "not spark and not broker and not soak"
+unit-quick:  ## the quick tests: no Spark, no broker
+	$(PYTEST) -m quick
+
+unit-slow:  ## the other tests, for their sizes or processes
+	$(PYTEST) -m "not quick and not spark and not broker and not soak"
 
 # What a change most likely breaks, in two minutes: property tests with few examples, one Python.
 check: lint  ## linters, types, and the quick tests: no Spark, no broker
@@ -88,11 +91,14 @@ check: lint  ## linters, types, and the quick tests: no Spark, no broker
 		--durations 20
 
 oldest newest:  ## the quick tests on this machine's oldest, and on its newest, minor Python
-	$(GIVES_WAY) $(RUN) python tests/pythons.py $@
+	$(RUN) python tests/pythons.py $@
+
+lowest:  ## the quick tests with the oldest dependencies
+	$(RUN) python tests/pythons.py $@
 
 # On the newest Python with the newest Spark, and on the oldest if development has another.
 smoke:  ## a few Spark tests on the oldest and the newest versions
-	$(GIVES_WAY) $(RUN) python tests/pythons.py smoke
+	$(RUN) python tests/pythons.py smoke
 
 # All wheels, in dist/, and a look at them as users have them; the kernel's need Rust.
 TARGETS ?= x86_64 aarch64
@@ -100,14 +106,13 @@ wheels: setup  ## all wheels, in dist/
 	$(RUN) python tests/wheels.py $(TARGETS)
 	$(RUN) python -m pytest tests/check_wheels.py
 
-# What `make test` has samples of: its three thirds, property tests with many examples, all
+# What `make test` has samples of: all quarters, property tests with many examples, all
 # combinations, Pythons, and the oldest dependencies.
-thorough: setup  ## what `make test` has samples of: all thirds, examples, combinations, Pythons
+thorough: setup  ## what `make test` has samples of: all quarters, examples, combinations, Pythons
 	$(MAKE) test ROTATION=all
 	CDCFMT_EXAMPLES=250 $(RUN) python spark_bridge/tests/java.py -- python -m pytest \
 		-m "soak or hypothesis" --hypothesis-profile many
 	$(RUN) python tests/pythons.py every
-	$(RUN) python tests/pythons.py lowest
 
 # The campaign of faults, MINUTES long; WRITE=1 puts its table into docs/reliability.md.
 MINUTES ?= 10

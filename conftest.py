@@ -17,7 +17,7 @@ import pytest
 from brokers import Startable, start_broker
 from hypothesis import settings
 from java import environment, of_drivers
-from rotation import THIRDS
+from rotation import PARTS
 from spark_settings import CHEAP, FEW_ROWS, SMALL_DELTA
 
 if TYPE_CHECKING:
@@ -94,30 +94,28 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    thirds = ["all", *map(str, range(THIRDS))]
+    parts = ["all", *map(str, range(PARTS))]
     parser.addoption(
         "--rotation",
-        choices=thirds,
+        choices=parts,
         default="all",
-        help="run the quick tests and this third of the others: 0, 1 or 2",
+        help="run the quick tests and this quarter of the others: 0, 1, 2 or 3",
     )
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    third = config.getoption("rotation")
-    if third == "all":
+    part = config.getoption("rotation")
+    if part == "all":
         return "rotation: all tests"
-    return (
-        f"rotation: the quick tests and third {third} of the others; make test ROTATION=all has all"
-    )
+    return f"rotation: quick tests, quarter {part} of the others; make test ROTATION=all has all"
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the other thirds of a lane; put tests of such brokers behind the others."""
-    if (third := config.getoption("rotation")) != "all":
+    """Leave out the other quarters of a lane; put tests of such brokers behind the others."""
+    if (part := config.getoption("rotation")) != "all":
         rotating = [item for item in items if not item.get_closest_marker("quick")]
-        absent = {item for at, item in enumerate(rotating) if at % THIRDS != int(third)}
+        absent = {item for at, item in enumerate(rotating) if at % PARTS != int(part)}
         config.hook.pytest_deselected(items=[item for item in items if item in absent])
         items[:] = [item for item in items if item not in absent]
     items.sort(key=lambda item: [n in getattr(item, "fixturenames", ()) for n in _LAST])

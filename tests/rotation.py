@@ -1,4 +1,4 @@
-"""Which third of the tests that take long a run of `make test` has.
+"""Which quarter of the tests that take long a run of `make test` has.
 
 ``python tests/rotation.py`` prints its number.  The commit determines it: the same tests run on
 every machine, and a few commits run all.  Outside of git it prints ``all``.
@@ -10,11 +10,11 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-THIRDS: Final = 3
+PARTS: Final = 4
 
 
 def of_commit() -> str:
-    """The number for the commit that is checked out: 0, 1 or 2, or else ``all``."""
+    """The number for the commit that is checked out: 0, 1, 2 or 3, or else ``all``."""
     done = subprocess.run(
         ["git", "rev-parse", "HEAD"],
         cwd=Path(__file__).parent,
@@ -23,7 +23,7 @@ def of_commit() -> str:
         text=True,
         check=False,
     )
-    return str(int(done.stdout, 16) % THIRDS) if done.returncode == 0 else "all"
+    return str(int(done.stdout, 16) % PARTS) if done.returncode == 0 else "all"
 
 
 if __name__ == "__main__":

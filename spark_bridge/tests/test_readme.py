@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -45,13 +44,12 @@ FOLDERS = (
 )
 
 
-@pytest.fixture(scope="module")
-def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
     """A folder with what the snippets read: orders, a bad line, and the demo's messages."""
-    folder = tmp_path_factory.mktemp("readme")
-    (folder / "dump").mkdir()
+    (tmp_path / "dump").mkdir()
     write_lines(
-        folder / "dump" / "orders.jsonl",
+        tmp_path / "dump" / "orders.jsonl",
         ddl_message("create table orders (id bigint primary key)", "CREATE", commit_ts=COMMIT_TS),
         INSERT,
         UPDATE,
@@ -63,8 +61,8 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     data = resources.files("pyspark_cdcfmt.demo") / "data" / "canal-json.jsonl.gz"
     with resources.as_file(data) as path:
-        shutil.copy(path, folder / "dump")
-    return folder
+        shutil.copy(path, tmp_path / "dump")
+    return tmp_path
 
 
 def run(
@@ -83,25 +81,27 @@ def run(
     return names
 
 
-@pytest.fixture(autouse=True)
-def _no_table_left(spark: SparkSession) -> Iterator[None]:
-    yield
-    for table in ("orders_cdc", "saved"):
-        spark.sql(f"DROP TABLE IF EXISTS {table}")
-
-
-@pytest.mark.parametrize("snippet", SNIPPETS, ids=[snippet.id for snippet in SNIPPETS])
+@pytest.mark.parametrize("page", dict.fromkeys(each.file for each in SNIPPETS))
 def test_snippets_run(
-    snippet: Snippet,
+    page: str,
     spark: SparkSession,
     dump: Path,
     capsys: pytest.CaptureFixture[str],
     request: pytest.FixtureRequest,
 ) -> None:
-    kafka = request.getfixturevalue("kafka") if snippet.needs == "kafka" else None
-    names = run(snippet, spark, dump, kafka)
+    for snippet in (each for each in SNIPPETS if each.file == page):
+        kafka = request.getfixturevalue("kafka") if snippet.needs == "kafka" else None
+        names = run(snippet, spark, dump, kafka)
+        check(snippet, names, capsys.readouterr().out, spark, dump)
+        for table in ("orders_cdc", "saved"):
+            spark.sql(f"DROP TABLE IF EXISTS {table}")
+
+
+def check(
+    snippet: Snippet, names: dict[str, Any], printed: str, spark: SparkSession, dump: Path
+) -> None:
     if snippet.language == "sql" or ".show(" in snippet.code:
-        assert "|" in capsys.readouterr().out
+        assert "|" in printed
     if "latest" in names:
         assert [tuple(row) for row in names["latest"].select("id", "name").collect()] == [(3, "c")]
     if "metrics" in names:
