@@ -57,7 +57,7 @@ _ONE_PYTHON = (
     "test_mutants",
     "test_soak",
 )
-"""How the names of modules begin that `make unit-pythons` leaves out."""
+"""How the names of modules begin that other Pythons leave out."""
 
 _SLOW = re.compile(
     "huge_values|lengths_lie|deterministic|in_any_place|every_bit|very_many"
