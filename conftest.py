@@ -63,7 +63,7 @@ _SLOW = re.compile(
     "huge_values|lengths_lie|deterministic|in_any_place|every_bit|very_many"
     "|100_megabytes|memory|large_texts_in_lists|kept_of_tables|test_process|test_doctor"
     "|all_types_are_as|values_are_those_of_python|kernel_equals_reference|many_tasks"
-    "|any_text_is_survived"
+    "|any_text_is_survived|both_paths_agree|estimates_of|test_blocks"
 )
 """What takes seconds each, for its sizes, memory or processes: `make check` leaves it out."""
 
