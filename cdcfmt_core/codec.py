@@ -19,8 +19,7 @@ from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout
 from cdcfmt_core.lazy import function_of
 from cdcfmt_core.options import Option, check_declared
-from cdcfmt_core.texts import one_line, open_logger
-from cdcfmt_core.zoneless import warn_zoneless
+from cdcfmt_core.texts import one_line, open_logger, warn_zoneless
 
 if TYPE_CHECKING:
     from cdcfmt_core.schemas.statements import Statement

@@ -30,6 +30,7 @@ from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import Option
 from cdcfmt_core.registry import AUTO, Registry, default_registry
 from cdcfmt_core.schemas.store import DEFAULT_MAX_SCHEMA_BYTES, SchemaStore
+from cdcfmt_core.texts import warn_zoneless
 from cdcfmt_core.toolkit.large_messages import ClaimCheckStore
 from cdcfmt_core.toolkit.recognition import (
     CERTAIN_ENOUGH,
@@ -38,7 +39,6 @@ from cdcfmt_core.toolkit.recognition import (
     of_another_format,
     recognise,
 )
-from cdcfmt_core.zoneless import warn_zoneless
 
 DECODING_OPTIONS = (
     Option(

@@ -13,7 +13,7 @@ import attrs
 
 from cdcfmt_core.errors import BrokenPluginError
 from cdcfmt_core.events import Event, Kind, Message, Op, TableSchema
-from cdcfmt_core.zoneless import warn_zoneless
+from cdcfmt_core.texts import warn_zoneless
 
 if TYPE_CHECKING:
     from cdcfmt_core.toolkit.large_message_output import LargeMessageOutput

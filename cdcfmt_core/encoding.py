@@ -13,7 +13,7 @@ from cdcfmt_core.codec import CodecSpec, OpenEncoder
 from cdcfmt_core.encoder import Encoder, EncoderContext, encoder_of, messages_of
 from cdcfmt_core.encoding_options import ENCODING_OPTIONS, check_claim_options
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError, join_names
-from cdcfmt_core.event_errors import check_name, check_written, locate
+from cdcfmt_core.event_checks import check_name, check_written, locate
 from cdcfmt_core.events import KIND_OF, Event, Message, Op, RowChange, TableSchema
 from cdcfmt_core.partitioning import open_partitioner
 from cdcfmt_core.registry import Registry, default_registry

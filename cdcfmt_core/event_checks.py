@@ -1,11 +1,12 @@
-"""Check the events that decoders return."""
+"""Check the events that decoders return, and those that encoders write."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from cdcfmt_core.errors import show
-from cdcfmt_core.events import KIND_OF, Image, RowChange, TableSchema
+from cdcfmt_core.errors import EncodeError, UnsupportedEventError, show
+from cdcfmt_core.events import KIND_OF, Corrupt, Image, RowChange, TableSchema, named_by
+from cdcfmt_core.texts import qualified
 from cdcfmt_core.types import MAX_TIMESTAMP, MIN_TIMESTAMP
 
 IMAGES_OF_OP: Final[dict[str, tuple[bool | None, bool]]] = {
@@ -62,3 +63,46 @@ def check_images(event: RowChange) -> None:
             raise TypeError(f"the {name} image is {show(image)}, not an Image")
         elif wanted is False:
             raise ValueError(f"an event {event.op} has the {name} image, which it cannot have")
+
+
+def locate(error: EncodeError, protocol: str, event: Any) -> EncodeError:
+    """The error, with the format and the event's table and commit_ts added."""
+    named = named_by(event)
+    table = named and qualified(named.database, named.schema, named.table)
+    if isinstance(event, Corrupt):
+        error = error.at(reason=f"a message that cannot be decoded is not written ({event.error})")
+    commit_ts = getattr(event, "commit_ts", None)
+    return error.at(protocol=protocol, table=table or None, commit_ts=commit_ts)
+
+
+def check_written(event: Any) -> None:
+    """Reject an event of which a format would write only a part, or that no source has.
+
+    :raises EncodeError: for a negative commit_ts, and for an image that the operation cannot have.
+    """
+    commit_ts = getattr(event, "commit_ts", None)
+    if type(commit_ts) is int and commit_ts < 0:
+        raise EncodeError("the commit_ts is negative; leave it out if there is none")
+    if type(event) is not RowChange:
+        return
+    allowed = IMAGES_OF_OP.get(event.op, (None, None))
+    images = ("before", event.before), ("after", event.after)
+    for (name, image), may_exist in zip(images, allowed, strict=True):
+        if image is not None and may_exist is False:
+            raise EncodeError(
+                f"{event.op} has no {name} image, so it would be lost: leave it out (NULL on "
+                "Spark), or set another op"
+            )
+
+
+def check_name(event: Any) -> None:
+    """Reject a table name with a schema, for formats whose messages have no field for it.
+
+    :raises UnsupportedEventError: if the event's table has a schema.
+    """
+    named = named_by(event)
+    if named is not None and named.schema:
+        raise UnsupportedEventError(
+            "the table's name has a schema, which the format cannot express; write debezium, "
+            "dts-avro or cloudcanal-json, or rename the table"
+        )

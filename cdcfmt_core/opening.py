@@ -128,20 +128,16 @@ def claim_check_reader(
     common: Mapping[str, Any], storage_options: Mapping[str, Any] | None = None
 ) -> ClaimCheckStore | None:
     """A reader of ``claimCheckStorageUri``, if it is set."""
-    from cdcfmt_core.toolkit.claim_checks import open_claim_check_store
-
     uri = common["claimCheckStorageUri"]
-    return None if uri is None else open_claim_check_store(uri, storage_options)
+    return None if uri is None else ClaimCheckStore(uri, storage_options)
 
 
 def claim_check_writer(
     common: Mapping[str, Any], storage_options: Mapping[str, Any] | None = None
 ) -> ClaimCheckWriter | None:
     """A writer to ``claimCheckStorageUri``, if it is set."""
-    from cdcfmt_core.toolkit.claim_checks import open_claim_check_writer
-
     uri, raw = common["claimCheckStorageUri"], common["claimCheckRawValue"]
-    return None if uri is None else open_claim_check_writer(uri, storage_options, raw_value=raw)
+    return None if uri is None else ClaimCheckWriter(uri, storage_options, raw_value=raw)
 
 
 def _apart(

@@ -7,6 +7,7 @@ direction of text, and lone surrogates (Spark's workers hang on them) are escape
 from __future__ import annotations
 
 import difflib
+import functools
 import logging
 import re
 from collections.abc import Iterable
@@ -75,3 +76,25 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         names.setdefault(each.lower(), each)
     near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
     return f"; did you mean {names[near[0]]}?" if near else ""
+
+
+logger = open_logger("cdcfmt_core")
+
+
+def warn_zoneless(
+    database: str,
+    table: str,
+    consequence: str = "read as UTC; set sourceTimeZone to the source's zone",
+) -> None:
+    """Log the warning once per table; ``consequence``: the effect, and what to do."""
+    warn_once(qualified(database, table), consequence)
+
+
+@functools.lru_cache(maxsize=10_000)
+def warn_once(table: str, consequence: str) -> None:
+    """Log the warning once for a qualified table name."""
+    logger.warning(
+        "%s has TIMESTAMP columns, and this format does not send their time zone: they are %s",
+        table,
+        consequence,
+    )

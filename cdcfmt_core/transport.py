@@ -33,9 +33,6 @@ class Check:
     text: str
     remedy: str = ""
 
-    def as_json(self) -> dict[str, Any]:
-        return attrs.asdict(self)
-
 
 def port_problem(host: str, port: int) -> str | None:
     """The reason why a port accepts no connection, for :class:`Check`; None if it does."""

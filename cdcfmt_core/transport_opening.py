@@ -71,15 +71,15 @@ def split_options(
 def _split(
     spec: TransportSpec, given: Mapping[str, str], options: Iterable[Option]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    settings = {
-        name.lower().removeprefix(spec.prefix): value
-        for name, value in given.items()
-        if name.lower().startswith(spec.prefix)
-    }
-    others = {
-        name: value for name, value in given.items() if not name.lower().startswith(spec.prefix)
-    }
-    return validate(others, options, owner=spec.title), settings
+    values: dict[str, str] = {}
+    settings: dict[str, str] = {}
+    for name, value in given.items():
+        key = name.lower()
+        if key.startswith(spec.prefix):
+            settings[key.removeprefix(spec.prefix)] = value
+        else:
+            values[name] = value
+    return validate(values, options, owner=spec.title), settings
 
 
 def open_source(

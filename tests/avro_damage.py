@@ -8,8 +8,7 @@ import struct
 import attrs
 from damaged_messages import with_other_bytes
 
-from cdcfmt_core.toolkit.avro_output import write_bytes, write_long
-from cdcfmt_core.toolkit.wire_avro import read_bytes, read_long
+from cdcfmt_core.toolkit.wire_avro import read_bytes, read_long, write_bytes, write_long
 
 _ROW = b"\x16\x06\x06"
 _NULL, _LONG, _FLOAT, _DOUBLE, _STRING, _BYTES, _TIMESTAMP, _UNSIGNED = range(8)

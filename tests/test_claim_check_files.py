@@ -16,7 +16,7 @@ from cdcfmt_core.events import Corrupt, Event, Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import validate
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.toolkit.claim_checks import open_claim_check_store
+from cdcfmt_core.toolkit.large_messages import ClaimCheckStore
 
 SECRET = "hunter2"
 FILES = [
@@ -34,7 +34,7 @@ def decoded(protocol: str, message: Message, folder: Path) -> list[Event]:
     codec = default_registry().get_codec(protocol)
     options: dict[str, Any] = validate({"protocol": protocol}, DECODING_OPTIONS, owner="test")
     own = validate({}, codec.options, owner="test")
-    store = open_claim_check_store(str(folder))
+    store = ClaimCheckStore(str(folder))
     return MessageDecoder(options, own, EventFilter(), claim_checks=store).decode(message)
 
 
@@ -59,4 +59,4 @@ def test_no_byte_of_the_file_is_shown(name: str, text: str, tmp_path: Path) -> N
 def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
     for name in ("\ud800", "a\udcffb.json", "file:///x/\udfff"):
         with pytest.raises(DecodeError, match="location is not a file name"):
-            open_claim_check_store(str(tmp_path)).read(name, 100)
+            ClaimCheckStore(str(tmp_path)).read(name, 100)

@@ -28,8 +28,8 @@ from golden_encoding import check_none_left_out, decode_all, open_encoder, writi
 
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.events import Event, Message, RowChange
-from cdcfmt_core.toolkit.claim_checks import open_claim_check_store, open_claim_check_writer
-from cdcfmt_core.toolkit.large_messages import open_decompressor
+from cdcfmt_core.toolkit.large_message_output import ClaimCheckWriter
+from cdcfmt_core.toolkit.large_messages import ClaimCheckStore, open_decompressor
 
 SOME = ["lz4", "snappy", "storage-txn"]
 CLAIMS = ["claim-check", "claim-check-raw-value", "claim-check-lz4"]
@@ -167,13 +167,13 @@ def test_rows_that_are_too_large_become_claim_checks(name: str, tmp_path: Path) 
     variant = load_variant("canal-json", name)
     losses = Losses(DIGITS, map(".".join, variant.tables))
     raw = variant.config["large-message-handle"]["claim-check-raw-value"]
-    writer = open_claim_check_writer(str(tmp_path), raw_value=raw)
+    writer = ClaimCheckWriter(str(tmp_path), raw_value=raw)
     encoder = open_canal(variant, claim_checks=writer)
     decompress = open_decompressor(variant.compression, 1 << 30) or bytes
     assert variant.claims is not None
     theirs, ours = (
-        open_claim_check_store(str(variant.claims)),
-        open_claim_check_store(str(tmp_path)),
+        ClaimCheckStore(str(variant.claims)),
+        ClaimCheckStore(str(tmp_path)),
     )
     checks = 0
     for golden in variant.messages:

@@ -36,7 +36,7 @@ from golden_rows import (
 )
 
 from cdcfmt_core.events import Image, RowChange, SchemaChange, TableSchema
-from cdcfmt_core.mysql import flag_names
+from cdcfmt_core.mysql.codes import flag_names
 
 VARIANTS = [
     "batched",

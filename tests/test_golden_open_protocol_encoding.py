@@ -18,8 +18,8 @@ from golden_encoding import check_none_left_out, decode_all, open_encoder, writi
 
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.events import Event, Message
-from cdcfmt_core.toolkit.claim_checks import open_claim_check_store, open_claim_check_writer
-from cdcfmt_core.toolkit.large_messages import open_decompressor
+from cdcfmt_core.toolkit.large_message_output import ClaimCheckWriter
+from cdcfmt_core.toolkit.large_messages import ClaimCheckStore, open_decompressor
 
 # TIME, DATETIME and TIMESTAMP do not tell how many digits to print: six, or none.
 DIGITS = [
@@ -161,10 +161,10 @@ def test_rows_that_are_too_large_become_claim_checks(name: str, tmp_path: Path) 
     """Event by event: locations have another length here, and with it batches."""
     variant = load_variant("open", name)
     losses = Losses(DIGITS + REPLACED, map(".".join, variant.tables))
-    encoder = open_protocol(variant, claim_checks=open_claim_check_writer(str(tmp_path)))
+    encoder = open_protocol(variant, claim_checks=ClaimCheckWriter(str(tmp_path)))
     assert variant.claims is not None
-    theirs = open_claim_check_store(str(variant.claims))
-    ours = open_claim_check_store(str(tmp_path))
+    theirs = ClaimCheckStore(str(variant.claims))
+    ours = ClaimCheckStore(str(tmp_path))
     checks = fitting = 0
     for golden in variant.messages:
         for part, event in zip(

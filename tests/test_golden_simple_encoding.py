@@ -41,8 +41,8 @@ from cdcfmt_core.events import (
     TableSchemaEvent,
     Watermark,
 )
-from cdcfmt_core.toolkit.claim_checks import open_claim_check_store, open_claim_check_writer
-from cdcfmt_core.toolkit.large_messages import open_decompressor
+from cdcfmt_core.toolkit.large_message_output import ClaimCheckWriter
+from cdcfmt_core.toolkit.large_messages import ClaimCheckStore, open_decompressor
 from cdcfmt_core.types import Geometry, Int, Text, Timestamp, Unknown
 from cdcfmt_simple.bootstraps import Bootstraps
 from cdcfmt_simple.table_schemas import WireTable
@@ -159,11 +159,11 @@ def test_rows_that_are_too_large_become_claim_checks(
     variant = load_variant(protocol, name)
     losses = Losses(REPLACED, map(".".join, variant.tables))
     raw = variant.config["large-message-handle"]["claim-check-raw-value"]
-    writer = open_claim_check_writer(str(tmp_path), raw_value=raw)
+    writer = ClaimCheckWriter(str(tmp_path), raw_value=raw)
     encoder = simple(variant, claim_checks=writer)
     assert variant.claims is not None
-    theirs = open_claim_check_store(str(variant.claims))
-    ours = open_claim_check_store(str(tmp_path))
+    theirs = ClaimCheckStore(str(variant.claims))
+    ours = ClaimCheckStore(str(tmp_path))
     checks = 0
     for golden, events in decoded(protocol, name):
         message = encoded(encoder, events)

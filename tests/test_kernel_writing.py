@@ -23,7 +23,7 @@ from turns import in_turn
 from written_rows import Rows, change_rows, check_equal, decoded, event_rows, sent, written
 
 from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
-from cdcfmt_core.mysql.temporal_output import REPEATED_HOUR
+from cdcfmt_core.mysql.temporal import REPEATED_HOUR
 from cdcfmt_core.opening import open_encoder
 from cdcfmt_core.testing.carries import Carries, without
 from cdcfmt_core.testing.strategies import event_lists

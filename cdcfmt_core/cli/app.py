@@ -62,7 +62,7 @@ class Group(click.Group):
         ).command
         return command
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> None:
         sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION_LIMIT))
         for name, flag in (("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
             if getattr(sys, name) is None:
@@ -88,7 +88,9 @@ class Group(click.Group):
             raise Unreadable(str(error) if error.filename else output) from error
         except CdcfmtError as error:
             raise _failure(error) from error
-        return result
+        # A command returns True if it found something wrong.
+        if result:
+            ctx.exit(1)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Exit codes"):

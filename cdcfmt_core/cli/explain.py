@@ -9,9 +9,9 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.cli.json_text import clean
+from cdcfmt_core.cli.layout import type_name
 from cdcfmt_core.cli.reading import Decoded
 from cdcfmt_core.cli.records import event_record
-from cdcfmt_core.cli.type_names import type_name
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Message, RowChange

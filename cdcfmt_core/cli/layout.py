@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 from rich.box import Box
 from rich.cells import cell_len
 from rich.console import Console
@@ -10,6 +11,7 @@ from rich.text import Text
 
 from cdcfmt_core.cli.json_text import clean
 from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.types import LogicalType
 
 # A header line, a rule, and spaces between columns: easy to read, grep and copy.
 _BOX = Box(
@@ -146,3 +148,15 @@ def printable(text: str, limit: int = 0) -> str:
         text = text[: limit + 1]
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in clean(text))
     return shown if not limit or len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def type_name(type_: LogicalType) -> str:
+    """A type as docs/events.md writes it: ``Int(64) unsigned``, ``Decimal(10, 2)``, ``Text``."""
+    values = attrs.asdict(type_, recurse=False)
+    unsigned = "" if values.pop("signed", True) else " unsigned"
+    known = [
+        f"{len(value)} names" if isinstance(value, tuple) else str(value)
+        for value in values.values()
+        if value not in (None, "")
+    ]
+    return type(type_).__name__ + (f"({', '.join(known)})" if known else "") + unsigned

@@ -87,7 +87,7 @@ class Command(click.Command):
             )
 
 
-def command(
+def declare(
     name: str, short_help: str, cls: type[Command] = Command
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Like ``click.command``, with options by section; ``short_help`` is for the command list."""

@@ -17,9 +17,15 @@ from cdcfmt_core.events import (
     RowChange,
     SchemaChange,
     TableSchema,
+    named_by,
 )
-from cdcfmt_core.toolkit.event_fields import extra_of, fields_of_schema
-from cdcfmt_core.toolkit.row_changes import change_images, change_position, split_key_update
+from cdcfmt_core.toolkit.row_changes import (
+    change_images,
+    change_position,
+    extra_of,
+    fields_of_schema,
+    split_key_update,
+)
 
 EVENT_COLUMNS = (
     "kind", "op", "database", "schema", "table", "commit_ts", "commit_time", "source_time",
@@ -111,17 +117,8 @@ def _check_keys(event: RowChange, keys: tuple[str, ...]) -> None:
 
 def table_of(event: Event) -> dict[str, str | None]:
     """``database``, ``schema`` and ``table``; None if the event has no such name."""
-    table = event.table if isinstance(event, RowChange) else getattr(event, "table_schema", None)
-    if isinstance(event, SchemaChange):
-        names: tuple[str | None, ...] = (event.database, event.schema, event.table)
-    elif isinstance(table, TableSchema):
-        names = (table.database, table.schema, table.table)
-    else:
-        names = (None, None, None)
-    return {
-        name: value or None
-        for name, value in zip(("database", "schema", "table"), names, strict=True)
-    }
+    named = named_by(event)
+    return {name: getattr(named, name, None) or None for name in ("database", "schema", "table")}
 
 
 def table_name(event: Event) -> str:
@@ -132,10 +129,7 @@ def table_name(event: Event) -> str:
 def _source(message: Message, event: Event, protocol: str | None) -> dict[str, Any]:
     source = {
         "protocol": protocol,
-        "topic": message.topic,
-        "path": message.path,
-        "partition": message.partition,
-        "offset": message.offset,
+        **message.position,
         "index": event.index,
         "timestamp": time_text(None if message.timestamp is None else message.timestamp * 1000),
     }

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import re
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
 from rich.cells import set_cell_size as set_width
 from rich.console import Console
+from rich.highlighter import JSONHighlighter
 from rich.table import Table
 from rich.text import Text
 
 from cdcfmt_core.cli.explain import Explanation
-from cdcfmt_core.cli.json_text import plain_value, time_text
+from cdcfmt_core.cli.json_text import clean, plain_value, time_text, to_json
 from cdcfmt_core.cli.layout import (
     facts_grid,
     kind_text,
@@ -19,11 +24,10 @@ from cdcfmt_core.cli.layout import (
     plain_table,
     printable,
     share_width,
+    type_name,
 )
-from cdcfmt_core.cli.raw_bytes import heading, short, shown_bytes
 from cdcfmt_core.cli.records import table_name
 from cdcfmt_core.cli.tables import cell
-from cdcfmt_core.cli.type_names import type_name
 from cdcfmt_core.events import (
     KIND_OF,
     Column,
@@ -35,7 +39,7 @@ from cdcfmt_core.events import (
     SchemaChange,
     TableSchema,
 )
-from cdcfmt_core.toolkit.event_fields import extra_of
+from cdcfmt_core.toolkit.row_changes import extra_of
 
 _MAX_PARTS = 60
 _ABSENT = Text("absent", "faint")
@@ -200,3 +204,68 @@ def _value(column: Column, image: Image) -> Text:
         return Text("NULL", "null")
     style = "faint" if column.name in image.completed else ""
     return Text(cell(plain_value(value, column.type)), style)
+
+
+_MAX_BYTES = 4096
+
+
+def show_raw(message: Message, out: Console) -> None:
+    """Print the raw key and value: JSON indented, other text unchanged, bytes in hex."""
+    for name, data in (("key", message.key), ("value", message.value)):
+        heading(f"raw {name}", out)
+        if data is None:
+            out.print("  null", style="null")
+            continue
+        text = _as_text(data)
+        if text is None:
+            for line in _hex_lines(data[:_MAX_BYTES]):
+                out.print(line, no_wrap=True)
+            if len(data) > _MAX_BYTES:
+                out.print(f"  … {number(len(data))} bytes in all", style="faint")
+        else:
+            out.print(JSONHighlighter()(text), soft_wrap=True)
+
+
+def heading(text: str, out: Console) -> None:
+    """Print the heading of one part of an explanation."""
+    out.print()
+    out.print(Text(text, "head"))
+
+
+def short(value: Any, limit: int) -> str:
+    """A part of a message on one line, cut to ``limit`` characters."""
+    value = shown_bytes(value)
+    return printable(value if isinstance(value, str) else to_json(value), limit)
+
+
+def shown_bytes(value: Any) -> Any:
+    """UTF-8 bytes as text, other bytes as hex of the first 100; other values unchanged."""
+    if not isinstance(value, bytes):
+        return value
+    text = _as_text(value, indented=False)
+    return "0x" + value[:100].hex() if text is None else text
+
+
+def _as_text(data: bytes, *, indented: bool = True) -> str | None:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    if any(ord(c) < 32 and c not in "\t\r\n" for c in text):
+        return None
+    if indented:
+        with contextlib.suppress(ValueError, RecursionError):
+            # Fractions as texts keep the digits of the wire.
+            mark = uuid.uuid4().hex
+            wire = json.loads(text, parse_float=mark.__add__)
+            text = json.dumps(wire, indent=2, ensure_ascii=False)
+            text = re.sub(f'"{mark}([^"]*)"', r"\1", text)
+    # A terminal would obey control characters.
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in clean(text))
+
+
+def _hex_lines(data: bytes) -> Iterator[Text]:
+    for start in range(0, len(data), 16):
+        row = data[start : start + 16]
+        shown = "".join(chr(byte) if 32 <= byte < 127 else "·" for byte in row)
+        yield Text.assemble((f"  {start:08x}  ", "faint"), f"{row.hex(' '):<47}  ", (shown, "name"))

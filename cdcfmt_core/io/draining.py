@@ -19,8 +19,8 @@ from typing import Any, Final
 from cdcfmt_core.errors import SinkError, SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sinks import CommitId, FileSink, TaskFiles
-from cdcfmt_core.io.sinks.compression import COMPRESSIONS
 from cdcfmt_core.io.sources import FileSplit, read_split, wrap_line
+from cdcfmt_core.io.sources.compression import COMPRESSIONS
 from cdcfmt_core.io.sources.options import STORAGE_OPTIONS
 from cdcfmt_core.options import Option
 from cdcfmt_core.transport import Drain

@@ -50,20 +50,17 @@ CODE_NAMES: Final = {
 
 BINARY_FLAG: Final = 0x01
 HANDLE_KEY_FLAG: Final = 0x02
-GENERATED_COLUMN_FLAG: Final = 0x04
 PRIMARY_KEY_FLAG: Final = 0x08
-UNIQUE_KEY_FLAG: Final = 0x10
-MULTIPLE_KEY_FLAG: Final = 0x20
 NULLABLE_FLAG: Final = 0x40
 UNSIGNED_FLAG: Final = 0x80
 
 FLAG_NAMES: Final = {
     BINARY_FLAG: "BinaryFlag",
     HANDLE_KEY_FLAG: "HandleKeyFlag",
-    GENERATED_COLUMN_FLAG: "GeneratedColumnFlag",
+    0x04: "GeneratedColumnFlag",
     PRIMARY_KEY_FLAG: "PrimaryKeyFlag",
-    UNIQUE_KEY_FLAG: "UniqueKeyFlag",
-    MULTIPLE_KEY_FLAG: "MultipleKeyFlag",
+    0x10: "UniqueKeyFlag",
+    0x20: "MultipleKeyFlag",
     NULLABLE_FLAG: "NullableFlag",
     UNSIGNED_FLAG: "UnsignedFlag",
 }

@@ -1,16 +1,17 @@
-"""The effects of ALTER TABLE statements on columns, the primary key and partitions."""
+"""The effects of statements on tables: changed columns and keys, emptied and renamed tables."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias, TypeVar
 
 import attrs
 
 from cdcfmt_core.mysql.column_type import NUMBER_BASES, TEXT_BASES, parse_column_type
-from cdcfmt_core.mysql.lexemes import Lexeme, read_statements, split_items
-from cdcfmt_core.mysql.statement_reader import StatementReader
+from cdcfmt_core.mysql.lexemes import Lexeme, NotUnderstood
+from cdcfmt_core.mysql.statement_reader import StatementReader, TableName
 
 
 @attrs.define
@@ -40,9 +41,7 @@ def column_changes(query: str) -> ColumnChanges:
     :raises NotUnderstood: for a statement that begins like ALTER TABLE but cannot be parsed.
     """
     changes = ColumnChanges()
-    text, statements = read_statements(query)
-    for lexemes in statements:
-        reader = StatementReader(lexemes, text)
+    for reader in StatementReader.of(query):
         if reader.take("ALTER"):
             _read_alter(reader, changes)
     return changes
@@ -55,8 +54,7 @@ def _read_alter(reader: StatementReader, changes: ColumnChanges) -> None:
         return
     reader.skip("IF", "EXISTS")
     reader.table_name()
-    for item in split_items(reader.left):
-        action = StatementReader(item, reader.text)
+    for action in reader.items():
         verb = action.word()
         if action.peek() == "PARTITION" or (verb == "CONVERT" and action.peek() == "TABLE"):
             changes.rows |= verb in ("DROP", "TRUNCATE", "EXCHANGE", "CONVERT")
@@ -87,11 +85,7 @@ def _read_alter(reader: StatementReader, changes: ColumnChanges) -> None:
 
 
 def _read_added(action: StatementReader, changes: ColumnChanges) -> None:
-    items = [action.left]
-    if action.mark() == "(":
-        items = split_items(action.parenthesis())
-    for item in items:
-        definition = StatementReader(item, action.text)
+    for definition in action.items(action.parenthesis()) if action.mark() == "(" else [action]:
         if definition.is_no_column():
             continue
         name = definition.name()
@@ -156,3 +150,73 @@ def _constant(definition: StatementReader, value: list[Lexeme]) -> tuple[bool, s
     sign = first.text if first.text in ("-", "+") else ""
     number = value[1].text if sign and len(value) > 1 else first.text
     return True, sign + number if _NUMBER(number) else None
+
+
+Emptied: TypeAlias = set[tuple[str, str | None]]
+"""Database and table in lower case; None means all tables of the database."""
+
+_N = TypeVar("_N")
+
+
+def emptied_tables(query: str, database: str, *, if_exists: bool = True) -> Emptied:
+    """The tables that ``query`` empties; none if it cannot be parsed.
+
+    :param database: the current database.
+    :param if_exists: include those of IF EXISTS, and of CREATE OR REPLACE, which may be a table's
+        first statement.
+    """
+    return {
+        ((named or database).lower(), table and table.lower())
+        for named, table in _read(query, lambda reader: _emptied(reader, if_exists))
+    }
+
+
+def is_emptied(by: Emptied, database: str, table: str) -> bool:
+    """Whether a table is emptied; its name is compared without case, as on most servers."""
+    database = database.lower()
+    return not by.isdisjoint({(database, None), (database, table.lower())})
+
+
+def renamed_tables(query: str, database: str) -> list[tuple[str, str]]:
+    """The new names of the tables that ``query`` renames, with their databases."""
+    return [(named or database, table) for _, (named, table) in _read(query, _renamed)]
+
+
+def vacated_names(query: str, database: str) -> Emptied:
+    """The names that tables lose by ``query``, unless it gives them to other tables."""
+    old: Emptied = set()
+    new: Emptied = set()
+    for pair in _read(query, _renamed):
+        for names, (named, table) in zip((old, new), pair, strict=True):
+            names.add(((named or database).lower(), table.lower()))
+    return old - new
+
+
+def _read(query: str, names: Callable[[StatementReader], Iterator[_N]]) -> list[_N]:
+    try:
+        return [name for reader in StatementReader.of(query) for name in names(reader)]
+    except (NotUnderstood, IndexError):
+        return []
+
+
+def _emptied(reader: StatementReader, if_exists: bool) -> Iterator[tuple[str | None, str | None]]:
+    if reader.take("TRUNCATE"):
+        reader.take("TABLE")
+        yield reader.table_name()
+    elif reader.take("DROP"):
+        yield from reader.dropped(if_exists=if_exists)
+    elif if_exists and reader.skip("CREATE", "OR", "REPLACE", "TABLE"):
+        yield reader.table_name()
+
+
+def _renamed(reader: StatementReader) -> Iterator[tuple[TableName, TableName]]:
+    if reader.take("RENAME"):
+        yield from reader.renamed()
+    elif reader.take("ALTER"):
+        reader.skip_modifiers()
+        reader.expect("TABLE")
+        reader.skip("IF", "EXISTS")
+        old = reader.table_name()
+        for action in reader.items():
+            if action.takes_table_name():
+                yield old, action.table_name()

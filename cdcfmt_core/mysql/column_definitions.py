@@ -9,7 +9,7 @@ import attrs
 
 from cdcfmt_core.events import Column
 from cdcfmt_core.mysql.column_type import ColumnType, parse_column_type
-from cdcfmt_core.mysql.lexemes import NotUnderstood, split_items
+from cdcfmt_core.mysql.lexemes import NotUnderstood
 from cdcfmt_core.mysql.statement_reader import StatementReader
 from cdcfmt_core.mysql.type_map import resolve_type
 from cdcfmt_core.mysql.type_output import type_text
@@ -118,8 +118,8 @@ def alter(columns: Columns, action: StatementReader) -> bool:
 def _add(columns: Columns, action: StatementReader, has_if: bool) -> None:
     before = dict(columns) if has_if else {}
     if action.mark() == "(":
-        for item in split_items(action.parenthesis()):
-            define(columns, StatementReader(item, action.text))
+        for item in action.items(action.parenthesis()):
+            define(columns, item)
     else:
         _set_column(columns, action.name(), action)
     columns.update(before)

@@ -60,27 +60,6 @@ def read_statements(text: str) -> tuple[str, list[list[Lexeme]]]:
     raise NotUnderstood("its comments are nested")
 
 
-def split_items(lexemes: list[Lexeme]) -> list[list[Lexeme]]:
-    """The parts between commas outside of parentheses.
-
-    :raises NotUnderstood: if parentheses are unbalanced.
-    """
-    items: list[list[Lexeme]] = [[]]
-    depth = 0
-    for lexeme in lexemes:
-        if lexeme.kind == "mark":
-            depth += (lexeme.text == "(") - (lexeme.text == ")")
-            if depth < 0:
-                break
-            if lexeme.text == "," and not depth:
-                items.append([])
-                continue
-        items[-1].append(lexeme)
-    if depth:
-        raise NotUnderstood("its parentheses do not match")
-    return items
-
-
 def _split(lexemes: list[Lexeme]) -> list[list[Lexeme]]:
     statements: list[list[Lexeme]] = [[]]
     for lexeme in lexemes:

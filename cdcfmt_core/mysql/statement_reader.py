@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
-from cdcfmt_core.mysql.lexemes import Lexeme, NotUnderstood, split_items
+from cdcfmt_core.mysql.lexemes import Lexeme, NotUnderstood, read_statements
 
 TableName: TypeAlias = tuple[str | None, str]
 """Database (or None) and table."""
@@ -27,6 +27,35 @@ class StatementReader:
         self.left = lexemes
         self.text = text
         self.table: tuple[str, str] | None = None
+
+    @classmethod
+    def of(cls, query: str) -> list[StatementReader]:
+        """A reader of each statement.
+
+        :raises NotUnderstood: as :func:`~cdcfmt_core.mysql.lexemes.read_statements`.
+        """
+        text, statements = read_statements(query)
+        return [cls(lexemes, text) for lexemes in statements]
+
+    def items(self, lexemes: list[Lexeme] | None = None) -> list[StatementReader]:
+        """Readers of the parts between commas outside of parentheses; by default of ``left``.
+
+        :raises NotUnderstood: if parentheses are unbalanced.
+        """
+        items: list[list[Lexeme]] = [[]]
+        depth = 0
+        for lexeme in self.left if lexemes is None else lexemes:
+            if lexeme.kind == "mark":
+                depth += (lexeme.text == "(") - (lexeme.text == ")")
+                if depth < 0:
+                    break
+                if lexeme.text == "," and not depth:
+                    items.append([])
+                    continue
+            items[-1].append(lexeme)
+        if depth:
+            raise NotUnderstood("its parentheses do not match")
+        return [StatementReader(item, self.text) for item in items]
 
     def source(self, lexeme: Lexeme) -> str:
         return self.text[lexeme.start : lexeme.end]
@@ -102,8 +131,7 @@ class StatementReader:
         is_table = self.word() in ("TABLE", "TABLES")
         if self.skip("IF", "EXISTS") and not if_exists:
             return
-        for item in split_items(self.left):
-            each = StatementReader(item, self.text)
+        for each in self.items():
             yield each.table_name() if is_table else (each.name(), None)
 
     def renamed(self) -> Iterator[tuple[TableName, TableName]]:
@@ -114,8 +142,7 @@ class StatementReader:
         if not (self.take("TABLE") or self.take("TABLES")):
             return
         self.skip("IF", "EXISTS")
-        for item in split_items(self.left):
-            pair = StatementReader(item, self.text)
+        for pair in self.items():
             old = pair.table_name()
             pair.expect("TO")
             yield old, pair.table_name()

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from cdcfmt_core.mysql.column_definitions import Columns, alter, define
 from cdcfmt_core.mysql.ddl import ddl_type_of
-from cdcfmt_core.mysql.lexemes import NotUnderstood, read_statements, split_items
+from cdcfmt_core.mysql.lexemes import NotUnderstood
 from cdcfmt_core.mysql.statement_reader import StatementReader
 
 Name: TypeAlias = tuple[str, str]
@@ -42,12 +42,12 @@ class TableHistory:
         if table:
             self._name(database, table)
         try:
-            text, statements = read_statements(query)
+            statements = StatementReader.of(query)
         except NotUnderstood:
             self._give_up(query, database, table)
             return
-        for lexemes in statements:
-            if not self._apply(StatementReader(lexemes, text), database, table):
+        for statement in statements:
+            if not self._apply(statement, database, table):
                 return
 
     def _apply(self, reader: StatementReader, database: str, table: str) -> bool:
@@ -91,8 +91,8 @@ class TableHistory:
         if reader.take("LIKE") or reader.take_marks("(", "LIKE"):
             columns = dict(self.tables.get(self._table(reader, database), {}))
         elif reader.mark() == "(":
-            for item in split_items(reader.parenthesis()):
-                define(columns, StatementReader(item, reader.text))
+            for item in reader.items(reader.parenthesis()):
+                define(columns, item)
         self._set(name, columns)
 
     def _alter(self, reader: StatementReader, database: str) -> None:
@@ -102,8 +102,7 @@ class TableHistory:
         name = reader.table = self._table(reader, database)
         columns = dict(self.tables.get(name, {}))
         known = name in self.tables
-        for item in split_items(reader.left):
-            action = StatementReader(item, reader.text)
+        for action in reader.items():
             if action.takes_table_name():
                 self._set(name, None)
                 name = self._table(action, database)

@@ -1,16 +1,21 @@
-"""Parse MySQL's dates and times from text (MySQL 8.4 Reference Manual, 11.2).
+"""Parse MySQL's dates and times from text, and print them (MySQL 8.4 Reference Manual, 11.2).
 
 ``datetime.fromisoformat`` parses text in exactly MySQL's format; other formats that it accepts
 (``20231227``, ``2023-W52-3``, a comma for the point) are excluded before.
+
+A printer raises ``ValueError``, ``TypeError`` or ``AttributeError`` for a value that is not of its
+type.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, timedelta
-from typing import Final
+from collections import Counter
+from collections.abc import Callable
+from datetime import date, datetime, timedelta, tzinfo
+from typing import Any, Final, TypeAlias
 
-from cdcfmt_core.types import InvalidValue
+from cdcfmt_core.types import Date, DateTime, InvalidValue, Time, Timestamp
 
 MAX_TIME: Final = timedelta(hours=838, minutes=59, seconds=59, microseconds=999_999)
 """The largest TIME; the smallest is its negative."""
@@ -77,3 +82,83 @@ def format_time(value: timedelta, fsp: int | None = None) -> str:
     if fsp is None or fraction % 10 ** (6 - fsp):
         fsp = 6 if fraction else 0
     return f"{text}.{fraction:06}"[: fsp - 6 or None] if fsp else text
+
+
+Printer: TypeAlias = Callable[[Any], str]
+
+REPEATED_HOUR: Final = "TIMESTAMPs in a repeated hour, whose text is that of the earlier hour"
+"""The name of a count."""
+
+
+def temporal_printer(
+    logical: Date | DateTime | Timestamp | Time,
+    time_zone: tzinfo,
+    counts: Counter[str] | None = None,
+) -> Printer:
+    """A printer of dates and times, with the type's digits; six or none if these are unknown.
+
+    ``counts``: gets the number of instants with the same text in ``time_zone`` as an earlier one.
+    """
+    if isinstance(logical, Date):
+        return _print_date
+    if isinstance(logical, Time):
+        return _time_printer(logical.fsp)
+    print_clock = _clock_printer(logical.fsp)
+    if isinstance(logical, DateTime):
+        return print_clock
+
+    def print_instant(value: Any) -> str:
+        if type(value) is InvalidValue:
+            return _invalid_datetime(value)
+        if value.tzinfo is None:
+            raise ValueError("a timestamp without a time zone is not an instant")
+        local = value.astimezone(time_zone)
+        if local.fold and counts is not None:
+            counts[REPEATED_HOUR] += 1
+        return print_clock(local.replace(tzinfo=None))
+
+    return print_instant
+
+
+def _clock_printer(fsp: int | None) -> Printer:
+    unit = 10 ** (6 - (fsp or 0))
+
+    def print_clock(value: Any) -> str:
+        if not isinstance(value, datetime):
+            return _invalid_datetime(value)
+        if value.tzinfo is not None:
+            raise ValueError("a wall clock has no time zone")
+        # Do not cut off digits beyond those of the type.
+        digits = 6 if value.microsecond % unit else fsp
+        text = value.isoformat(" ", "microseconds")
+        return text[: 20 + digits] if digits else text[:19]
+
+    return print_clock
+
+
+def _invalid_datetime(value: Any) -> str:
+    if type(value) is not InvalidValue:
+        raise TypeError("not a datetime")
+    parse_datetime(value.text)
+    return value.text
+
+
+def _print_date(value: Any) -> str:
+    if type(value) is date:
+        return value.isoformat()
+    if type(value) is not InvalidValue:
+        raise TypeError("not a date")
+    # Accept impossible days that MySQL stores; raise for anything else.
+    parse_date(value.text)
+    return value.text
+
+
+def _time_printer(fsp: int | None) -> Printer:
+    def print_time(value: Any) -> str:
+        if type(value) is InvalidValue:
+            raise ValueError("not a time")
+        if not -MAX_TIME <= value <= MAX_TIME:
+            raise ValueError("beyond 838:59:59")
+        return format_time(value, fsp)
+
+    return print_time

@@ -69,14 +69,9 @@ def table_from_dict(fields: Mapping[str, Any]) -> TableSchema:
 
 def _column_to_dict(column: Column) -> dict[str, Any]:
     """A column as plain JSON values."""
-    return {
-        "name": column.name,
-        "source_type": column.source_type,
-        "type": {"name": type(column.type).__name__, **attrs.asdict(column.type)},
-        "nullable": column.nullable,
-        "key": column.key,
-        "flags": list(column.flags),
-    }
+    fields = attrs.asdict(column)
+    type_ = {"name": type(column.type).__name__, **fields["type"]}
+    return {**fields, "type": type_, "flags": list(column.flags)}
 
 
 def _column_from_dict(fields: dict[str, Any]) -> Column:

@@ -7,6 +7,7 @@ input are collected first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from cdcfmt_core.codec import CodecSpec, DecoderContext, MarkedScan
@@ -16,43 +17,24 @@ from cdcfmt_core.schemas.statements import Statement
 from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
 from cdcfmt_core.toolkit.recognition import CERTAIN_ENOUGH, confidence
 
-
-def open_schema_scan(
-    options: Mapping[str, Any],
-    codec_options: Mapping[str, Any],
-    registry: Registry | None = None,
-) -> MarkedScan[SchemaRecord] | None:
-    """A function that finds the schemas in a message; None if no format needs it.
-
-    ``options`` and ``codec_options`` are those of
-    :func:`~cdcfmt_core.decoding.MessageDecoder`.  An unreadable message has no schemas;
-    decoding it reports the error.
-    """
-    return _open(options, codec_options, registry, ("scan_schemas",))
+SCANS = ("scan_schemas", "scan_statements")
+"""The fields of :class:`CodecSpec` with scans that run before rows are decoded."""
 
 
 def open_input_scan(
     options: Mapping[str, Any],
     codec_options: Mapping[str, Any],
     registry: Registry | None = None,
-) -> MarkedScan[SchemaRecord | Statement] | None:
-    """Like :func:`open_schema_scan`, plus DDL statements; only for scans of a whole input.
-
-    Types from only a part of the statements could be outdated.
-    """
-    return _open(options, codec_options, registry, SCANS)
-
-
-SCANS = ("scan_schemas", "scan_statements")
-"""The fields of :class:`CodecSpec` with scans that run before rows are decoded."""
-
-
-def _open(
-    options: Mapping[str, Any],
-    codec_options: Mapping[str, Any],
-    registry: Registry | None,
-    kinds: Sequence[str],
+    kinds: Sequence[str] = SCANS,
 ) -> MarkedScan[Any] | None:
+    """A function that finds the schemas and DDL statements in a message; None if no format has any.
+
+    Only for scans of a whole input, as types from a part of the statements could be outdated.
+
+    ``options`` and ``codec_options`` are those of
+    :func:`~cdcfmt_core.decoding.MessageDecoder`.  An unreadable message has no schemas;
+    decoding it reports the error.
+    """
     registry = registry or default_registry()
     auto = options["protocol"].lower() == AUTO
     scans: list[tuple[CodecSpec, Any]] = []
@@ -75,6 +57,10 @@ def _open(
     marks = [getattr(scan, "marks", ()) for _, scan in scans]
     one_partition = all(getattr(scan, "one_partition", False) for _, scan in scans)
     return MarkedScan(scan, sum(marks, ()) if all(marks) else (), one_partition)
+
+
+open_schema_scan = partial(open_input_scan, kinds=SCANS[:1])
+"""Like :func:`open_input_scan`, without statements: also for a part of an input."""
 
 
 def _scan(

@@ -23,9 +23,8 @@ import attrs
 from cdcfmt_core.caches import TableKey, short_key, table_size, text_size
 from cdcfmt_core.errors import MissingSchemaError
 from cdcfmt_core.events import TableSchema
-from cdcfmt_core.schemas.lookups import Lookups, TableName
 from cdcfmt_core.schemas.statements import Statement, Statements
-from cdcfmt_core.schemas.versions import Position, Versions, alike, with_newest
+from cdcfmt_core.schemas.versions import Lookups, Position, TableName, Versions, alike, with_newest
 
 DEFAULT_MAX_SCHEMA_BYTES = 128 << 20
 MAX_SCHEMA_BYTES = 16 << 20

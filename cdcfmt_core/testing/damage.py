@@ -121,6 +121,18 @@ def paths_of(wire: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(found for name, part in inner for found in paths_of(part, (*path, name)))]
 
 
+def part_at(wire: Any, path: tuple[Any, ...]) -> Any:
+    """The part at a path."""
+    for name in path:
+        wire = wire[name]
+    return wire
+
+
+def dotted(path: tuple[Any, ...]) -> str:
+    """A path for errors: ``data[0].price``."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).strip(".")
+
+
 def changed(wire: Any, path: tuple[Any, ...], value: Any) -> Any:
     """``wire`` with another value at ``path``; ``...`` drops it."""
     if not path:

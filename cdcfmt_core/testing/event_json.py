@@ -93,11 +93,7 @@ def _members_from_json(wire: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _geometry_to_json(value: GeometryValue) -> dict[str, Any]:
-    return {
-        "srid": value.srid,
-        "wkb": None if value.wkb is None else value.wkb.hex(),
-        "wkt": value.wkt,
-    }
+    return {**value._asdict(), "wkb": None if value.wkb is None else value.wkb.hex()}
 
 
 def _geometry_from_json(wire: Mapping[str, Any]) -> GeometryValue:

@@ -11,14 +11,12 @@ import attrs
 from cdcfmt_core.encoder import EncoderContext
 from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import Column
-from cdcfmt_core.mysql.text_output import BAD_VALUE, value_error
-from cdcfmt_core.mysql.type_limits import limit_check
-from cdcfmt_core.toolkit.avro_output import write_long
-from cdcfmt_core.toolkit.avro_printers import avro_printer
+from cdcfmt_core.mysql.text_output import BAD_VALUE, limit_check, value_error
 from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.json_output import JsonNumber, WireText
 from cdcfmt_core.toolkit.row_messages import ByLimit, ByPrecision, Member, Members, Which
-from cdcfmt_core.toolkit.value_printers import Print, PrinterTools, value_printer
-from cdcfmt_core.toolkit.wire_text import JsonNumber, WireText
+from cdcfmt_core.toolkit.value_printers import Print, PrinterTools, avro_printer, value_printer
+from cdcfmt_core.toolkit.wire_avro import write_long
 from cdcfmt_core.types import InvalidValue
 
 _OTHER: Final[Mapping[Which, Which]] = {"before": "after", "after": "before"}

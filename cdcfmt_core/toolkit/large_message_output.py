@@ -6,15 +6,18 @@ The inverse is :mod:`cdcfmt_core.toolkit.large_messages`, which names the source
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import os
 import uuid
-from collections.abc import Callable
-from typing import Final, Literal, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
 from cdcfmt_core.errors import EncodeError, OptionError
 from cdcfmt_core.events import Message
+from cdcfmt_core.toolkit.filesystem import is_local, open_filesystem
 from cdcfmt_core.toolkit.large_messages import import_compression
 
 RECORD_OVERHEAD: Final = 36
@@ -43,30 +46,28 @@ def open_compressor(compression: str) -> Callable[[bytes], bytes] | None:
     return compress_lz4 if compression == "lz4" else compress_snappy
 
 
-def _random_name() -> str:
-    return f"{uuid.uuid4()}.json"
-
-
-@attrs.define
+@attrs.frozen
 class ClaimCheckWriter:
-    """The folder for messages that are too large.
+    """The folder for messages that are too large; it can be pickled.
 
-    - ``write_file(name, body)``: creates a file directly in the folder; on failure it leaves no
-      partial file.
+    - ``root``: as of :class:`~cdcfmt_core.toolkit.large_messages.ClaimCheckStore`, which reads it;
+      a missing local folder is created.
     - ``raw_value``: write only the value, without the key.
     """
 
     root: str
-    write_file: Callable[[str, bytes], None]
+    storage_options: Mapping[str, Any] | None = attrs.field(default=None, repr=False)
     raw_value: bool = False
-    new_name: Callable[[], str] = _random_name
+
+    def __attrs_post_init__(self) -> None:
+        open_filesystem(self.root, self.storage_options)
 
     def write(self, key: bytes | None, value: bytes) -> str:
         """Write the message to a file; return its location, for the claim-check message.
 
         :raises EncodeError: if the file cannot be written.
         """
-        name = self.new_name()
+        name = f"{uuid.uuid4()}.json"
         body = value
         if not self.raw_value:
             wrapped = {
@@ -82,6 +83,26 @@ class ClaimCheckWriter:
                 "set claimCheckStorageUri to a folder that can be written"
             ) from error
         return f"{self.root.rstrip('/')}/{name}"
+
+    def write_file(self, name: str, body: bytes) -> None:
+        """Create a file directly in the folder; on failure it leaves no partial file."""
+        filesystem, root = open_filesystem(self.root, self.storage_options)
+        path = f"{root.rstrip('/')}/{name}"
+        if not is_local(filesystem):
+            # Object stores show a file only when it is complete.
+            with filesystem.open(path, "wb") as file:
+                file.write(body)
+            return
+        os.makedirs(root, exist_ok=True)
+        aside = f"{root.rstrip('/')}/.{name}.part"
+        try:
+            with open(aside, "xb") as file:
+                file.write(body)
+            os.replace(aside, path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(aside)
+            raise
 
 
 @attrs.define

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -20,6 +21,7 @@ import attrs
 from cdcfmt_core.codec import DecoderContext
 from cdcfmt_core.errors import DecodeError, MissingDependencyError, MissingSchemaError, show
 from cdcfmt_core.options import Option
+from cdcfmt_core.toolkit.filesystem import is_local, open_filesystem
 from cdcfmt_core.toolkit.json_size import check_values
 
 T = TypeVar("T")
@@ -52,6 +54,8 @@ _LZ4_MAGIC = b'\x04"M\x18'
 _HINT = "set largeMessageHandleCompression to what the producer has"
 
 _NO_FILE_NAME = re.compile("[\0:\ud800-\udfff]")
+# Some stores decode these, and the name would refer to another file.
+_UNSAFE_IN_URLS = re.compile(r"[%?#]")
 _LZ4_STEP = 1 << 16
 _LZ4_USUAL_RATIO = 10
 _TEXT = re.compile(rb"[\t\n\r -~]*")
@@ -158,16 +162,23 @@ def import_compression(compression: str) -> Any:
         ) from error
 
 
-@attrs.define
+@attrs.frozen
 class ClaimCheckStore:
-    """The folder where the producer stored the messages that were too large.
+    """The folder where the producer stored the messages that were too large; it can be pickled.
 
-    ``read_file(name, limit)`` returns the bytes of a file directly in that folder, or raises.
-    Only the last path segment of a message's location is used.
+    ``root``: a local path, or a URL that fsspec can open.  Of a message's location only the last
+    path segment is used.  It reads only files directly in the folder, and rejects links to others.
+
+    :raises MissingDependencyError: if a library is missing; the text names it.
+    :raises SourceError: if the URL's scheme is unknown.
     """
 
     root: str
-    read_file: Callable[[str, int], bytes]
+    storage_options: Mapping[str, Any] | None = attrs.field(default=None, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        # A bad URL fails here, not at the first claim check.
+        open_filesystem(self.root, self.storage_options)
 
     def read(self, location: object, limit: int) -> tuple[bytes | None, bytes]:
         """Key (None if the file has only a value) and value, still compressed.
@@ -187,6 +198,37 @@ class ClaimCheckStore:
                 "set claimCheckStorageUri to the folder that the producer wrote to"
             ) from error
         return _unwrap(body, limit)
+
+    def read_file(self, name: str, limit: int) -> bytes:
+        """The bytes of a file directly in the folder."""
+        filesystem, root = open_filesystem(self.root, self.storage_options)
+        if is_local(filesystem):
+            path = self._local_path(root, name)
+        elif _UNSAFE_IN_URLS.search(name):
+            raise DecodeError("claim check location is not a file name", sample=name)
+        else:
+            path = f"{root.rstrip('/')}/{name}"
+        with filesystem.open(path, "rb") as file:
+            body: bytes = file.read(limit + 1)
+        if len(body) > limit:
+            raise DecodeError(
+                f"claim check {name} under {self.root} is larger than {limit} bytes; "
+                "raise maxMessageBytes if it is real"
+            )
+        return body
+
+    def _local_path(self, root: str, name: str) -> str:
+        folder = os.path.realpath(root)
+        path = os.path.realpath(os.path.join(folder, name))
+        if os.path.dirname(path) != folder:
+            raise DecodeError(
+                f"claim check {name} is a link to a file outside of {self.root}; "
+                "put the file itself there"
+            )
+        # Opening a pipe or the like could block forever.
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise DecodeError(f"claim check {name} under {self.root} is not a file")
+        return path
 
 
 def resolve_claim_check(

@@ -12,9 +12,9 @@ from typing import Any, Final
 from cdcfmt_core.encoder import EncoderContext
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, Image, RowChange, TableSchema
-from cdcfmt_core.toolkit.avro_output import signed, write_array, write_long
 from cdcfmt_core.toolkit.column_writer import ColumnWriter, Row, Step, to_bytes
 from cdcfmt_core.toolkit.images import executed_millis
+from cdcfmt_core.toolkit.json_output import Dumps, WireText, no_json
 from cdcfmt_core.toolkit.large_message_output import KeyValue
 from cdcfmt_core.toolkit.row_messages import (
     ByLimit,
@@ -34,7 +34,7 @@ from cdcfmt_core.toolkit.row_messages import (
     Wire,
 )
 from cdcfmt_core.toolkit.row_rules import RowNumbers
-from cdcfmt_core.toolkit.wire_text import Dumps, WireText, no_json
+from cdcfmt_core.toolkit.wire_avro import signed, write_array, write_long
 
 COLUMN_BYTES: Final = 3_200
 """Approximate bytes per column of a :class:`RowWriter`, without its schema."""

@@ -13,8 +13,7 @@ import attrs
 
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Op, RowChange
-from cdcfmt_core.toolkit.choices import one_of
-from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.encodings import Encoding, one_of
 
 Which: TypeAlias = Literal["before", "after"]
 

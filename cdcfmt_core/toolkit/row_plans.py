@@ -15,7 +15,6 @@ from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql.column_type import binary_lengths
 from cdcfmt_core.mysql.members import MAX_ENUM, MAX_SET, enum_index
-from cdcfmt_core.toolkit.avro_output import write_long
 from cdcfmt_core.toolkit.column_writer import to_bytes
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.json_output import escape_for_go
@@ -38,6 +37,7 @@ from cdcfmt_core.toolkit.row_messages import (
     Wire,
 )
 from cdcfmt_core.toolkit.row_rules import RowBatches, RowRules
+from cdcfmt_core.toolkit.wire_avro import write_long
 from cdcfmt_core.types import LogicalType
 
 
@@ -222,7 +222,7 @@ class _Describing:
         return self.shared.known[key]
 
     def _escaped(self, text: str | bytes) -> str:
-        """Text of an image with the escapes of :class:`~cdcfmt_core.toolkit.wire_text.WireText`."""
+        """Text of an image with the escapes of its wire."""
         if self.wire in ("json", "jsoniter"):
             text = escape_for_go(to_bytes(text), html=self.wire == "json")
         return _bytes(text)

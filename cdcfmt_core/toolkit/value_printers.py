@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import binascii
 import decimal
+import math
+import struct
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta, tzinfo
@@ -19,7 +21,7 @@ import attrs
 from cdcfmt_core import types
 from cdcfmt_core.mysql.instants import EPOCH_UTC
 from cdcfmt_core.mysql.members import enum_index, enum_name, set_bitmap, set_names
-from cdcfmt_core.mysql.number_output import (
+from cdcfmt_core.mysql.numbers import (
     check_bool,
     check_int,
     check_year,
@@ -27,12 +29,12 @@ from cdcfmt_core.mysql.number_output import (
     go_json_float,
     shortest32,
 )
-from cdcfmt_core.mysql.temporal import EPOCH, MAX_TIME
-from cdcfmt_core.mysql.temporal_output import temporal_printer
+from cdcfmt_core.mysql.temporal import EPOCH, MAX_TIME, temporal_printer
 from cdcfmt_core.mysql.text_output import print_text, text_printer, unknown_type
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.go_quote import quote
-from cdcfmt_core.types import LogicalType
+from cdcfmt_core.toolkit.wire_avro import signed, write_bytes, write_long, write_text
+from cdcfmt_core.types import Binary, Float, LogicalType
 
 Print: TypeAlias = Callable[[Any], Any]
 
@@ -214,3 +216,37 @@ _PRINTERS: Final[Mapping[str, Callable[[Encoding, LogicalType, PrinterTools], Pr
     "epoch-micros": lambda _, logical, __: _micros_of(logical),
     "little-endian-bits": _bits,
 }
+
+
+_pack_float = struct.Struct("<f").pack
+_pack_double = struct.Struct("<d").pack
+
+
+def avro_printer(encoding: Encoding, logical: LogicalType, tools: PrinterTools) -> Print:
+    """The printer of a column's values other than NULL.
+
+    :raises EncodeError: for a column of unknown type.
+    """
+    if encoding.name == "json-number":
+        if isinstance(logical, Float):
+            is_single = logical.bits == 32
+            pack = _pack_float if is_single and not encoding.doubles else _pack_double
+            return _float_printer(pack, is_single=is_single)
+        number = value_printer(encoding, logical, tools)
+        return lambda value: write_long(signed(number(value)))
+    if isinstance(logical, Binary):
+        return write_bytes
+    text = value_printer(encoding, logical, tools)
+    return lambda value: write_text(text(value))
+
+
+def _float_printer(pack: Callable[[float], bytes], *, is_single: bool) -> Print:
+    def print_float(value: Any) -> bytes:
+        if type(value) is not float or not math.isfinite(value):
+            raise ValueError("not a finite number")
+        if is_single:
+            # It raises for a number that only a double holds.
+            _pack_float(value)
+        return pack(value)
+
+    return print_float

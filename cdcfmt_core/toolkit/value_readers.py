@@ -17,17 +17,20 @@ from cdcfmt_core import types
 from cdcfmt_core.mysql.json_values import json_value_parser
 from cdcfmt_core.mysql.numbers import integer_decimal_parser
 from cdcfmt_core.mysql.text import text_parser
-from cdcfmt_core.toolkit.byte_texts import detecting_reader, parse_hex, parse_latin1
-from cdcfmt_core.toolkit.calendar_parts import PART_READERS, to_timestamp
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.go_quote import unquote
 from cdcfmt_core.toolkit.scalar_readers import (
+    PART_READERS,
     datetime_at,
+    detecting_reader,
+    parse_hex,
+    parse_latin1,
     read_bits,
     read_days,
     read_unscaled,
     scaled,
     time_of,
+    to_timestamp,
     unit_reader,
 )
 from cdcfmt_core.toolkit.wire_json import parse_base64, read_instant

@@ -17,7 +17,7 @@ from turns import in_turn
 
 from cdcfmt_core.cli import conversion
 from cdcfmt_core.events import Message
-from cdcfmt_core.zoneless import warn_once
+from cdcfmt_core.texts import warn_once
 from pyspark_cdcfmt.kernel.formats import is_installed
 
 pytestmark = pytest.mark.skipif(

@@ -104,7 +104,12 @@ def _compressed(wire: str, compression: str, each: Hostile) -> Hostile:
 
 def _claimed(wire: str, size: int) -> Iterator[Hostile]:
     files: dict[str, bytes] = {}
-    store = ClaimCheckWriter("", files.__setitem__)
+
+    class Folder(ClaimCheckWriter):
+        def write_file(self, name: str, body: bytes) -> None:
+            files[name] = body
+
+    store = Folder("claims")
     given = {"largeMessageHandleOption": "claim-check", "maxMessageBytes": 2_000}
     for each in _encoded(wire, size, claim_checks=store, **given):
         yield each._replace(name=each.name.replace(":", "+claims:", 1), files=(*files.items(),))

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from cdcfmt_core import zoneless
+from cdcfmt_core import texts
 from cdcfmt_core.io.sources import wrap_line
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.source import CdcDataSource
@@ -113,7 +113,7 @@ def test_a_task_notes_the_columns_that_are_read(
         ("c_ts", TimestampNTZType(), 0),
         ("c_ts", StringType(), 1),
     ):
-        zoneless.warn_once.cache_clear()
+        texts.warn_once.cache_clear()
         caplog.clear()
         assert read(
             messages, StructType().add(name, type_), options, by_kernel=True, inferred=False

@@ -10,8 +10,7 @@ import click
 from cdcfmt_core.cli.console import note
 from cdcfmt_core.cli.inputs import open_input, public
 from cdcfmt_core.cli.layout import number
-from cdcfmt_core.cli.parameters import command as cli_command
-from cdcfmt_core.cli.parameters import numbers_option, reads
+from cdcfmt_core.cli.parameters import declare, numbers_option, reads
 from cdcfmt_core.cli.progress import no_bars
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.records import CHANGE_COLUMNS, EVENT_COLUMNS, change_records, event_record
@@ -49,7 +48,7 @@ _TABLE_ROWS = 100
 _FORMATS = ("json", "csv", "table")
 
 
-@cli_command("cat", "Events or changes as JSON Lines, CSV, table.")
+@declare("cat", "Events or changes as JSON Lines, CSV, table.")
 @reads(OPTIONS, section="Shape")
 @click.option(
     "-f",

@@ -16,8 +16,7 @@ from cdcfmt_core.cli.console import note
 from cdcfmt_core.cli.conversion import Conversion
 from cdcfmt_core.cli.inputs import Input, open_input
 from cdcfmt_core.cli.layout import number
-from cdcfmt_core.cli.parameters import Command, reads
-from cdcfmt_core.cli.parameters import command as cli_command
+from cdcfmt_core.cli.parameters import Command, declare, reads
 from cdcfmt_core.cli.progress import no_bars
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings, parse_pairs
@@ -25,9 +24,8 @@ from cdcfmt_core.cli.writers import OutputFile, open_output
 from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder
 from cdcfmt_core.errors import EncodeError, OptionError, SourceError
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sinks.compression import COMPRESSIONS, open_compressed
 from cdcfmt_core.io.sources import wrap_line
-from cdcfmt_core.io.sources.compression import compression_of
+from cdcfmt_core.io.sources.compression import COMPRESSIONS, compression_of, open_compressed
 from cdcfmt_core.opening import open_encoder
 from cdcfmt_core.texts import harmless
 
@@ -57,7 +55,7 @@ def _from_is_protocol(function: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-@cli_command("convert", "Rewrite messages of one format in another.", cls=_Command)
+@declare("convert", "Rewrite messages of one format in another.", cls=_Command)
 @_from_is_protocol
 @reads()
 @click.option("--to", "target", required=True, metavar="FORMAT", help="The format to write.")

@@ -2,22 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from importlib.util import find_spec
 from itertools import groupby
 
+import attrs
 import click
 from rich.table import Table
 from rich.text import Text
 
-from cdcfmt_core.cli.checks import check_packages, check_plugins, check_python
 from cdcfmt_core.cli.console import console
 from cdcfmt_core.cli.engines import check_engines
-from cdcfmt_core.cli.parameters import Command
-from cdcfmt_core.cli.parameters import command as cli_command
+from cdcfmt_core.cli.parameters import Command, declare
 from cdcfmt_core.cli.writers import print_json
-from cdcfmt_core.registry import KNOWN_TRANSPORTS, default_registry
+from cdcfmt_core.listing import NOTHING, list_installed
+from cdcfmt_core.registry import KNOWN_TRANSPORTS, default_registry, version_of
 from cdcfmt_core.transport import Check
+
+_OLDEST_PYTHON = (3, 11)
+
+_EXTRAS = (
+    ("fsspec", "fsspec", "files", "reading files"),
+    ("zstandard", "zstandard", "files", "reading .zst files"),
+    ("cramjam", "cramjam", "compression", "messages compressed with snappy"),
+    ("lz4", "lz4", "compression", "messages compressed with lz4"),
+)
+"""Module, distribution, extra of cdcfmt-core that installs it, and purpose."""
+
+
+def check_python() -> Iterator[Check]:
+    text = f"Python {sys.version.split()[0]} at {sys.executable}"
+    if sys.version_info >= _OLDEST_PYTHON:
+        yield Check("Python", "ok", text)
+    else:
+        yield Check("Python", "bad", text, "cdcfmt needs Python 3.11 or newer")
+
+
+def check_packages() -> Iterator[Check]:
+    yield Check("Packages", "ok", f"cdcfmt-core {version_of('cdcfmt-core')}")
+    for module, dist, extra, purpose in _EXTRAS:
+        if find_spec(module) is not None:
+            yield Check("Packages", "ok", f"{dist} {version_of(dist)}: {purpose}")
+        else:
+            yield Check(
+                "Packages",
+                "warn",
+                f"{dist} is missing: {purpose}",
+                f"pip install 'cdcfmt-core[{extra}]'",
+            )
+
+
+def check_plugins() -> Iterator[Check]:
+    listing = list_installed(default_registry())
+    if not listing.formats:
+        yield Check("Formats", "bad", "no format is installed", NOTHING.rpartition(": ")[2])
+    for item in listing.formats:
+        yield Check("Formats", "ok", f"{item.spec.name} ({item.package} {item.version})")
+    for transport in listing.transports:
+        yield Check("Formats", "ok", f"transport {transport}")
+    for note in listing.notes:
+        yield Check("Formats", "warn", note)
+    for problem in listing.problems:
+        yield Check(
+            "Formats",
+            "bad",
+            problem,
+            "reinstall it, or disable it with CDCFMT_DISABLED_PLUGINS",
+        )
+
 
 _SIGNS = {"ok": "✓", "warn": "!", "bad": "✗"}
 
@@ -44,7 +98,7 @@ class _Doctor(Command):
         ]
 
 
-@cli_command("doctor", "Check the installation, and whether Spark finds it.", cls=_Doctor)
+@declare("doctor", "Check the installation, and whether Spark finds it.", cls=_Doctor)
 @click.option(
     "--packages",
     multiple=True,
@@ -52,10 +106,7 @@ class _Doctor(Command):
     help="Also check these packages, which your sessions set as spark.jars.packages.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
-@click.pass_context
-def command(
-    ctx: click.Context, /, packages: tuple[str, ...], as_json: bool, **addresses: tuple[str, ...]
-) -> None:
+def command(packages: tuple[str, ...], as_json: bool, **addresses: tuple[str, ...]) -> bool:
     """Check this installation: Python, packages, formats, Java, Delta; whether Spark finds cdc.
 
     Each line is ok, a warning or bad, and says what to do. Exit code 1 if a line is bad.
@@ -68,11 +119,10 @@ def command(
         for address in of_transport:
             checks += explain(name.replace("_", "-"), address)
     if as_json:
-        print_json([check.as_json() for check in checks])
+        print_json([attrs.asdict(check) for check in checks])
     else:
         _show(checks)
-    if any(check.state == "bad" for check in checks):
-        ctx.exit(1)
+    return any(check.state == "bad" for check in checks)
 
 
 def explain(name: str, address: str) -> Iterable[Check]:

@@ -12,8 +12,7 @@ import click
 from cdcfmt_core.cli.console import note
 from cdcfmt_core.cli.inputs import transport_of_url
 from cdcfmt_core.cli.layout import number
-from cdcfmt_core.cli.parameters import command as declare
-from cdcfmt_core.cli.parameters import pairs_option, quiet_option, table_options
+from cdcfmt_core.cli.parameters import declare, pairs_option, quiet_option, table_options
 from cdcfmt_core.cli.progress import Progress
 from cdcfmt_core.cli.settings import parse_pairs
 from cdcfmt_core.errors import OptionError

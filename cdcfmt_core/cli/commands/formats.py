@@ -10,8 +10,7 @@ from rich.text import Text
 
 from cdcfmt_core.cli.console import console
 from cdcfmt_core.cli.layout import facts_grid, plain_table, print_table
-from cdcfmt_core.cli.parameters import command as cli_command
-from cdcfmt_core.cli.parameters import default_text
+from cdcfmt_core.cli.parameters import declare, default_text
 from cdcfmt_core.cli.writers import print_json
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.listing import NOTHING, Listing, list_installed
@@ -19,25 +18,23 @@ from cdcfmt_core.options import Option
 from cdcfmt_core.registry import default_registry
 
 
-@cli_command("formats", "The installed formats; a format's options.")
+@declare("formats", "The installed formats; a format's options.")
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
-@click.pass_context
-def command(ctx: click.Context, name: str | None, as_json: bool) -> None:
+def command(name: str | None, as_json: bool) -> bool:
     """List the installed formats, or one format's options.
 
     Exit code 1 if a plugin is broken or two plugins have the same name.
     """
     if name is not None:
         _show_format(default_registry().get_codec(name), as_json)
-        return
+        return False
     listing = list_installed(default_registry())
     if as_json:
         print_json(_listing_json(listing))
     else:
         _show_listing(listing)
-    if listing.problems:
-        ctx.exit(1)
+    return bool(listing.problems)
 
 
 def _show_listing(listing: Listing) -> None:

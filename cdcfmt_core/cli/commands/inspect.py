@@ -10,17 +10,15 @@ import click
 from cdcfmt_core.cli.console import console, note
 from cdcfmt_core.cli.explain import Explanation, explain_message
 from cdcfmt_core.cli.inputs import open_input, public
-from cdcfmt_core.cli.parameters import command as cli_command
-from cdcfmt_core.cli.parameters import numbers_option, reads
+from cdcfmt_core.cli.parameters import declare, numbers_option, reads
 from cdcfmt_core.cli.progress import no_bars
-from cdcfmt_core.cli.raw_bytes import show_raw
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
-from cdcfmt_core.cli.show_message import show_explanation
+from cdcfmt_core.cli.show_message import show_explanation, show_raw
 from cdcfmt_core.cli.writers import print_json
 
 
-@cli_command("inspect", "One message explained.")
+@declare("inspect", "One message explained.")
 @reads()
 @click.option("--nth", type=click.IntRange(min=1), metavar="N", help="The Nth message of INPUT.")
 @click.option(
@@ -40,9 +38,7 @@ from cdcfmt_core.cli.writers import print_json
 @numbers_option
 @click.option("--raw", is_flag=True, help="Also print the raw key and value.")
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON Lines.")
-@click.pass_context
 def command(
-    ctx: click.Context,
     paths: tuple[str, ...],
     settings: Settings,
     nth: int | None,
@@ -52,7 +48,7 @@ def command(
     raw: bool,
     as_json: bool,
     numbers: str,
-) -> None:
+) -> bool:
     """Explain one message: position, frame, envelope, events, columns and types.
 
     The default is the first message. Exit code 1 if there is no such message.
@@ -80,7 +76,7 @@ def command(
         which = f"message {nth}" if nth else f"offset {offset}" if offset is not None else "message"
         where = ", ".join(public(paths))
         note(f"no {which} in {where}; cdcfmt stats counts the messages")
-        ctx.exit(1)
+    return not shown
 
 
 def _chosen(

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from cdcfmt_core.cli.parameters import command as cli_command
+from cdcfmt_core.cli.parameters import declare
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.template import create_plugin
 
 
-@cli_command("new", "Create a plugin to start from.")
+@declare("new", "Create a plugin to start from.")
 @click.argument("name")
 @click.option(
     "--folder",

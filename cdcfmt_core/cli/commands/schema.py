@@ -12,12 +12,10 @@ from rich.text import Text
 from cdcfmt_core.cli.console import console, next_command, note
 from cdcfmt_core.cli.engines import schema_engine
 from cdcfmt_core.cli.inputs import Input, open_input, public
-from cdcfmt_core.cli.layout import number, plain_table, print_table, printable
-from cdcfmt_core.cli.parameters import command as cli_command
-from cdcfmt_core.cli.parameters import reads
+from cdcfmt_core.cli.layout import number, plain_table, print_table, printable, type_name
+from cdcfmt_core.cli.parameters import declare, reads
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
-from cdcfmt_core.cli.type_names import type_name
 from cdcfmt_core.cli.wire_schema import WireSchema, WireSchemas
 from cdcfmt_core.cli.writers import print_json, print_lines
 from cdcfmt_core.errors import CdcfmtError, MissingDependencyError, OptionError
@@ -49,7 +47,7 @@ def _engine_options() -> tuple[str, ...]:
         return ()
 
 
-@cli_command("schema", "A table's columns, for Spark and as SQL.")
+@declare("schema", "A table's columns, for Spark and as SQL.")
 @reads(OPTIONS, section="Which table", more=_engine_options)
 @click.option(
     "--as",

@@ -11,8 +11,7 @@ from rich.text import Text
 from cdcfmt_core.cli.console import console, next_command
 from cdcfmt_core.cli.inputs import open_input, public
 from cdcfmt_core.cli.layout import number, plain_table, print_table, printable
-from cdcfmt_core.cli.parameters import command as cli_command
-from cdcfmt_core.cli.parameters import reads
+from cdcfmt_core.cli.parameters import declare, reads
 from cdcfmt_core.cli.reading import Decoded, Reader
 from cdcfmt_core.cli.records import table_name
 from cdcfmt_core.cli.settings import Settings
@@ -49,7 +48,7 @@ class Found:
                     self.tables[name] += 1
 
 
-@cli_command("sniff", "Recognise the formats of the messages.")
+@declare("sniff", "Recognise the formats of the messages.")
 @reads()
 @click.option(
     "--sample",
@@ -60,10 +59,7 @@ class Found:
     help="Number of messages to read of each file or partition.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
-@click.pass_context
-def command(
-    ctx: click.Context, paths: tuple[str, ...], settings: Settings, sample: int, as_json: bool
-) -> None:
+def command(paths: tuple[str, ...], settings: Settings, sample: int, as_json: bool) -> bool:
     """Recognise the formats of the messages of INPUT.
 
     Exit code 1 if no message is of a known format.
@@ -73,8 +69,7 @@ def command(
         print_json({name: _json(item) for name, item in found.items()})
     else:
         _show(found, paths)
-    if not found.keys() - {UNKNOWN, TOMBSTONE}:
-        ctx.exit(1)
+    return not found.keys() - {UNKNOWN, TOMBSTONE}
 
 
 def _sample(reader: Reader, sample: int) -> dict[str, Found]:

@@ -14,8 +14,7 @@ from cdcfmt_core.cli.html_page import page
 from cdcfmt_core.cli.inputs import is_topic, open_input, public
 from cdcfmt_core.cli.json_text import time_text
 from cdcfmt_core.cli.layout import facts_grid, number, plain_table, print_table, printable, size
-from cdcfmt_core.cli.parameters import command as cli_command
-from cdcfmt_core.cli.parameters import reads
+from cdcfmt_core.cli.parameters import declare, reads
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import TABLE_OPTION, Settings
 from cdcfmt_core.cli.statistics import Statistics
@@ -31,7 +30,7 @@ _MAX_TABLES = 25
 _MAX_REASONS = 10
 
 
-@cli_command("stats", "Counts by format, kind, table and time.")
+@declare("stats", "Counts by format, kind, table and time.")
 @reads([TABLE_OPTION])
 @click.option(
     "--html",

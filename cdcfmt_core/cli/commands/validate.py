@@ -11,8 +11,7 @@ from cdcfmt_core.cli.changed import IN_SPARK, Change, Changes
 from cdcfmt_core.cli.console import console, next_command, note
 from cdcfmt_core.cli.inputs import open_input, public
 from cdcfmt_core.cli.layout import number, plain_table, print_table, printable, reason_of
-from cdcfmt_core.cli.parameters import command as cli_command
-from cdcfmt_core.cli.parameters import reads
+from cdcfmt_core.cli.parameters import declare, reads
 from cdcfmt_core.cli.progress import no_bars
 from cdcfmt_core.cli.reading import Decoded, Reader
 from cdcfmt_core.cli.settings import TABLE_OPTION, Settings
@@ -22,7 +21,7 @@ from cdcfmt_core.events import Corrupt
 _SAMPLE = 60
 
 
-@cli_command("validate", "List messages that cannot be decoded.")
+@declare("validate", "List messages that cannot be decoded.")
 @reads([TABLE_OPTION])
 @click.option(
     "-n",
@@ -38,15 +37,9 @@ _SAMPLE = 60
 @click.option(
     "--strict", is_flag=True, help="Exit code 1 also for values that are changed in Spark."
 )
-@click.pass_context
 def command(
-    ctx: click.Context,
-    paths: tuple[str, ...],
-    settings: Settings,
-    most: int,
-    as_json: bool,
-    strict: bool,
-) -> None:
+    paths: tuple[str, ...], settings: Settings, most: int, as_json: bool, strict: bool
+) -> bool:
     """Decode every message of INPUT, and list corrupt messages with position and reason.
 
     Also lists valid values that Spark changes unless an option says otherwise: impossible dates,
@@ -84,8 +77,7 @@ def command(
         _show_verdict(messages, events, problems, changed)
         for text, count in reader.counts.items():
             note(f"{text}: {number(count)}")
-    if problems or (strict and changed):
-        ctx.exit(1)
+    return bool(problems or (strict and changed))
 
 
 def _show_corrupt(
@@ -177,11 +169,4 @@ def _change_json(change: Change) -> dict[str, object]:
 
 
 def _place_json(decoded: Decoded) -> dict[str, object]:
-    message = decoded.message
-    return {
-        "message": decoded.number + 1,
-        "path": message.path,
-        "topic": message.topic,
-        "partition": message.partition,
-        "offset": message.offset,
-    }
+    return {"message": decoded.number + 1, **decoded.message.position}

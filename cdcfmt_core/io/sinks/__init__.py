@@ -8,4 +8,9 @@ from cdcfmt_core.io.sinks.files import FileSink, TaskFiles
 from cdcfmt_core.io.sinks.lines import line_writer
 from cdcfmt_core.io.sinks.merging import CommitId
 
-__all__ = ["CommitId", "FileSink", "TaskFiles", "line_writer"]
+__all__ = [
+    "CommitId",
+    "FileSink",
+    "TaskFiles",
+    "line_writer",
+]

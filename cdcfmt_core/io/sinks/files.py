@@ -19,7 +19,6 @@ from typing import Any, Final
 import attrs
 
 from cdcfmt_core.errors import SinkError, SourceError
-from cdcfmt_core.io.sinks.compression import SUFFIXES, open_compressed
 from cdcfmt_core.io.sinks.merging import CommitId, commit_copied_files, in_merged, merge_manifests
 from cdcfmt_core.io.sinks.placing import create, is_unfinished, move, remove, sync_folder
 from cdcfmt_core.io.sources.commits import (
@@ -31,6 +30,7 @@ from cdcfmt_core.io.sources.commits import (
     is_ours,
     read_manifests,
 )
+from cdcfmt_core.io.sources.compression import SUFFIXES, open_compressed
 from cdcfmt_core.io.sources.files import list_files
 from cdcfmt_core.toolkit.filesystem import FileSystem, is_local, modified_at, open_filesystem
 

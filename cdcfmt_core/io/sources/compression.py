@@ -1,6 +1,6 @@
-"""Decompress files as streams of bytes, in bounded memory.
+"""Decompress files as streams of bytes, in bounded memory, and compress them while writing.
 
-For every input, a piece has at most the size of one read, or of one zstd block (128 KiB).
+For every input, a decompressed piece has at most the size of one read, or of one zstd block.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import importlib
 import io
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, TypeAlias
+from typing import IO, Any, Final, Literal, TypeAlias
 
 from cdcfmt_core.errors import DecodeError, MissingDependencyError, SourceError
 
@@ -105,7 +105,7 @@ def _zstd(file: io.RawIOBase, _: int) -> Iterator[bytes]:
     zstandard's own stream reader accepts a cut-off frame as complete, and its ``decompressobj``
     returns the whole decompressed input at once.
     """
-    zstandard = _import_zstandard()
+    zstandard = _import_zstandard("reading")
     decompressor = zstandard.ZstdDecompressor()
     buffered = io.BufferedReader(file, 1 << 18)
 
@@ -158,12 +158,12 @@ def _skip(take: Callable[[int], bytes], count: int) -> None:
         count -= len(take(min(count, 1 << 16)))
 
 
-def _import_zstandard() -> Any:
+def _import_zstandard(what: str) -> Any:
     try:
         return importlib.import_module("zstandard")
     except ImportError as error:
         raise MissingDependencyError(
-            "reading .zst files needs zstandard: pip install 'cdcfmt-core[files]'"
+            f"{what} .zst files needs zstandard: pip install 'cdcfmt-core[files]'"
         ) from error
 
 
@@ -181,4 +181,40 @@ _READERS: dict[Compression, Callable[[io.RawIOBase, int], Iterator[bytes]]] = {
     "gzip": _gzip,
     "zstd": _zstd,
     "bzip2": _bzip2,
+}
+
+
+COMPRESSIONS: Final = ("none", "gzip", "zstd")
+SUFFIXES: Final = {"none": "", "gzip": ".gz", "zstd": ".zst"}
+
+
+def open_compressed(file: IO[bytes], compression: str) -> Any:
+    """A file to write to; closing it leaves ``file`` open.
+
+    :raises MissingDependencyError: if zstandard is needed and missing.
+    """
+    return _WRITERS[compression](file)
+
+
+def _open_gzip(file: IO[bytes]) -> Any:
+    # Without time and name, so that equal messages give equal files.
+    return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
+
+
+def _open_zstd(file: IO[bytes]) -> Any:
+    return _import_zstandard("writing").ZstdCompressor().stream_writer(file, closefd=False)
+
+
+class _Unclosed:
+    def __init__(self, file: IO[bytes]) -> None:
+        self.write = file.write
+
+    def close(self) -> None:
+        pass
+
+
+_WRITERS: dict[str, Callable[[IO[bytes]], Any]] = {
+    "none": _Unclosed,
+    "gzip": _open_gzip,
+    "zstd": _open_zstd,
 }

@@ -22,7 +22,7 @@ import attrs
 from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.codec import ScanSchemas
 from cdcfmt_core.events import Message, TableSchema
-from cdcfmt_core.io.topics.schema_reading import SchemaReading
+from cdcfmt_core.io.topics.schema_search import SchemaReading
 from cdcfmt_core.offsets import EARLIEST, LATEST, OffsetRange, TopicPartition
 from cdcfmt_core.schemas.directory import Note
 from cdcfmt_core.schemas.persistent import PersistentSchemaStore

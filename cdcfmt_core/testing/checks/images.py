@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from cdcfmt_core.events import Corrupt, Event, RowChange
-from cdcfmt_core.testing.damage import changed, paths_of
+from cdcfmt_core.testing.damage import changed, dotted, part_at, paths_of
 from cdcfmt_core.testing.outcome import expect
 from cdcfmt_core.testing.subject import Subject
 
@@ -39,7 +39,7 @@ def check_absent(subject: Subject) -> None:
             for place, value in _values(decoder.decode(damaged)):
                 expect(
                     value is not None or before.get(place) is None,
-                    f"without {_dotted(path)} column {place[2]} of the {place[1]} image is NULL: "
+                    f"without {dotted(path)} column {place[2]} of the {place[1]} image is NULL: "
                     "leave a column that was not sent out of `values`",
                 )
 
@@ -58,7 +58,7 @@ def check_fields(subject: Subject) -> None:
     for sample, wire in subject.apart(_MAX_SAMPLES):
         decoder = subject.open_warm(sample.case)
         for path in _some(paths_of(wire)[1:]):
-            if isinstance(_at(wire, path), (dict, list)):
+            if isinstance(part_at(wire, path), (dict, list)):
                 # Without it the message may not be of this format at all.
                 continue
             for value in _BAD:
@@ -68,20 +68,10 @@ def check_fields(subject: Subject) -> None:
                 for event in decoder.decode(damaged):
                     expect(
                         not isinstance(event, Corrupt) or event.error.field,
-                        f"with {value!r} in {_dotted(path)} the error names no `field`: "
+                        f"with {value!r} in {dotted(path)} the error names no `field`: "
                         f"{getattr(event, 'error', '')}",
                     )
 
 
 def _some(paths: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return paths[:: max(1, len(paths) // _MAX_PATHS)]
-
-
-def _at(wire: Any, path: tuple[Any, ...]) -> Any:
-    for part in path:
-        wire = wire[part]
-    return wire
-
-
-def _dotted(path: tuple[Any, ...]) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).strip(".")

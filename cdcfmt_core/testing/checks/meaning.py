@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Image, Message, RowChange
-from cdcfmt_core.testing.damage import changed, paths_of
+from cdcfmt_core.testing.damage import changed, dotted, part_at, paths_of
 from cdcfmt_core.testing.outcome import expect
 from cdcfmt_core.testing.sameness import rendered
 from cdcfmt_core.testing.subject import Sample, Subject
@@ -44,7 +44,7 @@ def check_null(subject: Subject) -> None:
             lost = row.after.values.keys() - values.keys()
             expect(
                 len(lost) != 1 or values.keys() - row.after.values.keys(),
-                f"with null in {_dotted(path)} column {min(lost, default='')} is absent from the "
+                f"with null in {dotted(path)} column {min(lost, default='')} is absent from the "
                 "after image: NULL is the value None in `values`",
             )
 
@@ -52,7 +52,7 @@ def check_null(subject: Subject) -> None:
 def check_digits(subject: Subject) -> None:
     """A number, or its text, keeps all its digits, unless its column is a FLOAT or DOUBLE."""
     for row, wire, path, decode in _values(subject):
-        found = _at(wire, path)
+        found = part_at(wire, path)
         is_text = type(found) is str and _is_number(found)
         if type(found) not in (int, float) and not is_text:
             continue
@@ -65,7 +65,7 @@ def check_digits(subject: Subject) -> None:
                     or not is_new
                     or isinstance(types[name], Float)
                     or value == Decimal(_DIGITS),
-                    f"with {_DIGITS} in {_dotted(path)} column {name} is {value!r}: parse numbers "
+                    f"with {_DIGITS} in {dotted(path)} column {name} is {value!r}: parse numbers "
                     "with loads_exact, and never through a float",
                 )
 
@@ -89,7 +89,7 @@ def check_sides(subject: Subject) -> None:
                     side == "after" and ("before", name) in updated and (side, name) not in updated
                     for side, name in inserted
                 ),
-                f"{_dotted(path)} is in the after image of an insert, and in the before image of "
+                f"{dotted(path)} is in the after image of an insert, and in the before image of "
                 f"an update of {table}: are the images swapped?",
             )
 
@@ -121,7 +121,7 @@ def check_items(subject: Subject) -> None:
                 if not is_corrupt and rendered(found) != rendered(events):
                     expect(
                         rendered(decoder.decode(last)) != rendered(events),
-                        f"the events are the same without the last item of {_dotted(path)}: is it "
+                        f"the events are the same without the last item of {dotted(path)}: is it "
                         f"read? {message!r:.500}",
                     )
 
@@ -132,7 +132,7 @@ def _shorter_lists(
     """Lists of objects in a message, and the message without the first, and the last of them."""
     wire = subject.take_apart(message) if subject.is_apart(message) else None
     for path in paths_of(wire):
-        items = _at(wire, path)
+        items = part_at(wire, path)
         if type(items) is list and len(items) > 1 and type(items[0]) is type(items[-1]) is dict:
             first, last = (changed(wire, (*path, at), ...) for at in (0, len(items) - 1))
             yield path, (first, last)
@@ -243,23 +243,13 @@ def _scalars(wire: Any) -> list[tuple[Any, ...]]:
     paths = [
         path
         for path in paths_of(wire)[1:]
-        if not isinstance(_at(wire, path), dict | list) and _at(wire, path) is not None
+        if not isinstance(part_at(wire, path), dict | list) and part_at(wire, path) is not None
     ]
     return paths[:: max(1, len(paths) // _MAX_PATHS)]
 
 
-def _at(wire: Any, path: tuple[Any, ...]) -> Any:
-    for part in path:
-        wire = wire[part]
-    return wire
-
-
 def _has(wire: Any, path: tuple[Any, ...]) -> bool:
     try:
-        return not isinstance(_at(wire, path), (dict, list, type(None)))
+        return not isinstance(part_at(wire, path), (dict, list, type(None)))
     except (KeyError, IndexError, TypeError):
         return False
-
-
-def _dotted(path: tuple[Any, ...]) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).strip(".")

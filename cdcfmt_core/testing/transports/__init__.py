@@ -16,8 +16,7 @@ through a :class:`Harness`; docs/conformance-kit.md describes the tests.
 from __future__ import annotations
 
 from cdcfmt_core.testing.transports.harness import Harness, Login, NotOfferedError
-from cdcfmt_core.testing.transports.samples import SAMPLES
-from cdcfmt_core.testing.transports.subject import TransportSubject
+from cdcfmt_core.testing.transports.subject import SAMPLES, TransportSubject
 from cdcfmt_core.testing.transports.suite import TransportTests
 
 __all__ = [

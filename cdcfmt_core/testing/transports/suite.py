@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.testing.known_failures import KnownFailures
+from cdcfmt_core.testing.suite import KnownFailures
 from cdcfmt_core.testing.transports.checks import (
     declaration,
     loss,
@@ -19,8 +19,7 @@ from cdcfmt_core.testing.transports.checks import (
     writing,
 )
 from cdcfmt_core.testing.transports.harness import Harness, NotOfferedError
-from cdcfmt_core.testing.transports.samples import SAMPLES
-from cdcfmt_core.testing.transports.subject import TransportSubject
+from cdcfmt_core.testing.transports.subject import SAMPLES, TransportSubject
 from cdcfmt_core.transport import TransportSpec
 
 

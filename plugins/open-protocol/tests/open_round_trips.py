@@ -8,7 +8,7 @@ import attrs
 from bare_types import with_bare_types, without_signs_of_zeros
 
 from cdcfmt_core.events import Column, Event, Image, RowChange, SchemaChange
-from cdcfmt_core.mysql import (
+from cdcfmt_core.mysql.codes import (
     BINARY_FLAG,
     HANDLE_KEY_FLAG,
     NULLABLE_FLAG,

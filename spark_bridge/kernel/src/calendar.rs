@@ -1,4 +1,4 @@
-//! Calendar values as separate parts; Python readers: `cdcfmt_core/toolkit/calendar_parts.py`.
+//! Calendar values as separate parts; Python readers: `cdcfmt_core/toolkit/scalar_readers.py`.
 
 use crate::cells::Cells;
 use crate::encodings::MysqlText;

@@ -1,4 +1,4 @@
-//! Bytes written as text; the Python readers are in `cdcfmt_core/toolkit/byte_texts.py`.
+//! Bytes written as text; the Python readers are in `cdcfmt_core/toolkit/scalar_readers.py`.
 //!
 //! Other text leaves the message to the reference.
 

@@ -11,7 +11,7 @@ import attrs
 from cdcfmt_core import Option, Registry, default_registry
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.io.sinks.compression import COMPRESSIONS
+from cdcfmt_core.io.sources.compression import COMPRESSIONS
 from cdcfmt_core.io.sources.options import STORAGE_OPTIONS, InputOptions
 from cdcfmt_core.options import unknown_option, validate
 from cdcfmt_core.transport import Sink, TransportSpec

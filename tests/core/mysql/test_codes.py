@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from cdcfmt_core.mysql import (
+from cdcfmt_core.mysql import resolve_type
+from cdcfmt_core.mysql.codes import (
     BINARY_FLAG,
+    CODE_NAMES,
     TEXT_OR_BINARY_CODES,
     UNSIGNED_FLAG,
     flag_names,
     logical_from_code,
-    resolve_type,
     source_type_from_code,
 )
-from cdcfmt_core.mysql.codes import CODE_NAMES
 from cdcfmt_core.types import (
     Binary,
     Bit,

@@ -13,7 +13,7 @@ from cdcfmt_core import types
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column
 from cdcfmt_core.mysql.members import enum_name, set_names
-from cdcfmt_core.mysql.number_output import go_json_float
+from cdcfmt_core.mysql.numbers import go_json_float
 from cdcfmt_core.mysql.text_output import BAD_VALUE, text_printer
 from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.toolkit.claim_checks import open_claim_check_store, open_claim_check_writer
 from cdcfmt_core.toolkit.large_message_output import (
     RECORD_OVERHEAD,
+    ClaimCheckWriter,
     LargeMessageOutput,
     open_compressor,
 )
-from cdcfmt_core.toolkit.large_messages import open_decompressor
+from cdcfmt_core.toolkit.large_messages import ClaimCheckStore, open_decompressor
 
 
 @pytest.mark.parametrize("compression", ["lz4", "snappy"])
@@ -36,25 +36,25 @@ def test_no_compression() -> None:
 @pytest.mark.parametrize("key", [None, b"", b"k\xff"])
 def test_claim_checks_are_read_back(tmp_path: Path, key: bytes | None) -> None:
     folder = tmp_path / "claims"
-    writer = pickle.loads(pickle.dumps(open_claim_check_writer(str(folder))))
+    writer = pickle.loads(pickle.dumps(ClaimCheckWriter(str(folder))))
     location = writer.write(key, b"value\xff")
 
-    store = open_claim_check_store(str(folder))
+    store = ClaimCheckStore(str(folder))
     assert location.startswith(f"{folder}/")
     assert store.read(location, 1000) == (key, b"value\xff")
     assert [path.name for path in folder.iterdir()] == [location.rpartition("/")[2]]
 
 
 def test_raw_claim_checks(tmp_path: Path) -> None:
-    writer = open_claim_check_writer(str(tmp_path), raw_value=True)
+    writer = ClaimCheckWriter(str(tmp_path), raw_value=True)
     location = writer.write(b"key", b"value")
     assert Path(location).read_bytes() == b"value"
-    assert open_claim_check_store(str(tmp_path)).read(location, 1000) == (None, b"value")
+    assert ClaimCheckStore(str(tmp_path)).read(location, 1000) == (None, b"value")
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    writer = open_claim_check_writer(str(tmp_path / "file"))
+    writer = ClaimCheckWriter(str(tmp_path / "file"))
     with pytest.raises(EncodeError, match="set claimCheckStorageUri"):
         writer.write(None, b"value")
 
@@ -75,8 +75,8 @@ def test_what_takes_the_place_of_a_large_message(tmp_path: Path) -> None:
     with pytest.raises(EncodeError, match="even with only its handle key"):
         LargeMessageOutput(45, "handle-key-only").replace(large, rewrite)
 
-    checks = open_claim_check_writer(str(tmp_path))
+    checks = ClaimCheckWriter(str(tmp_path))
     output = LargeMessageOutput(50, "claim-check", None, checks)
     assert output.replace(large, rewrite)[1] == f"small {tmp_path}".encode()[:9]
     (file,) = tmp_path.iterdir()
-    assert open_claim_check_store(str(tmp_path)).read(file.name, 1000) == large
+    assert ClaimCheckStore(str(tmp_path)).read(file.name, 1000) == large

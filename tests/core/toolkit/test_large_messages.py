@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdcfmt_core.errors import DecodeError, MissingDependencyError
-from cdcfmt_core.toolkit.claim_checks import open_claim_check_store
 from cdcfmt_core.toolkit.large_messages import (
     ClaimCheckStore,
     compression_hint,
@@ -181,20 +180,23 @@ def test_a_missing_library_is_named(
 # Claim checks
 
 
-class Folder:
+class Folder(ClaimCheckStore):
     """Remembers what was asked for."""
 
-    def __init__(self, body: bytes) -> None:
-        self.body = body
-        self.asked: list[tuple[str, int]] = []
+    body: bytes
+    asked: list[tuple[str, int]]
 
-    def __call__(self, name: str, limit: int) -> bytes:
+    def __init__(self, body: bytes) -> None:
+        super().__init__("root")
+        self.__dict__.update(body=body, asked=[])
+
+    def read_file(self, name: str, limit: int) -> bytes:
         self.asked.append((name, limit))
         return self.body
 
 
 def read(body: bytes, location: object = "a.json") -> tuple[bytes | None, bytes]:
-    return ClaimCheckStore("root", Folder(body)).read(location, LIMIT)
+    return Folder(body).read(location, LIMIT)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +219,7 @@ def read(body: bytes, location: object = "a.json") -> tuple[bytes | None, bytes]
 )
 def test_a_location_gives_its_last_segment(location: str, name: str) -> None:
     folder = Folder(b"bare")
-    ClaimCheckStore("root", folder).read(location, 77)
+    folder.read(location, 77)
     assert folder.asked == [(name, 77)]
 
 
@@ -246,7 +248,7 @@ BAD_LOCATIONS = [
 def test_a_location_that_names_no_file(location: object) -> None:
     folder = Folder(b"bare")
     with pytest.raises(DecodeError, match=r"is not a file name|is not text"):
-        ClaimCheckStore("root", folder).read(location, LIMIT)
+        folder.read(location, LIMIT)
     assert folder.asked == []
 
 
@@ -254,7 +256,7 @@ def test_a_location_that_names_no_file(location: object) -> None:
 def test_no_location_leads_out_of_the_folder(location: str) -> None:
     folder = Folder(b"bare")
     try:
-        ClaimCheckStore("root", folder).read(location, LIMIT)
+        folder.read(location, LIMIT)
     except DecodeError:
         assert folder.asked == []
         return
@@ -305,7 +307,7 @@ def test_any_value_in_a_wrapped_file(value: bytes, key: bytes | None) -> None:
 
 
 def test_a_missing_file_says_what_to_set(tmp_path: object) -> None:
-    store = open_claim_check_store(str(tmp_path))
+    store = ClaimCheckStore(str(tmp_path))
     with pytest.raises(
         DecodeError, match=r"claim check 1\.json cannot be read .*claimCheckStorageUri"
     ):
@@ -317,5 +319,5 @@ def test_without_a_store_the_error_names_the_option() -> None:
         DecodeError, match=r"claim check for 's3://b/1.json'; set claimCheckStorageUri"
     ):
         resolve_claim_check(None, "s3://b/1.json", LIMIT)
-    store = ClaimCheckStore("root", Folder(b"bare"))
+    store = Folder(b"bare")
     assert resolve_claim_check(store, "s3://b/1.json", LIMIT) == (None, b"bare")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 
 from cdcfmt_core.testing.outcome import expect
-from cdcfmt_core.testing.transports.samples import SAMPLES
-from cdcfmt_core.testing.transports.subject import TransportSubject, content
+from cdcfmt_core.testing.transports.subject import SAMPLES, TransportSubject, content
 
 _DAY = 86_400_000
 

@@ -9,8 +9,7 @@ import attrs
 from cdcfmt_core.errors import SinkError
 from cdcfmt_core.events import Message
 from cdcfmt_core.testing.outcome import expect
-from cdcfmt_core.testing.transports.samples import SAMPLES
-from cdcfmt_core.testing.transports.subject import TransportSubject, content
+from cdcfmt_core.testing.transports.subject import SAMPLES, TransportSubject, content
 from cdcfmt_core.transport import Sink
 
 _MANY = 3_000

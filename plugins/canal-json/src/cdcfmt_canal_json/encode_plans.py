@@ -13,7 +13,8 @@ from cdcfmt_canal_json.message import TYPE_OF_OP
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Op, TableSchema
-from cdcfmt_core.mysql import PRIMARY_KEY_FLAG, ColumnType, jdbc_code, named_flags, signed_limit
+from cdcfmt_core.mysql import ColumnType, jdbc_code, signed_limit
+from cdcfmt_core.mysql.codes import PRIMARY_KEY_FLAG, named_flags
 from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
 from cdcfmt_core.toolkit.row_messages import (

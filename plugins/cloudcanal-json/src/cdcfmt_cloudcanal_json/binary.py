@@ -12,8 +12,8 @@ from datetime import UTC
 from typing import Any, Final
 
 from cdcfmt_core.mysql.column_type import binary_lengths
-from cdcfmt_core.toolkit.byte_texts import BYTE_READERS
 from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.scalar_readers import BYTE_READERS
 from cdcfmt_core.toolkit.value_readers import value_reader
 from cdcfmt_core.types import Binary
 

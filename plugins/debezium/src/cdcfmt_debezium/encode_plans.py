@@ -11,7 +11,7 @@ import orjson
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.events import Column, Op, TableSchema
-from cdcfmt_core.mysql.number_output import print_vector
+from cdcfmt_core.mysql.numbers import print_vector
 from cdcfmt_core.mysql.temporal import parse_date, parse_datetime
 from cdcfmt_core.mysql.type_output import column_type
 from cdcfmt_core.toolkit.encodings import Encoding as ValueEncoding

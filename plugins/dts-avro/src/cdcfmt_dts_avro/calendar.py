@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from cdcfmt_core.toolkit.avro_types import INT, optional
-from cdcfmt_core.toolkit.calendar_parts import Parts, to_datetime
+from cdcfmt_core.toolkit.scalar_readers import Parts, to_datetime
+from cdcfmt_core.toolkit.wire_avro import INT, optional
 from cdcfmt_core.types import Date, DateTime, InvalidValue, LogicalType, Time, Year
 
 _PART = optional(INT)

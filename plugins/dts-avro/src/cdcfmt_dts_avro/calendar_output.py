@@ -11,10 +11,10 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
 from cdcfmt_core.mysql.instants import EPOCH_UTC
-from cdcfmt_core.mysql.number_output import check_year
+from cdcfmt_core.mysql.numbers import check_year
 from cdcfmt_core.mysql.temporal import MAX_TIME
-from cdcfmt_core.toolkit.avro_output import NULL, write_long
-from cdcfmt_core.toolkit.calendar_parts import Parts, to_date, to_datetime
+from cdcfmt_core.toolkit.scalar_readers import Parts, to_date, to_datetime
+from cdcfmt_core.toolkit.wire_avro import NULL, write_long
 from cdcfmt_core.types import InvalidValue
 
 _PARTS = re.compile(

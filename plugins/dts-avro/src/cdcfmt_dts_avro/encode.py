@@ -19,13 +19,13 @@ from cdcfmt_core.events import (
     TableSchema,
     Transaction,
 )
-from cdcfmt_core.toolkit.avro_output import NULL, write_text
 from cdcfmt_core.toolkit.images import NO_COLUMNS, images_of
 from cdcfmt_core.toolkit.json_output import valid_text
 from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES, MessageWriter
 from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import Part, RowMessages
 from cdcfmt_core.toolkit.row_rules import RowNumbers
+from cdcfmt_core.toolkit.wire_avro import NULL, write_text
 from cdcfmt_dts_avro.encode_plans import TRANSACTION_ID, RowParts, object_name, record_parts
 from cdcfmt_dts_avro.message import OPERATIONS
 

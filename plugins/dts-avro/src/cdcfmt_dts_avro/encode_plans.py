@@ -14,8 +14,6 @@ from cdcfmt_core.events import Column, Op, TableSchema
 from cdcfmt_core.mysql import parse_column_type, resolve_type
 from cdcfmt_core.mysql.codes import CODE_NAMES
 from cdcfmt_core.mysql.type_output import column_type
-from cdcfmt_core.toolkit.avro_output import NULL, write_array, write_long, write_text
-from cdcfmt_core.toolkit.avro_types import STRING, optional
 from cdcfmt_core.toolkit.json_output import valid_name
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
 from cdcfmt_core.toolkit.row_messages import (
@@ -30,6 +28,14 @@ from cdcfmt_core.toolkit.row_messages import (
     Texts,
 )
 from cdcfmt_core.toolkit.row_rules import RowNumbers
+from cdcfmt_core.toolkit.wire_avro import (
+    NULL,
+    STRING,
+    optional,
+    write_array,
+    write_long,
+    write_text,
+)
 from cdcfmt_core.types import Decimal, Int, LogicalType, Unknown
 from cdcfmt_dts_avro.message import (
     ABSENT,

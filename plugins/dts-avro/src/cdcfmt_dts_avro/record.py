@@ -7,7 +7,7 @@ from typing import Any, Final
 import attrs
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.toolkit.avro_types import INT, LONG, STRING, array, enum, mapping, optional, record
+from cdcfmt_core.toolkit.wire_avro import INT, LONG, STRING, array, enum, mapping, optional, record
 from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_dts_avro.message import OPERATIONS, SECONDS_LIMIT, SOURCE_TYPES
 from cdcfmt_dts_avro.types import family_of

@@ -19,7 +19,7 @@ from cdcfmt_core.mysql.numbers import (
     parse_decimal,
     parse_year,
 )
-from cdcfmt_core.toolkit.calendar_parts import PART_READERS, to_timestamp
+from cdcfmt_core.toolkit.scalar_readers import PART_READERS, to_timestamp
 from cdcfmt_core.toolkit.wire_avro import read_bytes, read_choice, read_long, read_text
 from cdcfmt_core.types import (
     Binary,

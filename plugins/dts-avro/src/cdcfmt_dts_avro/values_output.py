@@ -13,14 +13,13 @@ from typing import Any, Final
 from cdcfmt_core import EncoderContext, types
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column
-from cdcfmt_core.mysql.number_output import print_decimal
-from cdcfmt_core.mysql.numbers import parse_decimal
+from cdcfmt_core.mysql.numbers import parse_decimal, print_decimal
 from cdcfmt_core.mysql.text_output import unknown_type
-from cdcfmt_core.toolkit.avro_output import write_bytes, write_long, write_text
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.json_output import valid_text
 from cdcfmt_core.toolkit.row_messages import MYSQL_TEXT, Member
 from cdcfmt_core.toolkit.value_printers import Print
+from cdcfmt_core.toolkit.wire_avro import write_bytes, write_long, write_text
 from cdcfmt_core.types import LogicalType
 from cdcfmt_dts_avro import message as wire
 from cdcfmt_dts_avro.calendar_output import (

@@ -16,7 +16,8 @@ from typing import Final
 
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.events import Column
-from cdcfmt_core.mysql import (
+from cdcfmt_core.mysql import text_parser
+from cdcfmt_core.mysql.codes import (
     BINARY_FLAG,
     HANDLE_KEY_FLAG,
     NULLABLE_FLAG,
@@ -24,7 +25,6 @@ from cdcfmt_core.mysql import (
     flag_names,
     logical_from_code,
     source_type_from_code,
-    text_parser,
 )
 from cdcfmt_core.schemas.statements import refined_type
 from cdcfmt_core.toolkit.encodings import Encoding

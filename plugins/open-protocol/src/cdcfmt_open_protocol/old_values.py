@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.mysql import NULLABLE_FLAG
+from cdcfmt_core.mysql.codes import NULLABLE_FLAG
 from cdcfmt_core.toolkit.wire_json import loads_exact
 from cdcfmt_open_protocol.plans import Cells, check_cell
 

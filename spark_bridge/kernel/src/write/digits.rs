@@ -1,4 +1,4 @@
-//! Digits of numbers; the Python printers are in `cdcfmt_core/mysql/number_output.py`.
+//! Digits of numbers; the Python printers are in `cdcfmt_core/mysql/numbers.py`.
 
 use std::io::Write;
 

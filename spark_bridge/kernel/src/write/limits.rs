@@ -1,6 +1,6 @@
 //! Limits of a column's type that its printer does not check: digits, bytes and members.
 //!
-//! The Python equivalent is `cdcfmt_core/mysql/type_limits.py`.
+//! The Python equivalent is `cdcfmt_core/mysql/text_output.py`.
 
 use crate::refusal::Step;
 use crate::temporal;

@@ -16,8 +16,8 @@ from cdcfmt_core.caches import TableKey
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import Lines
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.schemas.lookups import Lookups, TableName
 from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
+from cdcfmt_core.schemas.versions import Lookups, TableName
 from pyspark_cdcfmt.blocks.schema import ARROW_BLOCKS, EVENTS, MESSAGES, pack
 from pyspark_cdcfmt.blocks.summary import Group, groups_of
 from pyspark_cdcfmt.kernel.batches import Item, cut_chunks

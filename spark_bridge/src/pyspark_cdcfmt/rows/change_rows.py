@@ -10,12 +10,11 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.column_names import lacking
 from cdcfmt_core.events import Corrupt, Event, Image, Message, RowChange, SchemaChange, TableSchema
-from cdcfmt_core.mysql.moved_tables import emptied_tables, is_emptied, vacated_names
-from cdcfmt_core.texts import one_line
+from cdcfmt_core.mysql.column_changes import emptied_tables, is_emptied, vacated_names
+from cdcfmt_core.texts import one_line, warn_zoneless
 from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_changes import change_images, change_position, split_key_update
 from cdcfmt_core.types import LogicalType, Timestamp
-from cdcfmt_core.zoneless import warn_zoneless
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.columns import match_fields, match_keys
 from pyspark_cdcfmt.rows.event_rows import corrupt_record, source_of

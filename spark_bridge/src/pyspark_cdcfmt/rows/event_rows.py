@@ -21,8 +21,12 @@ from cdcfmt_core.events import (
     TableSchema,
 )
 from cdcfmt_core.texts import qualified
-from cdcfmt_core.toolkit.event_fields import extra_of, fields_of_columns, fields_of_schema
-from cdcfmt_core.toolkit.row_changes import split_key_update
+from cdcfmt_core.toolkit.row_changes import (
+    extra_of,
+    fields_of_columns,
+    fields_of_schema,
+    split_key_update,
+)
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.columns import match_keys
 from pyspark_cdcfmt.rows.json_values import image_to_json

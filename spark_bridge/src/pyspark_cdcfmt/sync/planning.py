@@ -8,9 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 import attrs
 
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.mysql.column_changes import column_changes
+from cdcfmt_core.mysql.column_changes import (
+    column_changes,
+    emptied_tables,
+    is_emptied,
+    renamed_tables,
+    vacated_names,
+)
 from cdcfmt_core.mysql.lexemes import NotUnderstood
-from cdcfmt_core.mysql.moved_tables import emptied_tables, is_emptied, renamed_tables, vacated_names
 from pyspark_cdcfmt.blocks.schema import FILE
 from pyspark_cdcfmt.sync.columns import ColumnPlanner, Events
 from pyspark_cdcfmt.sync.names import TableName, quote, safe_name, table_text, target_of

@@ -11,8 +11,6 @@ from typing import Any, Final
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, Op, SchemaChange, TableSchema
-from cdcfmt_core.toolkit.avro_output import NULL, signed, write_long, write_text
-from cdcfmt_core.toolkit.avro_types import BOOLEAN, optional
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.message_writer import MessageWriter
 from cdcfmt_core.toolkit.row_messages import (
@@ -26,6 +24,7 @@ from cdcfmt_core.toolkit.row_messages import (
     Part,
     RowMessage,
 )
+from cdcfmt_core.toolkit.wire_avro import BOOLEAN, NULL, optional, signed, write_long, write_text
 from cdcfmt_core.types import (
     Binary,
     Bit,

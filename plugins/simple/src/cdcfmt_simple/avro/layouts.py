@@ -8,8 +8,8 @@ from typing import Any, Final
 from cdcfmt_core import types
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.layout import Avro, Layout, Zoned
-from cdcfmt_core.toolkit.avro_types import UNSIGNED, record_schema
 from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.wire_avro import UNSIGNED, record_schema
 from cdcfmt_core.types import LogicalType
 from cdcfmt_simple.avro.message import DML, LAYOUTS
 from cdcfmt_simple.avro.message import Layout as WireLayout

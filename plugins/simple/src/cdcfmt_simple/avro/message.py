@@ -18,8 +18,7 @@ from typing import Any, Final
 import attrs
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.toolkit.avro_output import write_text
-from cdcfmt_core.toolkit.avro_types import (
+from cdcfmt_core.toolkit.wire_avro import (
     BOOLEAN,
     INT,
     LONG,
@@ -28,9 +27,11 @@ from cdcfmt_core.toolkit.avro_types import (
     array,
     enum,
     optional,
+    read_choice,
+    read_span,
     record,
+    write_text,
 )
-from cdcfmt_core.toolkit.wire_avro import read_choice, read_span
 from cdcfmt_simple.message import BOOTSTRAP, DDL_WORDS, WATERMARK, Wire
 
 DML_WORDS: Final = ("INSERT", "UPDATE", "DELETE")

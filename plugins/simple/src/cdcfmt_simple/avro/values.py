@@ -13,8 +13,7 @@ from typing import Any, Final, TypeAlias
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.mysql import InexactNumber, json_value_parser, text_parser
-from cdcfmt_core.toolkit.avro_types import BOOLEAN
-from cdcfmt_core.toolkit.wire_avro import read_bytes, read_long, shortest_double
+from cdcfmt_core.toolkit.wire_avro import BOOLEAN, read_bytes, read_long, shortest_double
 from cdcfmt_core.types import (
     Binary,
     Bit,
