@@ -1,72 +1,50 @@
 //! The ends of text.
 
 use crate::json::Kind;
-use crate::json::escapes::escape;
-use crate::json::words::special;
-
-/// Bytes after which text is searched for its end by vectors.
-const LONG: usize = 64;
+use crate::json::escapes::{SHORT_ESCAPES, escape};
+use crate::json::words::{WIDE, specials};
 
 /// The end of text that continues at a position, and its kind.
 #[inline]
 pub(super) fn end_of_string(data: &[u8], mut at: usize) -> Option<(usize, Kind)> {
-    let long = at + LONG;
-    while let Some(word) = data.get(at..).and_then(<[u8]>::first_chunk) {
-        let found = special(u64::from_le_bytes(*word));
+    while let Some(bytes) = data.get(at..).and_then(<[u8]>::first_chunk) {
+        let found = specials(bytes);
         if found == 0 {
-            at += 8;
-            if at == long {
-                return end_of_long(data, at);
-            }
+            at += WIDE;
             continue;
         }
-        at += (found.trailing_zeros() / 8) as usize;
-        if data.get(at) == Some(&b'"') {
-            return Some((at, Kind::Text));
+        let place = found.trailing_zeros() as usize;
+        if bytes[place] == b'"' {
+            return Some((at + place, Kind::Text));
         }
         break;
     }
     end_of_escaped(data, at)
 }
 
-/// Like [`end_of_string`], for long text.
-#[inline(never)]
-fn end_of_long(data: &[u8], at: usize) -> Option<(usize, Kind)> {
-    let end = at + memchr::memchr2(b'"', b'\\', &data[at..])?;
-    let least = data[at..end]
-        .iter()
-        .fold(u8::MAX, |least, byte| least.min(*byte));
-    match data[end] {
-        _ if least < b' ' => None,
-        b'"' => Some((end, Kind::Text)),
-        _ => end_of_escaped(data, end),
-    }
-}
-
-/// Like [`end_of_string`], with escapes.
+/// Like [`end_of_string`], with escapes, or near the end of the document.
 #[inline(never)]
 fn end_of_escaped(data: &[u8], mut at: usize) -> Option<(usize, Kind)> {
     let mut kind = Kind::Text;
-    'words: while let Some(word) = data.get(at..).and_then(<[u8]>::first_chunk) {
-        let word = u64::from_le_bytes(*word);
-        let mut found = special(word);
+    'chunks: while let Some(bytes) = data.get(at..).and_then(<[u8]>::first_chunk) {
+        let mut found = specials(bytes);
         while found != 0 {
-            let bits = found.trailing_zeros() - 7;
-            let place = at + (bits / 8) as usize;
-            match (word >> bits) as u8 {
+            let bit = found.trailing_zeros();
+            let place = at + bit as usize;
+            match bytes[bit as usize] {
                 b'"' => return Some((place, kind)),
                 b'\\' => kind = Kind::Escaped,
                 _ => return None,
             }
-            let length = escape(data, place)?;
-            if length > 2 || bits == 56 {
-                at = place + length;
-                continue 'words;
+            let letter = *data.get(place + 1)?;
+            if SHORT_ESCAPES[usize::from(letter)] == 0 || bit == 31 {
+                at = place + escape(data, place)?;
+                continue 'chunks;
             }
             // The letter may be a quote or backslash, too.
-            found &= !(0xffff << bits);
+            found &= !(3 << bit);
         }
-        at += 8;
+        at += WIDE;
     }
     loop {
         match data.get(at)? {
@@ -87,7 +65,7 @@ mod tests {
 
     #[test]
     fn texts_of_all_lengths() {
-        for length in 0..3 * LONG {
+        for length in 0..4 * WIDE {
             let plain = "é".repeat(length / 2) + &"x".repeat(length % 2);
             let of = |text: String| end_of_string(format!("{text}\" ").as_bytes(), 0);
             assert_eq!(of(plain.clone()), Some((length, Kind::Text)));

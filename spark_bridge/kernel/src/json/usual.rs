@@ -4,7 +4,7 @@
 
 use crate::json::strings::end_of_string;
 use crate::json::values::MAX_VALUES;
-use crate::json::words::digits_end;
+use crate::json::words::{WIDE, digits};
 use crate::json::{Cursor, Kind, Token};
 use crate::labels::Label;
 
@@ -59,24 +59,26 @@ fn usual_value(data: &[u8], at: usize) -> Option<(Token, usize)> {
     }
 }
 
-/// A number without an exponent.
-fn usual_number(data: &[u8], start: usize) -> Option<(Token, usize)> {
-    /// Fewer digits than any limit of numbers.
-    const MOST: usize = 32;
-    let first = start + usize::from(data[start] == b'-');
-    let mut at = digits_end(data, first);
-    if at == first || at > first + 1 && data[first] == b'0' {
+/// A number without an exponent, not at the end of the document.
+#[inline]
+pub(super) fn usual_number(data: &[u8], start: usize) -> Option<(Token, usize)> {
+    // Fewer than any limit of numbers.
+    let bytes: &[u8; WIDE] = data.get(start..)?.first_chunk()?;
+    let sign = usize::from(bytes[0] == b'-');
+    // By bits behind the sign; bytes behind these ones are none.
+    let others = !u64::from(digits(bytes)) >> sign;
+    let whole = others.trailing_zeros() as usize;
+    if whole == 0 || whole > 1 && bytes[sign] == b'0' {
         return None;
     }
-    let mut kind = Kind::Integer;
-    if data.get(at) == Some(&b'.') {
-        let point = at;
-        at = digits_end(data, at + 1);
-        if at == point + 1 {
+    let (mut kind, mut length) = (Kind::Integer, sign + whole);
+    if bytes.get(length) == Some(&b'.') {
+        let fraction = (others >> (whole + 1)).trailing_zeros() as usize;
+        if fraction == 0 {
             return None;
         }
-        kind = Kind::Fraction;
+        (kind, length) = (Kind::Fraction, length + 1 + fraction);
     }
-    let is_usual = at - start <= MOST && matches!(data.get(at)?, b',' | b'}');
-    is_usual.then_some((Token::new(kind, start, at), at))
+    let end = start + length;
+    matches!(bytes.get(length)?, b',' | b'}').then_some((Token::new(kind, start, end), end))
 }

@@ -1,6 +1,7 @@
 //! Reads and checks values of any kind.
 
 use crate::json::strings::end_of_string;
+use crate::json::usual::usual_number;
 use crate::json::words::digits_end;
 use crate::json::{Cursor, Kind, Token};
 use crate::refusal::Step;
@@ -19,10 +20,16 @@ pub const MAX_DEPTH: usize = 100;
 impl Cursor<'_> {
     /// Any value.
     pub fn value(&mut self) -> Step<Token> {
-        if self.peek() == b'"' && self.values < MAX_VALUES {
-            self.values += 1;
-            self.at += 1;
-            return self.string();
+        if self.values < MAX_VALUES {
+            if self.peek() == b'"' {
+                self.values += 1;
+                self.at += 1;
+                return self.string();
+            }
+            if let Some((token, end)) = usual_number(self.data, self.at) {
+                (self.at, self.values) = (end, self.values + 1);
+                return Ok(token);
+            }
         }
         self.value_within(0)
     }

@@ -1,4 +1,38 @@
-//! Bytes of a document, eight at a time.
+//! Bytes of a document, several at a time.
+
+use wide::u8x16;
+
+/// Number of bytes that a vector search looks at.
+pub(super) const WIDE: usize = 32;
+
+/// By bits, for which bytes all bits of the result of `find` are set.
+#[inline(always)]
+fn bits_of(bytes: &[u8; WIDE], find: impl Fn(u8x16) -> u8x16) -> u32 {
+    let half = |at: usize| {
+        let half = bytes[at..at + 16].try_into().unwrap_or_default();
+        find(u8x16::new(half)).move_mask() as u32
+    };
+    half(0) | half(16) << 16
+}
+
+/// By bits, which bytes are quotes, backslashes or control characters.
+#[inline(always)]
+pub(super) fn specials(bytes: &[u8; WIDE]) -> u32 {
+    bits_of(bytes, |bytes| {
+        let are = |byte| bytes.cmp_eq(u8x16::splat(byte));
+        let are_controls = bytes.min(u8x16::splat(0x1f)).cmp_eq(bytes);
+        are(b'"') | are(b'\\') | are_controls
+    })
+}
+
+/// By bits, which bytes are digits.
+#[inline(always)]
+pub(super) fn digits(bytes: &[u8; WIDE]) -> u32 {
+    bits_of(bytes, |bytes| {
+        let digits = bytes - u8x16::splat(b'0');
+        digits.min(u8x16::splat(9)).cmp_eq(digits)
+    })
+}
 
 pub(super) const LOW_BITS: u64 = 0x0101_0101_0101_0101;
 pub(super) const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
