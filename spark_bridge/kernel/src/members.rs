@@ -4,51 +4,54 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::json::{Cursor, Token};
 use crate::labels::Label;
-use crate::names::{Names, Texts, hash_word};
+use crate::names::{Names, Texts};
 use crate::refusal::Step;
 
 /// Number of bytes after the quote that usually identify the member.
 const HEAD: usize = 8;
 
-/// Members by their first bytes, to find the first one with them.
+/// Members by a hash of their first bytes; those that lost their slot are found by their names.
 #[derive(Default)]
 struct Heads {
-    /// Open addressing: the bytes, and the index plus one; at least half of the slots are 0.
-    slots: Vec<(u64, usize)>,
+    /// The index of a member, or one that no member has.
+    slots: Vec<u32>,
+    multiplier: u64,
+    shift: u32,
 }
 
 impl Heads {
+    /// Of some hashes, that with the fewest collisions.
     fn new(wholes: &[Label]) -> Self {
-        let slots = vec![(0, 0); (2 * wholes.len()).next_power_of_two()];
-        let mut heads = Self { slots };
-        for (whole, number) in wholes.iter().zip(1..) {
-            if let Some(head) = whole.as_bytes()[1..].first_chunk::<HEAD>() {
-                let head = u64::from_le_bytes(*head);
-                let slot = heads.slot(head);
-                if heads.slots[slot].1 == 0 {
-                    heads.slots[slot] = (head, number);
-                }
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let hashes = (0..64).map(|number| Self::with(ODD.wrapping_add(number << 40), wholes));
+        hashes.max_by_key(Self::count).unwrap_or_default()
+    }
+
+    fn with(multiplier: u64, wholes: &[Label]) -> Self {
+        let places = (8 * wholes.len()).next_power_of_two();
+        let mut heads = Self {
+            slots: vec![u32::MAX; places],
+            multiplier,
+            shift: 64 - places.trailing_zeros(),
+        };
+        for (whole, place) in wholes.iter().zip(0..) {
+            if let Some(head) = whole.as_bytes()[1..].first_chunk() {
+                let slot = heads.slot(*head);
+                heads.slots[slot] = place;
             }
         }
         heads
     }
 
-    /// The slot with these bytes, or for them.
-    #[inline]
-    fn slot(&self, head: u64) -> usize {
-        let last = self.slots.len() - 1;
-        #[allow(clippy::cast_possible_truncation)]
-        let mut slot = hash_word(head) as usize & last;
-        while self.slots[slot].1 != 0 && self.slots[slot].0 != head {
-            slot = (slot + 1) & last;
-        }
-        slot
+    fn count(&self) -> usize {
+        let slots = self.slots.iter();
+        slots.filter(|place| **place != u32::MAX).count()
     }
 
     #[inline]
-    fn find(&self, head: [u8; HEAD]) -> Option<usize> {
-        let (_, number) = self.slots[self.slot(u64::from_le_bytes(head))];
-        number.checked_sub(1)
+    fn slot(&self, head: [u8; HEAD]) -> usize {
+        let hash = u64::from_le_bytes(head).wrapping_mul(self.multiplier);
+        (hash >> (self.shift & 63)) as usize
     }
 }
 
@@ -169,10 +172,10 @@ impl Members {
         let mut met = Met::nothing(self.values.len());
         let (mut expected, mut count) = (0, 0);
         loop {
-            let place = match self.take_whole(expected, cursor) {
-                Some(place) => place,
+            let (place, follows) = match self.take_whole(cursor) {
+                Some(found) => found,
                 None => match self.take_member(expected, cursor)? {
-                    Some(place) => place,
+                    Some(place) => (place, cursor.more(b'}')?),
                     None => return Ok(false),
                 },
             };
@@ -181,29 +184,31 @@ impl Members {
             }
             expected = place + 1;
             count += 1;
-            if !cursor.more(b'}')? {
+            if !follows {
                 return Ok(count == self.values.len());
             }
         }
     }
 
-    /// Takes a member in its usual form, found by its first bytes.
+    /// Takes a member in its usual form, found by its first bytes, and what is behind it.
+    ///
+    /// Returns whether that is a comma.
     #[inline]
-    fn take_whole(&self, expected: usize, cursor: &mut Cursor) -> Option<usize> {
+    fn take_whole(&self, cursor: &mut Cursor) -> Option<(usize, bool)> {
         let data = cursor.rest();
-        let place = self.heads.find(*data.get(1..)?.first_chunk()?)?;
-        // Names that begin alike usually come in their order.
-        for place in [place, expected] {
-            let whole = self.wholes.get(place)?;
-            if whole.begins(data) && matches!(data.get(whole.len()), Some(b',' | b'}')) {
-                cursor.advance(whole.len());
-                return Some(place);
-            }
+        let slot = self.heads.slot(*data.get(1..)?.first_chunk()?);
+        let place = *self.heads.slots.get(slot)? as usize;
+        let whole = self.wholes.get(place)?;
+        let next = *data.get(whole.len())?;
+        if !whole.begins(data) || !matches!(next, b',' | b'}') {
+            return None;
         }
-        None
+        cursor.advance(whole.len() + 1);
+        Some((place, next == b','))
     }
 
     /// Takes a member in any form; None if it equals no member.
+    #[cold]
     fn take_member(&self, expected: usize, cursor: &mut Cursor) -> Step<Option<usize>> {
         let name = cursor.name()?;
         let place = self.names.find_from(expected, cursor.bytes_of(name));

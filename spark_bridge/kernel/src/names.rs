@@ -133,11 +133,6 @@ fn hash(name: &[u8]) -> u64 {
     fold(state ^ last, MULTIPLIER)
 }
 
-/// The hash of eight bytes.
-pub fn hash_word(word: u64) -> u64 {
-    fold(*SEED ^ word, 0x9e37_79b9_7f4a_7c15)
-}
-
 impl PartialEq for Names {
     fn eq(&self, other: &Self) -> bool {
         self.texts == other.texts
