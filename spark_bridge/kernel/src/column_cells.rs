@@ -3,7 +3,7 @@
 use crate::appending::append;
 use crate::cells::Cells;
 use crate::columns::{Column, Values};
-use crate::json::{Kind, Token, plain};
+use crate::json::{Kind, Token, append_unescaped, plain};
 use crate::numbers;
 use crate::refusal::{Refusal, Step};
 use crate::temporal;
@@ -138,6 +138,12 @@ impl Cells for Column {
             Values::String(bytes) if token.kind == Kind::Text => {
                 let (start, end) = (token.start as usize, token.end as usize);
                 append(document.as_bytes(), start, end, &mut bytes.data);
+                bytes.end()?;
+                self.added();
+                Ok(())
+            }
+            Values::String(bytes) if token.kind == Kind::Escaped => {
+                append_unescaped(token.text(document), &mut bytes.data);
                 bytes.end()?;
                 self.added();
                 Ok(())

@@ -72,6 +72,7 @@ impl Reader {
     }
 
     /// Appends a value to the column.
+    #[inline]
     pub fn read(
         &self,
         token: Token,
@@ -82,6 +83,38 @@ impl Reader {
         if token.kind == Kind::Null {
             return column.push_null();
         }
+        match &self.encoding {
+            Encoding::MysqlText(logical) if token.kind == Kind::Text && self.noted.is_none() => {
+                if *logical == MysqlText::Text {
+                    return column.push_string(token, document, &mut tools.plain);
+                }
+                let text = token.text(document);
+                let Tools {
+                    zone,
+                    variants,
+                    more,
+                    ..
+                } = tools;
+                let located = |refusal| Refusal {
+                    at: token.start as usize,
+                    ..refusal
+                };
+                self.mysql_text(logical, text, column, zone, variants, more)
+                    .map_err(located)
+            }
+            _ => self.unusual(token, document, column, tools),
+        }
+    }
+
+    /// Appends a value of any encoding; apart, as its frame is large.
+    #[inline(never)]
+    fn unusual(
+        &self,
+        token: Token,
+        document: &str,
+        column: &mut impl Cells,
+        tools: &mut Tools,
+    ) -> Step<()> {
         if matches!(token.kind, Kind::Long | Kind::Double)
             && (self.noted.is_some() || !self.encoding.takes(token))
         {
@@ -97,6 +130,11 @@ impl Reader {
         match &self.encoding {
             Encoding::MysqlText(MysqlText::Text) | Encoding::MysqlJson(MysqlText::Text)
                 if token.is_text() =>
+            {
+                column.push_string(token, document, &mut tools.plain)
+            }
+            Encoding::MysqlText(MysqlText::Json) | Encoding::MysqlJson(MysqlText::Json)
+                if column.is_text() && token.is_text() =>
             {
                 column.push_string(token, document, &mut tools.plain)
             }

@@ -6,26 +6,39 @@ use base64_simd::{AsOut, STANDARD};
 
 use crate::refusal::{Refusal, Step};
 
+pub const NO_BYTE: Refusal = Refusal::new("a character that is no byte", 0);
+
+/// Refuses text with a character above U+00FF.
+pub fn check_latin1(text: &[u8]) -> Step<()> {
+    let most = text.iter().fold(0, |most, byte| most.max(*byte));
+    // Characters up to U+00FF have at most two bytes in UTF-8.
+    if most > 0xc3 { Err(NO_BYTE) } else { Ok(()) }
+}
+
+/// Writes characters up to U+00FF as one byte each, from a position; returns the end.
+#[inline]
+pub fn narrow<'a>(text: impl Iterator<Item = &'a u8>, out: &mut [u8], at: usize) -> usize {
+    let (mut end, mut before) = (at, 0);
+    for byte in text {
+        // Branchless, as the next byte is unpredictable.
+        let of_two = before << 6 | byte & 0x3f;
+        out[end] = if *byte < 0x80 { *byte } else { of_two };
+        end += usize::from(*byte < 0xc0);
+        before = *byte;
+    }
+    end
+}
+
 /// Appends the bytes of text with one byte per character, padded with zeros.
 pub fn latin1(text: &str, padded: usize, out: &mut Vec<u8>) -> Step<()> {
     let start = out.len();
     if text.is_ascii() {
         out.extend_from_slice(text.as_bytes());
     } else {
+        check_latin1(text.as_bytes())?;
         out.resize(start + text.len(), 0);
-        let (mut length, mut before, mut most) = (start, 0, 0);
-        for byte in text.bytes() {
-            // Branchless, as the next byte is unpredictable.
-            let of_two = before << 6 | byte & 0x3f;
-            out[length] = if byte < 0x80 { byte } else { of_two };
-            length += usize::from(byte < 0xc0);
-            (before, most) = (byte, byte.max(most));
-        }
-        // Characters up to U+00FF have at most two bytes in UTF-8.
-        if most > 0xc3 {
-            return Err(Refusal::new("a character that is no byte", 0));
-        }
-        out.truncate(length);
+        let end = narrow(text.as_bytes().iter(), out, start);
+        out.truncate(end);
     }
     out.resize(out.len().max(start + padded), 0);
     Ok(())

@@ -4,7 +4,8 @@ use simdutf8::basic::from_utf8;
 
 use crate::json::token::{Kind, Token};
 use crate::json::words::{HIGH_BITS, LOW_BITS};
-use crate::refusal::{Refusal, Step};
+use crate::refusal::Step;
+use crate::text_bytes::{NO_BYTE, check_latin1, narrow};
 
 /// Meaning of letters after a backslash; 0 for letters without one.
 pub(super) const SHORT_ESCAPES: [u8; 256] = {
@@ -55,10 +56,18 @@ fn long_escape(data: &[u8], at: usize) -> Option<usize> {
 
 /// The text of an escaped token; `bytes` is the buffer.
 pub fn unescape<'a>(text: &str, bytes: &'a mut Vec<u8>) -> &'a str {
+    bytes.clear();
+    append_unescaped(text, bytes);
+    from_utf8(bytes).unwrap_or_default()
+}
+
+/// Appends the text of an escaped token.
+pub fn append_unescaped(text: &str, bytes: &mut Vec<u8>) {
     let data = text.as_bytes();
+    let mut length = bytes.len();
     // The text is at most this long, and words are written as a whole.
-    bytes.resize(bytes.len().max(data.len() + 8), 0);
-    let (mut at, mut length) = (0, 0);
+    bytes.resize(length + data.len() + 8, 0);
+    let mut at = 0;
     while at < data.len() {
         let (word, most) = match data.get(at..at + 8) {
             Some(word) => (u64::from_le_bytes(word.try_into().unwrap_or_default()), 8),
@@ -94,40 +103,28 @@ pub fn unescape<'a>(text: &str, bytes: &'a mut Vec<u8>) -> &'a str {
         let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
         length += character.encode_utf8(&mut bytes[length..]).len();
     }
-    from_utf8(&bytes[..length]).unwrap_or_default()
+    bytes.truncate(length);
 }
 
 /// The bytes of escaped text with one byte per character, padded with zeros.
 pub fn unescape_latin1(text: &str, padded: usize, bytes: &mut Vec<u8>) -> Step<()> {
-    const BROKEN: Refusal = Refusal::new("a character that is no byte", 0);
     let data = text.as_bytes();
+    check_latin1(data)?;
     bytes.clear();
     // The result is never longer.
     bytes.resize(data.len(), 0);
-    let (mut at, mut length, mut before, mut most) = (0, 0, 0, 0);
-    while let Some(&byte) = data.get(at) {
-        if byte == b'\\' {
-            let letter = *data.get(at + 1).ok_or(BROKEN)?;
-            if letter == b'u' {
-                let code = hex(data, at + 2).ok_or(BROKEN)?;
-                bytes[length] = u8::try_from(code).map_err(|_| BROKEN)?;
-                at += 6;
-            } else {
-                bytes[length] = SHORT_ESCAPES[usize::from(letter)];
-                at += 2;
-            }
-            length += 1;
-            continue;
+    let (mut rest, mut length) = (data.iter(), 0);
+    loop {
+        let plain = rest.by_ref().take_while(|byte| **byte != b'\\');
+        length = narrow(plain, bytes, length);
+        let Some(letter) = rest.next() else { break };
+        bytes[length] = SHORT_ESCAPES[usize::from(*letter)];
+        if *letter == b'u' {
+            let code = hex(rest.as_slice(), 0).ok_or(NO_BYTE)?;
+            bytes[length] = u8::try_from(code).map_err(|_| NO_BYTE)?;
+            rest.nth(3);
         }
-        let of_two = before << 6 | byte & 0x3f;
-        bytes[length] = if byte < 0x80 { byte } else { of_two };
-        length += usize::from(byte < 0xc0);
-        at += 1;
-        (before, most) = (byte, byte.max(most));
-    }
-    // Characters up to U+00FF have at most two bytes in UTF-8.
-    if most > 0xc3 {
-        return Err(BROKEN);
+        length += 1;
     }
     bytes.truncate(length);
     bytes.resize(length.max(padded), 0);

@@ -14,7 +14,7 @@ mod values;
 mod words;
 
 pub use cursor::Cursor;
-pub use escapes::{plain, unescape, unescape_latin1};
+pub use escapes::{append_unescaped, plain, unescape, unescape_latin1};
 pub use spaced::append_spaced;
 pub use token::{Kind, Token};
 pub use values::MAX_DEPTH;
