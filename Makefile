@@ -90,15 +90,9 @@ check: lint  ## linters, types, and the quick tests: no Spark, no broker
 	$(RUN) python -m pytest --numprocesses 2 --hypothesis-profile few -q -m quick \
 		--durations 20
 
-oldest newest:  ## the quick tests on this machine's oldest, and on its newest, minor Python
+# Each in an environment of its own; tests/pythons.py says which tests.
+oldest newest lowest smoke:  ## tests on the oldest or newest Python, oldest libraries, newest Spark
 	$(RUN) python tests/pythons.py $@
-
-lowest:  ## the quick tests with the oldest dependencies
-	$(RUN) python tests/pythons.py $@
-
-# On the newest Python with the newest Spark, and on the oldest if development has another.
-smoke:  ## a few Spark tests on the oldest and the newest versions
-	$(RUN) python tests/pythons.py smoke
 
 # All wheels, in dist/, and a look at them as users have them; the kernel's need Rust.
 TARGETS ?= x86_64 aarch64
@@ -107,7 +101,7 @@ wheels: setup  ## all wheels, in dist/
 	$(RUN) python -m pytest tests/check_wheels.py
 
 # What `make test` has samples of: all quarters, property tests with many examples, all
-# combinations, Pythons, and the oldest dependencies.
+# combinations and Pythons.
 thorough: setup  ## what `make test` has samples of: all quarters, examples, combinations, Pythons
 	$(MAKE) test ROTATION=all
 	CDCFMT_EXAMPLES=250 $(RUN) python spark_bridge/tests/java.py -- python -m pytest \
