@@ -128,13 +128,10 @@ impl Reader {
             tools.notes.push(Arc::clone(&noted.note));
         }
         match &self.encoding {
-            Encoding::MysqlText(MysqlText::Text) | Encoding::MysqlJson(MysqlText::Text)
-                if token.is_text() =>
-            {
-                column.push_string(token, document, &mut tools.plain)
-            }
-            Encoding::MysqlText(MysqlText::Json) | Encoding::MysqlJson(MysqlText::Json)
-                if column.is_text() && token.is_text() =>
+            Encoding::MysqlText(logical) | Encoding::MysqlJson(logical)
+                if token.is_text()
+                    && (*logical == MysqlText::Text
+                        || *logical == MysqlText::Json && column.is_text()) =>
             {
                 column.push_string(token, document, &mut tools.plain)
             }
