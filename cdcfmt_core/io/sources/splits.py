@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import ceil
 
 import attrs
 
@@ -39,19 +40,24 @@ def plan_partitions(
     min_partitions: int,
     open_cost_bytes: int = DEFAULT_OPEN_COST_BYTES,
 ) -> list[list[FileSplit]]:
-    """Divide ``files`` into partitions as Spark does (``spark.sql.files.maxPartitionBytes``).
+    """Divide ``files`` into partitions of equal size.
 
-    Plain files are divided into splits of at most
-    ``min(max_partition_bytes, max(open_cost_bytes, total / min_partitions))`` bytes, where the
-    total includes ``open_cost_bytes`` per file; compressed files are not split.  Splits are packed
-    into partitions up to that size.  The order of files and bytes is kept.  Empty files are
-    skipped.
+    - Partitions: as many as ``max_partition_bytes`` requires, rounded up to a multiple of
+      ``min_partitions``, so that no core waits while another reads the last one; fewer where a
+      partition would be smaller than ``open_cost_bytes``.
+    - Plain files are divided into equal splits of at most that size; compressed files are not
+      split.  Splits are packed into partitions up to that size.
+    - The total includes ``open_cost_bytes`` per file, as Spark's does.
+    - The order of files and bytes is kept.  Empty files are skipped.
 
     :raises SourceError: for a file whose compression cannot be read.
     """
     files = [file for file in files if file.size != 0]
     total = sum((file.size or 0) + open_cost_bytes for file in files)
-    limit = max(min(max_partition_bytes, max(open_cost_bytes, total // max(min_partitions, 1))), 1)
+    at_once = max(min_partitions, 1)
+    rounds = max(ceil(total / (max_partition_bytes * at_once)), 1)
+    equal = ceil(total / (rounds * at_once))
+    limit = max(min(max_partition_bytes, max(open_cost_bytes, equal)), 1)
     partitions: list[list[FileSplit]] = []
     room = 0
     for file in files:
@@ -68,7 +74,8 @@ def _splits(file: FileInfo, limit: int) -> Iterable[FileSplit]:
     compressed = compression_of(file.path) is not None
     if compressed or file.size is None:
         return [FileSplit(file.path, 0, None, file.size)]
+    length = ceil(file.size / ceil(file.size / limit))
     return (
-        FileSplit(file.path, start, min(start + limit, file.size), file.size)
-        for start in range(0, file.size, limit)
+        FileSplit(file.path, start, min(start + length, file.size), file.size)
+        for start in range(0, file.size, length)
     )

@@ -1,4 +1,4 @@
-"""plan_partitions: Spark's sizes, in the order of the files."""
+"""plan_partitions: equal sizes, in the order of the files."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def test_a_large_file_is_cut_and_a_compressed_one_is_not() -> None:
     files = [FileInfo("a.json", 300 * MIB), FileInfo("b.json.gz", 300 * MIB)]
     plan = plan_partitions(files, max_partition_bytes=128 * MIB, min_partitions=1)
     assert plan == [
-        [FileSplit("a.json", 0, 128 * MIB, 300 * MIB)],
-        [FileSplit("a.json", 128 * MIB, 256 * MIB, 300 * MIB)],
-        [FileSplit("a.json", 256 * MIB, 300 * MIB, 300 * MIB)],
+        [FileSplit("a.json", 0, 100 * MIB, 300 * MIB)],
+        [FileSplit("a.json", 100 * MIB, 200 * MIB, 300 * MIB)],
+        [FileSplit("a.json", 200 * MIB, 300 * MIB, 300 * MIB)],
         [FileSplit("b.json.gz", 0, None, 300 * MIB)],
     ]
     assert pickle.loads(pickle.dumps(plan)) == plan
@@ -39,6 +39,13 @@ def test_partitions_are_as_many_as_wanted_where_the_input_is_large_enough() -> N
         [FileInfo("a.json", 80 * MIB)], max_partition_bytes=128 * MIB, min_partitions=8
     )
     assert len(plan) == 8
+
+
+def test_partitions_are_a_multiple_of_those_that_run_at_once() -> None:
+    plan = plan_partitions(
+        [FileInfo("a.json", 300 * MIB)], max_partition_bytes=128 * MIB, min_partitions=2
+    )
+    assert [split.length for (split,) in plan] == [75 * MIB] * 4
 
 
 def test_empty_files_give_nothing() -> None:
