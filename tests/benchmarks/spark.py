@@ -32,6 +32,7 @@ from spark_queries import ADDED, COLUMNS, NAMED, QUERIES, SOURCE_TIME_ZONE
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import wrap_line
+from pyspark_cdcfmt.rows.record_batches import MAX_ROWS
 
 LINES = "lines alone (spark.read.text)"
 READY = "ready Arrow batches (transport alone)"
@@ -60,7 +61,10 @@ def read_cdc(spark: SparkSession, path: str, sample: Sample, case: str) -> DataF
 
 
 class ReadyBatches(DataSource):
-    """One batch of changes, as cdcfmt makes them, given to Spark again and again."""
+    """One batch of changes, as cdcfmt makes them, given to Spark again and again.
+
+    Options: ``messages``, whose number of rows is that of the changes; ``tasks``.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -71,26 +75,29 @@ class ReadyBatches(DataSource):
         return f"{own}, {ADDED}"
 
     def reader(self, schema: Any) -> DataSourceReader:
-        return _ReadyReader(schema, int(self.options["rows"]), int(self.options["tasks"]))
+        return _ReadyReader(schema, int(self.options["messages"]), int(self.options["tasks"]))
 
 
 class _ReadyReader(DataSourceReader):
-    def __init__(self, schema: StructType, rows: int, tasks: int) -> None:
-        self._schema, self._rows, self._tasks = schema, rows, tasks
+    def __init__(self, schema: StructType, messages: int, tasks: int) -> None:
+        self._messages, self._tasks = messages, tasks
+        sample = SAMPLES[0].messages()
+        some = sample[2:]
+        some *= MAX_ROWS // len(some)
+        engine = open_engine(sample, SAMPLES[0], "changes", by_kernel=True)
+        wanted = to_arrow_schema(schema, timezone="UTC")
+        batch, *_ = engine.batches(some)
+        self._batch = batch.select(wanted.names).cast(wanted)
+        self._share = len(some) / batch.num_rows
 
     def partitions(self) -> list[InputPartition]:
         return [InputPartition(task) for task in range(self._tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        messages = SAMPLES[0].messages()
-        engine = open_engine(messages, SAMPLES[0], "changes", by_kernel=True)
-        wanted = to_arrow_schema(self._schema, timezone="UTC")
-        (batch,) = engine.batches(messages[2:])
-        batch = batch.select(wanted.names).cast(wanted)
-        made = 0
-        while made < self._rows // self._tasks:
-            yield batch
-            made += batch.num_rows
+        left = self._messages / self._tasks
+        while left > 0:
+            yield self._batch
+            left -= self._batch.num_rows * self._share
 
 
 def contenders(
@@ -112,7 +119,7 @@ def contenders(
     found[LINES] = lambda: spark.read.text(path)
     if sample is SAMPLES[0]:
         ready = spark.read.format("ready").option("tasks", cores)
-        found[READY] = lambda: ready.option("rows", messages).load()
+        found[READY] = lambda: ready.option("messages", messages).load()
     return found
 
 

@@ -219,14 +219,14 @@ impl Column {
             values: &mut Vec<T::Native>,
             nulls: Option<NullBuffer>,
         ) -> Result<PrimitiveArray<T>, ArrowError> {
-            PrimitiveArray::try_new(ScalarBuffer::from(std::mem::take(values)), nulls)
+            PrimitiveArray::try_new(ScalarBuffer::from(take_values(values)), nulls)
         }
-        let valid = std::mem::take(&mut self.valid);
-        let nulls = (self.nulls > 0).then(|| NullBuffer::from(valid));
+        let nulls = (self.nulls > 0).then(|| NullBuffer::from(&self.valid[..]));
+        self.valid.clear();
         self.nulls = 0;
         let array: ArrayRef = match &mut self.values {
             Values::Boolean(values) => {
-                Arc::new(BooleanArray::new(std::mem::take(values).into(), nulls))
+                Arc::new(BooleanArray::new(take_values(values).into(), nulls))
             }
             Values::Byte(values) => Arc::new(primitive::<Int8Type>(values, nulls)?),
             Values::Short(values) => Arc::new(primitive::<Int16Type>(values, nulls)?),
@@ -266,7 +266,13 @@ impl Column {
 
 pub fn binary(bytes: &mut Bytes, nulls: Option<NullBuffer>) -> Result<BinaryArray, ArrowError> {
     let offsets = bytes.offsets();
-    BinaryArray::try_new(offsets, std::mem::take(&mut bytes.data).into(), nulls)
+    BinaryArray::try_new(offsets, take_values(&mut bytes.data).into(), nulls)
+}
+
+/// Takes the values of a batch, and leaves room for those of the next one: probably as many.
+fn take_values<T>(values: &mut Vec<T>) -> Vec<T> {
+    let room = Vec::with_capacity(values.len() + values.len() / 8);
+    std::mem::replace(values, room)
 }
 
 pub fn variant_fields() -> Fields {

@@ -136,18 +136,18 @@ impl Kernel {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.message(value, key, offset)))
             .unwrap_or(Err(Refusal::new("a mistake of the kernel", 0)));
         let outcome = outcome.unwrap_or_else(Outcome::Refused);
-        let notes = std::mem::take(&mut self.tools.notes);
         match outcome {
             Outcome::Read | Outcome::Skipped => {
                 self.batch.messages += 1;
                 self.skipped += usize::from(outcome == Outcome::Skipped);
-                for note in notes {
+                for note in self.tools.notes.drain(..) {
                     *self.counts.entry(note).or_default() += 1;
                 }
             }
             Outcome::Unknown | Outcome::Refused(_) => {
                 self.batch.truncate(rows);
                 self.batch.extras.truncate(extras);
+                self.tools.notes.clear();
             }
         }
         outcome

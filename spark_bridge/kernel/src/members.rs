@@ -13,8 +13,8 @@ const HEAD: usize = 8;
 /// Members by a hash of their first bytes; those that lost their slot are found by their names.
 #[derive(Default)]
 struct Heads {
-    /// The index of a member, or one that no member has.
-    slots: Vec<u32>,
+    /// The index of a member, or one that no member has, and the length of its usual form.
+    slots: Vec<(u32, u32)>,
     multiplier: u64,
     shift: u32,
 }
@@ -30,14 +30,14 @@ impl Heads {
     fn with(multiplier: u64, wholes: &[Label]) -> Self {
         let places = (8 * wholes.len()).next_power_of_two();
         let mut heads = Self {
-            slots: vec![u32::MAX; places],
+            slots: vec![(u32::MAX, 0); places],
             multiplier,
             shift: 64 - places.trailing_zeros(),
         };
         for (whole, place) in wholes.iter().zip(0..) {
             if let Some(head) = whole.as_bytes()[1..].first_chunk() {
                 let slot = heads.slot(*head);
-                heads.slots[slot] = place;
+                heads.slots[slot] = (place, u32::try_from(whole.len()).unwrap_or(0));
             }
         }
         heads
@@ -45,7 +45,7 @@ impl Heads {
 
     fn count(&self) -> usize {
         let slots = self.slots.iter();
-        slots.filter(|place| **place != u32::MAX).count()
+        slots.filter(|(place, _)| *place != u32::MAX).count()
     }
 
     #[inline]
@@ -197,13 +197,14 @@ impl Members {
     fn take_whole(&self, cursor: &mut Cursor) -> Option<(usize, bool)> {
         let data = cursor.rest();
         let slot = self.heads.slot(*data.get(1..)?.first_chunk()?);
-        let place = *self.heads.slots.get(slot)? as usize;
-        let whole = self.wholes.get(place)?;
-        let next = *data.get(whole.len())?;
-        if !whole.begins(data) || !matches!(next, b',' | b'}') {
+        let (place, length) = *self.heads.slots.get(slot)?;
+        // Known before the member itself is loaded, so that the next one can be looked for.
+        let (place, length) = (place as usize, length as usize);
+        let next = *data.get(length)?;
+        if !self.wholes.get(place)?.begins(data) || !matches!(next, b',' | b'}') {
             return None;
         }
-        cursor.advance(whole.len() + 1);
+        cursor.advance(length + 1);
         Some((place, next == b','))
     }
 

@@ -29,13 +29,13 @@ pub struct Run {
     /// Start of the text in the document.
     start: usize,
     /// Number of values before the text, and in it.
-    values_before: usize,
-    values: usize,
+    values_before: u32,
+    values: u32,
 }
 
 impl Run {
     /// An empty run that begins at a position, after this many values.
-    pub fn new(first: usize, start: usize, values_before: usize) -> Self {
+    pub fn new(first: usize, start: usize, values_before: u32) -> Self {
         Self {
             text: Label::default(),
             ends: Vec::new(),

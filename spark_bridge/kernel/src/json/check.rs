@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn what_is_read_is_checked() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        let values = |count: usize| format!("[{}1]", "1,".repeat(count - 2));
+        let values = |count: u32| format!("[{}1]", "1,".repeat(count as usize - 2));
         let whole = r#" {"a" : [1, -2.50, {}, [] ,null,true,false], "\u00e9\n": {"b":"\\"}} "#;
         let mut documents: Vec<String> = (0..whole.len()).map(|end| whole[..end].into()).collect();
         for byte in " ,:[]{}\"\\1an-".chars() {

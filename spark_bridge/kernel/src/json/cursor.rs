@@ -10,7 +10,7 @@ pub struct Cursor<'a> {
     pub(super) data: &'a [u8],
     pub(super) at: usize,
     /// Number of values read.
-    pub values: usize,
+    pub values: u32,
     /// Whether numbers must have at most 38 digits and no exponent.
     pub(super) exact: bool,
 }

@@ -2,7 +2,10 @@
 
 use crate::names::equal;
 
+// As long as a position: a processor waits for a token that it loads as one word, but stored byte
+// by byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
 pub enum Kind {
     /// The member is missing.
     #[default]

@@ -15,7 +15,7 @@ impl Cursor<'_> {
     /// whether a comma followed the last one.
     pub fn usual_members(&mut self, order: &[(Label, u32)], tokens: &mut [Token]) -> (usize, bool) {
         let (data, mut at, mut count) = (self.data, self.at, 0);
-        if self.exact || self.values + order.len() > MAX_VALUES {
+        if self.exact || self.values as usize + order.len() > MAX_VALUES as usize {
             return (0, true);
         }
         let mut follows = true;
@@ -38,8 +38,9 @@ impl Cursor<'_> {
             }
             at += 1;
         }
-        (self.at, self.values) = (at, self.values + count);
-        (count, follows)
+        self.at = at;
+        self.values += count;
+        (count as usize, follows)
     }
 }
 

@@ -12,7 +12,7 @@ const LARGEST_EXPONENT: usize = 600;
 const NUMBER_LENGTH: usize = 300;
 
 /// The reference refuses 350 000 brackets and commas; a value has at most two of them.
-pub(super) const MAX_VALUES: usize = 140_000;
+pub(super) const MAX_VALUES: u32 = 140_000;
 
 /// Maximum nesting of arrays and objects.
 pub const MAX_DEPTH: usize = 100;

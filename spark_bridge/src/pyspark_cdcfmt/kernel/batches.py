@@ -229,9 +229,15 @@ class SizedBatch:
 
 
 def in_order(pieces: Sequence[pa.RecordBatch], owners: Sequence[int]) -> pa.RecordBatch:
-    """The rows of all pieces (at least one) in the order of their messages."""
+    """The rows of all pieces (one or two) in the order of their messages.
+
+    :param owners: the message of each row, ascending in each piece.
+    """
     if len(pieces) == 1:
         return pieces[0]
+    if owners[-1] < owners[0]:
+        # The usual case: the kernel learns a table from its first message.
+        return pa.concat_batches(pieces[::-1])
     order = sorted(range(len(owners)), key=owners.__getitem__)
     return pa.concat_batches(pieces).take(pa.array(order, pa.int32()))
 
