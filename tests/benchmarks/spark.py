@@ -43,8 +43,8 @@ JVM = (
 )
 _TESTS = Path(__file__).parents[1]
 _FEW = 20
-WARMING = 3
-"""Rounds before those that are measured: a JVM is as fast as it gets."""
+WARMING = 8
+"""Rounds before those that are measured: a JVM compiles for about ten seconds of each query."""
 _NAMES_ENUMS = ("debezium", "simple", "dts-avro")
 
 
@@ -192,6 +192,7 @@ def open_session(cores: int) -> SparkSession:
         .config("spark.driver.memory", "2g")
         .config("spark.jars", avro)
         .config("spark.sql.files.maxPartitionBytes", "64m")
+        .config("spark.python.unix.domain.socket.enabled", "true")
         .config("spark.sql.session.timeZone", "UTC")
         .getOrCreate()
     )

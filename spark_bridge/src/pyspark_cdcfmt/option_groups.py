@@ -21,14 +21,15 @@ INPUT_OPTIONS = (
         type="bytes",
         default=128 << 20,
         minimum=1,
-        help="Maximum bytes of files per Spark partition; larger files are split at line ends.",
+        help="Maximum bytes of files per Spark partition; larger files are split at line ends, "
+        "into partitions of equal size.",
     ),
     Option(
         name="minPartitions",
         type="int",
         minimum=1,
-        help="Minimum number of Spark partitions to aim at. By default the driver's number of "
-        "cores; for topics one per topic partition.",
+        help="Minimum number of Spark partitions to aim at; a large file gives a multiple of it. By "
+        "default the driver's number of cores; for topics one per topic partition.",
     ),
     Option(
         name="maxFilesPerTrigger",

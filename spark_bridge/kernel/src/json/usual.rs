@@ -9,6 +9,19 @@ use crate::json::{Cursor, Kind, Token};
 use crate::labels::Label;
 
 impl Cursor<'_> {
+    /// Takes a value in its usual form.
+    // Not inlined: so it is returned in registers.
+    #[inline(never)]
+    pub(super) fn usual_value(&mut self) -> Option<Token> {
+        if self.values >= MAX_VALUES {
+            return None;
+        }
+        let (token, end) = usual_value(self.data, self.at)?;
+        self.at = end;
+        self.values += 1;
+        Some(token)
+    }
+
     /// Takes members as long as they are the next ones of `order`, with their commas.
     ///
     /// Their values become tokens, at the places of `order`. Returns the number of members, and
@@ -62,7 +75,7 @@ fn usual_value(data: &[u8], at: usize) -> Option<(Token, usize)> {
 
 /// A number without an exponent, not at the end of the document.
 #[inline]
-pub(super) fn usual_number(data: &[u8], start: usize) -> Option<(Token, usize)> {
+fn usual_number(data: &[u8], start: usize) -> Option<(Token, usize)> {
     // Fewer than any limit of numbers.
     let bytes: &[u8; WIDE] = data.get(start..)?.first_chunk()?;
     let sign = usize::from(bytes[0] == b'-');

@@ -1,7 +1,6 @@
 //! Reads and checks values of any kind.
 
 use crate::json::strings::end_of_string;
-use crate::json::usual::usual_number;
 use crate::json::words::digits_end;
 use crate::json::{Cursor, Kind, Token};
 use crate::refusal::Step;
@@ -19,19 +18,12 @@ pub const MAX_DEPTH: usize = 100;
 
 impl Cursor<'_> {
     /// Any value.
+    #[inline]
     pub fn value(&mut self) -> Step<Token> {
-        if self.values < MAX_VALUES {
-            if self.peek() == b'"' {
-                self.values += 1;
-                self.at += 1;
-                return self.string();
-            }
-            if let Some((token, end)) = usual_number(self.data, self.at) {
-                (self.at, self.values) = (end, self.values + 1);
-                return Ok(token);
-            }
+        match self.usual_value() {
+            Some(token) => Ok(token),
+            None => self.value_within(0),
         }
-        self.value_within(0)
     }
 
     fn value_within(&mut self, depth: usize) -> Step<Token> {
