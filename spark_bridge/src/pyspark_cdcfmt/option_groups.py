@@ -28,8 +28,8 @@ INPUT_OPTIONS = (
         name="minPartitions",
         type="int",
         minimum=1,
-        help="Minimum number of Spark partitions to aim at; a large file gives a multiple of it. By "
-        "default the driver's number of cores; for topics one per topic partition.",
+        help="Minimum number of Spark partitions to aim at; a large file gives a multiple of it. "
+        "By default the driver's number of cores; for topics one per topic partition.",
     ),
     Option(
         name="maxFilesPerTrigger",
