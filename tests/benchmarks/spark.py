@@ -13,26 +13,23 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import attrs
-from decoding import CASES, open_engine
+from decoding import CASES
 from processes import cpu_seconds, peak_memory
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from ready import ReadyBatches
 from samples import SAMPLES, Sample, distinct
 from spark_avro_queries import AVRO_QUERIES, read_avro
 from spark_queries import ADDED, COLUMNS, NAMED, QUERIES, SOURCE_TIME_ZONE
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import wrap_line
-from pyspark_cdcfmt.rows.record_batches import MAX_ROWS
 
 LINES = "lines alone (spark.read.text)"
 READY = "ready Arrow batches (transport alone)"
@@ -58,46 +55,6 @@ def read_cdc(spark: SparkSession, path: str, sample: Sample, case: str) -> DataF
         own = ", ".join(f"{name} {type_}" for name, type_ in columns.items())
         reader = reader.schema(f"{own}, {ADDED}")
     return reader.load(path)
-
-
-class ReadyBatches(DataSource):
-    """One batch of changes, as cdcfmt makes them, given to Spark again and again.
-
-    Options: ``messages``, whose number of rows is that of the changes; ``tasks``.
-    """
-
-    @classmethod
-    def name(cls) -> str:
-        return "ready"
-
-    def schema(self) -> str:
-        own = ", ".join(f"{name} {type_}" for name, type_ in COLUMNS.items())
-        return f"{own}, {ADDED}"
-
-    def reader(self, schema: Any) -> DataSourceReader:
-        return _ReadyReader(schema, int(self.options["messages"]), int(self.options["tasks"]))
-
-
-class _ReadyReader(DataSourceReader):
-    def __init__(self, schema: StructType, messages: int, tasks: int) -> None:
-        self._messages, self._tasks = messages, tasks
-        sample = SAMPLES[0].messages()
-        some = sample[2:]
-        some *= MAX_ROWS // len(some)
-        engine = open_engine(sample, SAMPLES[0], "changes", by_kernel=True)
-        wanted = to_arrow_schema(schema, timezone="UTC")
-        batch, *_ = engine.batches(some)
-        self._batch = batch.select(wanted.names).cast(wanted)
-        self._share = len(some) / batch.num_rows
-
-    def partitions(self) -> list[InputPartition]:
-        return [InputPartition(task) for task in range(self._tasks)]
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        left = self._messages / self._tasks
-        while left > 0:
-            yield self._batch
-            left -= self._batch.num_rows * self._share
 
 
 def contenders(
