@@ -231,7 +231,7 @@ impl Batch {
             .collect();
         self.rows.clear();
         self.origins.clear();
-        self.extras.truncate((0, 0));
+        self.extras = Extras::default();
         self.row_bytes = 0;
         self.messages = 0;
         Ok((StructArray::try_new(fields, arrays, None)?, shown))

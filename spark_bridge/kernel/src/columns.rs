@@ -16,6 +16,10 @@ use serde::Deserialize;
 use crate::refusal::{Refusal, Step};
 use crate::zones::Zone;
 
+/// Maximum number of values, or bytes of text, that a new batch has room for at once: a message may
+/// be much larger than the next ones, and the memory of Python workers limited.
+const MAX_ROOM: usize = 1 << 20;
+
 /// A Spark type, by its name in Spark's DDL.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -271,8 +275,8 @@ pub fn binary(bytes: &mut Bytes, nulls: Option<NullBuffer>) -> Result<BinaryArra
 
 /// Takes the values of a batch, and leaves room for those of the next one: probably as many.
 fn take_values<T>(values: &mut Vec<T>) -> Vec<T> {
-    let room = Vec::with_capacity(values.len() + values.len() / 8);
-    std::mem::replace(values, room)
+    let room = (values.len() + values.len() / 8).min(MAX_ROOM);
+    std::mem::replace(values, Vec::with_capacity(room))
 }
 
 pub fn variant_fields() -> Fields {
