@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from samples import SAMPLES, distinct
 from spark import WARMING, check, timed
 from spark_jars import KAFKA, jars
-from spark_queries import ADDED, COLUMNS, QUERIES, SOURCE_TIME_ZONE
+from spark_queries import QUERIES, SOURCE_TIME_ZONE, changes_schema
 
 _CANAL = SAMPLES[0]
 
@@ -53,7 +53,6 @@ def fill(broker: Broker, topic: str, count: int) -> None:
 
 
 def of_cdcfmt(spark: SparkSession, broker: Broker, topic: str) -> DataFrame:
-    own = ", ".join(f"{name} {type_}" for name, type_ in COLUMNS.items())
     return (
         spark.read.format("cdc")
         .option("kafka.bootstrap.servers", broker.servers)
@@ -61,7 +60,7 @@ def of_cdcfmt(spark: SparkSession, broker: Broker, topic: str) -> DataFrame:
         .option("protocol", "canal-json")
         .option("sourceTimeZone", SOURCE_TIME_ZONE)
         .option("table", "bench.orders")
-        .schema(f"{own}, {ADDED}")
+        .schema(changes_schema())
         .load()
     )
 

@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 from samples import SAMPLES
-from spark_queries import ADDED, COLUMNS
+from spark_queries import changes_schema
 
 from pyspark_cdcfmt.rows.record_batches import MAX_ROWS
 
@@ -28,8 +28,7 @@ class ReadyBatches(DataSource):
         return "ready"
 
     def schema(self) -> str:
-        own = ", ".join(f"{name} {type_}" for name, type_ in COLUMNS.items())
-        return f"{own}, {ADDED}"
+        return changes_schema()
 
     def reader(self, schema: Any) -> DataSourceReader:
         return _Reader(schema, int(self.options["messages"]), int(self.options["tasks"]))

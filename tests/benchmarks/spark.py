@@ -26,7 +26,7 @@ from pyspark.sql import functions as F
 from ready import ReadyBatches
 from samples import SAMPLES, Sample, distinct
 from spark_avro_queries import AVRO_QUERIES, read_avro
-from spark_queries import ADDED, COLUMNS, NAMED, QUERIES, SOURCE_TIME_ZONE
+from spark_queries import COLUMNS, NAMED, QUERIES, SOURCE_TIME_ZONE, changes_schema
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import wrap_line
@@ -52,8 +52,7 @@ def read_cdc(spark: SparkSession, path: str, sample: Sample, case: str) -> DataF
     )
     if "table" in options:
         columns = NAMED if sample.protocol in _NAMES_ENUMS else COLUMNS
-        own = ", ".join(f"{name} {type_}" for name, type_ in columns.items())
-        reader = reader.schema(f"{own}, {ADDED}")
+        reader = reader.schema(changes_schema(columns))
     return reader.load(path)
 
 

@@ -6,7 +6,7 @@ Spark would push the filter below ``from_json`` and ``from_avro``, and parse eac
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -37,11 +37,17 @@ COLUMNS = {
 NAMED = COLUMNS | {"status": "string"}
 """Of a wire that has the names of an enum, or its schema."""
 
-ADDED = (
+_ADDED = (
     "_change_type string, _commit_version bigint, _commit_timestamp timestamp, "
     "_sequence struct<commit: bigint, rank: int, offset: bigint, index: int, part: int>, "
     "_absent array<string>, _corrupt_record struct<reason: string, key: binary, value: binary>"
 )
+
+
+def changes_schema(columns: Mapping[str, str] = COLUMNS) -> str:
+    """Of changes with these columns, as DDL."""
+    own = ", ".join(f"{name} {type_}" for name, type_ in columns.items())
+    return f"{own}, {_ADDED}"
 
 
 def _canal(frame: DataFrame) -> DataFrame:

@@ -225,9 +225,7 @@ impl Column {
         ) -> Result<PrimitiveArray<T>, ArrowError> {
             PrimitiveArray::try_new(ScalarBuffer::from(take_values(values)), nulls)
         }
-        let nulls = (self.nulls > 0).then(|| NullBuffer::from(&self.valid[..]));
-        self.valid.clear();
-        self.nulls = 0;
+        let nulls = take_nulls(&mut self.valid, &mut self.nulls);
         let array: ArrayRef = match &mut self.values {
             Values::Boolean(values) => {
                 Arc::new(BooleanArray::new(take_values(values).into(), nulls))
@@ -271,6 +269,14 @@ impl Column {
 pub fn binary(bytes: &mut Bytes, nulls: Option<NullBuffer>) -> Result<BinaryArray, ArrowError> {
     let offsets = bytes.offsets();
     BinaryArray::try_new(offsets, take_values(&mut bytes.data).into(), nulls)
+}
+
+/// Which rows of a batch are valid, if not all; `count`: the number of the others.
+pub fn take_nulls(valid: &mut Vec<bool>, count: &mut usize) -> Option<NullBuffer> {
+    let nulls = (*count > 0).then(|| NullBuffer::from(&valid[..]));
+    valid.clear();
+    *count = 0;
+    nulls
 }
 
 /// Takes the values of a batch, and leaves room for those of the next one: probably as many.

@@ -4,12 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, StructArray};
-use arrow_buffer::NullBuffer;
 use arrow_schema::ArrowError;
 use serde::Deserialize;
 
 use crate::appending::append;
-use crate::columns::{Bytes, binary, variant_fields};
+use crate::columns::{Bytes, binary, take_nulls, variant_fields};
 use crate::encodings::Tools;
 use crate::event_plan::EventPlan;
 use crate::image_cells::{Source, cell_of, column_of};
@@ -272,9 +271,7 @@ impl ImageColumn {
     }
 
     fn finish(&mut self, format: Format) -> Result<ArrayRef, ArrowError> {
-        let valid = std::mem::take(&mut self.valid);
-        let nulls = (self.nulls > 0).then(|| NullBuffer::from(valid));
-        self.nulls = 0;
+        let nulls = take_nulls(&mut self.valid, &mut self.nulls);
         let metadata = binary(&mut self.metadata, None)?;
         if format == Format::Variant {
             let values: BinaryArray = binary(&mut self.rows, None)?;

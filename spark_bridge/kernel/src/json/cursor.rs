@@ -9,7 +9,7 @@ pub struct Cursor<'a> {
     pub document: &'a str,
     pub(super) data: &'a [u8],
     pub(super) at: usize,
-    /// Number of values read.
+    /// Number of values read; not as long as a position, so that the two are not loaded as a pair.
     pub values: u32,
     /// Whether numbers must have at most 38 digits and no exponent.
     pub(super) exact: bool,

@@ -16,7 +16,7 @@ impl Cursor<'_> {
         if self.values >= MAX_VALUES {
             return None;
         }
-        let (token, end) = usual_value(self.data, self.at)?;
+        let (token, end) = value_and_end(self.data, self.at)?;
         self.at = end;
         self.values += 1;
         Some(token)
@@ -36,7 +36,7 @@ impl Cursor<'_> {
             if !label.begins(data.get(at..).unwrap_or_default()) {
                 break;
             }
-            let Some((token, end)) = usual_value(data, at + label.len()) else {
+            let Some((token, end)) = value_and_end(data, at + label.len()) else {
                 break;
             };
             match tokens.get_mut(*place as usize) {
@@ -59,7 +59,7 @@ impl Cursor<'_> {
 
 /// A value and its end.
 #[inline(always)]
-fn usual_value(data: &[u8], at: usize) -> Option<(Token, usize)> {
+fn value_and_end(data: &[u8], at: usize) -> Option<(Token, usize)> {
     match data.get(at)? {
         b'"' => {
             let (end, kind) = end_of_string(data, at + 1)?;
