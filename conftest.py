@@ -21,8 +21,10 @@ from rotation import PARTS
 from spark_settings import CHEAP, FEW_ROWS, SMALL_DELTA
 
 if TYPE_CHECKING:
+    from debezium_connector import Connector
     from kafka_broker import Broker
     from kafka_cluster import Cluster
+    from mariadb_server import MariaDb
     from pyspark.sql import SparkSession
     from rabbitmq_broker import RabbitBroker
     from rocketmq_broker import RocketBroker
@@ -37,7 +39,7 @@ settings.load_profile("cdcfmt")
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(of_drivers()))
 
-_BROKERS = frozenset({"kafka", "rabbitmq", "rocketmq"})
+_BROKERS = frozenset({"kafka", "mariadb", "rabbitmq", "rocketmq"})
 """Fixtures that take long to start, as `spark` does: tests of each share a process."""
 _LAST = ("rocketmq", "rabbitmq")
 """Fixtures of brokers that are busy without messages, as RocketMQ's is."""
@@ -251,6 +253,38 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     from kafka_broker import Broker
 
     yield from _running(Broker, tmp_path_factory.mktemp("kafka"), "Kafka")
+
+
+@pytest.fixture(scope="session")
+def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDb]:
+    """A real server; skipped only where apt-get is missing, or has no MariaDB."""
+    from mariadb_server import MariaDb
+
+    yield from _running(MariaDb, tmp_path_factory.mktemp("mariadb"), "MariaDB")
+
+
+@pytest.fixture
+def debezium(
+    kafka: Broker, mariadb: MariaDb, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Connector]]:
+    """Starts connectors of ``mariadb`` to ``kafka``, by their prefix and properties."""
+    from debezium_connector import Connector
+    from maven import UnavailableError
+
+    started: list[Connector] = []
+
+    def start(prefix: str, **properties: str) -> Connector:
+        folder = tmp_path_factory.mktemp("connect")
+        started.append(Connector(folder, mariadb, kafka.servers, prefix, properties))
+        try:
+            started[-1].start()
+        except UnavailableError as reason:
+            pytest.skip(f"NO DEBEZIUM, nothing about its connectors is tested: {reason}")
+        return started[-1]
+
+    yield start
+    for connector in started:
+        connector.stop()
 
 
 @pytest.fixture

@@ -6,14 +6,12 @@ import base64
 import hashlib
 import json
 import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import debian_packages
 from certificates import make_certificates
-from maven import UnavailableError, cache_folder
+from maven import UnavailableError
 
 USER, PASSWORD = "reader", "s3cr3t-word"
 CLIENT = "client"
@@ -57,36 +55,16 @@ def unpacked() -> Path:
 
     :raises UnavailableError: where there is no apt-get, or it finds no packages.
     """
-    folder = cache_folder() / "rabbitmq-debian"
-    if folder.is_dir():
-        return folder
-    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        raise UnavailableError("there is no apt-get, which brings RabbitMQ")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as name:
-        work = Path(name)
-        done = subprocess.run(
-            ["apt-get", "download", *_PACKAGES],
-            cwd=work,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-        if done.returncode:
-            raise UnavailableError(f"apt-get downloads no RabbitMQ: {done.stderr[-500:]}")
-        root = work / "root"
-        for package in work.glob("*.deb"):
-            subprocess.run(["dpkg-deb", "-x", package, root], check=True, timeout=120)
-        script = root / "usr/lib/erlang/bin/erl"
-        text = script.read_text()
-        at = "ROOTDIR=/usr/lib/erlang"
-        if at not in text:
-            raise UnavailableError(f"the script erl has no line {at}")
-        script.write_text(text.replace(at, f"ROOTDIR={folder}/usr/lib/erlang"))
-        if not folder.is_dir():
-            root.rename(folder)
-    return folder
+    return debian_packages.unpacked("rabbitmq", _PACKAGES, _move_erlang)
+
+
+def _move_erlang(root: Path, folder: Path) -> None:
+    script = root / "usr/lib/erlang/bin/erl"
+    text = script.read_text()
+    at = "ROOTDIR=/usr/lib/erlang"
+    if at not in text:
+        raise UnavailableError(f"the script erl has no line {at}")
+    script.write_text(text.replace(at, f"ROOTDIR={folder}/usr/lib/erlang"))
 
 
 def write_settings(folder: Path, ports: Sequence[int]) -> None:
