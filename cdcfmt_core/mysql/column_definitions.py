@@ -14,7 +14,23 @@ from cdcfmt_core.mysql.statement_reader import StatementReader
 from cdcfmt_core.mysql.type_map import resolve_type
 from cdcfmt_core.mysql.type_output import type_text
 
-Columns: TypeAlias = dict[str, Column]
+
+@attrs.frozen
+class DefinedColumn(Column):
+    """A column of a statement.
+
+    - ``definition``: the statement's text after the column's name: type, NULL, DEFAULT, charset …
+    """
+
+    definition: str = attrs.field(default="", kw_only=True, eq=False)
+
+    @property
+    def plain(self) -> Column:
+        """The column without its definition."""
+        return Column(self.name, self.source_type, self.type)
+
+
+Columns: TypeAlias = dict[str, DefinedColumn]
 """Columns of known type, by lower-case name."""
 
 _OPTIONS: Final = """
@@ -49,12 +65,21 @@ def _set_column(columns: Columns, name: str, definition: StatementReader) -> Non
         columns[name.lower()] = column
 
 
-def _column(name: str, definition: StatementReader) -> Column | None:
+def defined_column(name: str, text: str) -> DefinedColumn | None:
+    """The column of a definition's text, such as that of :class:`DefinedColumn`."""
+    try:
+        readers = StatementReader.of(text)
+    except NotUnderstood:
+        return None
+    return _column(name, readers[0]) if len(readers) == 1 else None
+
+
+def _column(name: str, definition: StatementReader) -> DefinedColumn | None:
     """The column of a definition; None if its type is unknown, or if it is virtual."""
     if not definition.left or definition.is_virtual():
         return None
-    start, end = definition.left[0].start, definition.left[-1].end
-    parsed = parse_column_type(definition.text[start:end])
+    whole = definition.text[definition.left[0].start : definition.left[-1].end]
+    parsed = parse_column_type(whole)
     if not parsed.well_formed:
         return None
     if parsed.elements is not None and (
@@ -65,7 +90,7 @@ def _column(name: str, definition: StatementReader) -> Column | None:
         return None
     text = type_text(_whole(parsed), full=True)
     logical = resolve_type(text)
-    return None if logical is None else Column(name, text, logical)
+    return None if logical is None else DefinedColumn(name, text, logical, definition=whole)
 
 
 def _whole(parsed: ColumnType) -> ColumnType:

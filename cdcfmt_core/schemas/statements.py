@@ -7,8 +7,8 @@ type and has more detail (:func:`refined_type`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import attrs
 
@@ -25,6 +25,8 @@ logger = open_logger("cdcfmt_core")
 
 _MAX_CHARACTERS: Final = 8 << 20
 """Maximum total characters of all statements; half a million take about a second to parse."""
+
+_ONE_MILLISECOND: Final = 1 << 18
 
 _MAX_BYTES: Final = 128 << 20
 """Maximum total bytes of all versions of tables; each ALTER adds a version."""
@@ -45,6 +47,22 @@ class Statement:
     start: int
     end: int
 
+    @classmethod
+    def after(
+        cls, query: str, database: str, table: str, commit_ts: int | None, milliseconds: int | None
+    ) -> Self | None:
+        """A statement of TiCDC; None if it has no position.
+
+        :param milliseconds: the start of the statement's millisecond as a commit_ts, if only that
+            is known.
+        """
+        if commit_ts is not None:
+            # TiCDC sends rows with the statement's own commit_ts before the statement.
+            return cls(query, database, table, commit_ts + 1, commit_ts + 1)
+        if milliseconds is None:
+            return None
+        return cls(query, database, table, milliseconds, milliseconds + _ONE_MILLISECOND)
+
 
 class Statements:
     """The statements of an input, and the columns of its tables between them.
@@ -57,6 +75,13 @@ class Statements:
         self._unread: dict[Statement, None] | None = {}
         self._characters = 0
         self._tables: SchemaStore | None = None
+
+    @classmethod
+    def of(cls, tables: Iterable[tuple[TableSchema, int]]) -> Self:
+        """Statements that were parsed before: tables, and the positions where they begin."""
+        made = cls()
+        made._tables = _stored(tables)
+        return made
 
     def __bool__(self) -> bool:
         return bool(self._unread) or bool(self._tables)
@@ -98,26 +123,33 @@ class Statements:
 
     def _read(self) -> SchemaStore:
         if self._tables is None:
-            from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
-
-            tables = SchemaStore(_MAX_BYTES)
-            for table, position in _versions(self._unread or ()):
-                tables.add(SchemaRecord(table, (position,)))
-                if tables.forgetful:
-                    logger.warning(
-                        "the tables of the input's DDL take more than %d bytes: column types are "
-                        "taken only from rows",
-                        _MAX_BYTES,
-                    )
-                    self._unread, tables = None, SchemaStore()
-                    break
-            self._tables = tables
+            self._tables = _stored(_versions(self._unread or ()))
+            if self._tables is None:
+                logger.warning(
+                    "the tables of the input's DDL take more than %d bytes: column types are "
+                    "taken only from rows",
+                    _MAX_BYTES,
+                )
+                self._unread, self._tables = None, _stored(())
+        assert self._tables is not None
         return self._tables
 
     def __getstate__(self) -> dict[str, Any]:
         # The receiver of a copy need not parse the statements again.
         tables = self._read() if self else None
         return {"_unread": {}, "_characters": 0, "_tables": tables}
+
+
+def _stored(tables: Iterable[tuple[TableSchema, int]]) -> SchemaStore | None:
+    """Tables by position; None if they take too many bytes."""
+    from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
+
+    stored = SchemaStore(_MAX_BYTES)
+    for table, position in tables:
+        stored.add(SchemaRecord(table, (position,)))
+        if stored.forgetful:
+            return None
+    return stored
 
 
 def refined_type(
@@ -140,6 +172,21 @@ def refined_type(
     return column.source_type, resolve_type(column.source_type)
 
 
+def refined_types(
+    columns: Iterable[tuple[str, str]],
+    exact: Mapping[str, Column],
+    resolve_type: Callable[[str], LogicalType],
+) -> list[tuple[str, LogicalType]]:
+    """:func:`refined_type` of columns, given as name and source type.
+
+    :param exact: the columns of the DDL, by lower-case name.
+    """
+    return [
+        refined_type(text, resolve_type(text), exact.get(name.lower()), resolve_type)
+        for name, text in columns
+    ]
+
+
 def _versions(statements: Iterable[Statement]) -> Iterator[tuple[TableSchema, int]]:
     """Tables, and the positions from which on they have these columns."""
     from cdcfmt_core.mysql.table_history import TableHistory
@@ -153,7 +200,7 @@ def _versions(statements: Iterable[Statement]) -> Iterator[tuple[TableSchema, in
             history.apply(statement.query, statement.database, statement.table)
             for name, before in history.touched.items():
                 known = common.get(name, before)
-                common[name] = _in_both(known, history.tables.get(name, {}))
+                common[name] = in_both(known, history.tables.get(name, {}))
         start, last = max(start, last), max(end, last)
         for name, columns in common.items():
             if start < last:
@@ -173,12 +220,14 @@ def _grouped(statements: Iterable[Statement]) -> Iterator[tuple[int, int, list[S
         yield group[0].start, group[0].end, group
 
 
-def _in_both(one: Columns, other: Columns) -> Columns:
+def in_both(one: Columns, other: Columns) -> Columns:
+    """The columns that are the same in both."""
     return {name: column for name, column in one.items() if other.get(name) == column}
 
 
 def _schemas(
     history: TableHistory, name: Name, columns: Columns, position: int
 ) -> Iterator[tuple[TableSchema, int]]:
+    plain = tuple(column.plain for column in columns.values())
     for database, table in history.spellings[name]:
-        yield TableSchema(database, table, tuple(columns.values())), position
+        yield TableSchema(database, table, plain), position

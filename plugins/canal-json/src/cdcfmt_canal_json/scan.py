@@ -17,7 +17,6 @@ from cdcfmt_core.toolkit.wire_json import commit_ts_of, text_of
 
 # As producers and as Python's json write it.
 _MARKS: Final = (b'"isDdl":true', b'"isDdl": true')
-_ONE_MILLISECOND: Final = 1 << 18
 
 
 def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> ScanStatements:
@@ -38,14 +37,10 @@ def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> 
             return ()
         names = text_of(wire, "database"), text_of(wire, "table")
         commit_ts = commit_ts_of(extension_of(wire), "commitTs", "_tidb.")
-        if commit_ts is not None:
-            # TiCDC sends rows with the statement's own commit_ts before the statement.
-            return (Statement(query, *names, commit_ts + 1, commit_ts + 1),)
-        start = dialect.sequence_commit(wire, None)
-        if start is None:
-            # Other producers send full types, and their times do not order a binlog.
-            return ()
-        return (Statement(query, *names, start, start + _ONE_MILLISECOND),)
+        # Producers other than TiCDC send full types, and their times do not order a binlog.
+        commit = None if commit_ts is not None else dialect.sequence_commit(wire, None)
+        found = Statement.after(query, *names, commit_ts, commit)
+        return () if found is None else (found,)
 
     # Compression hides the marks.  TiCDC sends DDL to the first partition.
     return MarkedScan(scan, _MARKS if compression == "none" else (), one_partition=True)

@@ -41,9 +41,9 @@ def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> 
             wire = orjson.loads(data)
             if query := text_of(wire, "q"):
                 names = event.get("scm") or "", event.get("tbl") or ""
-                # Rows with the statement's own commit_ts are sent before it.
-                start = event["ts"] + 1
-                yield Statement(query, *names, start, start)
+                found = Statement.after(query, *names, event["ts"], None)
+                if found is not None:
+                    yield found
 
     # Compression hides the mark.  TiCDC sends DDL to every partition.
     return MarkedScan(scan, (_MARK,) if decompress is None else (), one_partition=True)

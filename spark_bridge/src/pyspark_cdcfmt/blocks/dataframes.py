@@ -15,6 +15,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
 
+from cdcfmt_core.schemas.store import SchemaStore
 from pyspark_cdcfmt.blocks.packing import blocks_of_events
 from pyspark_cdcfmt.blocks.schema import BLOCKS, MESSAGES, Unpacked, unpack
 from pyspark_cdcfmt.blocks.summary import is_of_group
@@ -73,9 +74,11 @@ def events_of(
     *,
     table: str = "",
     changed: Changed | None = None,
+    schemas: SchemaStore | None = None,
 ) -> DataFrame:
     """The events of blocks.
 
+    :param schemas: its ``statements`` give exact types to the rows of blocks of messages.
     :param source: the options that the blocks were read with.
     :param changed: gets ``table`` with each description of values that options changed.
     """
@@ -85,7 +88,7 @@ def events_of(
 
     def cdc_events(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         counts = Counter[str]()
-        for events in read_events(_blocks(batches), schema, options, counts):
+        for events in read_events(_blocks(batches), schema, options, counts, schemas):
             _note(changed, table, counts)
             yield _one_list(events, arrow)
 
@@ -98,6 +101,7 @@ def read_events(
     schema: StructType,
     options: ReadOptions,
     counts: Counter[str] | None = None,
+    schemas: SchemaStore | None = None,
 ) -> Iterator[list[pa.RecordBatch]]:
     """The events of each block, with the columns of ``schema``.
 
@@ -105,7 +109,7 @@ def read_events(
     :raises AssertionError: if messages give another number of events than at first.
     """
     arrow = to_arrow_schema(schema, timezone="UTC")
-    engines = _Engines(schema, options, Counter() if counts is None else counts)
+    engines = _Engines(schema, options, Counter() if counts is None else counts, schemas)
     for block in blocks:
         unpacked = unpack(block["payload"])
         if block["form"].as_py() == MESSAGES:
@@ -130,6 +134,7 @@ def changes_of_blocks(
     partial: bool,
     only: str | None = None,
     changed: Changed | None = None,
+    schemas: SchemaStore | None = None,
     **options: Any,
 ) -> DataFrame:
     """The typed changes in the blocks of one table, whose ``form`` is ``messages``.
@@ -141,6 +146,7 @@ def changes_of_blocks(
     :param read: name of a column to add, with ``is_read`` of the block.
     :param partial: whether rows may lack columns outside of the key.
     :param only: the change type to return; other changes are only checked.
+    :param schemas: its ``statements`` give exact types to rows.
     :param changed: gets the table with each description of values that options changed.
     """
     of_messages = {
@@ -167,7 +173,7 @@ def changes_of_blocks(
 
     def cdc_changes(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         counts = Counter[str]()
-        engines = _Engines(rows, parsed, counts)
+        engines = _Engines(rows, parsed, counts, schemas)
         for block in _blocks(batches):
             made = []
             for batch in engines.batches(unpack(block["payload"])):
@@ -232,13 +238,17 @@ class _Engines:
     _rows: StructType
     _options: ReadOptions
     _counts: Counter[str]
+    _known: SchemaStore | None = None
     _engine: Engine | None = None
     _schemas: bytes = b""
 
     def batches(self, block: Unpacked) -> Iterator[pa.RecordBatch]:
         """The rows of a block's messages."""
         if self._engine is None or block.schemas != self._schemas:
-            self._engine = Engine(self._rows, self._options, inferred=False, schemas=block.store())
+            schemas = block.store()
+            if self._known is not None:
+                schemas.statements = self._known.statements
+            self._engine = Engine(self._rows, self._options, inferred=False, schemas=schemas)
             self._schemas = block.schemas
         yield from self._engine.batches(block.messages())
         # Sums are not needed.

@@ -120,7 +120,12 @@ _OPTIONS_OF_CHANGES = (
 
 
 def changes(
-    events: DataFrame, table: str, *, schema: StructType | str, **options: Any
+    events: DataFrame,
+    table: str,
+    *,
+    schema: StructType | str,
+    schemas: SchemaStore | None = None,
+    **options: Any,
 ) -> DataFrame:
     """The typed changes of one table, from a batch or streaming DataFrame of events.
 
@@ -130,6 +135,8 @@ def changes(
 
     :param events: all columns of the events shape, read with ``includeColumns=true`` (for the
         source types, which variants lack), and with images as variants.
+    :param schemas: from :func:`learn_schemas`; the statements in it give exact types to events that
+        were decoded without them: names to ENUM and SET columns.
     :param options: these of ``format("cdc")``: ``typeMap``, ``sourceTimeZone``, ``images``,
         ``keyColumns``, ``caseSensitive``, ``splitKeyUpdates``, ``metadataPrefix``, ``mode``,
         ``incompleteRows``, ``onSchemaChange``, ``onTruncate``, ``invalidValues``.
@@ -140,9 +147,10 @@ def changes(
             raise unknown_option(name, _OPTIONS_OF_CHANGES, owner="changes")
     parsed = _parse(options | {"table": table})
     given, rows = _row_schemas(schema, parsed)
+    statements = None if schemas is None else schemas.statements
 
     def cdc_changes(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        decoder = StoredEvents(parsed["typeMap"])
+        decoder = StoredEvents(parsed["typeMap"], statements)
         engine = Engine(rows, parsed, inferred=False, decoder=decoder)
         yield from engine.lists(stored_messages(batches))
 

@@ -23,8 +23,10 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column as TableColumn
 from cdcfmt_core.events import Corrupt, Event, Image, Message, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.filters import split_name
+from cdcfmt_core.mysql.members import enum_name, set_names
 from cdcfmt_core.mysql.temporal import parse_time
 from cdcfmt_core.registry import default_registry
+from cdcfmt_core.schemas.statements import Statements, refined_types
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
 from pyspark_cdcfmt.rows.values import ParsedJson
 from pyspark_cdcfmt.rows.variant import decode_variant
@@ -48,10 +50,14 @@ class StoredMessage(Message):
 
 
 class StoredEvents:
-    """Decodes rows of the events shape; has the interface of a MessageDecoder."""
+    """Decodes rows of the events shape; has the interface of a MessageDecoder.
 
-    def __init__(self, type_map: str | None) -> None:
+    :param statements: exact types for rows of formats whose types are incomplete.
+    """
+
+    def __init__(self, type_map: str | None, statements: Statements | None = None) -> None:
         self._type_map = type_map
+        self._statements = statements
         self._tables: Cache[Any, _Table] = Cache()
         self.protocol: str | None = None
 
@@ -79,8 +85,8 @@ class StoredEvents:
         return self._table(row).schema
 
     def _row_change(self, row: Mapping[str, Any], index: int) -> RowChange:
-        table = self._table(row)
         extra = _python(row["extra"]) or {}
+        table = self._table(row, extra.get("sequence_commit"))
         partial = extra.get("partial", ())
         return RowChange(
             row["op"],
@@ -94,24 +100,32 @@ class StoredEvents:
             extra=extra,
         )
 
-    def _table(self, row: Mapping[str, Any]) -> _Table:
+    def _table(self, row: Mapping[str, Any], commit: int | None = None) -> _Table:
         columns = tuple(
             (column["name"], column["source_type"], column["nullable"], column["key"])
             for column in row["columns"] or ()
         )
         keys = tuple(row["key_columns"] or ())
-        key = (self.protocol, row["database"], row["schema"], row["table"], columns, keys)
+        registry = default_registry()
+        exact = None
+        if self._statements and registry.get_codec(self.protocol or "").scan_statements:
+            position = commit if row["commit_ts"] is None else row["commit_ts"]
+            exact = self._statements.find(row["database"] or "", row["table"], position)
+        names = row["database"], row["schema"], row["table"]
+        key = (self.protocol, *names, columns, keys, exact and id(exact))
         table = self._tables.get(key)
         if table is None:
-            registry = default_registry()
-            name = self._type_map or registry.get_codec(self.protocol or "").type_map
-            resolve = registry.get_type_map(name)
+            type_map = self._type_map or registry.get_codec(self.protocol or "").type_map
+            resolve = registry.get_type_map(type_map)
+            known = {column.name.lower(): column for column in exact.columns} if exact else {}
+            pairs = [(name, source_type) for name, source_type, _, _ in columns]
+            types = refined_types(pairs, known, resolve)
             schema = TableSchema(
                 row["database"],
                 row["table"],
                 tuple(
-                    TableColumn(name, source_type, resolve(source_type), nullable, key)
-                    for name, source_type, nullable, key in columns
+                    TableColumn(name, *type_, nullable, key)
+                    for (name, _, nullable, key), type_ in zip(columns, types, strict=True)
                 ),
                 keys,
                 row["schema"],
@@ -138,7 +152,7 @@ class _Table:
         self._restore = {
             column.name: restore
             for column in schema.columns
-            if (restore := _RESTORE.get(type(column.type))) is not None
+            if (restore := _restore(column.type)) is not None
         }
 
     def image(self, variant: Any, complete: bool) -> Image | None:
@@ -216,6 +230,14 @@ _RESTORE: dict[type[LogicalType], Restore] = {
     logical.Json: ParsedJson,
     logical.Geometry: _geometry,
 }
+
+
+def _restore(type_: LogicalType) -> Restore | None:
+    if isinstance(type_, logical.Enum | logical.Set) and type_.names is not None:
+        # A number, if the names were unknown when the event was decoded.
+        name = (enum_name if isinstance(type_, logical.Enum) else set_names)(type_.names)
+        return lambda value: value if type(value) is str else name(int(value))
+    return _RESTORE.get(type(type_))
 
 
 def is_of_table(table: tuple[str, ...]) -> Column:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
 import attrs
 from pyspark import StorageLevel
@@ -90,6 +91,7 @@ class Sync:
         if report.statements:
             found = blocks.where("kind = 'ddl' OR truncates > 0")
             statements = read_statements(self._events(found))
+            self.planner.define(chain.from_iterable(statements.values()))
         tables = {*states, *versions}
         taken, spread = spread_statements(statements, tables, self.options.wants)
         log += [LogRow("statement", statement.query) for statement in taken]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import attrs
@@ -11,13 +11,16 @@ from pyspark.sql.types import StructField, StructType
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.column_names import clashes
+from cdcfmt_core.schemas.statements import refined_types
 from cdcfmt_core.texts import did_you_mean
-from cdcfmt_core.types import Decimal, Unknown
+from cdcfmt_core.types import Decimal, LogicalType, Unknown
 from pyspark_cdcfmt import columns_schema, spark_schema
+from pyspark_cdcfmt.sync.definitions import in_force
 from pyspark_cdcfmt.sync.expressions import is_wider
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retiring import check_retired
+from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 
@@ -159,11 +162,11 @@ class ColumnPlanner:
         for version in plan.versions:
             type_map = given or default_registry().get_codec(version.protocol).type_map
             resolve = default_registry().get_type_map(type_map)
-            for column in version.columns:
-                comments[column.name] = column.source_type
-                if _is_unclear(resolve(column.source_type)):
-                    unclear.add(column.name)
-            fields += columns_schema(version.columns, typeMap=type_map).fields
+            for columns in _typed(version, plan.state, resolve):
+                comments |= columns
+                unclear |= {n for n, text in columns.items() if _is_unclear(resolve(text))}
+                rows = [{"name": n, "source_type": text} for n, text in columns.items()]
+                fields += columns_schema(rows, typeMap=type_map).fields
         now = {name: plan.state.name_now(name) for name in comments}
         settled = {name for name in unclear if (now[name] or name).lower() in known}
         if any(now[name] for name in unclear - settled):
@@ -176,6 +179,20 @@ class ColumnPlanner:
             for field in fields
             if field.name not in settled and (name := now[field.name]) is not None
         ]
+
+
+def _typed(
+    version: Version, state: TableState, resolve: Callable[[str], LogicalType]
+) -> Iterator[dict[str, str]]:
+    """The source types of a version's columns, for each definition that its rows may have."""
+    columns = {column.name: column.source_type for column in version.columns}
+    has_statements = default_registry().get_codec(version.protocol).scan_statements is not None
+    if not has_statements or version.places:
+        yield columns
+        return
+    for exact in in_force(state.definitions, version.first[0], version.last[0]):
+        types = refined_types(columns.items(), exact, resolve)
+        yield {name: text for name, (text, _) in zip(columns, types, strict=True)}
 
 
 def _is_unclear(type_: Any) -> bool:

@@ -129,10 +129,21 @@ class Control:
         """Tables with target, reason of a halt or NULL, and time of the last change."""
         rows = self.rows("tables")
         last = rows.groupBy("source").agg(f.max_by("state", "at").alias("state"), f.max("at"))
-        target, halted = (f.get_json_object("state", f"$.{name}") for name in ("target", "halted"))
-        return last.select(
-            "source", target.alias("target"), halted.alias("halted"), f.col("max(at)").alias("at")
-        ).where("target <> ''")
+        target, halted, columns = (
+            f.get_json_object("state", f"$.{name}") for name in ("target", "halted", "columns")
+        )
+        # Others have had only statements so far.
+        return (
+            last.select(
+                "source",
+                target.alias("target"),
+                halted.alias("halted"),
+                f.col("max(at)").alias("at"),
+                columns.isNotNull().alias("has_columns"),
+            )
+            .where("target <> '' AND (halted IS NOT NULL OR has_columns)")
+            .drop("has_columns")
+        )
 
     def load(self, batch: Batch, selection: Sequence[Any] = ()) -> dict[TableName, TableState]:
         """Load the states of all tables before ``batch``, the first one of this run.

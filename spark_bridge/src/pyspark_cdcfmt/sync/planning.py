@@ -18,6 +18,7 @@ from cdcfmt_core.mysql.column_changes import (
 from cdcfmt_core.mysql.lexemes import NotUnderstood
 from pyspark_cdcfmt.blocks.schema import FILE
 from pyspark_cdcfmt.sync.columns import ColumnPlanner, Events
+from pyspark_cdcfmt.sync.definitions import Definitions
 from pyspark_cdcfmt.sync.names import TableName, quote, safe_name, table_text, target_of
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retiring import fill_added, follow_added, follow_columns
@@ -64,12 +65,15 @@ class Planner:
     options: SyncOptions
     columns: ColumnPlanner
     _targets: dict[str, TableName] = attrs.field(factory=dict)
+    _definitions: Definitions = attrs.field(factory=Definitions)
 
     def know(self, states: Iterable[TableState]) -> None:
-        """Register the targets of known tables.
+        """Register the targets and the definitions of known tables.
 
         :raises OptionError: if the option ``into`` names another target for one of them.
         """
+        states = [*states]
+        self._definitions = Definitions((state.name, state.definitions) for state in states)
         for state in states:
             if state.columns is not None:
                 wanted = target_of(self.options.into, state.name)
@@ -80,6 +84,10 @@ class Planner:
                         "another checkpoint"
                     )
                 self._targets[state.target.lower()] = state.name
+
+    def define(self, statements: Iterable[Statement]) -> None:
+        """Apply the statements of a batch, of all tables, to the definitions."""
+        self._definitions.follow(sorted(statements, key=lambda each: each.sequence))
 
     def plan(
         self,
@@ -95,6 +103,7 @@ class Planner:
             state = TableState(name, target_of(self.options.into, name))
         elif state.columns is None:
             state = attrs.evolve(state, target=target_of(self.options.into, name))
+        state = attrs.evolve(state, definitions=self._definitions.of(name))
         plan = TablePlan(state, versions)
         if state.halted:
             return plan

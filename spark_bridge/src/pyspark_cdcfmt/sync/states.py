@@ -10,6 +10,7 @@ import attrs
 from pyspark.sql.types import StructType
 
 from pyspark_cdcfmt.blocks.schema import FILE
+from pyspark_cdcfmt.sync.definitions import Definition
 from pyspark_cdcfmt.sync.expressions import LogPlace
 from pyspark_cdcfmt.sync.names import TableName, table_text
 
@@ -68,6 +69,8 @@ class TableState:
     :ivar altered: the ``_sequence`` of the last statement that renamed or dropped columns.
     :ivar altered_log: its position in the binlog.
     :ivar earlier: columns with a value in rows from before the statement that added them.
+    :ivar definitions: the columns after each of the last statements, in their order; see
+        :func:`~pyspark_cdcfmt.sync.definitions.around`.
     :ivar catching_up: the time of the resume (ISO text): the next batch applies events held
         until then.
     :ivar caught_up: the time until which held events are applied (ISO text).
@@ -89,6 +92,7 @@ class TableState:
     altered: tuple[int, ...] = ()
     altered_log: LogPlace | None = None
     earlier: tuple[EarlierValue, ...] = ()
+    definitions: tuple[Definition, ...] = ()
     catching_up: str | None = None
     caught_up: str = "1970-01-01"
 
@@ -141,13 +145,15 @@ class TableState:
     @property
     def is_significant(self) -> bool:
         """Whether the state has any information besides the table's name."""
-        return bool(self.columns or self.halted or self.truncates or self.truncated)
+        has_place = self.truncates or self.truncated
+        return bool(self.columns or self.halted or has_place or self.definitions)
 
     def to_json(self) -> str:
         values = attrs.asdict(self, recurse=False)
         values["columns"] = self.columns and self.columns.jsonValue()
         values |= {name: sorted(values[name]) for name in _SETS}
         values["earlier"] = [attrs.astuple(each) for each in self.earlier]
+        values["definitions"] = [attrs.astuple(each) for each in self.definitions]
         for name in _NAMES:
             values[name] = [
                 (each.name, each.now, each.place, each.at, _log_values(each.log))
@@ -172,6 +178,10 @@ class TableState:
                 "earlier": tuple(
                     EarlierValue(name, tuple(at), *value)
                     for name, at, *value in values.get("earlier", ())
+                ),
+                "definitions": tuple(
+                    Definition(start, by, tuple(map(tuple, columns)))
+                    for start, by, columns in values.get("definitions", ())
                 ),
             }
             | {name: _retired_of(values.get(name, ())) for name in _NAMES}

@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
 
 from cdcfmt_core.events import DdlType, Message, SchemaChange
+from cdcfmt_core.schemas.statements import Statement as DdlStatement
 from cdcfmt_core.toolkit.row_changes import change_position
 from pyspark_cdcfmt.blocks.schema import FILE, MESSAGES
 from pyspark_cdcfmt.sync.expressions import LogPlace, log_column, log_place, sequence_commit
@@ -132,7 +133,10 @@ class Version:
 
 @attrs.frozen
 class Statement:
-    """A DDL statement, or a TRUNCATE without a statement, and its ``_sequence``."""
+    """A DDL statement, or a TRUNCATE without a statement, and its ``_sequence``.
+
+    :ivar is_exact: whether the commit is a commit_ts; else it is the start of a millisecond.
+    """
 
     name: TableName
     query: str
@@ -142,6 +146,17 @@ class Statement:
     time: datetime | None
     of_snapshot: bool
     log: LogPlace | None = None
+    is_exact: bool = True
+
+    @property
+    def span(self) -> tuple[int | None, int | None]:
+        """Where rows from after it begin at the earliest, and for sure; None without a commit."""
+        if self.place is not None:
+            return None, None
+        commits = (self.sequence[0], None) if self.is_exact else (None, self.sequence[0])
+        found = DdlStatement.after(self.query, *("", ""), *commits)
+        assert found is not None
+        return found.start, found.end
 
     @property
     def at(self) -> tuple[int, int]:
@@ -286,6 +301,7 @@ def _statement(row: Row) -> Statement:
         row.source_time,
         row.snapshot not in (None, "false"),
         log_place(row.log, [row.log.server]) if row.log else None,
+        row.commit_ts is not None,
     )
 
 

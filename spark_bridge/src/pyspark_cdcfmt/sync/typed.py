@@ -14,6 +14,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
 from pyspark_cdcfmt import CORRUPT_RECORD, METADATA, changes, changes_of_blocks
+from pyspark_cdcfmt.sync.definitions import store_of
 from pyspark_cdcfmt.sync.expressions import key_text, literal
 from pyspark_cdcfmt.sync.names import quote, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
@@ -93,6 +94,7 @@ class TypedChanges:
             partial=plan.lacks_columns,
             only=only,
             changed=self.changed,
+            schemas=store_of(state.name, state.definitions),
             **self._how(state),
         )
 
@@ -156,6 +158,7 @@ class TypedChanges:
             rows,
             table_text(state.name),
             schema=StructType([*own, *self._metadata(self._needed)]),
+            schemas=store_of(state.name, state.definitions),
             **self._how(state),
             **options,
         )
