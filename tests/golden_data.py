@@ -83,6 +83,23 @@ def read_jsonl(path: str) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
+def case_messages(name: str) -> list[Message]:
+    """The messages of ``tests/golden/cases/<name>.jsonl``: bare values, or whole messages."""
+    messages = []
+    for at, line in enumerate((GOLDEN / "cases" / f"{name}.jsonl").read_bytes().splitlines()):
+        wire = json.loads(line)
+        if {"value", "topic"} <= wire.keys():
+            key, value = (
+                None if wire[part] is None else base64.b64decode(wire[part])
+                for part in ("key", "value")
+            )
+            position = {part: wire[part] for part in ("topic", "partition", "offset")}
+            messages.append(Message(key, value, timestamp=wire["timestamp"], **position))
+        else:
+            messages.append(Message(None, line, topic="cases", partition=0, offset=at))
+    return messages
+
+
 def variant_names(protocol: str) -> list[str]:
     return sorted(path.name for path in (GOLDEN / "ticdc" / protocol).iterdir() if path.is_dir())
 

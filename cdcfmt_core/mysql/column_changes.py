@@ -171,10 +171,28 @@ def emptied_tables(query: str, database: str, *, if_exists: bool = True) -> Empt
     }
 
 
-def is_emptied(by: Emptied, database: str, table: str) -> bool:
-    """Whether a table is emptied; its name is compared without case, as on most servers."""
-    database = database.lower()
-    return not by.isdisjoint({(database, None), (database, table.lower())})
+def namespace(database: str, schema: str | None) -> str:
+    """The qualifier of a table's name in statements: its schema, where the source has schemas."""
+    return database if schema is None else schema
+
+
+def is_emptied(by: Emptied, of: tuple[str, str | None], table: tuple[str, str | None, str]) -> bool:
+    """Whether a table is emptied; names are compared without case, as on most servers.
+
+    :param by: from a statement that was read in the :func:`namespace` of ``of``.
+    :param of: the statement's database and schema.
+    :param table: database, schema and table.
+    """
+    database, schema, name = table
+    if of[1] is None:
+        # It may still name the whole of a database with schemas.
+        place, may_be_named = database, schema is None
+    elif schema is None or of[0].lower() != database.lower():
+        return False
+    else:
+        place, may_be_named = schema, True
+    place = place.lower()
+    return (place, None) in by or (may_be_named and (place, name.lower()) in by)
 
 
 def renamed_tables(query: str, database: str) -> list[tuple[str, str]]:

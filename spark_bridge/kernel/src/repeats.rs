@@ -173,6 +173,7 @@ impl Envelope {
             let token = token.moved(by);
             match role {
                 Role::Database => self.database = token,
+                Role::Schema if token.kind == Kind::Null => {}
                 Role::Schema => self.schema = token,
                 Role::Table => self.table = token,
                 Role::Row => self.has_row_word = true,

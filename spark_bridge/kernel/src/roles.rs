@@ -19,6 +19,7 @@ impl Envelope {
     ) -> Step<()> {
         let refuse = |reason| Err(Refusal::new(reason, token.start as usize));
         match role {
+            Role::Schema if token.kind == Kind::Null => {}
             Role::Database | Role::Schema | Role::Table => {
                 if token.kind != Kind::Text {
                     return refuse("a name that is no plain text");

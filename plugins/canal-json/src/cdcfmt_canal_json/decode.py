@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from cdcfmt_canal_json.dialects import DIALECTS
-from cdcfmt_canal_json.envelope import extension_of, extra_of, time_of
+from cdcfmt_canal_json.envelope import extension_of, extra_of, names_of_table, time_of
 from cdcfmt_canal_json.message import OP_OF_TYPE, WATERMARK
 from cdcfmt_canal_json.plans import TablePlans
 from cdcfmt_canal_json.rows import RowDecoder
@@ -75,8 +75,8 @@ class _Decoder:
 
         tidb = extension_of(wire)
         commit_ts = commit_ts_of(tidb, "commitTs", "_tidb.")
-        database, table = text_of(wire, "database"), text_of(wire, "table")
-        if not self._filter.wants("row", database, table, None, op, commit_ts):
+        place = names_of_table(wire)
+        if not self._filter.wants("row", *place, op, commit_ts):
             return []
         location = claim_check_of(tidb, is_claimed=claim_check is not None)
         if location is not None:
@@ -87,8 +87,7 @@ class _Decoder:
             wire,
             tidb,
             op,
-            database,
-            table,
+            place,
             commit_ts,
             extra_of(wire, tidb, claim_check),
         )
@@ -109,7 +108,7 @@ class _Decoder:
 
     def _schema_change(self, wire: Mapping[str, Any], wire_type: str) -> SchemaChange:
         tidb = extension_of(wire)
-        database, table = text_of(wire, "database"), text_of(wire, "table")
+        database, table, schema = names_of_table(wire)
         query = text_of(wire, "sql")
         changes = wire.get("tableChanges")
         if not query and not changes:
@@ -127,8 +126,9 @@ class _Decoder:
             ddl_type=word,
             database=database,
             table=table,
+            schema=schema,
             table_schema=schema_from_table_changes(
-                changes, database, table, self._context.resolve_type
+                changes, database, table, self._context.resolve_type, schema
             ),
             sequence_commit=self._dialect.sequence_commit(wire, commit_ts),
             commit_ts=commit_ts,

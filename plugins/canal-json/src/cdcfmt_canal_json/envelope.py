@@ -8,13 +8,25 @@ from typing import Any
 from cdcfmt_canal_json.dialects import Dialect
 from cdcfmt_canal_json.message import KNOWN_EXTENSION_FIELDS, KNOWN_FIELDS
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.toolkit.wire_json import object_of
+from cdcfmt_core.toolkit.wire_json import object_of, text_of
 from cdcfmt_core.types import MAX_TIMESTAMP
 
 
 def extension_of(wire: Mapping[str, Any]) -> dict[str, Any]:
     """TiDB's extension; empty if the producer sends none."""
     return object_of(wire, "_tidb") or {}
+
+
+def names_of_table(wire: Mapping[str, Any]) -> tuple[str, str, str | None]:
+    """Database, table and schema.
+
+    MySQL has no schemas: one that repeats the database, beside MySQL's types, is none.
+    """
+    database, table = text_of(wire, "database"), text_of(wire, "table")
+    schema = text_of(wire, "schema") or None
+    if schema == database and wire.get("mysqlType"):
+        schema = None
+    return database, table, schema
 
 
 def time_of(wire: Mapping[str, Any], field: str, dialect: Dialect) -> int | None:

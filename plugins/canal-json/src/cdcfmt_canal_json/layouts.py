@@ -9,12 +9,12 @@ from typing import Any
 import attrs
 
 from cdcfmt_canal_json.dialects import DIALECTS, SECONDS_LIMIT, Dialect
-from cdcfmt_canal_json.envelope import extension_of
+from cdcfmt_canal_json.envelope import extension_of, names_of_table
 from cdcfmt_canal_json.message import MEMBERS, OP_OF_TYPE
 from cdcfmt_canal_json.plans import column_encodings
 from cdcfmt_core.layout import Extra, Layout
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.toolkit.wire_json import commit_ts_of, text_of
+from cdcfmt_core.toolkit.wire_json import commit_ts_of
 from cdcfmt_core.types import MAX_TIMESTAMP
 
 _NOTHING: tuple[Any, ...] = (None, False, 0, "", [], {})
@@ -30,6 +30,7 @@ _CANAL = Layout(
     ops=OP_OF_TYPE,
     encodings=column_encodings,
     extra=lambda _: _EXTRA,
+    repeats_database=True,
     in_lists=True,
     deleted_row="after",
     completes_before=True,
@@ -80,8 +81,10 @@ def _limits(
     """The commit_ts or ``es`` range between statements in which a row's types are valid."""
     commit_ts = commit_ts_of(extension_of(envelope), "commitTs", "_tidb.")
     position = dialect.sequence_commit(envelope, None) if commit_ts is None else commit_ts
-    names = text_of(envelope, "database"), text_of(envelope, "table")
-    start, end = schemas.statements.span(*names, position)
+    database, table, schema = names_of_table(envelope)
+    if schema is not None:
+        return {}
+    start, end = schemas.statements.span(database, table, position)
     if start is None and end is None:
         return {}
     first, last = start or 0, (1 << 63) - 1 if end is None else end - 1

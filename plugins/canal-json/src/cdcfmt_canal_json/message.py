@@ -14,6 +14,8 @@ from cdcfmt_core.layout import Members
 MEMBERS: Final[Members] = {
     "id": "extra",
     "database": "database",
+    # Huawei DRS, of PostgreSQL, Oracle and SQL Server.
+    "schema": "schema",
     "table": "table",
     "pkNames": "same",
     "isDdl": "must_be_false",

@@ -31,20 +31,24 @@ class TablePlans:
 
     def find(
         self,
-        database: str,
-        table: str,
+        place: tuple[str, str, str | None],
         types: RowTypes,
         pk_names: tuple[str, ...],
         position: int | None,
     ) -> TablePlan:
-        """The plan for rows with these columns, in this order, at this position."""
-        stored = self._statements.find(database, table, position) if self._statements else None
-        return self._plans.find(database, table, types, pk_names, stored)
+        """The plan for rows with these columns, in this order, at this position.
+
+        ``place``: database, table and schema.
+        """
+        database, table, schema = place
+        stored = None
+        if self._statements and schema is None:
+            stored = self._statements.find(database, table, position)
+        return self._plans.find(place, types, pk_names, stored)
 
     def _make(
         self,
-        database: str,
-        table: str,
+        place: tuple[str, str, str | None],
         types: RowTypes,
         pk_names: tuple[str, ...],
         stored: TableSchema | None,
@@ -60,7 +64,8 @@ class TablePlans:
                     source_type, logical, exact.get(name.lower()), context.resolve_type
                 )
             columns.append(Column(name, source_type, logical, key=name in keys))
-        schema = TableSchema(database, table, tuple(columns), pk_names)
+        database, table, schema_name = place
+        schema = TableSchema(database, table, tuple(columns), pk_names, schema_name)
         return table_plan(schema, context, self._reader)
 
     def _reader(self, column: Column) -> ReadValue:

@@ -38,12 +38,12 @@ class RowDecoder:
         wire: Mapping[str, Any],
         tidb: Mapping[str, Any],
         op: Op,
-        database: str,
-        table: str,
+        place: tuple[str, str, str | None],
         commit_ts: int | None,
         extra: dict[str, Any] | None,
     ) -> list[Event]:
-        if not table:
+        """The events of a message's rows; ``place``: database, table and schema."""
+        if not place[1]:
             raise DecodeError("a required field of a row event is missing", field="table")
         data, old = list_of(wire, "data"), list_of(wire, "old")
         field = "data"
@@ -79,7 +79,7 @@ class RowDecoder:
                 # sqlType depends on the value (-5 or 3 for a bigint unsigned), so it is only
                 # used without mysqlType.
                 types = row_types(names, mysql_type, sql_type)
-                plan = self._plans.find(database, table, types, pk_names, position)
+                plan = self._plans.find(place, types, pk_names, position)
                 values = read_image(row, plan.readers, f"{field}[{index}]")
                 before: Image | None = None
                 after: Image | None = None

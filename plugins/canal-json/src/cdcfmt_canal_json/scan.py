@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from cdcfmt_canal_json.dialects import DIALECTS
-from cdcfmt_canal_json.envelope import extension_of
+from cdcfmt_canal_json.envelope import extension_of, names_of_table
 from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanStatements
 from cdcfmt_core.events import Message
 from cdcfmt_core.schemas.statements import Statement
@@ -35,7 +35,11 @@ def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> 
         query = text_of(wire, "sql")
         if wire.get("isDdl") is not True or not query:
             return ()
-        names = text_of(wire, "database"), text_of(wire, "table")
+        database, table, schema = names_of_table(wire)
+        if schema is not None:
+            # MySQL's statements only.
+            return ()
+        names = database, table
         commit_ts = commit_ts_of(extension_of(wire), "commitTs", "_tidb.")
         # Producers other than TiCDC send full types, and their times do not order a binlog.
         commit = None if commit_ts is not None else dialect.sequence_commit(wire, None)

@@ -56,11 +56,10 @@ def read_schema_changes(
     connector = text_of(source, "connector", "source.")
     database = text_of(source, "db", "source.") or text_of(payload, "databaseName")
     schema = text_of(source, "schema", "source.") or text_of(payload, "schemaName") or None
-    table = text_of(source, "table", "source.")
+    place = database, text_of(source, "table", "source."), schema
     changes = read_table_changes(
         payload.get("tableChanges"),
-        database,
-        table,
+        place,
         resolve_type if connector in MYSQL_CONNECTORS else None,
         escaped_values=connector != TICDC,
     )
@@ -77,7 +76,7 @@ def read_schema_changes(
     common = extra_of(left, source) or {}
 
     def event(index: int, change: TableChange | None) -> SchemaChange:
-        extra, names = dict(common), (database, table)
+        extra, names = dict(common), place
         if change is not None:
             if change.word:
                 extra["ddl_type"] = change.word
@@ -90,8 +89,8 @@ def read_schema_changes(
             ddl_type=_ddl_type(query, change, of_snapshot="snapshot" in common),
             database=names[0],
             table=names[1],
-            schema=schema,
-            table_schema=_with_schema(change, schema),
+            schema=names[2],
+            table_schema=change.table if change is not None else None,
             commit_ts=commit_ts,
             source_time=source_time,
             emit_time=emit_time,
@@ -108,12 +107,6 @@ def read_schema_changes(
             if change.table_schema is not None
         ),
     )
-
-
-def _with_schema(change: TableChange | None, schema: str | None) -> Any:
-    if change is None or change.table is None or schema is None:
-        return change.table if change is not None else None
-    return attrs.evolve(change.table, schema=schema)
 
 
 def _ddl_type(query: str, change: TableChange | None, *, of_snapshot: bool) -> DdlType:

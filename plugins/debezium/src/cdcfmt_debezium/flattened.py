@@ -6,6 +6,7 @@ their default prefix ``__``), ``delete.tombstone.handling.mode``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,11 +22,14 @@ from cdcfmt_debezium.message import (
     FLATTENED_FIELDS,
     FLATTENED_PREFIX,
     FLATTENED_PREFIXES,
+    MYSQL_CONNECTORS,
+    OF_MYSQL,
     OP_OF_WORD,
     SOURCE_TAKEN,
 )
 
 _SOURCE = "source_"
+_NOT_IN_TOPICS = re.compile(r"[^a-zA-Z0-9._-]")
 _SPENT = SOURCE_TAKEN | {"op", "deleted"}
 
 
@@ -70,10 +74,8 @@ def read_flat_record(
         for name in ("ts_ms", "ts_us", "ts_ns")
         if _SOURCE + name in added
     }
-    parts = (message.topic or "").split(".")
-    # A shorter topic may be any name, unless the user says what it lacks.
-    table = text_of(source, "table") or (parts[-1] if len(parts) > 2 or database else "")
-    if not table:
+    place, stream = _place(source, message.topic or "", database or "")
+    if not place[1]:
         raise DecodeError(
             "the table is unknown: none in __table, headers or topic; have the transform add it "
             "(add.fields=table,db), or set flattenedDatabase where topics end with the table"
@@ -84,18 +86,59 @@ def read_flat_record(
     return FlatRecord(
         row,
         _op(payload, added),
-        (
-            text_of(source, "db") or database or (parts[1] if len(parts) > 2 else ""),
-            table,
-            text_of(source, "schema") or None,
-        ),
-        text_of(source, "name") or parts[0],
+        place,
+        stream,
         text_of(source, "connector"),
         position_of(source),
         time_of(executed, "__source_"),
         time_of(emitted, "__"),
         extra or None,
     )
+
+
+def _place(
+    source: Mapping[str, Any], topic: str, given: str
+) -> tuple[tuple[str, str, str | None], str]:
+    """Database, table and schema, and the stream: of fields and headers, else of the topic.
+
+    Connectors name topics ``prefix.database.table``, ``prefix.schema.table`` or
+    ``prefix.database.schema.table``; prefix and table may have dots.  A name before the table that
+    is not the database is the schema, so that two tables stay two.
+    """
+    stream, table = text_of(source, "name"), text_of(source, "table")
+    database, schema = text_of(source, "db") or given, text_of(source, "schema")
+    prefix, rest = "", topic
+    if stream and topic.startswith(f"{stream}."):
+        prefix, rest = stream, topic.removeprefix(f"{stream}.")
+    last = _in_topics(table)
+    if not table or not rest.endswith(f".{last}"):
+        last = rest.rpartition(".")[2]
+    names = rest.removesuffix(last).split(".")[:-1]
+    if prefix:
+        names.insert(0, prefix)
+    # A shorter topic may be any name, unless the user says what it lacks.
+    table = table or (last if len(names) > 1 or database else "")
+    first, *names = names or [last]
+    levels = 0
+    if names:
+        known = _in_topics(database)
+        if text_of(source, "connector") in MYSQL_CONNECTORS or source.keys() & OF_MYSQL:
+            levels, database = 1, database or names[-1]
+        elif schema or not database:
+            levels = min(len(names), 2)
+            database = database or names[-levels]
+            schema = schema or (names[-1] if levels > 1 else "")
+        elif names[-1] != known or names[-2:-1] == [known]:
+            levels, schema = min(len(names), 2), names[-1]
+        else:
+            levels = 1
+    stream = stream or ".".join([first, *names[: len(names) - levels]])
+    return (database, table, schema or None), stream
+
+
+def _in_topics(name: str) -> str:
+    """A name as in topics, where other characters are underscores."""
+    return _NOT_IN_TOPICS.sub("_", name)
 
 
 def _op(payload: Mapping[str, Any] | None, added: Mapping[str, Any]) -> Op:

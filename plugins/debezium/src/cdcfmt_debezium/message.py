@@ -30,6 +30,9 @@ TICDC: Final = "TiCDC"
 MYSQL_CONNECTORS: Final = frozenset({"mysql", "mariadb", "vitess", TICDC, "MySQL"})
 """Connectors whose ``tableChanges`` have MySQL's types; ``MySQL`` is CloudCanal's name."""
 
+OF_MYSQL: Final = frozenset({"file", "gtid", "server_id"})
+"""Fields of ``source`` that only connectors of MySQL and MariaDB have."""
+
 SOURCE_TAKEN: Final = frozenset(
     {"db", "schema", "table", "ts_ms", "ts_us", "ts_ns", "commit_ts"}
     # Constants of the producer.

@@ -76,7 +76,7 @@ OPTIONS = (
     Option(
         name="flattenedDatabase",
         help="The database of flattened rows, if neither a header nor a field `__db` has it. "
-        "Default: the second part of the topic name.",
+        "Default: by the topic name.",
     ),
 )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -33,37 +33,39 @@ _MAX_WORDS: Final = 3
 """Maximum number of words in a type name."""
 
 
+TablePlace: TypeAlias = tuple[str, str, str | None]
+"""Database, table and schema."""
+
+
 @attrs.frozen
 class TableChange:
     """One entry of ``tableChanges``.
 
     - ``word``: its ``type``
     - ``id``, ``names``: the table's id, and the names in it
-    - ``place``: database and name of the changed table
+    - ``place``: database, name and schema of the changed table
     - ``extra``: other properties of the table
     """
 
     word: str
     id: str
-    names: tuple[tuple[str, str], ...]
-    place: tuple[str, str]
+    names: tuple[TablePlace, ...]
+    place: TablePlace
     table: TableSchema | None
     extra: Mapping[str, str]
 
 
 def read_table_changes(
     changes: Any,
-    database: str,
-    table: str,
+    of_message: TablePlace,
     resolve_type: Callable[[str], LogicalType] | None,
     *,
     escaped_values: bool,
 ) -> list[TableChange]:
     """Read the entries.
 
-    :param database: Database of the table, if there is one entry.
-    :param table: Name of the table, if there is one entry.  Connectors list all tables of the
-        statement (``a,b``), and send a message per table.
+    :param of_message: The message's names, those of the table if there is one entry.  Connectors
+        list all tables of the statement (``a,b``), and send a message per table.
     :param resolve_type: None for a database whose type names are unknown.
     :param escaped_values: Whether quotes and backslashes in ``enumValues`` are doubled (not by
         TiCDC).
@@ -77,10 +79,12 @@ def read_table_changes(
     result = []
     for entry in entries:
         id_ = entry.get("id")
-        names = _names(id_) if type(id_) is str else ()
-        place = database, table
+        names = _names(id_, of_message) if type(id_) is str else ()
+        table = of_message[1]
+        place = of_message
         listed = names and names[-1][1] != table and names[-1][1] in table.split(",")
-        if names and (len(entries) > 1 or not table or listed):
+        says_schema = names and names[-1][2] is not None and of_message[2] is None
+        if names and (len(entries) > 1 or not table or listed or says_schema):
             place = names[-1]
         word = entry.get("type")
         schema, extra = None, {}
@@ -104,18 +108,27 @@ def _texts(body: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
     return {name: body[name] for name in names if type(body.get(name)) is str}
 
 
-def _names(id_: str) -> tuple[tuple[str, str], ...]:
-    """Parse ``"db"."table"``, or two of them for TiCDC's RENAME, with unescaped quotes."""
-    names = []
+def _names(id_: str, of_message: TablePlace) -> tuple[TablePlace, ...]:
+    """Parse ``"db"."table"``, or two of them for TiCDC's RENAME, with unescaped quotes.
+
+    Databases with schemas have ``"db"."schema"."table"``, or ``"schema"."table"``.
+    """
+    database, _, schema = of_message
+    names: list[TablePlace] = []
     for part in id_.split('","'):
-        parts = part.strip('"').split('"."')
-        names.append((parts[0] if len(parts) > 1 else "", parts[-1]))
+        *parents, table = part.strip('"').split('"."')
+        if len(parents) > 1:
+            names.append((parents[-2], table, parents[-1]))
+        elif schema is not None:
+            names.append((database, table, parents[0] if parents else schema))
+        else:
+            names.append((parents[0] if parents else "", table, None))
     return tuple(names)
 
 
 def _table(
     body: Any,
-    of_table: tuple[str, str],
+    of_table: TablePlace,
     resolve_type: Callable[[str], LogicalType] | None,
     escaped: bool,
 ) -> TableSchema:
@@ -148,7 +161,9 @@ def _table(
         )
     if all(type(position) is int for position, _ in columns):
         columns.sort(key=itemgetter(0))
-    return TableSchema(*of_table, tuple(column for _, column in columns), tuple(keys))
+    database, table, schema = of_table
+    own = tuple(column for _, column in columns)
+    return TableSchema(database, table, own, tuple(keys), schema)
 
 
 def _flags(column: Mapping[str, Any], text: str) -> tuple[str, ...]:

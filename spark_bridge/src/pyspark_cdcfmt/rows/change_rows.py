@@ -10,7 +10,8 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.column_names import lacking
 from cdcfmt_core.events import Corrupt, Event, Image, Message, RowChange, SchemaChange, TableSchema
-from cdcfmt_core.mysql.column_changes import emptied_tables, is_emptied, vacated_names
+from cdcfmt_core.filters import split_name
+from cdcfmt_core.mysql.column_changes import emptied_tables, is_emptied, namespace, vacated_names
 from cdcfmt_core.texts import one_line, warn_zoneless
 from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_changes import change_images, change_position, split_key_update
@@ -74,7 +75,7 @@ class ChangeRows:
         self._prefix = prefix
         self.wants_columns = False
         assert options.table is not None
-        self._table = options.table
+        self._table = split_name(options.table)
         self._wants_table = options.event_filter().wants_table
         self._has_met_rows = False
         self._policy = policy
@@ -122,17 +123,17 @@ class ChangeRows:
         """Whether a statement empties this table: its text may name several, or a database."""
         if event.ddl_type not in ("TRUNCATE", "ERASE", "QUERY", "CREATE"):
             return False
-        database, *_, table = self._table
+        place = namespace(event.database, event.schema)
         # A dump often begins with DROP … IF EXISTS of missing tables.
-        emptied = emptied_tables(event.query, event.database, if_exists=self._has_met_rows)
-        return is_emptied(emptied, database, table)
+        emptied = emptied_tables(event.query, place, if_exists=self._has_met_rows)
+        return is_emptied(emptied, (event.database, event.schema), self._table)
 
     def _loses_name(self, event: SchemaChange) -> bool:
         """Whether a statement renames this table, and no other one to its name."""
         if "rename" not in event.query.lower():
             return False
-        database, *_, table = self._table
-        return is_emptied(vacated_names(event.query, event.database), database, table)
+        vacated = vacated_names(event.query, namespace(event.database, event.schema))
+        return is_emptied(vacated, (event.database, event.schema), self._table)
 
     def _source(self, message: Message, event: Event, protocol: str | None) -> dict[str, Any]:
         return {"source": source_of(message, event, protocol)} if self._wants_source else {}

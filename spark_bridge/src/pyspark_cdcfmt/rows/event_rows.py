@@ -137,7 +137,7 @@ def image_values(
     """A function from a table's images to the values in JSON text or a variant."""
     types = {column.name: column.type for column in table.columns}
     # Only values of some types need conversion.
-    place = qualified(table.database, table.table)
+    place = qualified(*table.name)
     forms = [
         (name, form) for name, type_ in types.items() if (form := variant_form(type_)) is not None
     ]

@@ -12,6 +12,7 @@ from cdcfmt_core.mysql.column_changes import (
     column_changes,
     emptied_tables,
     is_emptied,
+    namespace,
     renamed_tables,
     vacated_names,
 )
@@ -222,9 +223,10 @@ class Planner:
 
 def _cannot_follow(statement: Statement, is_there: bool) -> str | None:
     """The reason to halt if the statement adds or removes rows without change messages."""
-    database, _, table = statement.name
-    names = renamed_tables(statement.query, database)
-    is_new = (database.lower(), table.lower()) in {(d.lower(), t.lower()) for d, t in names}
+    database, schema, table = statement.name
+    place = namespace(database, schema)
+    names = renamed_tables(statement.query, place)
+    is_new = (place.lower(), table.lower()) in {(d.lower(), t.lower()) for d, t in names}
     if is_new or (statement.type == "RENAME" and not names):
         return f"{statement.query}: the rows before it are in the target of the old name"
     try:
@@ -276,9 +278,10 @@ def spread_statements(
     spread: list[Spread] = []
     for each in moving:
         database, schema, table = each.name
-        vacated = vacated_names(each.query, database)
+        place = namespace(database, schema)
+        vacated = vacated_names(each.query, place)
         if vacated or each.type in ("ERASE", "TRUNCATE", "QUERY", "CREATE"):
-            emptied = emptied_tables(each.query, database) | vacated
+            emptied = emptied_tables(each.query, place) | vacated
             others = known - {each.name}
             if vacated:
                 # The message may name the old or the new table.
@@ -287,16 +290,18 @@ def spread_statements(
                 # CREATE OR REPLACE has the same type.
                 others = known & {each.name} or known
             elif each.name in known:
-                emptied.discard((database.lower(), table.lower()))
+                emptied.discard((place.lower(), table.lower()))
             type_ = "TRUNCATE" if each.type == "TRUNCATE" else "ERASE"
             for name in others if emptied else ():
-                if is_emptied(emptied, name[0], name[2]):
+                if is_emptied(emptied, (database, schema), name):
                     spread.append(Spread(each, attrs.evolve(each, name=name, type=type_)))
                     statements.setdefault(name, []).append(spread[-1].own)
-        for renamed in renamed_tables(each.query, database):
-            name = renamed[0], schema, renamed[1]
-            if name != each.name:
-                statements.setdefault(name, []).append(attrs.evolve(each, name=name))
+        for qualifier, renamed in renamed_tables(each.query, place):
+            new: TableName = (qualifier, None, renamed)
+            if schema is not None:
+                new = database, qualifier, renamed
+            if new != each.name:
+                statements.setdefault(new, []).append(attrs.evolve(each, name=new))
     for name in [name for name in statements if not wants(name)]:
         del statements[name]
     for those in statements.values():

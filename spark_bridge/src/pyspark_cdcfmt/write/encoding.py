@@ -185,10 +185,10 @@ class EventWriter:
         """Whether it is no copy of a statement, as producers send them to every partition."""
         if event.commit_ts is None:
             return True
-        key = (event.commit_ts, event.database, event.table, event.query)
+        key = (event.commit_ts, event.database, event.schema, event.table, event.query)
         if self._seen.get(key):
             return False
-        self._seen.add(key, True, text_size(event.database, event.table, event.query))
+        self._seen.add(key, True, text_size(event.database, event.schema, event.table, event.query))
         return True
 
     def _refuse(self, kind: Kind, why: str) -> None:
