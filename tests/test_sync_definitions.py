@@ -9,13 +9,16 @@ import attrs
 import pytest
 from canal_messages import COMMIT_TS, ddl_message, row_message, write_lines
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 from sync_lake import Lake
 from test_sync_planning import kept, plan, planner, statement, version
 
+from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt import spark_schema
 from pyspark_cdcfmt.sync.definitions import Definitions, around, in_force
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.summary import Statement
+from pyspark_cdcfmt.sync.table_plan import TablePlan
 
 ORDERS: TableName = ("shop", None, "orders")
 CREATE = (
@@ -30,6 +33,13 @@ def bare(id_: int, state: str, tick: int, type_: str = "INSERT", **more: Any) ->
     row = {"id": str(id_), "state": state, "tags": "3", "price": "1.50", "flag": "1"}
     old = None if type_ == "INSERT" else row
     return row_message(type_, row, old, types=BARE, commit_ts=COMMIT_TS + tick, **more)
+
+
+def struct(**types: str) -> StructType:
+    """By the names of Spark's JSON, such as ``integer`` and ``long``."""
+    names = types.items()
+    fields = [{"name": n, "type": type_, "nullable": True, "metadata": {}} for n, type_ in names]
+    return StructType.fromJson({"fields": fields})
 
 
 def of(*statements: Statement) -> Definitions:
@@ -142,6 +152,98 @@ def test_a_state_keeps_them() -> None:
     ]
 
 
+NAMED = {"shop.orders": CREATE}
+
+
+def guesses(made: TablePlan) -> list[str]:
+    return [row.detail.partition(":")[0] for row in made.log if row.action == "guess type"]
+
+
+def columns_of(made: TablePlan) -> str:
+    assert made.state.columns is not None, made.state.halted
+    return made.state.columns.simpleString()
+
+
+def test_without_a_definition_the_type_is_logged_once() -> None:
+    members = {"id": "int", "state": "enum", "tags": "set"}
+    first = plan(version(members))
+    assert columns_of(first) == "struct<id:int,state:int,tags:decimal(20,0)>"
+    assert guesses(first) == ["state", "tags"]
+    assert guesses(plan(version(members), after=kept(first))) == []
+    # A definition that comes later does not change the column, and its rows have numbers.
+    by = planner()
+    by.know([kept(first).state])
+    alter = statement("ALTER TABLE orders MODIFY state ENUM('a','b')", "ALTER", 20)
+    by.define([alter])
+    later = plan(version(members, first=(30, 0)), after=kept(first), statements=(alter,), by=by)
+    assert columns_of(later) == columns_of(first)
+    # Nor do rows from before and after it in one batch.
+    both = planner()
+    both.define([alter])
+    rows = version(members), version(members, first=(30, 0))
+    assert columns_of(plan(*rows, statements=(alter,), by=both)) == columns_of(first)
+
+
+@pytest.mark.parametrize(
+    ("types", "there", "expected"),
+    [
+        ({}, None, "string"),
+        ({"enumAs": "name"}, None, "string"),
+        ({"enumAs": "index"}, None, "int"),
+        # What a target has, made before the first run, it keeps.
+        ({}, "integer", "int"),
+        ({"enumAs": "index"}, "string", "string"),
+    ],
+)
+def test_enum_as(types: dict[str, str], there: str | None, expected: str) -> None:
+    target = struct(state=there) if there else None
+    by = planner(types, target, definitions=NAMED)
+    by.know(())
+    made = plan(version({"id": "int", "state": "enum"}), by=by)
+    assert columns_of(made) == f"struct<id:int,state:{expected}>"
+    assert guesses(made) == []
+
+
+@pytest.mark.parametrize(
+    ("types", "there"), [({"enumAs": "name"}, None), ({}, struct(state="string"))]
+)
+def test_unknown_names_halt_a_table(types: dict[str, str], there: StructType | None) -> None:
+    halted = plan(version({"id": "int", "state": "enum"}), by=planner(types, there)).state.halted
+    assert "column state: enum without names" in str(halted)
+    assert "definitions" in str(halted)
+    # They are lost by a statement that cannot be read, too.
+    by = planner()
+    by.define([statement(CREATE, "CREATE", 5)])
+    first = plan(version({"id": "int", "state": "enum"}), by=by)
+    lost = statement("RENAME TABLE unknown TO orders", "RENAME", 20)
+    by.define([lost])
+    after = plan(version({"id": "int", "state": "enum"}, first=(30, 0)), after=first, by=by)
+    assert "column state: enum without names" in str(after.state.halted)
+    # The option gives them back.
+    again = planner(definitions=NAMED)
+    again.know([attrs.evolve(after.state, halted=None)])
+    rows = version({"id": "int", "state": "enum"}, first=(40, 0))
+    assert not plan(rows, after=first, by=again).state.halted
+
+
+def test_digits_are_those_of_a_target_that_was_made_before() -> None:
+    there = struct(id="integer", price="decimal(12,2)", at="long")
+    made = plan(version({"id": "int", "price": "decimal", "at": "time"}), by=planner({}, there))
+    assert columns_of(made) == "struct<id:int,price:decimal(12,2),at:bigint>"
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"shop.orders": "SELECT 1"}, "not a CREATE TABLE with its columns"),
+        ("shop.orders", "is not a mapping of tables to statements"),
+    ],
+)
+def test_wrong_definitions(given: Any, error: str) -> None:
+    with pytest.raises(OptionError, match=error):
+        planner(definitions=given).know(())
+
+
 def test_targets_equal_a_batch_read(delta: SparkSession, tmp_path: Path) -> None:
     lake = Lake(delta, tmp_path)
     alter = "ALTER TABLE orders MODIFY state ENUM('new','paid','sent')"
@@ -166,10 +268,16 @@ def test_targets_equal_a_batch_read(delta: SparkSession, tmp_path: Path) -> None
     assert there == {field.name: field.dataType for field in own}
 
 
-@pytest.mark.parametrize("store", ["scd1", "scd2"])
-def test_held_and_staged_rows_have_names(delta: SparkSession, tmp_path: Path, store: str) -> None:
+def test_held_rows_have_names(delta: SparkSession, tmp_path: Path) -> None:
     """Their events were decoded without the definitions, and have indexes."""
-    lake = Lake(delta, tmp_path, {"store": store})
+    lake = Lake(delta, tmp_path)
+    # Made before the first run, with more columns.
+    where = f"delta.`{tmp_path}/lake/shop/orders`"
+    delta.sql(
+        f"CREATE TABLE {where} (id INT, state STRING, tags DECIMAL(20,0), price DECIMAL(12,2), "
+        "flag BOOLEAN, mine INT, _sequence STRUCT<commit: BIGINT, rank: INT, offset: BIGINT, "
+        "index: INT, part: INT>) USING delta"
+    )
     partition = "ALTER TABLE orders DROP PARTITION p0"
     lake.run(
         ddl_message(CREATE, "CREATE", commit_ts=COMMIT_TS + 1),
@@ -180,4 +288,4 @@ def test_held_and_staged_rows_have_names(delta: SparkSession, tmp_path: Path, st
     lake.options["resume"] = ["shop.orders"]
     lake.run(bare(3, "2", 5))
     names = {row.id: (row.state, row.tags, row.flag) for row in lake.table().collect()}
-    assert names == {1: ("new", "p,q", True), 2: ("paid", "p,q", True), 3: ("paid", "p,q", True)}
+    assert names == {1: ("new", 3, True), 2: ("paid", 3, True), 3: ("paid", 3, True)}

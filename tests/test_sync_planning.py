@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import pytest
 from pyspark.sql import Row
+from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
@@ -28,12 +29,16 @@ ORDERS: TableName = ("shop", None, "orders")
 TYPES = {"id": "int", "name": "varchar(20)"}
 
 
-def planner(**options: Any) -> Planner:
+def planner(
+    types: Mapping[str, str] | None = None, there: StructType | None = None, **options: Any
+) -> Planner:
     wanted = SyncOptions.of({"into": "lake.{table}", "checkpoint": "c", **options})
     target = DeltaTarget(None)  # type: ignore[arg-type]
     store = open_store(wanted, target, None)  # type: ignore[arg-type]
     added = added_columns(wanted, store)
-    return Planner(wanted, ColumnPlanner(wanted, {}, store.needs_key, added))
+    return Planner(
+        wanted, ColumnPlanner(wanted, store.needs_key, added, types or {}, lambda _: there)
+    )
 
 
 def version(
@@ -221,6 +226,9 @@ def test_a_key_that_rows_lack() -> None:
         ({"snapshot_commit_ts": 5}, "option snapshot_commit_ts: there is no snapshot"),
         ({"source": "dump"}, "source is 'dump', not a mapping"),
         ({"source": {"ontruncate": "row"}}, "onTruncate, .*: set on_truncate, an option of sync"),
+        ({"source": {"jsonAs": "string"}}, "source has the option jsonAs, .*: leave it out"),
+        ({"source": {"timeas": "interval"}}, "option timeAs: Delta has no intervals"),
+        ({"source": {"enumAs": "names"}}, "option enumAs: 'names' is not one of"),
         ({"source": {"includeHeaders": True}}, "source has the option includeHeaders, .*: leave"),
     ],
 )

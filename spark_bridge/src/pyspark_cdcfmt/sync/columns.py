@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import attrs
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DecimalType,
+    IntegralType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.column_names import clashes
 from cdcfmt_core.schemas.statements import refined_types
 from cdcfmt_core.texts import did_you_mean
-from cdcfmt_core.types import Decimal, LogicalType, Unknown
+from cdcfmt_core.types import Bit, Decimal, Enum, LogicalType, Set, Time, Unknown
 from pyspark_cdcfmt import columns_schema, spark_schema
 from pyspark_cdcfmt.sync.definitions import in_force
 from pyspark_cdcfmt.sync.expressions import is_wider
@@ -27,6 +36,16 @@ from pyspark_cdcfmt.sync.table_plan import TablePlan
 Events: TypeAlias = Callable[[TableName], DataFrame]
 """The events of a table in a batch."""
 
+_GUESSED = (
+    "{name}: {source} without {what}, as no CREATE TABLE or ALTER TABLE of the topic defines it: "
+    "{type}; the option definitions takes the table's CREATE TABLE, and a target that exists keeps "
+    "its type"
+)
+_NO_NAMES = (
+    "column {name}: {source} without names, as no CREATE TABLE or ALTER TABLE of the topic defines "
+    "it, and the target's column is a string: pass the table's CREATE TABLE by the option "
+    "definitions"
+)
 _NO_KEY = "the messages name no key: set keys for this table, or exclude it"
 _LOST_KEY = "some messages name no key, others ({}): set keys for this table, or exclude it"
 _OTHER_KEY = "keys names ({}), and the key of the target is ({}): choose a new target"
@@ -37,10 +56,13 @@ class ColumnPlanner:
     """Plans columns and keys from the rows' columns; asks Spark only if types depend on values."""
 
     options: SyncOptions
-    source: Mapping[str, str]
     needs_key: bool
     taken: frozenset[str]
     """Names of the columns that the store adds, in lower case."""
+    types: Mapping[str, str] = attrs.field(factory=dict)
+    """The options of the source that choose types, such as ``enumAs``."""
+    there: Callable[[str], StructType | None] = lambda _: None
+    """The columns of a target that was made before; None if there is none."""
 
     def follow(self, plan: TablePlan, events: Events) -> None:
         """Adapt the state's columns and keys to the rows of the batch, or halt the table."""
@@ -52,7 +74,10 @@ class ColumnPlanner:
         if reason := self._refused_names(plan.versions):
             plan.halt(reason)
             return
-        for field in self._fields(plan, events):
+        fields = self._fields(plan, events)
+        if plan.state.halted:
+            return
+        for field in fields:
             self._follow_column(plan, columns, field)
             if plan.state.halted:
                 return
@@ -148,37 +173,79 @@ class ColumnPlanner:
             plan.state = attrs.evolve(plan.state, keys=key)
 
     def _fields(self, plan: TablePlan, events: Events) -> list[StructField]:
-        """The columns of all versions, with the source type as comment.
+        """The columns of all versions, with the source type as comment, or halt the table.
 
         Columns that were renamed later have their new names; dropped ones are left out.
         """
         own = plan.state.columns
-        known = {name.lower() for name in own.names} if own else set()
+        # What the target has, it keeps, if the reader can fill it.
+        have = own if own is not None else self.there(plan.state.target)
+        known = {field.name.lower(): field.dataType for field in have.fields} if have else {}
         fields: list[StructField] = []
         comments: dict[str, str] = {}
-        unclear: set[str] = set()
-        options = {k: v for k, v in self.source.items() if k.lower() == "typemap"}
-        given = next(iter(options.values()), None)
+        incomplete: dict[str, LogicalType] = {}
+        by_statements: set[str] = set()
         for version in plan.versions:
-            type_map = given or default_registry().get_codec(version.protocol).type_map
+            codec = default_registry().get_codec(version.protocol)
+            type_map = self.types.get("typeMap") or codec.type_map
             resolve = default_registry().get_type_map(type_map)
             for columns in _typed(version, plan.state, resolve):
                 comments |= columns
-                unclear |= {n for n, text in columns.items() if _is_unclear(resolve(text))}
+                types = {name: resolve(text) for name, text in columns.items()}
+                incomplete |= {name: t for name, t in types.items() if _is_incomplete(t)}
+                by_statements |= types.keys() if _has_statements(version) else set()
                 rows = [{"name": n, "source_type": text} for n, text in columns.items()]
-                fields += columns_schema(rows, typeMap=type_map).fields
+                for field in columns_schema(rows, **{**self.types, "typeMap": type_map}).fields:
+                    own_name = plan.state.name_now(field.name) or field.name
+                    there = known.get(own_name.lower())
+                    if there is not None and _can_fill(types[field.name], there):
+                        field = StructField(field.name, there)
+                    fields.append(field)
         now = {name: plan.state.name_now(name) for name in comments}
-        settled = {name for name in unclear if (now[name] or name).lower() in known}
-        if any(now[name] for name in unclear - settled):
+        new = {
+            name: type_
+            for name, type_ in incomplete.items()
+            if (in_target := now[name]) is not None and in_target.lower() not in known
+        }
+        # A column whose names one row lacks is a number in all rows.
+        first = {
+            field.name: field
+            for field in reversed(fields)
+            if field.name in new and not isinstance(field.dataType, StringType)
+        }
+        if any(map(_needs_values, new.values())):
             # The scale of a DECIMAL without digits, and the type of a NULL, depend on values.
-            whole = spark_schema(events(plan.state.name), plan.state.text, **options)
-            fields = [field for field in whole.fields if field.name in comments]
-        # Known columns keep their types: other values may have another scale.
-        return [
-            StructField(name, field.dataType, metadata={"comment": comments[field.name]})
-            for field in fields
-            if field.name not in settled and (name := now[field.name]) is not None
-        ]
+            whole = spark_schema(events(plan.state.name), plan.state.text, **self.types)
+            first |= {f.name: f for f in whole.fields if _needs_values(new.get(f.name))}
+        found = []
+        for field in (first.get(field.name, field) for field in fields):
+            type_ = incomplete.get(field.name)
+            if type_ is not None and field.name in by_statements:
+                self._note_guessed(plan, field, type_, comments[field.name], field.name in new)
+            if (name := now[field.name]) is not None:
+                comment = {"comment": comments[field.name]}
+                found.append(StructField(name, field.dataType, metadata=comment))
+        return found
+
+    def _note_guessed(
+        self, plan: TablePlan, field: StructField, type_: LogicalType, source: str, is_new: bool
+    ) -> None:
+        """Log once that a column's type is incomplete; halt if names are wanted and unknown."""
+        is_member = isinstance(type_, Enum | Set)
+        if is_member and isinstance(field.dataType, StringType):
+            plan.halt(_NO_NAMES.format(name=field.name, source=source))
+            return
+        is_chosen = is_member and self.types.get("enumAs") == "index"
+        if not is_new or is_chosen or isinstance(type_, Unknown):
+            return
+        text = _GUESSED.format(
+            name=field.name,
+            source=source,
+            what="names" if is_member else "digits",
+            type=field.dataType.simpleString(),
+        )
+        if all(row.detail != text for row in plan.log):
+            plan.note("guess type", text, "warning")
 
 
 def _typed(
@@ -186,8 +253,7 @@ def _typed(
 ) -> Iterator[dict[str, str]]:
     """The source types of a version's columns, for each definition that its rows may have."""
     columns = {column.name: column.source_type for column in version.columns}
-    has_statements = default_registry().get_codec(version.protocol).scan_statements is not None
-    if not has_statements or version.places:
+    if not _has_statements(version):
         yield columns
         return
     for exact in in_force(state.definitions, version.first[0], version.last[0]):
@@ -195,5 +261,30 @@ def _typed(
         yield {name: text for name, (text, _) in zip(columns, types, strict=True)}
 
 
-def _is_unclear(type_: Any) -> bool:
+def _has_statements(version: Version) -> bool:
+    """Whether the wire has incomplete types, and positions to compare rows with statements."""
+    codec = default_registry().get_codec(version.protocol)
+    return codec.scan_statements is not None and not version.places
+
+
+def _is_incomplete(type_: LogicalType) -> bool:
+    """Whether a type lacks the parameters that its Spark type depends on."""
+    if isinstance(type_, Enum | Set):
+        return type_.names is None
+    return _needs_values(type_) or (isinstance(type_, Bit) and type_.bits is None)
+
+
+def _needs_values(type_: LogicalType | None) -> bool:
     return isinstance(type_, Unknown) or (isinstance(type_, Decimal) and type_.precision is None)
+
+
+def _can_fill(type_: LogicalType, there: DataType) -> bool:
+    """Whether values of a type can be read as the target's, which need not be its default."""
+    if isinstance(type_, Enum | Set):
+        # Without names the table halts at a string.
+        return isinstance(there, IntegralType | DecimalType | StringType)
+    if isinstance(type_, Time):
+        return isinstance(there, StringType | LongType)
+    if isinstance(type_, Bit):
+        return type_.bits is None and isinstance(there, BooleanType | LongType | DecimalType)
+    return _needs_values(type_)

@@ -13,7 +13,9 @@ from functools import lru_cache
 
 import attrs
 
+from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import TableSchema
+from cdcfmt_core.filters import table_names
 from cdcfmt_core.mysql.column_definitions import Columns, DefinedColumn, defined_column
 from cdcfmt_core.mysql.table_history import Name, TableHistory
 from cdcfmt_core.schemas.statements import Statements, in_both
@@ -25,6 +27,9 @@ _MAX_DEFINITIONS = 20
 _MAX_CHARACTERS = 1 << 20
 """Limits of the definitions that a table keeps, for rows that arrive late; it keeps at least the
 last two."""
+
+_GIVEN = "given"
+"""The identity of the user's definition."""
 
 _column = lru_cache(10_000)(defined_column)
 
@@ -81,21 +86,41 @@ def identity(statement: Statement) -> str:
 class Definitions:
     """The current columns of all tables, followed through the statements of batches."""
 
-    def __init__(self, states: Iterable[tuple[TableName, tuple[Definition, ...]]] = ()) -> None:
+    def __init__(
+        self,
+        states: Iterable[tuple[TableName, tuple[Definition, ...]]] = (),
+        given: Mapping[tuple[str, ...], str] | None = None,
+    ) -> None:
+        """Continue from the states of tables.
+
+        :param given: the user's CREATE TABLE by table, where the topic defines no columns.
+        :raises OptionError: for a statement that does not define columns.
+        """
         self._history = TableHistory()
         self._known: dict[Name, tuple[Definition, ...]] = {}
         self._followed: set[str] = set()
         for (database, _, table), known in states:
             if known:
-                name = database.lower(), table.lower()
-                self._known[name] = known
-                self._history.spellings[name].add((database, table))
-                self._history.tables[name] = known[-1].parsed()
+                self._known[(database or "").lower(), table.lower()] = known
                 self._followed |= {each.by for each in known}
+        for (*names, table), query in (given or {}).items():
+            name = names[0].lower(), table.lower()
+            columns = _given_columns(table_names([(*names, table)]), query)
+            known = self._known.get(name, ())
+            if not known or known[0].by != _GIVEN:
+                known = (Definition(0, _GIVEN, ()), *known)
+            self._known[name] = tuple(
+                attrs.evolve(each, columns=columns)
+                if each.by == _GIVEN or not each.columns
+                else each
+                for each in known
+            )
+        for name, known in self._known.items():
+            self._history.tables[name] = known[-1].parsed()
 
     def of(self, name: TableName) -> tuple[Definition, ...]:
         """The definitions of a table, in order."""
-        return self._known.get((name[0].lower(), name[2].lower()), ())
+        return self._known.get(((name[0] or "").lower(), (name[2] or "").lower()), ())
 
     def follow(self, statements: Iterable[Statement]) -> None:
         """Apply the statements of a batch, in order."""
@@ -135,6 +160,18 @@ class Definitions:
                 made.append(Definition(start, by, _texts(in_both(before, after))))
         made.append(Definition(end, by, _texts(after)))
         self._known[name] = _bounded((*known, *made))
+
+
+def _given_columns(table: str, query: str) -> tuple[tuple[str, str], ...]:
+    history = TableHistory()
+    history.apply(query, "given", "table")
+    tables = [columns for columns in history.tables.values() if columns]
+    if len(tables) != 1:
+        raise OptionError(
+            f"option definitions: the statement of {table} is not a CREATE TABLE with its columns: "
+            "pass the output of SHOW CREATE TABLE"
+        )
+    return _texts(tables[0])
 
 
 def _texts(columns: Columns) -> tuple[tuple[str, str], ...]:

@@ -13,7 +13,13 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.texts import open_logger
-from pyspark_cdcfmt import BLOCKS_OPTION, METADATA, CdcDataSource, changed_values
+from pyspark_cdcfmt import (
+    BLOCKS_OPTION,
+    METADATA,
+    CdcDataSource,
+    changed_values,
+    columns_schema,
+)
 from pyspark_cdcfmt.sync.batch import Sync
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
 from pyspark_cdcfmt.sync.control import Batch, Control
@@ -44,10 +50,14 @@ _REPLACEMENTS = {
     "onTruncate": "on_truncate",
     "onSchemaChange": "schema_changes",
     "ignoreColumns": "schema_changes",
+    "jsonAs": "",
     **dict.fromkeys(("images", "imageFormat", "includeColumns", "splitKeyUpdates", "mode"), ""),
     **dict.fromkeys(("includeSource", "includeHeaders", "inferSampleMessages"), ""),
 }
 """Source options that sync sets or does not use, and the option of sync to set instead."""
+
+_OF_TYPES = ("enumAs", "timeAs")
+"""Options of the source that choose the types of columns; they have no effect on events."""
 
 TASKS = {
     "spark.sql.shuffle.partitions": (200, 16, 4),
@@ -104,13 +114,13 @@ def sync(
         raise OptionError("option snapshot_commit_ts: there is no snapshot; leave it out")
     if not isinstance(source, Mapping):
         raise OptionError(f"source is {source!r}, not a mapping of options")
-    texts = _source_options({name: _text(value) for name, value in source.items()}, wanted)
+    texts, types = _source_options({n: _text(value) for n, value in source.items()}, wanted)
     if getattr(spark, "_sc", None) is None:
         raise OptionError(_NO_CONNECT)
     # Check before the first batch.
     DeltaTarget(spark).check_session(wanted.control)
     check_defaults(spark, wanted)
-    worker = _Worker(wanted, texts, snapshot or {}, on_batch, unset_tasks(spark))
+    worker = _Worker(wanted, texts, types, snapshot or {}, on_batch, unset_tasks(spark))
     writer = (
         spark.readStream.format("cdc")
         .options(**texts, **{BLOCKS_OPTION: "true"})
@@ -150,6 +160,7 @@ class _Worker:
 
     _options: SyncOptions
     _source: Mapping[str, str]
+    _types: Mapping[str, str]
     _snapshot: Mapping[str, DataFrame | str]
     _on_batch: Callable[[Report], None] | None
     _tasks: Sequence[str]
@@ -162,7 +173,9 @@ class _Worker:
         set_sql(spark)
         if self._sync is None:
             run = Run(str(query_id), number, planned_at(spark, self._options.checkpoint, number))
-            self._sync = open_sync(spark, self._options, self._source, self._snapshot, run)
+            self._sync = open_sync(
+                spark, self._options, self._source, self._types, self._snapshot, run
+            )
         report = self._sync.run(blocks, Batch(str(query_id), number))
         logger.info("%s", report.line())
         if self._on_batch is not None:
@@ -221,10 +234,14 @@ def open_sync(
     spark: SparkSession,
     options: SyncOptions,
     source: Mapping[str, str],
+    types: Mapping[str, str],
     snapshot: Mapping[str, DataFrame | str],
     run: Run,
 ) -> Sync:
-    """Build the sync of a query."""
+    """Build the sync of a query.
+
+    :param types: the options of the source that choose types.
+    """
     # The user's own metadata stays; which commits are those of sync is then unknown.
     if not spark.conf.get(_METADATA, None):
         spark.conf.set(_METADATA, MARK + run.query_id)
@@ -234,7 +251,7 @@ def open_sync(
     store = open_store(options, target, tombstones)
     typed = TypedChanges(options, source, store.metadata, store.needs_key, changed_values(spark))
     taken = added_columns(options, store)
-    columns = ColumnPlanner(options, source, store.needs_key, taken)
+    columns = ColumnPlanner(options, store.needs_key, taken, types, target.schema)
     planner = Planner(options, columns)
     replays = Replays(options, source, control)
     snapshots = Snapshots(options, target, control, store, taken, run.query_id, snapshot)
@@ -260,9 +277,23 @@ def open_store(options: SyncOptions, target: Target, tombstones: Tombstones) -> 
     return CurrentRows(target, tombstones, prefix, options.deletes == "soft")
 
 
-def _source_options(source: dict[str, str], options: SyncOptions) -> dict[str, str]:
-    """All options of the source: the user's, and those that sync sets."""
+def _source_options(
+    source: dict[str, str], options: SyncOptions
+) -> tuple[dict[str, str], dict[str, str]]:
+    """All options of the source, the user's and those that sync sets; and those of types."""
+    types = {
+        name: source.pop(key)
+        for name in _OF_TYPES
+        for key in [*source]
+        if key.lower() == name.lower()
+    }
+    if types.get("timeAs") == "interval":
+        raise OptionError("option timeAs: Delta has no intervals: set string or micros")
+    # Checks the values.
+    columns_schema((), **types)
     given = {name.lower() for name in source}
+    if "typemap" in given:
+        types["typeMap"] = next(v for name, v in source.items() if name.lower() == "typemap")
     for name, ours in _REPLACEMENTS.items():
         if name.lower() in given:
             instead = f"set {ours}, an option of sync" if ours else "leave it out"
@@ -280,7 +311,7 @@ def _source_options(source: dict[str, str], options: SyncOptions) -> dict[str, s
         own["schemaStore"] = f"{options.control}/schemas"
     if given.isdisjoint(("startingoffsets", "path", "paths")):
         own["startingOffsets"] = "earliest"
-    return source | own
+    return source | own, types
 
 
 def _text(value: Any) -> str:

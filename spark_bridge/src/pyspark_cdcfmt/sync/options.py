@@ -13,7 +13,7 @@ import attrs
 
 from cdcfmt_core import Option
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.filters import EventFilter, parse_table_name
+from cdcfmt_core.filters import EventFilter, parse_table_name, table_names
 from cdcfmt_core.options import validate
 from pyspark_cdcfmt.sync.names import TableName, check_pattern
 
@@ -55,6 +55,12 @@ OPTIONS = (
         name="keys",
         help="Key columns by source table, for tables whose messages name no key: "
         '`{"shop.audit": ["id"]}`, a mapping or its JSON.',
+    ),
+    Option(
+        name="definitions",
+        help="CREATE TABLE by source table, for tables whose statement is not in the topic: "
+        '`{"shop.orders": "CREATE TABLE orders (…)"}`, a mapping or its JSON. It is used wherever '
+        "the statements of the topic define no columns.",
     ),
     Option(
         name="consistency",
@@ -181,6 +187,7 @@ class SyncOptions:
     checkpoint: str
     control: str
     keys: Mapping[tuple[str, ...], tuple[str, ...]]
+    definitions: Mapping[tuple[str, ...], str]
     consistency: str
     resume: tuple[str, ...]
     replay: bool
@@ -204,8 +211,7 @@ class SyncOptions:
         :raises OptionError: for an unknown name, an invalid value, an option of another store,
             and a missing ``into`` or ``checkpoint``.
         """
-        keys = given.get("keys") or {}
-        texts = {name: value for name, value in given.items() if name != "keys"}
+        texts = {name: value for name, value in given.items() if name not in _BY_TABLE}
         values = validate(texts, OPTIONS, owner="sync")
         for name in ("into", "checkpoint"):
             if not values[name]:
@@ -227,7 +233,8 @@ class SyncOptions:
         values["control"] = absolute(values["control"] or f"{values['checkpoint']}/sync")
         if "/" in values["into"]:
             values["into"] = absolute(values["into"])
-        values["keys"] = _keys(keys)
+        values["keys"] = _keys(_by_table("keys", given))
+        values["definitions"] = _by_table("definitions", given)
         return cls(**values)
 
     def name_option(self, column: str) -> str:
@@ -247,22 +254,33 @@ def absolute(path: str) -> str:
     return path if "://" in path else os.path.abspath(path)
 
 
-def _keys(given: Any) -> dict[tuple[str, ...], tuple[str, ...]]:
-    if isinstance(given, str):
+_BY_TABLE = {
+    "keys": ("key columns", '{"shop.audit": ["id"]}'),
+    "definitions": ("statements", '{"shop.audit": "CREATE TABLE audit (…)"}'),
+}
+"""Options with a value for each table: the value, and an example."""
+
+
+def _by_table(option: str, given: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
+    mapping = given.get(option) or {}
+    if isinstance(mapping, str):
         # Invalid JSON fails below.
         with suppress(ValueError):
-            given = json.loads(given)
-    if not isinstance(given, Mapping):
+            mapping = json.loads(mapping)
+    what, example = _BY_TABLE[option]
+    if not isinstance(mapping, Mapping):
         raise OptionError(
-            f"option keys: {given!r} is not a mapping of tables to key columns, such as "
-            '{"shop.audit": ["id"]}'
+            f"option {option}: {mapping!r} is not a mapping of tables to {what}, such as {example}"
         )
-    keys = {}
-    for table, columns in given.items():
-        name = parse_table_name(table, option="keys")
-        keys[name] = _KEY.parse(columns)
-        if not keys[name]:
+    return {parse_table_name(table, option=option): value for table, value in mapping.items()}
+
+
+def _keys(given: Mapping[tuple[str, ...], Any]) -> dict[tuple[str, ...], tuple[str, ...]]:
+    keys = {name: _KEY.parse(columns) for name, columns in given.items()}
+    for name, columns in keys.items():
+        table = table_names([name])
+        if not columns:
             raise OptionError(f"option keys: {table} has no columns")
-        if len({column.lower() for column in keys[name]}) < len(keys[name]):
+        if len({column.lower() for column in columns}) < len(columns):
             raise OptionError(f"option keys: {table} names a column twice")
     return keys

@@ -74,7 +74,8 @@ class Planner:
         :raises OptionError: if the option ``into`` names another target for one of them.
         """
         states = [*states]
-        self._definitions = Definitions((state.name, state.definitions) for state in states)
+        known = ((state.name, state.definitions) for state in states)
+        self._definitions = Definitions(known, self.options.definitions)
         for state in states:
             if state.columns is not None:
                 wanted = target_of(self.options.into, state.name)
