@@ -8,7 +8,7 @@ Strings are parsed by :mod:`cdcfmt_core.mysql.text`.  Other valid values:
 - ``decimal.Decimal``, from a JSON parser with exact numbers, wherever a number is valid; it must
   be integral if an integer is needed
 
-Everything else is invalid, but for an unknown type every value is valid.
+Everything else is invalid, but for an unknown type every value is valid, with exact numbers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def json_value_parser(
 ) -> Callable[[object], object]:
     """Like ``text_parser``, for values returned by a JSON parser."""
     if isinstance(logical, types.Unknown):
-        return lambda value: value
+        return exact_value
     if isinstance(logical, (types.Text, types.Json)):
         return _only_text
     from_text = text_parser(logical, time_zone=time_zone, counts=counts)
@@ -58,6 +58,24 @@ def json_value_parser(
         return from_text(value) if type(value) is str else read_other(value)
 
     return parse
+
+
+def exact_value(value: object) -> object:
+    """A value of a JSON parser with exact numbers, unchanged: its digits are those of the text.
+
+    :raises InexactNumber: if it is or contains a float.
+    """
+    if isinstance(value, (dict, list)):
+        inner = [value]
+        while inner:
+            part = inner.pop()
+            if isinstance(part, float):
+                raise InexactNumber
+            if isinstance(part, (dict, list)):
+                inner.extend(part.values() if isinstance(part, dict) else part)
+    elif isinstance(value, float):
+        raise InexactNumber
+    return value
 
 
 def _only_text(value: object) -> object:

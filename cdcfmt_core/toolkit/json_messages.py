@@ -9,7 +9,7 @@ from cdcfmt_core.codec import DecoderContext
 from cdcfmt_core.mysql.json_values import InexactNumber
 from cdcfmt_core.toolkit.json_size import check_values
 from cdcfmt_core.toolkit.large_messages import open_decompressor
-from cdcfmt_core.toolkit.wire_json import loads_exact, loads_refused
+from cdcfmt_core.toolkit.wire_json import loads_exact, loads_fast, loads_refused
 
 T = TypeVar("T")
 Loads = Callable[[bytes], Any]
@@ -42,7 +42,7 @@ class JsonMessages:
         """
         check_values(text, self._limit)
         try:
-            return self._loads(text)
+            return loads_fast(self._loads, text)
         except ValueError:
             return loads_refused(text, hints=self._may_be_compressed)
 

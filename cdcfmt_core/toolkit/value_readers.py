@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from cdcfmt_core import types
-from cdcfmt_core.mysql.json_values import json_value_parser
+from cdcfmt_core.mysql.json_values import exact_value, json_value_parser
 from cdcfmt_core.mysql.numbers import integer_decimal_parser
 from cdcfmt_core.mysql.text import text_parser
 from cdcfmt_core.toolkit.encodings import Encoding
@@ -179,7 +179,7 @@ def _epoch_pair(*_: Any) -> Read:
 _UNITS: Final = {"epoch-millis": "ms", "epoch-micros": "us", "epoch-nanos": "ns"}
 JSON_READERS: Final[Mapping[str, Callable[[Encoding, LogicalType, tzinfo, Counter[str]], Read]]] = {
     "text": lambda encoding, *_: _only_text(lambda text: encoding.aliases.get(text, text)),
-    "json-value": lambda *_: lambda value: value,
+    "json-value": lambda *_: exact_value,
     "json-number": _number,
     "json-boolean": _boolean,
     "iso-text": _iso_text,

@@ -91,7 +91,7 @@ def parse(logical: LogicalType, value: object) -> Any:
         (Vector(), "[1]", [1.0]),
         (DateTime(), "2023-12-27 12:27:23", datetime(2023, 12, 27, 12, 27, 23)),
         (Unknown(), "1", "1"),
-        (Unknown(), 1.5, 1.5),
+        (Unknown(), D("1.50"), D("1.50")),
         (Unknown(), [1, {"a": None}], [1, {"a": None}]),
     ],
 )

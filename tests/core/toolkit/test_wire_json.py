@@ -7,7 +7,7 @@ import sys
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cdcfmt_core.errors import DecodeError
@@ -40,12 +40,32 @@ def test_values(text: str, value: object) -> None:
     assert parsed == value
     assert type(parsed) is type(value)
     assert str(parsed) == str(value)
-    if value != "\ud800":
-        again = loads_exact(dumps_exact([parsed]))[0]
-        assert (type(again), str(again)) == (type(value), str(value))
+    again = loads_exact(dumps_exact([parsed]))[0]
+    assert (type(again), str(again)) == (type(value), str(value))
 
 
-@pytest.mark.parametrize("value", ["\ud800", Decimal("NaN"), float("inf"), b"x", object()])
+@given(
+    st.lists(
+        st.sampled_from(["a", "\xc3", "\xa9", "\xff", "\\ud83d", "\\udc80", "\\udcc3", "\\udca9"])
+    )
+)
+@example(["\xc3", "\\udca9"])
+@example(["\\ud83d", "\xc3", "\\udca9", "\xff"])
+@example(["\\udcc3", "\\udca9"])
+def test_lone_surrogates_are_written_as_they_were_read(parts: list[str]) -> None:
+    data = b'{"%b":["%b"]}' % (("".join(parts).encode("latin-1"),) * 2)
+    parsed = loads_exact(data)
+    assert loads_exact(dumps_exact(parsed)) == parsed
+    if not any(part.startswith("\\u") for part in parts):
+        assert dumps_exact(parsed) == data
+
+
+def test_deep_values_are_written() -> None:
+    deep = b"[" * 900 + b'{"a":1.0}' + b"]" * 900
+    assert dumps_exact(loads_exact(deep)) == deep
+
+
+@pytest.mark.parametrize("value", [Decimal("NaN"), float("inf"), b"x", object()])
 def test_what_is_not_json_is_not_written(value: object) -> None:
     with pytest.raises((TypeError, ValueError)):
         dumps_exact({"a": [value]})

@@ -11,16 +11,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import attrs
-import orjson
 
 from cdcfmt_cloudcanal_json.binary import binary_encoding, binary_parser
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql import InexactNumber, json_value_parser, parse_column_type
+from cdcfmt_core.mysql.json_values import exact_value
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.images import ReadValue
 from cdcfmt_core.toolkit.plans import Plans, TablePlan, table_plan
 from cdcfmt_core.toolkit.table_changes import RowTypes, type_of
+from cdcfmt_core.toolkit.wire_json import dumps_exact
 from cdcfmt_core.types import Binary, Decimal, Int, Json, LogicalType, Text, Unknown
 
 ELSEWHERE: Final[dict[str, LogicalType]] = {
@@ -133,21 +134,5 @@ def _text_or_scalar(parse: ReadValue) -> ReadValue:
 
 
 def _dump(value: Any) -> str:
-    inner = [value]
-    while inner:
-        part = inner.pop()
-        if isinstance(part, float):
-            raise InexactNumber
-        if isinstance(part, (dict, list)):
-            inner.extend(part.values() if isinstance(part, dict) else part)
-    try:
-        return orjson.dumps(value, default=_exact_number).decode()
-    except (TypeError, ValueError) as error:
-        raise ValueError("an object is nested too deeply, or has text that is not UTF-8") from error
-
-
-def _exact_number(value: Any) -> Any:
-    if isinstance(value, decimal.Decimal):
-        return orjson.Fragment(str(value))
-    # orjson rejects integers of more than 64 bits.
-    raise TypeError(type(value).__name__)
+    exact_value(value)
+    return dumps_exact(value).decode("utf-8", "surrogateescape")

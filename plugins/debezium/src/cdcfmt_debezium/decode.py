@@ -19,7 +19,13 @@ from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.toolkit.json_size import check_values
 from cdcfmt_core.toolkit.large_messages import open_decompressor
 from cdcfmt_core.toolkit.scalar_readers import bytes_of
-from cdcfmt_core.toolkit.wire_json import commit_ts_of, loads_exact, object_of, text_of
+from cdcfmt_core.toolkit.wire_json import (
+    commit_ts_of,
+    loads_exact,
+    loads_fast,
+    object_of,
+    text_of,
+)
 from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
 from cdcfmt_debezium.documents import Document, DocumentReader, is_wrapped
 from cdcfmt_debezium.encoding import encoding_of
@@ -204,8 +210,8 @@ class _Decoder:
                 data = self._decompress(data)
         try:
             check_values(data, self._context.max_message_bytes)
-            key = loads_exact(data) if exact else orjson.loads(data)
-        except (orjson.JSONDecodeError, DecodeError):
+            key = loads_exact(data) if exact else loads_fast(orjson.loads, data)
+        except ValueError:
             key = None
         schema = None
         if is_wrapped(key):

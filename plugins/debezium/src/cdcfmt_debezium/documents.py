@@ -10,7 +10,7 @@ import orjson
 
 from cdcfmt_core.caches import Variants
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.toolkit.wire_json import loads_exact, loads_refused
+from cdcfmt_core.toolkit.wire_json import loads_exact, loads_fast, loads_refused
 
 _BYTES_OF_A_BYTE: Final = 10
 """Memory of a parsed schema, per byte of its JSON."""
@@ -57,13 +57,13 @@ class DocumentReader:
         if schema[:1] in (b"{", b"n"):
             # Two complete JSON values: known bytes of a schema are not parsed again.
             with contextlib.suppress(orjson.JSONDecodeError):
-                row = orjson.loads(payload)
+                row = loads_fast(orjson.loads, payload)
                 if type(row) is dict:
                     return Document(row, self._schema(schema), value)
         exact = False
         try:
-            wire = orjson.loads(value)
-        except orjson.JSONDecodeError:
+            wire = loads_fast(orjson.loads, value)
+        except ValueError:
             wire, exact = loads_refused(value), True
         if not is_wrapped(wire):
             return Document(wire, None, value, exact)

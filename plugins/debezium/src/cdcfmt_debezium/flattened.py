@@ -16,7 +16,7 @@ import orjson
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message, Op
 from cdcfmt_core.schemas.versions import Position
-from cdcfmt_core.toolkit.wire_json import text_of
+from cdcfmt_core.toolkit.wire_json import loads_fast, text_of
 from cdcfmt_debezium.envelope import position_of, time_of
 from cdcfmt_debezium.message import (
     FLATTENED_FIELDS,
@@ -161,8 +161,8 @@ def _headers(message: Message) -> list[tuple[str, Any]]:
         if data is None or not (name in FLATTENED_FIELDS or name.startswith(FLATTENED_PREFIXES)):
             continue
         try:
-            value = orjson.loads(data)
-        except orjson.JSONDecodeError:
+            value = loads_fast(orjson.loads, data)
+        except ValueError:
             value = data.decode("utf-8", "replace")
         if type(value) is dict and "payload" in value:
             value = value["payload"]

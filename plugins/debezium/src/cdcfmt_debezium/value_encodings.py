@@ -100,7 +100,7 @@ def value_encoding(column: Column, kind: str | None, encoding: Encoding) -> Valu
     """
     logical = column.type
     if isinstance(logical, Unknown):
-        return ValueEncoding("json-value", doubles=True, signless=True)
+        return ValueEncoding("json-value", signless=True)
     if isinstance(logical, Text | Json):
         return ValueEncoding("text")
     if isinstance(logical, Enum | Set):

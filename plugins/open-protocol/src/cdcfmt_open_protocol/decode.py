@@ -23,7 +23,7 @@ from cdcfmt_core.toolkit.large_messages import (
     open_decompressor,
     resolve_claim_check,
 )
-from cdcfmt_core.toolkit.wire_json import loads_exact, loads_refused
+from cdcfmt_core.toolkit.wire_json import loads_exact, loads_fast, loads_refused
 from cdcfmt_open_protocol.ddl import schema_change
 from cdcfmt_open_protocol.event_key import EventKey, extra_of, read_key
 from cdcfmt_open_protocol.frames import split_key, split_value
@@ -200,8 +200,8 @@ class _Decoder:
 
 def _loads(data: bytes) -> Any:
     try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
+        return loads_fast(orjson.loads, data)
+    except ValueError:
         return loads_refused(data, "")
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.toolkit.wire_json import commit_ts_of, loads_exact
+from cdcfmt_core.toolkit.wire_json import commit_ts_of, loads_exact, loads_fast
 from cdcfmt_open_protocol.message import DDL, KEY_FIELDS, NAME_IN_EXTRA, RESOLVED, ROW
 
 EventKey: TypeAlias = Mapping[str, Any]
@@ -35,8 +35,8 @@ def read_key(data: bytes) -> EventKey:
     :raises DecodeError: if it is not a key; the field is relative to the key.
     """
     try:
-        key = orjson.loads(data)
-    except orjson.JSONDecodeError:
+        key = loads_fast(orjson.loads, data)
+    except ValueError:
         key = loads_exact(data)
     if type(key) is not dict:
         raise DecodeError("not a JSON object", sample=data)

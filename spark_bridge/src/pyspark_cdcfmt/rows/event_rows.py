@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from pyspark.sql.types import StructType
 
+from cdcfmt_core import types as logical
 from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.events import (
     KIND_OF,
@@ -136,8 +137,9 @@ def image_values(
 ) -> Callable[[Image], dict[str, Any]]:
     """A function from a table's images to the values in JSON text or a variant."""
     types = {column.name: column.type for column in table.columns}
-    # Only values of some types need conversion.
     place = qualified(*table.name)
+    # Only values of some types need conversion.
+    untyped = {name for name, type_ in types.items() if isinstance(type_, logical.Unknown)}
     forms = [
         (name, form) for name, type_ in types.items() if (form := variant_form(type_)) is not None
     ]
@@ -146,7 +148,7 @@ def image_values(
         values = {
             name: (
                 value
-                if value is None or type(value) in _STAND_FOR_THEMSELVES
+                if value is None or (type(value) in _STAND_FOR_THEMSELVES and name not in untyped)
                 else plain_value(value, types[name], f"{place}.{name}", policy, as_json=as_json)
             )
             for name, value in image.values.items()

@@ -6,6 +6,8 @@ called per cell, and raises :class:`BadValue` for a value that the column cannot
 
 from __future__ import annotations
 
+import contextlib
+import math
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any
@@ -31,6 +33,7 @@ from pyspark_cdcfmt.rows.policy import (
 )
 from pyspark_cdcfmt.rows.types import GEOMETRY, INTEGER_BITS, OWN_TYPES, TypeOptions, spark_type
 from pyspark_cdcfmt.rows.variant import encode_variant
+from pyspark_cdcfmt.rows.variant_scalars import unscaled
 
 SUPPORTED = (*OWN_TYPES, spark.DecimalType, spark.ArrayType, spark.StructType)
 
@@ -81,7 +84,16 @@ def _convert_to(
         return _to_geometry(target)
     if isinstance(target, spark.ArrayType):
         return _to_array(_convert_to(logical.Unknown(), target.elementType, column, policy))
-    return _SIMPLE.get(type(target), _unsupported(target))
+    convert = _SIMPLE.get(type(target), _unsupported(target))
+    if isinstance(source, logical.Unknown) and isinstance(target, _FLOATS):
+        return lambda value: convert(_nearest(value) if type(value) is Decimal else value)
+    return convert
+
+
+def _nearest(value: Decimal) -> Decimal | float:
+    """The nearest double of a JSON number without a type; unchanged if it is 0 or infinite."""
+    number = float(value)
+    return number if math.isfinite(number) and (number or not value) else value
 
 
 def variant_form(source: LogicalType) -> Convert | None:
@@ -98,7 +110,10 @@ def variant_form(source: LogicalType) -> Convert | None:
 def plain_value(
     value: Any, source: LogicalType, column: str, policy: ValuePolicy, *, as_json: bool = False
 ) -> Any:
-    """A value as in a variant or a JSON image: text cleaned, JSON columns parsed."""
+    """A value as in a variant or a JSON image: text cleaned, JSON columns parsed.
+
+    A number without a type is a decimal, else the double with the same digits, else text.
+    """
     if type(value) is str:
         text = policy.text(value, column)
         if type(source) is not logical.Json:
@@ -112,7 +127,20 @@ def plain_value(
         return parsed
     if type(value) is InvalidValue:
         return policy.invalid(value, column, as_text=True)
+    if isinstance(source, logical.Unknown):
+        with contextlib.suppress(RecursionError):  # the writer's error says so
+            return _with_doubles(value)
     return value.value if type(value) is ParsedJson else value
+
+
+def _with_doubles(value: Any) -> Any:
+    """A JSON value in which doubles replace equal decimals of more than 38 digits."""
+    if type(value) is Decimal and unscaled(value) is None:
+        number = float(value)
+        return number if math.isfinite(number) and Decimal(repr(number)) == value else value
+    if type(value) is dict:
+        return {name: _with_doubles(item) for name, item in value.items()}
+    return [_with_doubles(item) for item in value] if type(value) is list else value
 
 
 def _to_text(source: LogicalType, column: str, policy: ValuePolicy) -> Convert:
@@ -271,6 +299,7 @@ def _unsupported(target: spark.DataType) -> Convert:
     return refuse
 
 
+_FLOATS = (spark.FloatType, spark.DoubleType)
 _SIMPLE: dict[type, Convert] = {
     spark.BooleanType: to_bool,
     spark.FloatType: to_binary32,
