@@ -46,6 +46,7 @@ _LAST = ("rocketmq", "rabbitmq")
 
 _ONE_PYTHON = (
     # Start Spark in processes of their own.
+    "test_broken_plugins",
     "test_killed_writer",
     "test_new_",
     "test_pipeline",

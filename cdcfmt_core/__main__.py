@@ -27,7 +27,8 @@ def report(registry: Registry) -> tuple[str, bool]:
         lines.append(NOTHING)
     lines += ["", "transports: " + ", ".join(listing.transports)]
     lines.append("type maps: " + ", ".join(listing.type_maps))
-    lines += listing.notes + listing.problems
+    lines += listing.notes
+    lines += [f"broken: {problem}" for problem in listing.problems]
     return "\n".join(lines), not listing.problems
 
 

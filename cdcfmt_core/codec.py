@@ -13,12 +13,12 @@ import attrs
 
 from cdcfmt_core.column_names import fold, spelled
 from cdcfmt_core.encoder import Encoder, EncoderContext
-from cdcfmt_core.errors import BrokenPluginError, OptionError, PluginApiError, join_names
+from cdcfmt_core.errors import OptionError, PluginApiError, join_names
 from cdcfmt_core.events import Event, Kind, Message, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout
 from cdcfmt_core.lazy import function_of
-from cdcfmt_core.options import Option, check_declared
+from cdcfmt_core.options import READING, WRITING, Option, check_declared
 from cdcfmt_core.texts import one_line, open_logger, warn_zoneless
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ logger = open_logger("cdcfmt_core")
 
 API_VERSION = 1
 """Version of this core's plugin API.  A plugin declares the version it was written for."""
+
+AUTO = "auto"
+"""The ``protocol`` for which each message's format is recognised."""
 
 DEFAULT_MAX_MESSAGE_BYTES = 128 << 20
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*", re.IGNORECASE)
@@ -170,6 +173,8 @@ class CodecSpec:
     it looks at the bytes and never parses a whole message.
 
     ``ddl_partitions``: whether DDL is written to all partitions or to the first only.
+
+    ``package``: name and version of the package; the registry sets it.
     """
 
     name: str
@@ -198,6 +203,7 @@ class CodecSpec:
     )
     aliases: tuple[str, ...] = ()
     api_version: int = API_VERSION
+    package: str = attrs.field(default="", eq=False, repr=False)
 
     def __new__(cls, *_: Any, api_version: int = API_VERSION, **__: Any) -> Self:
         """:raises PluginApiError: for another API version, whose arguments may differ."""
@@ -222,31 +228,19 @@ class CodecSpec:
         for name in (self.name, *self.aliases):
             if _NAME.fullmatch(name) is None:
                 raise ValueError(f"format {name!r}: use letters, digits and single dashes between")
+            if name.lower() == AUTO:
+                raise ValueError(f"format {name!r}: the name is taken: it recognises formats")
         if unknown := self.emits - set(get_args(Kind)):
             raise ValueError(f"format {self.name}: emits unknown kinds: {join_names(unknown)}")
         if self.needs_schemas and self.scan_schemas is None:
             raise ValueError(f"format {self.name}: needs_schemas without scan_schemas to find them")
-        for options in (self.options, self.encode_options):
-            check_declared(options, f"format {self.name}")
+        for options, taken in ((self.options, READING), (self.encode_options, WRITING)):
+            check_declared(options, f"format {self.name}", taken)
 
     def own_options(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """This format's options among those of several (:func:`format_options`)."""
         names = [option.name for option in self.options]
         return {name: values.get(f"{self.name}.{name}", values[name]) for name in names}
-
-
-def open_codec(codec: CodecSpec, options: Mapping[str, Any], context: DecoderContext) -> Decode:
-    """Open a format's decoder.
-
-    :raises BrokenPluginError: if ``open_decoder`` returns no function.
-    """
-    decode = codec.open_decoder(options, context)
-    if not callable(decode):
-        raise BrokenPluginError(
-            f"open_decoder of {codec.name} returned {decode!r:.200}: return the function that "
-            "decodes a message"
-        )
-    return decode
 
 
 def events_of(returned: Any) -> list[Event]:

@@ -15,22 +15,30 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from cdcfmt_core.codec import (
+    AUTO,
     DEFAULT_MAX_MESSAGE_BYTES,
     CodecSpec,
     Decode,
     DecoderContext,
     Projection,
     events_of,
-    open_codec,
 )
-from cdcfmt_core.errors import DecodeError, MissingSchemaError, SourceError
+from cdcfmt_core.errors import (
+    INTERRUPTIONS,
+    CdcfmtError,
+    DecodeError,
+    MissingSchemaError,
+    SourceError,
+    describe,
+)
 from cdcfmt_core.event_checks import check_event
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, named_by
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import Option
-from cdcfmt_core.registry import AUTO, Registry, default_registry
+from cdcfmt_core.registry import Registry, default_registry
+from cdcfmt_core.schemas.scan import open_scans
 from cdcfmt_core.schemas.store import DEFAULT_MAX_SCHEMA_BYTES, SchemaStore
-from cdcfmt_core.texts import warn_zoneless
+from cdcfmt_core.texts import warn_broken, warn_zoneless
 from cdcfmt_core.toolkit.large_messages import ClaimCheckStore
 from cdcfmt_core.toolkit.recognition import (
     CERTAIN_ENOUGH,
@@ -122,12 +130,12 @@ class MessageDecoder:
         registry: Registry | None = None,
     ) -> None:
         self._registry = registry or default_registry()
+        self._common = options
         self._options = codec_options
         self._type_map = options["typeMap"]
-        self._resolver_of = functools.cache(self._registry.get_type_map)
         if self._type_map is not None:
             # Fail now for an unknown map, not for each message.
-            self._resolver_of(self._type_map)
+            self._registry.get_type_map(self._type_map)
         self._filter = event_filter
         self._filters_nothing = event_filter == EventFilter()
         self._limit = options["maxMessageBytes"]
@@ -144,6 +152,7 @@ class MessageDecoder:
         )
         self._auto = options["protocol"].lower() == AUTO
         self._decoders: dict[str, Decode] = {}
+        self._unusable: list[tuple[CodecSpec, CdcfmtError]] = []
         self._codecs = self._registry.codecs_of(options["protocol"])
         self._codec: CodecSpec | None = None if self._auto else self._codecs[0]
         self._last: CodecSpec | None = None
@@ -154,6 +163,13 @@ class MessageDecoder:
     def protocol(self) -> str | None:
         """The format of the last message; None if it was not recognised."""
         return self._codec.name if self._codec else None
+
+    def codec_of(self, message: Message) -> CodecSpec | None:
+        """The format of a message; None if it is not recognised or cannot be read."""
+        try:
+            return self._recognise(message) if self._auto else self._codecs[0]
+        except DecodeError:
+            return None
 
     def note_format(self, name: str) -> None:
         """Set the format of the last message, which was decoded elsewhere."""
@@ -191,30 +207,47 @@ class MessageDecoder:
                     event.error = self._locate(message, event.error)
                 else:
                     check_event(event)
-        except SourceError:
+        except (*INTERRUPTIONS, SourceError):
             # An unreadable folder is not the message's fault.
             raise
-        except Exception as error:
+        except BaseException as error:
             if not isinstance(error, DecodeError) and os.environ.get("CDCFMT_DEBUG") == "1":
                 raise
             return self._corrupt(message, error)
         return events
 
     def _open(self, codec: CodecSpec) -> None:
-        context = self._new_context(self._resolver_of(self._type_map or codec.type_map))
+        """:raises CdcfmtError: if a function of the format that reading needs fails."""
+        context = self._new_context(self._registry.type_map_for(codec, self._type_map))
         own = codec.own_options(self._options)
-        self._decoders[codec.name] = open_codec(codec, own, context)
+        decode = codec.open_decoder(own, context)
+        if self._auto:
+            # Without its schemas, rows could have other types: the format is whole or not read.
+            for _ in open_scans(codec, self._common, self._options, self._registry):
+                pass
+        self._decoders[codec.name] = decode
 
     def _recognise(self, message: Message) -> CodecSpec:
         last = self._last
         if last is not None and confidence(last, message) >= CERTAIN_ENOUGH:
             return last
-        best = recognise(self._codecs, message)
-        if best is None:
-            raise not_recognised(self._codecs, message)
-        if best.name not in self._decoders:
-            self._open(best)
-        return best
+        while (best := recognise(self._codecs, message)) is not None:
+            try:
+                if best.name not in self._decoders:
+                    self._open(best)
+                return best
+            except CdcfmtError as error:
+                # The others go on without it.
+                warn_broken(f"format {best.name!r} is not read:", str(error))
+                self._codecs = [codec for codec in self._codecs if codec is not best]
+                self._unusable.append((best, error))
+        for codec, reason in self._unusable:
+            if confidence(codec, message) >= CERTAIN_ENOUGH:
+                raise DecodeError(
+                    f"the message looks like {codec.name}, which cannot be read: {reason}",
+                    sample=message.value,
+                )
+        raise not_recognised(self._codecs, message, self._registry.broken_packages())
 
     def _wanted(self, events: list[Event]) -> Iterator[Event]:
         for event in events:
@@ -227,14 +260,12 @@ class MessageDecoder:
             except DecodeError as error:
                 yield Corrupt(error, event.index)
 
-    def _corrupt(self, message: Message, error: Exception) -> list[Event]:
+    def _corrupt(self, message: Message, error: BaseException) -> list[Event]:
         if not self._filter.wants_kind("corrupt"):
             return []
         if not isinstance(error, DecodeError):
             # A decoder's bug must not end a job that runs in PERMISSIVE mode.
-            error = DecodeError(
-                f"the decoder failed: {type(error).__name__}: {error}", sample=message.value
-            )
+            error = DecodeError(f"the decoder failed: {describe(error)}", sample=message.value)
         elif not (self._auto or self._codec is None or isinstance(error, MissingSchemaError)):
             codecs = self._registry.codecs().values()
             error = of_another_format(self._codec, codecs, message, error)

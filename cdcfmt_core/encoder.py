@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import attrs
 
-from cdcfmt_core.errors import BrokenPluginError
 from cdcfmt_core.events import Event, Kind, Message, Op, TableSchema
 from cdcfmt_core.texts import warn_zoneless
 
@@ -120,19 +119,6 @@ class Encoder(ABC):
     def flush(self) -> Iterable[Message]:
         """The messages that are still buffered."""
         return ()
-
-
-def encoder_of(protocol: str, opened: Any) -> Encoder:
-    """The result of a format's ``open_encoder``.
-
-    :raises BrokenPluginError: if it is something else.
-    """
-    if isinstance(opened, Encoder):
-        return opened
-    raise BrokenPluginError(
-        f"open_encoder of {protocol} returned {opened!r:.200}: return an object of a subclass of "
-        "Encoder"
-    )
 
 
 def messages_of(returned: Any) -> list[Message]:

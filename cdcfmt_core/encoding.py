@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar, get_args
 import attrs
 
 from cdcfmt_core.codec import CodecSpec, OpenEncoder
-from cdcfmt_core.encoder import Encoder, EncoderContext, encoder_of, messages_of
+from cdcfmt_core.encoder import Encoder, EncoderContext, messages_of
 from cdcfmt_core.encoding_options import ENCODING_OPTIONS, check_claim_options
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError, join_names
 from cdcfmt_core.event_checks import check_name, check_written, locate
@@ -89,7 +89,7 @@ class MessageEncoder:
         self._partition_of = open_partitioner(*self._partitioner, partitions or 1)
         self._commit_ts = RowNumbers()
         # Validate options now, not at the first event.
-        self._encoder = encoder_of(codec.name, self._open_encoder())
+        self._encoder = self._open_encoder()
         self._of_partition: dict[int, Encoder] = {0: self._encoder}
         if options.get("lineFormat") == "value" and self._encoder.row_batches is not None:
             raise OptionError(

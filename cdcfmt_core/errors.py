@@ -15,6 +15,10 @@ from cdcfmt_core.texts import harmless, one_line, qualified
 SAMPLE_BYTES = 200
 """Number of bytes or characters of a bad value that an error shows."""
 
+INTERRUPTIONS = (KeyboardInterrupt, GeneratorExit)
+"""What is no failure of the code that it passes through.  Everything else is one, also exits and
+the panics of compiled libraries, which are no :class:`Exception`."""
+
 _MAX_CHARACTERS = {"reason": 1000, "field": 300, "column": 300}
 _LONGEST_NAME = 1200  # as long as a path in an object store
 
@@ -34,15 +38,27 @@ class UnknownFormatError(CdcfmtError, LookupError):
     """No installed package registers this format, type map or transport."""
 
 
-class DuplicateFormatError(CdcfmtError):
+class PluginError(CdcfmtError):
+    """Base class of the failures of plugins: ``problem`` names the package, ``remedy`` helps."""
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        self.problem = one_line(problem, _MAX_CHARACTERS["reason"])
+        self.remedy = remedy
+        super().__init__(f"{self.problem}: {remedy}" if remedy else self.problem)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problem, self.remedy)
+
+
+class DuplicateFormatError(PluginError):
     """Two packages register the same name, and neither says that it overrides."""
 
 
-class BrokenPluginError(CdcfmtError):
-    """The package that registers this format or transport could not be loaded."""
+class BrokenPluginError(PluginError):
+    """A package cannot be loaded, or a function that it registers fails."""
 
 
-class PluginApiError(CdcfmtError):
+class PluginApiError(PluginError):
     """The package was written for another version of the plugin API."""
 
 
@@ -231,6 +247,17 @@ def _rebuild(cls: type[_Error], state: dict[str, Any]) -> _Error:
         setattr(error, name, value)
     error.args = (str(error),)
     return error
+
+
+def describe(error: BaseException) -> str:
+    """The type and text of any error, on one line of bounded length."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "(its text cannot be shown)"
+    return one_line(
+        ": ".join(filter(None, [type(error).__name__, text])), _MAX_CHARACTERS["reason"]
+    )
 
 
 def show(value: object, limit: int = SAMPLE_BYTES) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from cdcfmt_core.errors import BrokenPluginError, CdcfmtError
+from cdcfmt_core.errors import INTERRUPTIONS, BrokenPluginError, CdcfmtError, describe
 
 _PATH = re.compile(r"[\w.]+:\w+")
 
@@ -21,16 +21,19 @@ class _Imported:
     path: str
 
     def __call__(self, *arguments: Any) -> Any:
+        return self.load()(*arguments)
+
+    def load(self) -> Any:
+        """:raises BrokenPluginError: if the function cannot be imported."""
         module, _, name = self.path.partition(":")
         try:
-            function = getattr(importlib.import_module(module), name)
-        except CdcfmtError:
+            return getattr(importlib.import_module(module), name)
+        except (*INTERRUPTIONS, CdcfmtError):
             raise
-        except Exception as error:
+        except BaseException as error:
             raise BrokenPluginError(
-                f"a plugin's {self.path} cannot be imported: {type(error).__name__}: {error}"
+                f"a plugin's {self.path} cannot be imported: {describe(error)}"
             ) from error
-        return function(*arguments)
 
 
 def function_of(given: Callable[..., Any] | str | None) -> Any:
@@ -45,3 +48,12 @@ def function_of(given: Callable[..., Any] | str | None) -> Any:
     if _PATH.fullmatch(given) is None:
         raise ValueError(f"{given!r} is not the path of a function: write package.module:function")
     return _Imported(given)
+
+
+def load(function: Callable[..., Any]) -> None:
+    """Import a function that is given by its path.
+
+    :raises BrokenPluginError: if it cannot be imported.
+    """
+    if isinstance(function, _Imported):
+        function.load()

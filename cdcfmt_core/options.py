@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import UTC, timedelta, tzinfo
 from typing import Any, Literal, TypeAlias
 from zoneinfo import ZoneInfo
@@ -60,6 +60,43 @@ _OF_OTHERS: dict[str, dict[str, str]] = {
     },
 }
 """Options of Spark's own sources, by one that a source or sink here has, and what to do instead."""
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_BOTH = _names(
+    """
+    brokertimeout claimcheckstorageuri invalidtext keycolumns keyproperty lineformat
+    maxmessagebytes metadataprefix path protocol sourcetimezone splitkeyupdates storageoptions
+    table typemap
+    """
+)
+READING = _BOTH | _names(
+    """
+    assign casesensitive deduplicate endingcommitts endingoffsets endingoffsetsbytimestamp
+    endingtimestamp enumas excludetables failondataloss groupidprefix ignorecolumns imageformat
+    images includecolumns includeheaders includesource includetables incompleterows
+    infersamplemessages invalidvalues jsonas kind linesep maxbytespertrigger
+    maxcachedschemabytes maxfileage maxfilespertrigger maxoffsetspertrigger maxpartitionbytes
+    maxrecordsperpartition maxtriggerdelay minoffsetspertrigger minpartitions mode
+    onschemachange ontruncate op pathglobfilter paths requiretables scanschemas
+    schemasearchmessages schemastore schemawaittimeout startingcommitts startingoffsets
+    startingoffsetsbytimestamp startingoffsetsbytimestampstrategy startingtimestamp subscribe
+    subscribepattern timeas watermarklookback
+    """
+)
+"""Names of the options of reading, in lower case, which no format may declare: a user's value
+would not reach the format, or would reach nothing else.  Tests compare them with the tables."""
+WRITING = _BOTH | _names(
+    """
+    claimcheckrawvalue columntypes compression ifexists largemessagehandlecompression
+    largemessagehandleoption maxrecordsperfile ordered partitioncolumns partitioner singletask
+    synthesizecommitts topic txnappid txnversion typesfrom unsupportedevents upsertas
+    """
+)
+"""The same for writing."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*\*?")
 _TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
 _SIZE_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -163,17 +200,22 @@ def validate(given: Mapping[str, Any], declared: Iterable[Option], *, owner: str
     return values
 
 
-def check_declared(options: object, owner: str) -> None:
-    """Check the options that a plugin declares.
+def check_declared(options: object, owner: str, taken: Container[str] = ()) -> None:
+    """Check the options that a plugin declares; ``taken``: names in lower case.
 
     :raises TypeError: if they are no tuple or list of options.
-    :raises ValueError: if two have the same name.
+    :raises ValueError: if two have the same name, or one a name that is taken.
     """
     if not isinstance(options, tuple | list) or not all(isinstance(o, Option) for o in options):
         raise TypeError(f"{owner}: options must be a tuple of Option")
     names = Counter(option.name.lower() for option in options)
     if twice := [name for name, count in names.items() if count > 1]:
         raise ValueError(f"{owner}: options declared twice: {join_names(twice)}")
+    if others := [option.name for option in options if option.name.lower() in taken]:
+        raise ValueError(
+            f"{owner}: options with names that every format has: {join_names(others)}; choose "
+            "other names"
+        )
 
 
 def check_once(names: Iterable[str]) -> None:

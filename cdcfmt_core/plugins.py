@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import metadata
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 import pluggy
 
 from cdcfmt_core import hookspecs
 from cdcfmt_core.codec import CodecSpec
+from cdcfmt_core.encoder import Encoder
 from cdcfmt_core.errors import (
+    INTERRUPTIONS,
     BrokenPluginError,
     CdcfmtError,
     DuplicateFormatError,
     PluginApiError,
+    PluginError,
+    describe,
+    join_names,
     show,
 )
+from cdcfmt_core.layout import Layout
+from cdcfmt_core.lazy import load
+from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.types import LogicalType, TypeMap
 
-_NO_HOOK = (
-    "it has no hook: mark cdcfmt_register_codecs, cdcfmt_register_transports or "
-    "cdcfmt_register_type_maps with @cdcfmt_core.hookimpl"
-)
+HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("cdcfmt_register_"))
 
 
 @attrs.define
@@ -38,8 +44,18 @@ class PluginInfo:
     codecs: tuple[str, ...] = ()
     transports: tuple[str, ...] = ()
     type_maps: tuple[str, ...] = ()
-    error: CdcfmtError | None = None
+    error: PluginError | None = None
     disabled: bool = False
+
+    @property
+    def package(self) -> str:
+        """The distribution and its version, for texts."""
+        return f"{self.dist} {self.version}"
+
+    @property
+    def remedy(self) -> str:
+        """What a user does about a failure of this plugin."""
+        return f"update or uninstall {self.dist}, or set CDCFMT_DISABLED_PLUGINS={self.entry_point}"
 
 
 @attrs.frozen
@@ -56,8 +72,11 @@ class PluginLoader:
     """Loads each entry point once; a failure is kept in its :class:`PluginInfo`."""
 
     def __init__(self, entry_points: Iterable[metadata.EntryPoint] | None = None) -> None:
+        self.infos: dict[str, PluginInfo] = {}
         self._entry_points = _distinct(
-            metadata.entry_points(group=hookspecs.PROJECT) if entry_points is None else entry_points
+            installed(hookspecs.PROJECT, self._note_unreadable)
+            if entry_points is None
+            else entry_points
         )
         self._disabled = {
             name.strip() for name in os.environ.get("CDCFMT_DISABLED_PLUGINS", "").split(",")
@@ -66,7 +85,15 @@ class PluginLoader:
         self._manager = pluggy.PluginManager(hookspecs.PROJECT)
         self._manager.add_hookspecs(hookspecs)
         self._pending = list(self._entry_points)
-        self.infos: dict[str, PluginInfo] = {}
+
+    def _note_unreadable(self, dist: metadata.Distribution, error: Exception) -> None:
+        if f"[{hookspecs.PROJECT}]" in (dist.read_text("entry_points.txt") or ""):
+            info = PluginInfo("?", *_name_of(dist))
+            info.error = BrokenPluginError(
+                f"entry_points.txt of {info.package} cannot be read: {describe(error)}",
+                f"reinstall or uninstall {info.dist}",
+            )
+            self.infos[info.dist] = info
 
     def load(self, name: str | None = None) -> Iterator[Loaded]:
         """Load the entry points of this name, or all, that are not loaded yet."""
@@ -84,28 +111,26 @@ class PluginLoader:
         return self._ask(plugin, info, names=None)
 
     def _load(self, entry_point: metadata.EntryPoint) -> Loaded:
-        dist = entry_point.dist
-        dist_name = dist.name if dist is not None else "unknown"
-        key = f"{dist_name}:{entry_point.name}"
+        dist, version = _name_of(entry_point.dist)
+        key = f"{dist}:{entry_point.name}"
         if key in self.infos:
             return Loaded(self.infos[key])
-        info = PluginInfo(entry_point.name, dist_name, dist.version if dist is not None else "?")
-        self.infos[key] = info
-        if {entry_point.name, dist_name} & self._disabled:
+        info = self.infos[key] = PluginInfo(entry_point.name, dist, version)
+        if {entry_point.name, dist} & self._disabled:
             info.disabled = True
             return Loaded(info)
         try:
             plugin = entry_point.load()
+        except INTERRUPTIONS:
+            raise
         except SystemExit as error:
             return self._reject(info, ImportError(f"it exits: {error}"))
-        except Exception as error:
+        except BaseException as error:
             return self._reject(info, error)
         if self._manager.is_registered(plugin):
             return Loaded(info)
         names = {
-            other.name.lower()
-            for other in self._entry_points
-            if other.dist is dist or (other.dist and dist and other.dist.name == dist.name)
+            other.name.lower() for other in self._entry_points if _name_of(other.dist)[0] == dist
         }
         return self._ask(plugin, info, names)
 
@@ -114,8 +139,7 @@ class PluginLoader:
         pluginname = f"{info.dist}:{info.entry_point}"
         try:
             self._manager.register(plugin, name=pluginname)
-            if not self._manager.get_hookcallers(plugin):
-                raise TypeError(_NO_HOOK)
+            _check_hooks(plugin, self._manager)
             others = [p for n, p in self._manager.list_name_plugin() if n != pluginname]
             self._manager.check_pending()
             ask = self._manager.subset_hook_caller
@@ -130,7 +154,11 @@ class PluginLoader:
             if names is not None:
                 _check_names([spec.name for spec in (*codecs, *transports)], names)
                 _check_names([item.overrides or item.name for item in type_maps], names)
-        except Exception as error:
+            codecs = [guarded(spec, info) for spec in codecs]
+            transports = [guarded(spec, info) for spec in transports]
+        except INTERRUPTIONS:
+            raise
+        except BaseException as error:
             if self._manager.has_plugin(pluginname):
                 self._manager.unregister(name=pluginname)
             return self._reject(info, error)
@@ -139,17 +167,18 @@ class PluginLoader:
         info.type_maps = tuple(type_map.name for type_map in type_maps)
         return Loaded(info, codecs, transports, type_maps)
 
-    def _reject(self, info: PluginInfo, cause: Exception) -> Loaded:
-        error: CdcfmtError
+    def _reject(self, info: PluginInfo, cause: BaseException) -> Loaded:
+        error: PluginError
         if isinstance(cause, PluginApiError):
             error = PluginApiError(
-                f"{info.dist} {info.version} was written for {cause}: install versions of "
-                f"{info.dist} and cdcfmt-core that match"
+                f"{info.package} was written for {cause}",
+                f"install versions of {info.dist} and cdcfmt-core that match",
             )
         else:
             error = BrokenPluginError(
-                f"plugin {info.entry_point!r} of {info.dist} {info.version} could not be loaded: "
-                f"{type(cause).__name__}: {cause}"
+                f"plugin {info.entry_point!r} of {info.package} could not be loaded: "
+                f"{describe(cause)}",
+                info.remedy,
             )
         error.__cause__ = cause
         info.error = error
@@ -158,11 +187,139 @@ class PluginLoader:
         return Loaded(info)
 
 
+def _name_of(dist: metadata.Distribution | None) -> tuple[str, str]:
+    """The name and version of a distribution; its metadata may be damaged."""
+    try:
+        return (dist.name or "unknown", dist.version or "?") if dist else ("unknown", "?")
+    except Exception:
+        return "unknown", "?"
+
+
+def _check_hooks(plugin: object, manager: pluggy.PluginManager) -> None:
+    """:raises TypeError: if the plugin has no hook, or one of an unknown name."""
+    callers = manager.get_hookcallers(plugin) or []
+    for caller in callers:
+        if caller.name not in HOOKS:
+            raise TypeError(
+                f"unknown hook {caller.name!r}{did_you_mean(caller.name, HOOKS)} (the hooks of "
+                f"this cdcfmt-core: {join_names(HOOKS)})"
+            )
+    if not callers:
+        # A hook without its mark, or with a mark of another project.
+        others = (name for name in dir(plugin) if name not in HOOKS)
+        near = (f"; {name}{mean}" for name in others if (mean := did_you_mean(name, HOOKS)))
+        raise TypeError(
+            "it has no hook: mark cdcfmt_register_codecs, cdcfmt_register_transports or "
+            f"cdcfmt_register_type_maps with @cdcfmt_core.hookimpl{next(near, '')}"
+        )
+
+
+def _are_layouts(found: Any) -> bool:
+    return isinstance(found, Sequence) and all(isinstance(each, Layout) for each in found)
+
+
+_RETURNS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "open_decoder": (callable, "the function that decodes a message"),
+    "scan_schemas": (callable, "a function that finds the table schemas in a message"),
+    "scan_statements": (callable, "a function that finds the statements in a message"),
+    "open_encoder": (
+        lambda opened: isinstance(opened, Encoder),
+        "an object of a subclass of Encoder",
+    ),
+    "open_layouts": (_are_layouts, "a list of Layout"),
+}
+"""Functions of a :class:`CodecSpec`, with a check and a description of what they return."""
+
+_GUARDED = (*_RETURNS, "explain", "open_source", "open_sink", "open_drain", "options_of_url")
+
+_Spec = TypeVar("_Spec", CodecSpec, TransportSpec)
+
+
+def guarded(spec: _Spec, info: PluginInfo) -> _Spec:
+    """A spec whose functions name the plugin when they fail."""
+    what = "format" if isinstance(spec, CodecSpec) else "transport"
+    changes: dict[str, Any] = {
+        name: Guarded(function, f"{name} of {what} {spec.name!r} ({info.package})", info.remedy)
+        for name in _GUARDED
+        if (function := getattr(spec, name, None)) is not None
+    }
+    if isinstance(spec, CodecSpec):
+        changes["package"] = info.package
+    return attrs.evolve(spec, **changes)
+
+
+@attrs.frozen
+class Guarded:
+    """A function of a plugin; its failure is a :class:`BrokenPluginError` that names the plugin.
+
+    Other errors of cdcfmt, such as an :class:`~cdcfmt_core.errors.OptionError`, are answers.
+    """
+
+    function: Callable[..., Any]
+    name: str
+    remedy: str
+
+    def __call__(self, *arguments: Any) -> Any:
+        with self._named():
+            returned = self.function(*arguments)
+        field = self.name.partition(" ")[0]
+        if field == "explain":
+            return self._each(returned)
+        is_valid, what = _RETURNS.get(field, (lambda returned: True, ""))
+        if not is_valid(returned):
+            raise BrokenPluginError(
+                f"{self.name} returned {show(returned)}: return {what}", self.remedy
+            )
+        return returned
+
+    def load(self) -> None:
+        """Import the function, if it is given by its path.
+
+        :raises BrokenPluginError: if it cannot be imported.
+        """
+        with self._named():
+            load(self.function)
+
+    def _each(self, returned: Iterable[Any]) -> Iterator[Any]:
+        with self._named():
+            yield from returned
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except INTERRUPTIONS:
+            raise
+        except BaseException as error:
+            if isinstance(error, CdcfmtError) and not isinstance(error, PluginError):
+                raise
+            problem = f"{self.name} failed: {describe(error)}"
+            raise BrokenPluginError(problem, self.remedy) from error
+
+
+def installed(
+    group: str, note: Callable[[metadata.Distribution, Exception], None] | None = None
+) -> list[metadata.EntryPoint]:
+    """The installed entry points of a group; ``note`` gets distributions that cannot be read."""
+    try:
+        return list(metadata.entry_points(group=group))
+    except Exception:
+        # One damaged entry_points.txt, of any package; the others are found one by one.
+        found: dict[str, metadata.EntryPoints] = {}
+        for dist in metadata.distributions():
+            try:
+                found.setdefault(_name_of(dist)[0], dist.entry_points.select(group=group))
+            except Exception as error:
+                if note is not None:
+                    note(dist, error)
+        return [entry_point for each in found.values() for entry_point in each]
+
+
 def _distinct(entry_points: Iterable[metadata.EntryPoint]) -> list[metadata.EntryPoint]:
     """Sorted entry points, without duplicates of packages found twice on the path."""
     found: dict[tuple[str, str, str], metadata.EntryPoint] = {}
     for entry_point in entry_points:
-        dist = entry_point.dist.name if entry_point.dist is not None else ""
+        dist, _ = _name_of(entry_point.dist)
         found.setdefault((entry_point.name, dist, entry_point.value), entry_point)
     return [found[key] for key in sorted(found)]
 
@@ -199,11 +356,21 @@ class Claim:
 
 
 class Claims(dict[str, list[Claim]]):
-    """The claims of each name; ``what``: the kind of thing, for error texts."""
+    """The claims of each name.
 
-    def __init__(self, what: str, claims: Mapping[str, list[Claim]] = {}) -> None:
+    - ``what``: the kind of thing, for error texts
+    - ``owners``: first-party names, each with its package, whose claim no other one replaces
+    """
+
+    def __init__(
+        self,
+        what: str,
+        owners: Mapping[str, str] = {},
+        claims: Mapping[str, list[Claim]] = {},
+    ) -> None:
         super().__init__(claims)
         self._what = what
+        self.owners = owners
 
     def add(self, name: str, value: Any, plugin: PluginInfo) -> None:
         self.setdefault(name, []).append(Claim(value, plugin))
@@ -215,39 +382,44 @@ class Claims(dict[str, list[Claim]]):
             if not self[name]:
                 del self[name]
 
+    def valid(self, name: str) -> list[Claim]:
+        """The claims of a name, or only that of its first-party package."""
+        claims = self.get(name, [])
+        return [c for c in claims if c.plugin.dist == self.owners.get(name)] or claims
+
     def only(self, name: str) -> Any:
         """The value of this name, or None.
 
         :raises DuplicateFormatError: if several plugins claim it; names their packages.
         """
-        claims = self.get(name, [])
+        claims = self.valid(name)
         if len(claims) > 1:
             raise duplicate(self._what, name, claims)
         return claims[0].value if claims else None
 
     def usable(self) -> dict[str, Any]:
-        """The values whose name only one plugin claims, by their own names, sorted."""
-        return {
-            claims[0].value.name: claims[0].value
-            for _, claims in sorted(self.items())
-            if len(claims) == 1
-        }
+        """The values whose name only one plugin may claim, by their own names, sorted."""
+        valid = {name: self.valid(name) for name in sorted(self)}
+        return {each[0].value.name: each[0].value for each in valid.values() if len(each) == 1}
 
-    def conflicts(self) -> list[str]:
-        """A line for every name that more than one plugin claims."""
+    def conflicts(self) -> list[DuplicateFormatError]:
+        """An error for every name that more than one plugin claims."""
         return [
-            str(duplicate(self._what, name, claims))
+            duplicate(self._what, name, claims, self.valid(name))
             for name, claims in sorted(self.items())
             if len(claims) > 1
         ]
 
 
-def duplicate(what: str, name: str, claims: list[Claim]) -> DuplicateFormatError:
-    """The error for a name that several plugins claim."""
-    dists = " and ".join(f"{claim.plugin.dist} {claim.plugin.version}" for claim in claims)
+def duplicate(
+    what: str, name: str, claims: list[Claim], valid: list[Claim] | None = None
+) -> DuplicateFormatError:
+    """The error for a name that several plugins claim; ``valid``: those that may have it."""
+    dists = " and ".join(claim.plugin.package for claim in claims)
+    used = f"; that of {valid[0].plugin.package} is used" if valid and len(valid) == 1 else ""
     return DuplicateFormatError(
-        f"{what} {name!r} is registered by {dists}: uninstall one, or disable one with "
-        "CDCFMT_DISABLED_PLUGINS"
+        f"{what} {name!r} is registered by {dists}{used}",
+        "uninstall one, or disable one with CDCFMT_DISABLED_PLUGINS",
     )
 
 
@@ -256,14 +428,18 @@ def resolved(claim: Claim, text: str) -> LogicalType | None:
 
     :raises BrokenPluginError: if it fails, or returns anything but a logical type or None.
     """
-    name = f"type map {claim.value.name!r} of {claim.plugin.dist}"
+    name = f"type map {claim.value.name!r} of {claim.plugin.package}"
     try:
         logical = claim.value.resolve(text)
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise BrokenPluginError(f"{name} failed for {show(text)}: {reason}") from error
+    except INTERRUPTIONS:
+        raise
+    except BaseException as error:
+        raise BrokenPluginError(
+            f"{name} failed for {show(text)}: {describe(error)}", claim.plugin.remedy
+        ) from error
     if logical is None or isinstance(logical, LogicalType):
         return logical
     raise BrokenPluginError(
-        f"{name} maps {show(text)} to {logical!r}, which is not a logical type such as Bool()"
+        f"{name} maps {show(text)} to {show(logical)}, which is not a logical type such as Bool()",
+        claim.plugin.remedy,
     )

@@ -17,16 +17,19 @@ import threading
 from collections.abc import Callable, Container, Iterable
 from importlib import metadata
 
-from cdcfmt_core.codec import CodecSpec
-from cdcfmt_core.errors import CdcfmtError, UnknownFormatError, join_names
+from cdcfmt_core.codec import AUTO, CodecSpec
+from cdcfmt_core.errors import (
+    BrokenPluginError,
+    CdcfmtError,
+    PluginError,
+    UnknownFormatError,
+    join_names,
+)
 from cdcfmt_core.mysql import MYSQL
 from cdcfmt_core.plugins import Claim, Claims, Loaded, PluginInfo, PluginLoader, duplicate, resolved
-from cdcfmt_core.texts import did_you_mean
+from cdcfmt_core.texts import did_you_mean, warn_broken
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.types import LogicalType, Unknown
-
-AUTO = "auto"
-"""The ``protocol`` for which each message's format is recognised."""
 
 KNOWN_FORMATS = frozenset(
     {"canal-json", "open-protocol", "debezium", "simple", "cloudcanal-json", "dts-avro"}
@@ -45,11 +48,14 @@ class Registry:
 
     def __init__(self, entry_points: Iterable[metadata.EntryPoint] | None = None) -> None:
         self._loader = PluginLoader(entry_points)
-        self._codecs = Claims("format")
+        self._codecs = Claims("format", {name: f"cdcfmt-{name}" for name in KNOWN_FORMATS})
         self._aliases = Claims("format")
-        self._transports = Claims("transport")
-        self._prefixes = Claims("prefix of options")
-        self._type_maps = Claims("type map")
+        owners = {name: f"cdcfmt-{name}" for name in KNOWN_TRANSPORTS}
+        self._transports = Claims("transport", owners)
+        prefixes = {f"{name}.": package for name, package in owners.items()}
+        self._prefixes = Claims("prefix of options", prefixes)
+        maps = {**self._codecs.owners, "mysql": "cdcfmt-core"}
+        self._type_maps = Claims("type map", maps)
         core = PluginInfo("core", "cdcfmt-core", version_of("cdcfmt-core"), type_maps=("mysql",))
         self._type_maps.add("mysql", MYSQL, core)
         self._complete = False
@@ -132,16 +138,47 @@ class Registry:
         self.discover()
         return sorted(self._loader.infos.values(), key=lambda info: (info.entry_point, info.dist))
 
-    def conflicts(self) -> list[str]:
-        """A line for every name that more than one package claims."""
+    def conflicts(self) -> list[PluginError]:
+        """An error for every name that more than one package claims."""
         self.discover()
-        formats = Claims("format", self._aliases | self._codecs)
-        lines = [*formats.conflicts(), *self._transports.conflicts(), *self._prefixes.conflicts()]
-        return lines + [
-            str(error)
-            for name in sorted(self._type_maps)
-            if isinstance(error := self._pick_type_map(name), CdcfmtError)
-        ]
+        formats = Claims("format", self._codecs.owners, self._aliases | self._codecs)
+        claims = (formats, self._transports, self._prefixes, self._type_maps)
+        errors = [error for each in claims for error in each.conflicts()]
+        picked = (self._pick_type_map(name) for name in sorted(self._type_maps))
+        overrides = (error for error in picked if isinstance(error, PluginError))
+        return errors + [each for each in overrides if str(each) not in map(str, errors)]
+
+    def failures(self) -> list[PluginError]:
+        """The errors of plugins that could not be loaded, and the conflicts between plugins."""
+        broken = [info.error for info in self.plugins() if info.error is not None]
+        return [*broken, *self.conflicts()]
+
+    def warn(self, protocol: str, note: Callable[[str], None] | None = None) -> None:
+        """Warn of the plugins that ``auto`` has to do without; a named format needs no other.
+
+        :param note: gets each text; by default, it is logged once per process.
+        """
+        for error in self.failures() if protocol.lower() == AUTO else ():
+            if note is None:
+                warn_broken(f"{error.problem}:", error.remedy)
+            else:
+                note(str(error))
+
+    def broken_packages(self) -> list[str]:
+        """The distributions of plugins that could not be loaded."""
+        return [info.dist for info in self._loader.infos.values() if info.error is not None]
+
+    def check_type_maps(self) -> list[PluginError]:
+        """The errors of type maps that fail for ordinary texts."""
+        self.discover()
+        errors = []
+        for claim in (claim for name in sorted(self._type_maps) for claim in self._type_maps[name]):
+            try:
+                for text in ("int", "varchar(20)", "acme"):
+                    resolved(claim, text)
+            except PluginError as error:
+                errors.append(error)
+        return errors
 
     def overrides(self) -> list[str]:
         """A line for every type map that overrides another one."""
@@ -163,15 +200,37 @@ class Registry:
         picked = self._pick_type_map(name)
         if isinstance(picked, CdcfmtError):
             raise picked
-        maps = picked
+        *overrides, own = picked
 
         def resolve(text: str) -> LogicalType:
-            found = (resolved(claim, text) for claim in maps)
-            return next((logical for logical in found if logical is not None), Unknown(text))
+            for claim in overrides:
+                try:
+                    if (logical := resolved(claim, text)) is not None:
+                        return logical
+                except BrokenPluginError as error:
+                    # It must not affect the formats of others.
+                    warn_broken(f"an override of type map {name} is left out:", str(error))
+            logical = resolved(own, text)
+            return Unknown(text) if logical is None else logical
 
         resolve_short = functools.lru_cache(maxsize=4096)(resolve)
         # Long texts are not cached, so that hostile ones cannot fill the memory.
         return lambda text: resolve_short(text) if len(text) <= 2_000 else resolve(text)
+
+    def type_map_for(self, codec: CodecSpec, chosen: str | None) -> Callable[[str], LogicalType]:
+        """The chosen type map, else the format's own; see :meth:`get_type_map`.
+
+        :raises BrokenPluginError: if the format's own is not installed.
+        """
+        try:
+            return self.get_type_map(chosen or codec.type_map)
+        except UnknownFormatError as error:
+            if chosen:
+                raise
+            raise BrokenPluginError(
+                f"format {codec.name!r} ({codec.package}): {error}",
+                "install that type map, or set typeMap",
+            ) from error
 
     # Discovery
 
@@ -225,8 +284,7 @@ class Registry:
             text += f". Install it{where}: pip install {package}"
         else:
             text += did_you_mean(name.lower(), known)
-        broken = [info.dist for info in self._loader.infos.values() if info.error is not None]
-        if broken:
+        if broken := self.broken_packages():
             text += f". Broken: {join_names(broken)} (see python -m cdcfmt_core)"
         return UnknownFormatError(text)
 
@@ -244,8 +302,8 @@ class Registry:
         return None
 
     def _pick_type_map(self, name: str) -> list[Claim] | CdcfmtError:
-        own = self._type_maps.get(name)
-        if own is None:
+        own = self._type_maps.valid(name)
+        if not own:
             return self._kept_aside("type map", name) or UnknownFormatError(
                 f"unknown type map {name!r}; installed: {join_names(self._type_maps)}"
             )

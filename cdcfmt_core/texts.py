@@ -98,3 +98,14 @@ def warn_once(table: str, consequence: str) -> None:
         table,
         consequence,
     )
+
+
+_warned: set[str] = set()
+
+
+def warn_broken(what: str, text: str) -> None:
+    """Log a text about ``what`` of a plugin, only the first one in this process."""
+    if what not in _warned:
+        _warned.add(what)
+        # Each text stands for itself, so it is the format; the command line prints one of each.
+        logger.warning(one_line(f"{what} {text}", _MAX_QUOTED))

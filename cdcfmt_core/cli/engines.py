@@ -11,10 +11,11 @@ The entry point has the name of the extra (of its distribution) that installs th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from cdcfmt_core.errors import MissingDependencyError
+from cdcfmt_core.plugins import installed
 from cdcfmt_core.texts import open_logger
 from cdcfmt_core.transport import Check
 
@@ -25,7 +26,7 @@ _INSTALL = "pip install 'pyspark-cdcfmt[spark]'"
 
 def conversion_engine() -> Any:
     """The first engine that can be imported; None without one, as it only adds speed."""
-    for entry in entry_points(group="cdcfmt.convert"):
+    for entry in installed("cdcfmt.convert"):
         try:
             engine = entry.load()
         except ImportError as error:
@@ -37,7 +38,7 @@ def conversion_engine() -> Any:
 
 def schema_engine() -> Any:
     """:raises MissingDependencyError: if no engine is installed, or its import fails."""
-    for entry in entry_points(group="cdcfmt.schema"):
+    for entry in installed("cdcfmt.schema"):
         try:
             engine = entry.load()
         except ImportError as error:
@@ -54,7 +55,7 @@ def schema_engine() -> Any:
 
 def check_engines(packages: tuple[str, ...]) -> Iterator[Check]:
     """The doctor's checks of each engine."""
-    found = entry_points(group="cdcfmt.doctor")
+    found = installed("cdcfmt.doctor")
     if not found:
         yield Check("Spark", "warn", "pyspark-cdcfmt is missing", _INSTALL)
     for entry in found:

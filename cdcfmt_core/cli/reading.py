@@ -11,7 +11,7 @@ from cdcfmt_core.cli.console import note
 from cdcfmt_core.cli.inputs import Input
 from cdcfmt_core.cli.progress import Progress
 from cdcfmt_core.cli.settings import Settings
-from cdcfmt_core.codec import CodecSpec
+from cdcfmt_core.codec import AUTO, CodecSpec
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Corrupt, Event, Message, TableSchema
@@ -19,7 +19,7 @@ from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.io.sources.lines import marked_lines
 from cdcfmt_core.opening import claim_check_reader
-from cdcfmt_core.registry import AUTO, default_registry
+from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schemas.scan import SCANS, open_input_scan
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.toolkit.recognition import CERTAIN_ENOUGH, confidence
@@ -64,6 +64,7 @@ class Reader:
             schemas=self.schemas,
             counts=self.counts,
         )
+        default_registry().warn(settings["protocol"])
         scans = settings["scanSchemas"] and source.again
         self._scanning = _scanning_codecs(settings["protocol"]) if scans else []
 

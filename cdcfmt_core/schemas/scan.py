@@ -10,11 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from cdcfmt_core.codec import CodecSpec, DecoderContext, MarkedScan
+from cdcfmt_core.codec import AUTO, CodecSpec, DecoderContext, MarkedScan
+from cdcfmt_core.errors import INTERRUPTIONS, CdcfmtError, DecodeError, describe
 from cdcfmt_core.events import Message
-from cdcfmt_core.registry import AUTO, Registry, default_registry
+from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.schemas.statements import Statement
 from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
+from cdcfmt_core.texts import warn_broken
 from cdcfmt_core.toolkit.recognition import CERTAIN_ENOUGH, confidence
 
 SCANS = ("scan_schemas", "scan_statements")
@@ -39,15 +41,14 @@ def open_input_scan(
     auto = options["protocol"].lower() == AUTO
     scans: list[tuple[CodecSpec, Any]] = []
     for codec in registry.codecs_of(options["protocol"]):
-        for open_scan in (getattr(codec, kind) for kind in kinds):
-            if open_scan is not None:
-                own = codec.own_options(codec_options)
-                context = DecoderContext(
-                    registry.get_type_map(options["typeMap"] or codec.type_map),
-                    SchemaStore(),
-                    max_message_bytes=options["maxMessageBytes"],
-                )
-                scans.append((codec, open_scan(own, context)))
+        try:
+            found = list(open_scans(codec, options, codec_options, registry, kinds))
+        except CdcfmtError as error:
+            if not auto:
+                raise
+            warn_broken(f"format {codec.name!r} is not read:", str(error))
+            continue
+        scans += ((codec, scan) for scan in found)
     if not scans:
         return None
 
@@ -59,8 +60,33 @@ def open_input_scan(
     return MarkedScan(scan, sum(marks, ()) if all(marks) else (), one_partition)
 
 
+def open_scans(
+    codec: CodecSpec,
+    options: Mapping[str, Any],
+    codec_options: Mapping[str, Any],
+    registry: Registry,
+    kinds: Iterable[str] = SCANS,
+) -> Iterator[Any]:
+    """The scans of one format.
+
+    :raises CdcfmtError: if one cannot be opened; the format cannot be read without it.
+    """
+    for kind in kinds:
+        if (open_scan := getattr(codec, kind)) is not None:
+            context = DecoderContext(
+                registry.type_map_for(codec, options["typeMap"]),
+                SchemaStore(),
+                max_message_bytes=options["maxMessageBytes"],
+            )
+            yield open_scan(codec.own_options(codec_options), context)
+
+
 open_schema_scan = partial(open_input_scan, kinds=SCANS[:1])
 """Like :func:`open_input_scan`, without statements: also for a part of an input."""
+
+
+_OF_DAMAGE = (DecodeError, ValueError, LookupError, ArithmeticError, RecursionError)
+"""Errors that damaged messages cause; decoding them reports it."""
 
 
 def _scan(
@@ -69,7 +95,13 @@ def _scan(
     for codec, scan_message in scans:
         try:
             records = list(scan_message(message))
-        except Exception:
+        except _OF_DAMAGE:
+            continue
+        except INTERRUPTIONS:
+            raise
+        except BaseException as error:
+            what = f"scan for schemas of format {codec.name!r} ({codec.package})"
+            warn_broken(what, f"failed for a message: {describe(error)}")
             continue
         if records and (not auto or confidence(codec, message) >= CERTAIN_ENOUGH):
             yield from records

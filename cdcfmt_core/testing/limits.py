@@ -17,8 +17,8 @@ MEMORY_PER_BYTE = 100
 """Memory allowed per message byte: parsed JSON takes tens of bytes per byte of text."""
 
 
-class TimeLimit(BaseException):
-    """Not an Exception, so that a decoder that catches every Exception does not catch it."""
+class TimeLimit(KeyboardInterrupt):
+    """An interruption, which neither a decoder nor the registry takes for an error."""
 
 
 @contextmanager

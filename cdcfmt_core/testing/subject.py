@@ -14,6 +14,7 @@ from cdcfmt_core.codec import CodecSpec, DecoderContext
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange
+from cdcfmt_core.plugins import PluginInfo, guarded
 from cdcfmt_core.registry import Registry
 from cdcfmt_core.schemas.scan import open_input_scan
 from cdcfmt_core.schemas.store import SchemaStore
@@ -73,6 +74,8 @@ class Subject:
         put_together: Callable[[Message, Any], Message] = with_json_value,
         content_of: Callable[[Message], Any] | None = None,
     ) -> None:
+        if not spec.package:
+            spec = guarded(spec, PluginInfo(spec.name, spec.name, "under test"))
         self.spec = spec
         self.registry: Registry = _OneCodec(spec)
         self.cases = tuple(cases)

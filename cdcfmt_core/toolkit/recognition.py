@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from cdcfmt_core.codec import CodecSpec
-from cdcfmt_core.errors import DecodeError, join_names
+from cdcfmt_core.errors import (
+    INTERRUPTIONS,
+    BrokenPluginError,
+    DecodeError,
+    describe,
+    join_names,
+    show,
+)
 from cdcfmt_core.events import Message
+from cdcfmt_core.texts import warn_broken
 from cdcfmt_core.toolkit.json_size import check_values
 from cdcfmt_core.toolkit.large_messages import compression_hint
 from cdcfmt_core.toolkit.wire_json import loads_exact
@@ -15,14 +23,30 @@ CERTAIN_ENOUGH = 0.5
 """Minimum confidence; a message has the format with the highest confidence."""
 
 
-def confidence(codec: CodecSpec, message: Message) -> float:
-    """The result of the format's ``sniff``; 0.0 if it fails or is out of range."""
+def confidence(
+    codec: CodecSpec, message: Message, note: Callable[[BrokenPluginError], None] | None = None
+) -> float:
+    """The result of the format's ``sniff``; 0.0 if it fails or is out of range.
+
+    :param note: gets the failure; by default, the first one of a format is logged.
+    """
     try:
-        found = float(codec.sniff(message))
-    except Exception:
-        # Its bug must not affect messages of other formats.
-        return 0.0
-    return found if 0.0 <= found <= 1.0 else 0.0
+        found = codec.sniff(message)
+    except INTERRUPTIONS:
+        raise
+    except BaseException as error:
+        reason = f"failed: {describe(error)}"
+    else:
+        if isinstance(found, float | int) and 0.0 <= found <= 1.0:
+            return float(found)
+        reason = f"returned {show(found)}: return a number from 0.0 to 1.0"
+    what = f"sniff of format {codec.name!r} ({codec.package})"
+    if note is not None:
+        note(BrokenPluginError(f"{what} {reason}", f"set protocol={codec.name} to read it"))
+    else:
+        # Only this message is not recognised: it must not change how others are read.
+        warn_broken(what, f"{reason}; such messages are recognised by other formats only")
+    return 0.0
 
 
 def recognise(codecs: Iterable[CodecSpec], message: Message) -> CodecSpec | None:
@@ -31,11 +55,14 @@ def recognise(codecs: Iterable[CodecSpec], message: Message) -> CodecSpec | None
     return None if best is None or confidence(best, message) < CERTAIN_ENOUGH else best
 
 
-def not_recognised(codecs: Iterable[CodecSpec], message: Message) -> DecodeError:
-    """The error for a message that no format recognises."""
+def not_recognised(
+    codecs: Iterable[CodecSpec], message: Message, broken: Sequence[str] = ()
+) -> DecodeError:
+    """The error for a message that no format recognises; ``broken``: packages with formats."""
+    also = f"; broken: {join_names(broken)}, see cdcfmt formats" if broken else ""
     return DecodeError(
         f"{_trouble(message.value)}no installed format recognises this message (installed: "
-        f"{join_names(codec.name for codec in codecs)}); set the option protocol, "
+        f"{join_names(codec.name for codec in codecs)}{also}); set the option protocol, "
         "and largeMessageHandleCompression if it is compressed",
         sample=message.value,
     )

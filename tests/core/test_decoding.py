@@ -468,7 +468,9 @@ def test_a_type_map_that_is_not_there_is_no_fault_of_messages(protocol: str) -> 
 
 
 def test_a_decoder_that_is_no_function_is_named() -> None:
-    with pytest.raises(BrokenPluginError, match="open_decoder of acme returned None: return the"):
+    with pytest.raises(
+        BrokenPluginError, match=r"open_decoder of format 'acme' .* returned None: return the"
+    ):
         open_decoder(Fake("acme", None), protocol="acme")  # type: ignore[arg-type]
 
 

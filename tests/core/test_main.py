@@ -90,7 +90,8 @@ def test_problems_make_it_unhealthy() -> None:
     assert lines[1].startswith("fine ")
     assert sum("format 'acme' is registered by one" in line for line in lines) == 1
     assert (
-        "broken: plugin 'bad' of bad in this process could not be loaded: OSError: no disk" in lines
+        "broken: plugin 'bad' of bad in this process could not be loaded: OSError: no disk: "
+        "update or uninstall bad, or set CDCFMT_DISABLED_PLUGINS=bad" in lines
     )
 
 

@@ -17,6 +17,7 @@ from cdcfmt_core.cli.console import console
 from cdcfmt_core.cli.engines import check_engines
 from cdcfmt_core.cli.parameters import Command, declare
 from cdcfmt_core.cli.writers import print_json
+from cdcfmt_core.errors import PluginError
 from cdcfmt_core.listing import NOTHING, list_installed
 from cdcfmt_core.registry import KNOWN_TRANSPORTS, default_registry, version_of
 from cdcfmt_core.transport import Check
@@ -64,13 +65,9 @@ def check_plugins() -> Iterator[Check]:
         yield Check("Formats", "ok", f"transport {transport}")
     for note in listing.notes:
         yield Check("Formats", "warn", note)
-    for problem in listing.problems:
-        yield Check(
-            "Formats",
-            "bad",
-            problem,
-            "reinstall it, or disable it with CDCFMT_DISABLED_PLUGINS",
-        )
+    for error in listing.problems:
+        problem = error.problem if isinstance(error, PluginError) else str(error)
+        yield Check("Formats", "bad", problem, getattr(error, "remedy", ""))
 
 
 _SIGNS = {"ok": "✓", "warn": "!", "bad": "✗"}
@@ -86,6 +83,8 @@ class _Doctor(Command):
     def _of_transports(self) -> list[click.Parameter]:
         there = default_registry().transports()
         names = {name for name, spec in there.items() if spec.explain} | KNOWN_TRANSPORTS
+        # An option of the command itself keeps its meaning.
+        names -= {opt.lstrip("-") for param in self.params for opt in param.opts} | {"help"}
         return [
             click.Option(
                 [f"--{name}", name.replace("-", "_")],

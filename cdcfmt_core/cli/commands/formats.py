@@ -58,8 +58,8 @@ def _show_listing(listing: Listing) -> None:
     out.print(Text.assemble(("type maps   ", "head"), ", ".join(listing.type_maps)))
     for line in listing.notes:
         out.print(Text(line, "warn"))
-    for line in listing.problems:
-        out.print(Text(line, "bad"))
+    for problem in listing.problems:
+        out.print(Text(f"broken: {problem}", "bad"), soft_wrap=True)
 
 
 def _show_format(spec: CodecSpec, as_json: bool) -> None:
@@ -105,7 +105,7 @@ def _listing_json(listing: Listing) -> dict[str, object]:
         "transports": listing.transports,
         "type_maps": listing.type_maps,
         "notes": listing.notes,
-        "problems": listing.problems,
+        "problems": list(map(str, listing.problems)),
     }
 
 

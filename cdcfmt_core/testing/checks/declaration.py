@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, get_args
 
-from cdcfmt_core.decoding import DECODING_OPTIONS
 from cdcfmt_core.encoder import Encoder, EncoderContext
-from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.errors import EncodeError, OptionError
 from cdcfmt_core.events import KIND_OF, Event, Kind, Message, RowChange
 from cdcfmt_core.options import Option
@@ -36,32 +33,15 @@ def check_spec(subject: Subject) -> None:
 
 
 def check_options(subject: Subject) -> None:
-    """Every option is documented, has a valid default, and a unique name."""
-    reading, writing = _names_on_spark()
-    _check_options(subject.spec.options, DECODING_OPTIONS, reading)
-    _check_options(subject.spec.encode_options, ENCODING_OPTIONS, writing)
+    """Every option is documented, and has a valid name and default."""
+    _check_options(subject.spec.options)
+    _check_options(subject.spec.encode_options)
 
 
-def _names_on_spark() -> tuple[set[str], set[str]]:
-    """The options of Spark's source and sink; none if the bridge is not installed."""
-    try:
-        bridge = importlib.import_module("pyspark_cdcfmt.write_options")
-    except ModuleNotFoundError:
-        return set(), set()
-    names: tuple[set[str], set[str]] = bridge.option_names()
-    return names
-
-
-def _check_options(own: Iterable[Option], common: Iterable[Option], on_spark: set[str]) -> None:
-    known = {option.name.lower() for option in common} | on_spark
+def _check_options(own: Iterable[Option]) -> None:
     for option in own:
         name = option.name
         expect(re.fullmatch(r"[a-z][a-zA-Z0-9]*", name), f"option {name!r} is not in camelCase")
-        expect(
-            name.lower() not in known,
-            f"option {name} exists already, for all formats or as one of Spark's source or sink",
-        )
-        known.add(name.lower())
         expect_help(option)
         expect((option.type == "choice") == bool(option.choices), f"option {name}: `choices`")
         try:

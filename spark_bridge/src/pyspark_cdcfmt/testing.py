@@ -25,7 +25,7 @@ from cdcfmt_core.testing import Case, Subject
 from cdcfmt_core.testing.checks.kernel import NotChecked
 from cdcfmt_core.testing.damage import damaged_messages
 from cdcfmt_core.testing.outcome import expect
-from pyspark_cdcfmt.kernel.formats import is_installed, open_layouts
+from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.options import ReadOptions, parse_options
 from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.engine import Engine
@@ -197,7 +197,8 @@ def check_kernel(subject: Subject) -> None:
         raise NotChecked(
             "NOT CHECKED: cdcfmt-kernel, which reads by open_layouts, is not installed"
         )
-    layouts = open_layouts(subject.spec, {each.name: each.default for each in subject.spec.options})
+    assert subject.spec.open_layouts is not None
+    layouts = subject.spec.open_layouts({each.name: each.default for each in subject.spec.options})
     expect(layouts, "open_layouts returns no layout for the options' defaults")
     by_kernel: Counter[str] = Counter()
     refusals: dict[str, str] = {}

@@ -16,7 +16,6 @@ from cdcfmt_core.io.sources.options import STORAGE_OPTIONS, InputOptions
 from cdcfmt_core.options import unknown_option, validate
 from cdcfmt_core.transport import Sink, TransportSpec
 from cdcfmt_core.transport_opening import choose_transport, open_sink
-from pyspark_cdcfmt.option_groups import bridge_options
 from pyspark_cdcfmt.options import check_place, is_sparks_own
 
 OWNER = "writing cdc"
@@ -161,22 +160,6 @@ class WriteOptions(InputOptions):
 def output_options() -> Iterable[Option]:
     """Every option of writing, without those of formats and transports."""
     return (option for group in OUTPUT_GROUPS.values() for option in group)
-
-
-def option_names() -> tuple[set[str], set[str]]:
-    """The options of reading and writing on Spark, in lower case: a format's have other names.
-
-    A user's value would go to Spark's option alone.
-    """
-    transports = default_registry().transports().values()
-    reading = [*bridge_options(), *(o for spec in transports for o in spec.options)]
-    writing = [*output_options(), *(o for spec in transports for o in spec.sink_options)]
-    # The source passes this one on to a format that declares it.
-    passed = {"onmissingschema"}
-    return (
-        {option.name.lower() for option in reading} - passed,
-        {option.name.lower() for option in writing},
-    )
 
 
 def parse_write_options(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from cdcfmt_core.codec import Projection
+from cdcfmt_core.codec import AUTO, Projection
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.texts import open_logger
@@ -58,8 +58,9 @@ def _open(
 ) -> Converter | None:
     """Open a converter for messages like this one; None if the reference must convert them."""
     reader, rules = conversion.reader, conversion.encoder.row_rules()
-    settings, last = reader.settings, reader.decoder.protocol
-    format_ = find_format(settings.values, settings.codec, message, last)
+    settings, codec = reader.settings, reader.decoder.codec_of(message)
+    guesses = settings["protocol"].lower() == AUTO
+    format_ = find_format(codec, settings.codec, message, guesses=guesses)
     if format_ is None or not is_installed():
         return None
     writer = KernelWriter.open(

@@ -14,6 +14,7 @@ from operator import attrgetter
 import attrs
 import pyarrow as pa
 
+from cdcfmt_core.codec import AUTO
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import BadLine, Lines
 from cdcfmt_core.texts import open_logger
@@ -223,9 +224,9 @@ class Opening:
 
     def open(self, message: Message) -> KernelChunks | None:
         """The kernel for messages like this one; None for the reference."""
-        format_ = find_format(
-            self.options.values, self.options.codec, message, self.reference.decoder.protocol
-        )
+        codec = self.reference.decoder.codec_of(message)
+        guesses = self.options["protocol"].lower() == AUTO
+        format_ = find_format(codec, self.options.codec, message, guesses=guesses)
         if format_ is None:
             return None
         if not is_installed():

@@ -11,12 +11,12 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.codec import CodecSpec
+from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.io.sources import BadLine, Lines
 from cdcfmt_core.layout import Layout
-from cdcfmt_core.registry import AUTO, default_registry
 from cdcfmt_core.texts import open_logger
-from cdcfmt_core.toolkit.recognition import CERTAIN_ENOUGH, confidence, recognise
+from cdcfmt_core.toolkit.recognition import CERTAIN_ENOUGH, confidence
 from cdcfmt_core.toolkit.zone_offsets import describe_zone
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported, describe_settings
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
@@ -75,26 +75,20 @@ class Format:
 
 
 def find_format(
-    options: Mapping[str, Any], codec_options: Mapping[str, Any], message: Message, last: str | None
+    codec: CodecSpec | None, codec_options: Mapping[str, Any], message: Message, *, guesses: bool
 ) -> Format | None:
     """The format of a message, if the kernel reads it.
 
-    :param last: the format of the previous message.
+    :param codec: its codec, from :meth:`MessageDecoder.codec_of`.
+    :param guesses: whether other messages may have other formats.
     """
-    registry = default_registry()
-    guesses = str(options["protocol"]).lower() == AUTO
-    codec: CodecSpec | None = None
-    if guesses:
-        codec = recognise(registry.codecs().values(), message)
-    elif last is not None:
-        codec = registry.get_codec(last)
     if codec is None or codec.open_layouts is None:
         return None
     try:
-        layouts = open_layouts(codec, codec.own_options(codec_options))
-    except Exception as error:
+        layouts = codec.open_layouts(codec.own_options(codec_options))
+    except CdcfmtError as error:
         # An error here only costs time: the reference decodes everything.
-        _warn(f"no layouts of {codec.name} for the kernel: {type(error).__name__}: {error}")
+        _warn(f"no layouts of {codec.name} for the kernel: {error}")
         return None
     records = [each for each in layouts if each.avro is not None]
     if not records or message.value is None or message.value.startswith(b"{"):
@@ -106,18 +100,6 @@ def find_format(
         return confidence(codec, message) >= CERTAIN_ENOUGH
 
     return Format(codec.name, records, recognises if guesses else None)
-
-
-def open_layouts(codec: CodecSpec, options: Mapping[str, Any]) -> list[Layout]:
-    """The layouts of a format with ``open_layouts``.
-
-    :raises TypeError: for a result that is not a list of layouts.
-    """
-    assert codec.open_layouts is not None
-    found = codec.open_layouts(options)
-    if not isinstance(found, Sequence) or not all(isinstance(each, Layout) for each in found):
-        raise TypeError(f"open_layouts returned {found!r:.200}: return a list of Layout")
-    return list(found)
 
 
 def open_kernel(

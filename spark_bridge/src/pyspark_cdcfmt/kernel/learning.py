@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from cdcfmt_core.caches import Cache, text_size
+from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import show
 from cdcfmt_core.events import (
@@ -73,6 +74,12 @@ class ObservedDecoder:
     def forget(self) -> None:
         """Release the memory of the last message."""
         self._events = []
+
+    def codec_of(self, message: Message) -> CodecSpec | None:
+        """The format of a message, if it is recognised."""
+        return (
+            self._decoder.codec_of(message) if isinstance(self._decoder, MessageDecoder) else None
+        )
 
     def note_format(self, name: str) -> None:
         """Record the format of the last message, which the kernel has read."""

@@ -8,6 +8,7 @@ from functools import partial
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import SourceError
+from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.options import ReadOptions
@@ -48,6 +49,7 @@ def check_batch(
     :raises SourceError: for a name that the input does not know.
     :raises PolicyError: for a declared type that cannot hold a column.
     """
+    default_registry().warn(options["protocol"], warn)
     names = GivenNames.of(options, schema, inferred=inferred)
     zones = looks_for_zones(options, schema)
     if not slices or not (names or options.table or options["excludeTables"] or zones):
@@ -100,6 +102,7 @@ class StreamCheck:
     """
 
     def __init__(self, options: ReadOptions, schema: StructType, *, inferred: bool) -> None:
+        default_registry().warn(options["protocol"], warn)
         self._names = GivenNames.of(options, schema, inferred=inferred)
         self._options = options
         self._declared = None if inferred else schema

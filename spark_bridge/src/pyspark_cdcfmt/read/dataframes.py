@@ -19,6 +19,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, StructType
 
 from cdcfmt_core.errors import OptionError, join_names
 from cdcfmt_core.options import unknown_option
+from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schemas.scan import open_input_scan
 from cdcfmt_core.schemas.store import SchemaStore
 from pyspark_cdcfmt.options import ReadOptions, parse_options
@@ -89,6 +90,7 @@ def decode(
     :raises OptionError: for wrong options, and for an invalid schema.
     """
     parsed = _parse(options)
+    default_registry().warn(parsed["protocol"])
     given, rows = _row_schemas(schema, parsed)
     sequence = parsed["metadataPrefix"] + "sequence"
     if parsed.table is not None and source is None and offset is None and sequence in rows.names:

@@ -10,13 +10,12 @@ from pyspark import TaskContext
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.caches import Cache, text_size
-from cdcfmt_core.codec import MarkedScan
+from cdcfmt_core.codec import AUTO, MarkedScan
 from cdcfmt_core.errors import MissingSchemaError, OptionError, SourceError
 from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.io.sources.lines import marked_messages
 from cdcfmt_core.io.topics.schema_search import SchemaSearch
-from cdcfmt_core.registry import AUTO
 from cdcfmt_core.schemas.directory import Note, SchemaDirectory
 from cdcfmt_core.schemas.persistent import PersistentSchemaStore
 from cdcfmt_core.schemas.scan import open_input_scan, open_schema_scan
