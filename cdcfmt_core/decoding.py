@@ -34,6 +34,7 @@ from cdcfmt_core.errors import (
 from cdcfmt_core.event_checks import check_event
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, named_by
 from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.mysql.members import limit_set_texts
 from cdcfmt_core.options import Option
 from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.schemas.scan import open_scans
@@ -197,6 +198,7 @@ class MessageDecoder:
                     self._codec = self._last = self._recognise(message)
             if self._codec is None:
                 return []
+            limit_set_texts(len(value or b""))
             events = self._decoders[self._codec.name](message)
             if type(events) is not list:
                 events = events_of(events)
@@ -214,6 +216,8 @@ class MessageDecoder:
             if not isinstance(error, DecodeError) and os.environ.get("CDCFMT_DEBUG") == "1":
                 raise
             return self._corrupt(message, error)
+        finally:
+            limit_set_texts(None)
         return events
 
     def _open(self, codec: CodecSpec) -> None:

@@ -36,21 +36,27 @@ class Kernel:
         keys: list[bytes | None],
         offsets: list[int | None],
         start: int,
+        beside: list[int] = ...,
     ) -> int:
         """Read messages from ``start`` on; returns the index of the first unread message.
 
         :param keys: may be empty if no layout uses keys.
+        :param beside: bytes of topic, path and headers in each row of a message; one number if all
+            messages have the same.
         """
     def read_batch(self, batch: Any, start: int) -> int:
-        """Like :meth:`read`, for a ``pyarrow`` batch with the columns value, key and offset.
+        """Like :meth:`read`, for a ``pyarrow`` batch with the columns of messages.
 
         :raises ValueError: if a column is missing, or has another type.
         """
-    def read_lines(self, data: bytes, offset: int, at: int, are_whole: bool) -> int:
+    def read_lines(
+        self, data: bytes, offset: int, at: int, are_whole: bool, path: int = ...
+    ) -> int:
         """Read lines from the byte ``at`` on; returns the position of the first unread line.
 
         :param offset: the offset of ``data`` in its file.
         :param are_whole: whether lines are whole messages, not values.
+        :param path: bytes of the path in each row.
         """
     def take_origins(
         self,
@@ -85,7 +91,7 @@ class Kernel:
         """
     @property
     def size(self) -> int:
-        """Bytes of the values read into the batch."""
+        """Bytes of the messages read into the batch: of values, and of what rows have beside."""
     def skip(self, value: bytes, key: bytes | None, all: bool) -> None:
         """Make the filters skip messages with this one's table and schema; ``all``: skip all.
 

@@ -44,8 +44,26 @@ pub struct Settings {
     pub max_bytes: usize,
     /// Bytes of a row of NULLs.
     pub row_bytes: usize,
+    /// What each row repeats of its message.
+    pub shown: Shown,
     /// Form of the images, if rows are events.
     pub images: Option<Format>,
+}
+
+/// Attributes of a message that each of its rows has.
+#[derive(Clone, Copy, Deserialize)]
+pub struct Shown {
+    /// Topic and path.
+    pub place: bool,
+    pub headers: bool,
+}
+
+impl Shown {
+    /// The bytes in each row, of a place and headers of so many bytes.
+    pub fn bytes(self, of_place: usize, of_headers: usize) -> usize {
+        let place = if self.place { of_place } else { 0 };
+        place + if self.headers { of_headers } else { 0 }
+    }
 }
 
 /// The result for a message.
@@ -78,6 +96,8 @@ pub struct Kernel {
     pub prints: bool,
     /// The index of the last read event in its message.
     pub event: usize,
+    /// Bytes of topic, path and headers in each row of the message.
+    pub beside: usize,
     pub joined: Joined,
     pub skipped: usize,
     /// Numbers of counted values, by note.
@@ -109,6 +129,7 @@ impl Kernel {
             prints: batch.shows_extra(),
             batch,
             event: 0,
+            beside: 0,
             joined: Joined::default(),
             skipped: 0,
             counts: HashMap::new(),

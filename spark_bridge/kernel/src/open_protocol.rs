@@ -31,7 +31,11 @@ impl Kernel {
         if count == 0 || count > most || count != values.count()? {
             return Err(Refusal::new("frames that are no pairs", 0));
         }
-        if count > 1 && 2 * count * self.settings.row_bytes > self.settings.max_bytes {
+        let size = key.map_or(0, <[u8]>::len) + value.len();
+        if count > 1 && self.repeats_much(count, self.beside, 0, size) {
+            return Err(Refusal::new("rows that repeat too much", 0));
+        }
+        if count > 1 && 2 * count * self.row_bytes() > self.settings.max_bytes {
             return Err(Refusal::new("more rows than a batch has room for", 0));
         }
         let begin = if count >= LOOK_AFTER {

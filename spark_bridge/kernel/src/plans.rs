@@ -19,6 +19,8 @@ pub struct Description {
     rows: row_plan::Description,
     /// Bytes of names that each row of a message repeats.
     repeats: usize,
+    /// Maximum bytes of members of ENUM and SET columns in the images of a row.
+    members: usize,
     /// The table's names in events.
     shown: Option<Shown>,
     #[serde(flatten)]
@@ -57,6 +59,7 @@ pub struct Plan {
     pub key: Arc<SchemaKey>,
     pub rows: Arc<RowPlan>,
     pub repeats: usize,
+    pub members: usize,
     spans: Spans,
 }
 
@@ -95,6 +98,7 @@ impl Plan {
             key: shared.keys.share(key),
             rows: shared.rows.share(rows),
             repeats: description.repeats,
+            members: description.members,
             spans: description.spans,
         })
     }

@@ -63,15 +63,22 @@ impl PyKernel {
     }
 
     /// Reads messages from `start` on; returns the index of the first unread message.
+    #[pyo3(signature = (values, keys, offsets, start, beside=vec![0]))]
+    #[allow(clippy::needless_pass_by_value)]
     fn read(
         &mut self,
         values: &Bound<'_, PyList>,
         keys: &Bound<'_, PyList>,
         offsets: &Bound<'_, PyList>,
         start: usize,
+        beside: Vec<usize>,
     ) -> PyResult<usize> {
         self.stop = READ;
         let py = values.py();
+        let beside_of = |place: usize| {
+            let found = beside.get(place).or(beside.first());
+            found.copied().unwrap_or_default()
+        };
         let mut at = start;
         while at < values.len() {
             let end = values.len().min(at + WINDOW);
@@ -93,14 +100,15 @@ impl PyKernel {
                 })
                 .collect();
             let read = py.detach(|| {
-                let read = |(value, key, offset): &Record| match value {
-                    Some(value) => self.one(value, *key, *offset),
+                let read = |(place, (value, key, offset)): (usize, &Record)| match value {
+                    Some(value) => self.one(value, *key, *offset, beside_of(at + place)),
                     None => {
                         self.stop = ("no value", 0);
                         false
                     }
                 };
-                window.iter().map(read).take_while(|read| *read).count()
+                let window = window.iter().enumerate();
+                window.map(read).take_while(|read| *read).count()
             });
             at += read;
             if self.stop != READ {
@@ -110,7 +118,7 @@ impl PyKernel {
         Ok(at)
     }
 
-    /// Like `read`, for a record batch with the columns value, key and offset.
+    /// Like `read`, for a record batch with all columns of messages.
     fn read_batch(&mut self, batch: &Bound<'_, PyAny>, start: usize) -> PyResult<usize> {
         let py = batch.py();
         let batch = RecordBatch::from_pyarrow_bound(batch)?;
@@ -125,6 +133,7 @@ impl PyKernel {
     }
 
     /// Reads lines from the byte `at` on; returns the position of the first unread line.
+    #[pyo3(signature = (data, offset, at, are_whole, path=0))]
     fn read_lines(
         &mut self,
         py: Python<'_>,
@@ -132,12 +141,13 @@ impl PyKernel {
         offset: i64,
         at: usize,
         are_whole: bool,
+        path: usize,
     ) -> PyResult<usize> {
         self.stop = READ;
         self.origins.clear();
         let mut at = at;
         while at < data.len() && self.stop == READ {
-            at = py.detach(|| self.lines(data, offset, at, are_whole));
+            at = py.detach(|| self.lines(data, offset, at, are_whole, path));
             py.check_signals()?;
         }
         Ok(at)
@@ -253,7 +263,7 @@ impl PyKernel {
         self.kernel.batch.messages
     }
 
-    /// Bytes of the values read into the batch.
+    /// Bytes of the messages read into the batch, without keys.
     #[getter]
     fn size(&self) -> usize {
         self.size

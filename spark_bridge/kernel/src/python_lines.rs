@@ -5,7 +5,14 @@ use crate::python::{PyKernel, READ, WINDOW};
 
 impl PyKernel {
     /// Reads some lines; returns the position of the next line, or of the first unread one.
-    pub fn lines(&mut self, data: &[u8], offset: i64, start: usize, are_whole: bool) -> usize {
+    pub fn lines(
+        &mut self,
+        data: &[u8],
+        offset: i64,
+        start: usize,
+        are_whole: bool,
+        path: usize,
+    ) -> usize {
         let mut at = start;
         for _ in 0..WINDOW {
             if at >= data.len() {
@@ -16,8 +23,8 @@ impl PyKernel {
             let place = i64::try_from(at).ok().map(|at| offset + at);
             if !line.trim_ascii().is_empty() {
                 let is_read = match are_whole {
-                    true => self.whole(line, place),
-                    false => self.one(line, None, place),
+                    true => self.whole(line, place, path),
+                    false => self.one(line, None, place, path),
                 };
                 if !is_read {
                     return at;
@@ -28,12 +35,15 @@ impl PyKernel {
         at.min(data.len())
     }
 
-    pub fn whole(&mut self, line: &[u8], offset: Option<i64>) -> bool {
+    /// `path`: bytes of the path in each row.
+    pub fn whole(&mut self, line: &[u8], offset: Option<i64>, path: usize) -> bool {
         let mut message = std::mem::take(&mut self.whole);
         let is_read = match message.read(line, &mut self.origins) {
             Ok(()) => {
                 let key = message.has_key.then_some(message.key.as_slice());
-                let is_read = self.one(&message.value, key, message.offset.or(offset));
+                let beside = path + self.origins.beside(self.kernel.settings.shown);
+                let offset = message.offset.or(offset);
+                let is_read = self.one(&message.value, key, offset, beside);
                 if !is_read {
                     self.origins.pop();
                 }
@@ -48,14 +58,22 @@ impl PyKernel {
         is_read
     }
 
-    pub fn one(&mut self, value: &[u8], key: Option<&[u8]>, offset: Option<i64>) -> bool {
+    /// Reads a message; `beside`: bytes of topic, path and headers in each of its rows.
+    pub fn one(
+        &mut self,
+        value: &[u8],
+        key: Option<&[u8]>,
+        offset: Option<i64>,
+        beside: usize,
+    ) -> bool {
         if self.kernel.is_full() {
             self.stop = ("full", 0);
             return false;
         }
+        self.kernel.beside = beside;
         self.stop = match self.kernel.read(value, key, offset) {
             Outcome::Read | Outcome::Skipped => {
-                self.size += value.len();
+                self.size += value.len() + beside;
                 READ
             }
             Outcome::Unknown => ("unknown", self.kernel.event),

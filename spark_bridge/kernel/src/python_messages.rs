@@ -2,18 +2,29 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, BinaryArray, Int64Array, RecordBatch};
+use arrow_array::{Array, BinaryArray, Int64Array, ListArray, RecordBatch, StringArray};
 
+use crate::kernel::Shown;
 use crate::python::{PyKernel, WINDOW};
+use crate::whole_messages::HEADER_BYTES;
 
 pub struct Messages<'a> {
     values: &'a BinaryArray,
     keys: &'a BinaryArray,
     offsets: &'a Int64Array,
+    places: [&'a StringArray; 2],
+    headers: Headers<'a>,
+}
+
+/// Headers of each message, with the texts of all.
+struct Headers<'a> {
+    lists: &'a ListArray,
+    names: &'a StringArray,
+    values: &'a BinaryArray,
 }
 
 impl<'a> Messages<'a> {
-    /// The columns value, key and offset of a batch; None if missing.
+    /// The columns of a batch; None if one is missing.
     pub fn new(batch: &'a RecordBatch) -> Option<Self> {
         Some(Self {
             values: batch.column_by_name("value")?.as_binary_opt()?,
@@ -21,11 +32,52 @@ impl<'a> Messages<'a> {
             offsets: batch
                 .column_by_name("offset")?
                 .as_primitive_opt::<Int64Type>()?,
+            places: [
+                batch.column_by_name("topic")?.as_string_opt()?,
+                batch.column_by_name("path")?.as_string_opt()?,
+            ],
+            headers: Headers::new(batch.column_by_name("headers")?)?,
         })
+    }
+
+    /// The bytes that each row of a message has of it.
+    fn beside(&self, at: usize, shown: Shown) -> usize {
+        let places = self.places.iter();
+        let of_place = places.map(|texts| texts.value_length(at) as usize).sum();
+        let of_headers = if shown.headers {
+            self.headers.bytes(at)
+        } else {
+            0
+        };
+        shown.bytes(of_place, of_headers)
     }
 
     pub fn len(&self) -> usize {
         self.values.len()
+    }
+}
+
+impl<'a> Headers<'a> {
+    fn new(array: &'a dyn Array) -> Option<Self> {
+        let lists = array.as_list_opt()?;
+        let [names, values] = lists.values().as_struct_opt()?.columns() else {
+            return None;
+        };
+        Some(Self {
+            lists,
+            names: names.as_string_opt()?,
+            values: values.as_binary_opt()?,
+        })
+    }
+
+    fn bytes(&self, at: usize) -> usize {
+        if self.lists.is_null(at) {
+            return 0;
+        }
+        let [start, end] = [at, at + 1].map(|place| self.lists.value_offsets()[place] as usize);
+        let (names, values) = (self.names.value_offsets(), self.values.value_offsets());
+        let of_texts = names[end] - names[start] + values[end] - values[start];
+        of_texts as usize + HEADER_BYTES * (end - start)
     }
 }
 
@@ -38,6 +90,7 @@ impl PyKernel {
                 values,
                 keys,
                 offsets,
+                ..
             } = messages;
             if values.is_null(at) {
                 self.stop = ("no value", 0);
@@ -45,7 +98,8 @@ impl PyKernel {
             }
             let key = keys.is_valid(at).then(|| keys.value(at));
             let offset = offsets.is_valid(at).then(|| offsets.value(at));
-            if !self.one(values.value(at), key, offset) {
+            let beside = messages.beside(at, self.kernel.settings.shown);
+            if !self.one(values.value(at), key, offset, beside) {
                 return at;
             }
         }

@@ -53,6 +53,9 @@ struct ColumnDescription {
     /// Names, if the output has their numbers.
     #[serde(default)]
     numbers: Option<Numbers>,
+    /// Negative integers that only `extra` shows are left to the reference.
+    #[serde(default)]
+    signless: bool,
 }
 
 /// The use of a column's values.
@@ -76,6 +79,7 @@ pub struct PlanColumn {
     pub sink: Sink,
     pub key: bool,
     pub numbers: Option<Box<Numbers>>,
+    pub signless: bool,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -134,6 +138,7 @@ impl RowPlan {
                 sink: column.use_,
                 key: column.key,
                 numbers: column.numbers.map(Box::new),
+                signless: column.signless,
             });
         }
         let mut cells = Vec::new();

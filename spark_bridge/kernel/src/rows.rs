@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::batch::{Batch, Change, Origin};
+use crate::cells::Form;
 use crate::encodings::Tools;
 use crate::envelope::Envelope;
 use crate::event_columns::EventOrigin;
@@ -13,6 +14,7 @@ use crate::json::{Kind, Token};
 use crate::kernel::Kernel;
 use crate::layout::{Image, Layout, Op};
 use crate::numbered::Numbered;
+use crate::numbers;
 use crate::plans::{Plan, Shown};
 use crate::refusal::{Refusal, Step};
 use crate::row_plan::{PlanColumn, RowPlan, Sink};
@@ -20,10 +22,12 @@ use crate::row_plan::{PlanColumn, RowPlan, Sink};
 /// Number of rows between two checks of a message's row bytes.
 const LOOK_AFTER: usize = 64;
 
-/// Limits for names and `extra` repeated by rows: a multiple of the message, plus bytes per row;
+/// Limits for what rows repeat of their message: a multiple of the message, plus bytes per row;
 /// larger messages are left to the reference.
-const REPEATED_SHARE: usize = 8;
+const REPEATED_SHARE: usize = 4;
 const REPEATED_BYTES: usize = 1024;
+/// The limit per row with the members of ENUM and SET columns, most of which are shorter.
+const BYTES_WITH_MEMBERS: usize = 3072;
 
 /// The reference makes the rows of longer messages one by one.
 const LONGEST_OF_ROWS: usize = 1 << 20;
@@ -45,13 +49,13 @@ impl Kernel {
         }
         let event = self.event(plan, layout, op, document)?;
         let extra_bytes = event.as_ref().map_or(0, |(_, bytes)| *bytes);
-        let repeated = count * (plan.repeats + extra_bytes);
-        if count > 1 && repeated > REPEATED_SHARE * document.len() + REPEATED_BYTES * count {
+        let repeated = plan.repeats + extra_bytes + self.beside;
+        if count > 1 && self.repeats_much(count, repeated, plan.members, document.len()) {
             return Err(Refusal::new("rows that repeat too much", 0));
         }
         let keys = plan.rows.event.as_ref().map_or(0, |event| event.name_bytes);
         let names = keys + plan.shown.as_ref().map_or(0, Shown::bytes);
-        let row_bytes = self.settings.row_bytes + plan.rows.absent_bytes + names + extra_bytes;
+        let row_bytes = self.row_bytes() + plan.rows.absent_bytes + names + extra_bytes;
         if count > 1 && 2 * count * row_bytes > self.settings.max_bytes {
             return Err(Refusal::new("more rows than a batch has room for", 0));
         }
@@ -93,6 +97,20 @@ impl Kernel {
         }
         let rows = self.batch.row_count() - start;
         self.batch.push_nulls(&plan.rows.lacking, rows)
+    }
+
+    /// Whether rows may repeat more of a message of `size` bytes than the reference allows.
+    ///
+    /// `each`: bytes that each row repeats, without `members`, the maximum of which is known.
+    pub fn repeats_much(&self, rows: usize, each: usize, members: usize, size: usize) -> bool {
+        let share = REPEATED_SHARE * (size + self.beside);
+        rows * each > share + REPEATED_BYTES * rows
+            || rows * (each + members) > share + BYTES_WITH_MEMBERS * rows
+    }
+
+    /// Bytes of a row that has no values yet.
+    pub fn row_bytes(&self) -> usize {
+        self.settings.row_bytes + self.beside
     }
 
     /// Values that the message's events share, and the bytes of their `extra`.
@@ -272,7 +290,13 @@ fn append(
                 }
             }
         }
-        Sink::Check(target) => column.reader.check(token, document, target, tools),
+        Sink::Check(target) => {
+            if column.signless && token.kind == Kind::Integer {
+                let value = numbers::integer(token.text(document)).unwrap_or(-1);
+                Form::Signless.check(value)?;
+            }
+            column.reader.check(token, document, target, tools)
+        }
         Sink::Null if token.kind == Kind::Null => Ok(()),
         Sink::Null => Err(Refusal::new(
             "a value that no column takes",

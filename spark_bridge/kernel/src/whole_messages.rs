@@ -4,6 +4,7 @@
 //! times.
 
 use crate::json::{Cursor, Kind, Token};
+use crate::kernel::Shown;
 use crate::names::Names;
 use crate::numbers;
 use crate::refusal::{Refusal, Step};
@@ -21,6 +22,8 @@ const FIELDS: [&str; 8] = [
     "headers",
 ];
 const MINUTE: i64 = 60_000;
+/// Bytes of a header besides its texts.
+pub const HEADER_BYTES: usize = 24;
 /// Larger buffers are not reused for the next message.
 const MAX_KEPT: usize = 1 << 20;
 
@@ -54,6 +57,18 @@ impl Origins {
 
     pub fn clear(&mut self) {
         *self = Self::default();
+    }
+
+    /// The bytes that each row of the last message has of it.
+    pub fn beside(&self, shown: Shown) -> usize {
+        let topic = self.topics.last().copied().flatten();
+        let topic = topic.and_then(|number| self.topic(number));
+        let of_place = topic.map_or(0, str::len);
+        let headers = self.headers.last().into_iter().flatten();
+        let of_headers: usize = headers
+            .map(|(name, value)| name.len() + value.as_ref().map_or(0, Vec::len) + HEADER_BYTES)
+            .sum();
+        shown.bytes(of_place, of_headers)
     }
 
     /// Removes the last message.

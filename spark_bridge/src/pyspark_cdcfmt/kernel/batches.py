@@ -20,6 +20,7 @@ from pyspark_cdcfmt.rows.record_batches import (
     MAX_MESSAGE_BYTES,
     MAX_ROWS,
     to_array,
+    value_bytes,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ Row: TypeAlias = tuple[Any, ...]
 _SINGLE = (Message, BadLine)
 _CHUNK_BYTES = 4 << 20
 _MESSAGE_BYTES = 4 << 10
-"""Bytes that a message adds to the size of a chunk besides its value; limits a chunk to 1024."""
+"""Bytes that a message adds to the size of a chunk besides its own; limits a chunk to 1024."""
 
 
 @attrs.frozen
@@ -47,6 +48,15 @@ class WholeMessages:
 
 Item: TypeAlias = Message | BadLine | Lines | MessageBatch
 Origins: TypeAlias = Chunk | Lines | WholeMessages
+
+
+def message_bytes(message: Message | BadLine) -> int:
+    """The bytes of a message that a batch holds until it is finished."""
+    size = len(message.value or b"")
+    if isinstance(message, Message):
+        size += len(message.key or b"") + len(message.topic or "")
+        size += value_bytes(message.headers) if message.headers else 0
+    return size
 
 
 def cut_chunks(
@@ -66,7 +76,7 @@ def cut_chunks(
                 yield from cut_chunks(one_by_one([item]), are_readable)
             continue
         chunk.append(item)
-        size += len(item.value or b"") + _MESSAGE_BYTES
+        size += message_bytes(item) + _MESSAGE_BYTES
         # Release it before the next one is read.
         del item
         if size >= _CHUNK_BYTES:

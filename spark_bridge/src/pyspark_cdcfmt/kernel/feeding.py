@@ -29,14 +29,20 @@ from pyspark_cdcfmt.kernel.batches import (
     WholeMessages,
     cut_chunks,
     in_order,
+    message_bytes,
     rows_of_each,
 )
 from pyspark_cdcfmt.kernel.formats import Format, find_format, is_installed, open_kernel
 from pyspark_cdcfmt.kernel.learning import Learner
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.rows.message_batch import MessageBatch
-from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES, value_bytes
+from pyspark_cdcfmt.rows.message_batch import MessageBatch, attributes
+from pyspark_cdcfmt.rows.record_batches import (
+    MAX_BATCH_BYTES,
+    beside_bytes,
+    text_bytes,
+    value_bytes,
+)
 
 logger = open_logger("pyspark_cdcfmt")
 
@@ -126,13 +132,22 @@ class KernelChunks:
         else:
             values = [self._format.value(item) for item in chunk]
             keys = [getattr(item, "key", None) for item in chunk] if self._keyed else []
-        return partial(self._kernel.read, values, keys, list(map(_OFFSET, chunk)))
+        offsets, beside = list(map(_OFFSET, chunk)), self._beside(chunk)
+        return lambda start: self._kernel.read(values, keys, offsets, start, beside)
+
+    def _beside(self, chunk: Chunk) -> list[int]:
+        """The bytes that each row has of its message besides its content; one if all are equal."""
+        values = list(zip(*(attributes(chunk, name) for name in self._shape.shown), strict=True))
+        if not values or values.count(values[0]) == len(values):
+            values = values[:1]
+        return list(map(beside_bytes, values))
 
     def _read_lines(self, lines: Lines, count_rows: bool) -> Iterator[SizedBatch]:
         data, at, are_whole = lines.data, 0, lines.are_whole
+        path = text_bytes(lines.path) if "path" in self._shape.shown else 0
         while at < len(data):
             first = self._kernel.messages
-            at = self._kernel.read_lines(data, lines.offset, at, are_whole)
+            at = self._kernel.read_lines(data, lines.offset, at, are_whole, path)
             origins: Origins = lines
             if are_whole and self._shape.shows_origins:
                 origins = WholeMessages(lines.path, *self._kernel.take_origins())
@@ -174,7 +189,7 @@ class KernelChunks:
             self._buffer.owners.append(number)
             self._buffer.row_bytes += value_bytes(row)
         self.by_reference += 1
-        self._buffer.size += len(message.value or b"")
+        self._buffer.size += message_bytes(message)
         self.learner.forget_old_plans()
         if is_example:
             self.learner.learn(message, self.by_kernel)

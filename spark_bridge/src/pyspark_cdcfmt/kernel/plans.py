@@ -17,7 +17,7 @@ from cdcfmt_core.mysql.numbers import MAX_DIGITS
 from cdcfmt_core.toolkit.encodings import ONLY_OF, Encoding
 from cdcfmt_core.toolkit.row_changes import fields_of_columns
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported, _has_images, _target
-from pyspark_cdcfmt.rows.record_batches import table_bytes
+from pyspark_cdcfmt.rows.record_batches import member_bytes, table_bytes
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 from pyspark_cdcfmt.rows.values import variant_form
 from pyspark_cdcfmt.rows.variant import field_order
@@ -91,6 +91,7 @@ def describe_plan(
                 "use": use,
                 "key": column.name in keys,
                 "numbers": _numbers(column.type, target),
+                "signless": shape.events is not None and encoding.signless,
                 **_encoding(column, encoding, layout.zoned, in_image=_has_images(shape)),
             }
         )
@@ -116,6 +117,7 @@ def describe_plan(
     return {
         "rows": rows,
         "repeats": table_bytes(table, of_types=shape.shows_columns),
+        "members": member_bytes(table),
         "shown": {**names, "number": number} if shape.events else None,
         **spans,
     }

@@ -71,6 +71,12 @@ class Shape:
         return not {"source", "_source"}.isdisjoint(self.metadata.values())
 
     @property
+    def shown(self) -> tuple[str, ...]:
+        """The attributes of its message that each row has, of those with any length."""
+        place = ("topic", "path") if self.shows_source else ()
+        return (*place, "headers") if "headers" in self.metadata.values() else place
+
+    @property
     def shows_columns(self) -> bool:
         """Whether events have the columns of their table."""
         return self.events is not None and "columns" in self.metadata
@@ -78,7 +84,7 @@ class Shape:
     @property
     def shows_origins(self) -> bool:
         """Whether rows have attributes of their message besides key and value."""
-        return self.shows_source or "headers" in self.metadata.values()
+        return bool(self.shown)
 
     def key_of(self, table: TableSchema) -> tuple[str, ...]:
         """The key columns by option or schema; the table may lack them.
@@ -212,6 +218,7 @@ def describe_settings(
         "max_rows": MAX_ROWS,
         "max_bytes": MAX_BATCH_BYTES,
         "row_bytes": shape.row_bytes,
+        "shown": {"place": "topic" in shape.shown, "headers": "headers" in shape.shown},
         "images": shape.events if _has_images(shape) else None,
     }
 

@@ -10,19 +10,34 @@ import attrs
 
 from cdcfmt_core.codec import Projection
 from cdcfmt_core.decoding import MessageDecoder
-from cdcfmt_core.errors import CdcfmtError, DecodeError, MissingSchemaError, PolicyError
-from cdcfmt_core.events import Corrupt, Event, Message, RowChange, TableSchema
+from cdcfmt_core.errors import (
+    CdcfmtError,
+    DecodeError,
+    MissingSchemaError,
+    PolicyError,
+    join_names,
+)
+from cdcfmt_core.events import (
+    Corrupt,
+    Event,
+    Message,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+    TableSchemaEvent,
+)
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.opening import claim_check_reader
 from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_core.types import Enum, Set
 from pyspark_cdcfmt.kernel.learning import Decoder
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.schemas import MissingSchemas
 from pyspark_cdcfmt.rows.change_rows import ChangeRows
 from pyspark_cdcfmt.rows.event_rows import EventRows
 from pyspark_cdcfmt.rows.policy import BadRow, BadValue
-from pyspark_cdcfmt.rows.record_batches import table_bytes, value_bytes
+from pyspark_cdcfmt.rows.record_batches import beside_bytes, table_bytes, text_bytes, value_bytes
 
 
 def open_decoder(
@@ -103,12 +118,11 @@ class RowMaker:
             events = self._without_duplicates(events)
         protocol = self._decoder.protocol
         held = message
-        repeats = Repeats(
-            message,
-            events,
-            of_events=isinstance(self._shape, EventRows),
-            of_columns=self._shape.wants_columns,
-        )
+        repeats = Repeats(message, events, self._shape)
+        if repeats.of_message is not None:
+            error = repeats.of_message.at(protocol=protocol, **message.position)
+            yield from self._corrupt(message, Corrupt(error))
+            return
         for event in events:
             if not isinstance(event, Corrupt):
                 try:
@@ -218,23 +232,49 @@ REPEATED_SHARE: Final = 8
 
 
 class Repeats:
-    """A limit for the bytes that the rows of one message repeat: names, headers and ``extra``.
+    """A limit for the bytes that the rows of one message repeat.
 
-    In total REPEATED_SHARE times the message's bytes, plus REPEATED_BYTES per row.
+    They repeat names and types of their table, members of ENUM and SET columns, ``extra``, a
+    statement, and what each row has of its message: topic, path and headers.  In total
+    REPEATED_SHARE times the message's bytes, plus REPEATED_BYTES per row.
+
+    :ivar of_message: an error if topic, path and headers alone exceed the limit: each bad row would
+        repeat them, too.
     """
 
     def __init__(
-        self, message: Message, events: Sequence[Event], *, of_events: bool, of_columns: bool
+        self, message: Message, events: Sequence[Event], shape: EventRows | ChangeRows
     ) -> None:
+        self.of_message: DecodeError | None = None
         self._sizes: dict[int, int] = {}
         self._most = 0
-        if len(events) < 2:
+        count = len(events)
+        if count < 2:
             return
-        sizes = list(_repeated(message, events, of_events=of_events, of_columns=of_columns))
-        size = len(message.value or b"") + len(message.key or b"")
-        if sum(sizes) > REPEATED_SHARE * size + REPEATED_BYTES * len(events):
-            self._most = REPEATED_BYTES + REPEATED_SHARE * size // len(events)
+        shown = {name: getattr(message, name) for name in shape.shown}
+        beside = beside_bytes(shown.values())
+        size = len(message.value or b"") + len(message.key or b"") + beside
+        self._most = REPEATED_BYTES + REPEATED_SHARE * size // count
+        if beside > self._most:
+            self.of_message = DecodeError(
+                f"each of the message's {count} rows repeats {beside} bytes of its "
+                f"{join_names(shown)}; {self._limit}"
+            )
+            return
+        is_of_events = isinstance(shape, EventRows)
+        sizes = [
+            beside + each
+            for each in _repeated(events, of_events=is_of_events, of_columns=shape.wants_columns)
+        ]
+        if sum(sizes) > self._most * count:
             self._sizes = {id(event): each for event, each in zip(events, sizes, strict=True)}
+
+    @property
+    def _limit(self) -> str:
+        return (
+            f"the limit is {self._most}: {REPEATED_BYTES}, plus its share of "
+            f"{REPEATED_SHARE} times the message"
+        )
 
     def check(self, event: Event) -> None:
         """Refuse a row whose repeated bytes exceed the limit.
@@ -244,26 +284,42 @@ class Repeats:
         size = self._sizes.get(id(event), 0)
         if size > self._most:
             raise BadRow(
-                f"each of the message's rows repeats {size} bytes of names, headers and extra; "
-                f"the limit is {self._most}: {REPEATED_BYTES}, plus its share of "
-                f"{REPEATED_SHARE} times the message"
+                f"each of the message's rows repeats {size} bytes of names, members, extra and "
+                f"headers; {self._limit}"
             )
 
 
-def _repeated(
-    message: Message, events: Sequence[Event], *, of_events: bool, of_columns: bool
-) -> Iterator[int]:
+def _repeated(events: Sequence[Event], *, of_events: bool, of_columns: bool) -> Iterator[int]:
     """The bytes that each event's rows may repeat from other rows."""
-    headers = value_bytes(message.headers) if of_events else 0
     table: TableSchema | None = None
     extra: Mapping[str, Any] | None = None
     of_table = of_extra = 0
+    with_members: list[str] = []
     for event in events:
+        if isinstance(event, SchemaChange | TableSchemaEvent):
+            yield _statement_bytes(event)
+            continue
         if not isinstance(event, RowChange):
             yield 0
             continue
         if event.table is not table:
             table, of_table = event.table, table_bytes(event.table, of_types=of_columns)
+            with_members = [
+                column.name for column in table.columns if isinstance(column.type, Enum | Set)
+            ]
         if of_events and event.extra is not extra:
             extra, of_extra = event.extra, value_bytes(event.extra or {})
-        yield of_table + of_extra + headers
+        members = 0
+        if with_members:
+            images = [image.values for image in (event.before, event.after) if image is not None]
+            members = sum(value_bytes(image.get(name)) for image in images for name in with_members)
+        yield of_table + of_extra + members
+
+
+def _statement_bytes(event: SchemaChange | TableSchemaEvent) -> int:
+    size = value_bytes(event.extra or {})
+    if isinstance(event, SchemaChange):
+        size += text_bytes(event.query)
+    if event.table_schema is not None:
+        size += table_bytes(event.table_schema, of_types=True)
+    return size

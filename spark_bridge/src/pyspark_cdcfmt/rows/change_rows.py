@@ -54,6 +54,7 @@ class ChangeRows:
 
     :ivar inferred: whether a column that the schema lacks is a schema change; a user's schema is
         a projection.
+    :ivar shown: the attributes of its message that each row has, of those with any length.
     :ivar zoneless: databases and tables with TIMESTAMP columns of an unknown time zone.
     """
 
@@ -70,6 +71,7 @@ class ChangeRows:
         added = {field.name for field in metadata_fields(options)}
         self._names = schema.names
         self._wants_source = prefix + "source" in schema.names
+        self.shown = ("topic", "path") if self._wants_source else ()
         self._own = [field for field in schema.fields if field.name not in added]
         self._not_null = [field.name for field in schema.fields if not field.nullable]
         self._prefix = prefix

@@ -44,7 +44,10 @@ Row: TypeAlias = tuple[Any, ...]
 
 
 class EventRows:
-    """Makes rows of the events shape."""
+    """Makes rows of the events shape.
+
+    :ivar shown: the attributes of its message that each row has, of those with any length.
+    """
 
     def __init__(self, schema: StructType, options: ReadOptions, policy: ValuePolicy) -> None:
         self._names = schema.names
@@ -57,6 +60,8 @@ class EventRows:
         self._wants_images = bool({"before", "after"} & set(schema.names))
         self.wants_columns = "columns" in schema.names
         self._wants_headers = "headers" in schema.names
+        place = ("topic", "path") if "_source" in schema.names else ()
+        self.shown = (*place, "headers") if self._wants_headers else place
         self._plans: Cache[TableSchema, tuple[tuple[str, ...], Callable[[Image], Any]]] = Cache()
 
     def rows(self, message: Message, event: Event, protocol: str | None) -> Iterator[Row]:

@@ -20,6 +20,7 @@ from pyspark.sql.types import (
 )
 
 from cdcfmt_core.events import TableSchema
+from cdcfmt_core.types import Enum, Set
 from pyspark_cdcfmt.rows.variant_scalars import clean_text
 
 _LARGE: Final = 1 << 20
@@ -199,6 +200,21 @@ def table_bytes(table: TableSchema, *, of_types: bool) -> int:
     if of_types:
         texts += [column.source_type for column in table.columns]
     return sum(map(text_bytes, texts))
+
+
+def member_bytes(table: TableSchema) -> int:
+    """The most bytes that the members of ENUM and SET columns take in two images of a row."""
+    size = 0
+    for column in table.columns:
+        if isinstance(column.type, Enum | Set) and column.type.names:
+            each = [text_bytes(name) + 1 for name in column.type.names]
+            size += max(each) if isinstance(column.type, Enum) else sum(each)
+    return 2 * size
+
+
+def beside_bytes(values: Iterable[str | Sequence[Any] | None]) -> int:
+    """The bytes of attributes that each row has of its message: topic, path or headers."""
+    return sum(value_bytes(each) for each in values if each is not None)
 
 
 def text_bytes(text: str) -> int:
