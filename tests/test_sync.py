@@ -319,9 +319,9 @@ def test_the_changelog_has_every_change_once(lake: Lake) -> None:
         ("truncate", None),
     ]
     lake.options["checkpoint"] = f"{lake.folder}/other"
-    with pytest.raises(StreamingQueryException, match=r"changes of another query, .*cdcfmt\.query"):
-        lake.run()
-    del lake.options["checkpoint"]
+    lake.run()
+    tables = status(lake.spark, str(lake.options.pop("checkpoint")))
+    assert "has changes of another query, " in tables.first().halted  # type: ignore[union-attr]
     for each in ("offsets", "commits"):
         (lake.folder / "checkpoint" / each / "0").unlink()
     with pytest.raises(

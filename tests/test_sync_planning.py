@@ -16,7 +16,7 @@ from pyspark_cdcfmt.sync.columns import ColumnPlanner
 from pyspark_cdcfmt.sync.delta import DeltaTarget
 from pyspark_cdcfmt.sync.expressions import LogPlace
 from pyspark_cdcfmt.sync.job import added_columns, open_store, sync
-from pyspark_cdcfmt.sync.names import TableName, check_pattern, target_of
+from pyspark_cdcfmt.sync.names import TableName, check_pattern, path_of, target_of
 from pyspark_cdcfmt.sync.options import OPTIONS, SyncOptions
 from pyspark_cdcfmt.sync.planning import Planner, Spread, spread_statements
 from pyspark_cdcfmt.sync.snapshots import check_names
@@ -81,6 +81,43 @@ def plan(
 
 def actions(given: TablePlan) -> list[tuple[str, str]]:
     return [(row.action, row.detail) for row in given.log]
+
+
+LAKE = {"into": "/lake/{database}/{table}", "checkpoint": "/lake/cp/one", "control": "/lake/state"}
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "reason"),
+    [
+        (("shop", None, "_delta_log"), LAKE, "_delta_log is the folder of Delta's own log"),
+        (("_Delta_Log", None, "orders"), LAKE, "is the folder of Delta's own log"),
+        (("shop", None, "x" * 300), LAKE, "its name has 300 bytes, and file systems take 255"),
+        (("cp", None, "one"), LAKE, "the folder of the option checkpoint would be in the target"),
+        (("CP", None, "One"), LAKE, "the folder of the option checkpoint would be in the target"),
+        (("state", None, "held"), LAKE, "option control would be in the target, or around it"),
+        (("cp", None, "x"), LAKE | {"into": "/lake/{database}/y/{table}"}, None),
+        (("shop", None, "y" * 256), {"into": "a.{table}"}, "its name has 256 bytes"),
+        (("s" * 253, None, "t"), {"into": "{database}.{table}"}, "its name has 256 bytes"),
+        (("s" * 252, None, "y" * 255), {"into": "{database}.{table}"}, None),
+        (("shop", None, "t"), {"into": "{schema}.{table}"}, "set into without that field"),
+        # Names that are unusual, and no danger.
+        (("shop", None, "_change_data"), LAKE, None),
+        (("..", None, "."), LAKE, None),
+        (("shop", None, "a/../../b"), LAKE, None),
+        (("shop", None, "tab\there\x00"), LAKE, None),
+        (("shop", None, "\ud800" * 80), LAKE, None),
+        (("shop", None, "_delta_log"), {"into": "lake.{table}"}, None),
+    ],
+)
+def test_names_that_no_target_can_have(
+    name: TableName, options: dict[str, str], reason: str | None
+) -> None:
+    made = plan(version(), name=name, **options)
+    assert (made.state.halted is None) if reason is None else (reason in str(made.state.halted))
+    assert len(str(made.state.halted)) < 1000
+    path = path_of(made.state.target)
+    assert path is None or path.startswith("/lake/")
+    assert path is None or {".", ".."}.isdisjoint(path.split("/"))
 
 
 def test_columns_are_added_and_widened() -> None:

@@ -11,6 +11,7 @@ from unittest.mock import Mock
 
 import attrs
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import DecimalType, FloatType, IntegerType, StringType, StructType
@@ -28,6 +29,7 @@ from pyspark_cdcfmt.sync.snapshots import Snapshots
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.table_plan import TablePlan, check_target
 from pyspark_cdcfmt.sync.target import Run
+from pyspark_cdcfmt.sync.writing import Writer
 
 ORDERS: TableName = ("shop", None, "orders")
 OWN = StructType().add("id", IntegerType()).add("price", DecimalType(10, 2))
@@ -126,6 +128,91 @@ def test_a_column_of_another_store(name: str) -> None:
     there = StructType([*TARGET.fields]).add(name, StringType())
     with pytest.raises(SinkError, match=f"has the column {name}: it was written"):
         check(there)
+
+
+class Refused(Exception):
+    """An error of a write to one target."""
+
+
+def writer(there: dict[str, StructType | None], **how: Any) -> tuple[Writer, Mock]:
+    """A writer over targets with these columns."""
+    wanted = SyncOptions.of({"into": "lake.{table}", "checkpoint": "c"})
+    target = Mock(schema=lambda name: there[name], undone=lambda _: None, **how)
+    target.properties = lambda name: {"cdcfmt.source": f"shop.{name}"}
+    target.refusal = lambda error: str(error) if isinstance(error, Refused) else None
+    control = Mock(first=Batch("q", 1))
+    store = open_store(wanted, target, Mock())
+    return Writer(wanted, target, control, Mock(), store, Mock()), target
+
+
+def planned(table: str, halted: str | None = None) -> TablePlan:
+    made = TablePlan(TableState(("shop", None, table), table, columns=OWN, halted=halted), ())
+    made.truncates = [(5, 0, 0, 0, 0)]
+    made.note("truncate", "TRUNCATE TABLE x")
+    made.state = attrs.evolve(made.state, truncates=((5, 0, 0, 0, 0),))
+    return made
+
+
+def test_one_target_halts_its_table_alone() -> None:
+    """All events of the batch wait, and the reason is the only row of the log."""
+    good, lost, missing, early = (planned(name) for name in ("good", "lost", "missing", "early"))
+    early.halt("before")
+    made, target = writer({"good": TARGET, "lost": without("price"), "missing": None})
+    made.check([good, lost, missing, early])
+    assert good.state.halted is None
+    assert "has lost the column price" in str(lost.state.halted)
+    assert "is missing: restore it" in str(missing.state.halted)
+    assert early.state.halted == "before"
+    assert lost.state == attrs.evolve(lost.before, halted=lost.state.halted)
+    assert [row.action for row in lost.log] == ["halt"]
+    # Nor is anything written to it; what the target itself refuses halts it, too.
+    target.run.side_effect = Refused("[DELTA_CANNOT_MODIFY_APPEND_ONLY] …")
+    assert made.write([good, lost, missing, early], Mock(), Batch("q", 1)) == {}
+    assert target.run.call_count == 1
+    assert "of shop.good refuses a write: [DELTA_CANNOT_MODIFY_APPEND_ONLY]" in str(
+        good.state.halted
+    )
+    assert good.state.truncates == ()
+    # What may concern every table ends the query.
+    other, (made, target) = planned("good"), writer({"good": TARGET})
+    target.run.side_effect = OSError("no space left on device")
+    made.check([other])
+    with pytest.raises(OSError, match="no space"):
+        made.write([other], Mock(), Batch("q", 1))
+    # So do options, which all tables would halt for.
+    soft = planned("good")
+    made, _ = writer({"good": StructType([*TARGET.fields]).add("_deleted", StringType())})
+    with pytest.raises(SinkError, match="it was written with other options"):
+        made.check([soft])
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (AnalysisException("global_temp is a system preserved database"), "global_temp is a"),
+        (Exception("…: [DELTA_CANNOT_CREATE_LOG_PATH] Cannot create"), "[DELTA_CANNOT_CREATE"),
+        (Exception("java.io.IOException: File name too long"), "File name too long"),
+        (Exception("java.io.IOException: No space left on device"), None),
+        (Exception("[DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT] …"), None),
+        (SinkError("`t` has batch 2 of this query [DELTA_X]"), None),
+    ],
+)
+def test_errors_of_one_target(error: Exception, reason: str | None) -> None:
+    found = DeltaTarget(Mock()).refusal(error)
+    assert (found is None) if reason is None else (reason in str(found))
+
+
+def test_writes_beside_others() -> None:
+    """Of other writers, and of another run of the same query."""
+    target = DeltaTarget(Mock())
+    busy = Mock(side_effect=Exception("[DELTA_CONCURRENT_APPEND] by others"))
+    target._spark.sql = busy  # type: ignore[method-assign]
+    with pytest.raises(SinkError, match=r"UPDATE t: other writers .* each of 5 attempts"):
+        target.run("UPDATE t")
+    assert busy.call_count == 5
+    busy.side_effect = Exception("[DELTA_CONCURRENT_TRANSACTION] same batch")
+    with pytest.raises(SinkError, match="another run of this query writes the same batch: two"):
+        target.run("UPDATE t")
 
 
 def test_a_table_that_was_left_out_halts() -> None:

@@ -114,9 +114,12 @@ class Sync:
                 "dead_letters", batch, "", letters, f.col("_corrupt_record.reason")
             )
             report.first_corrupt = first_place(letters)
-        if halted := [plan.state for plan in plans if plan.state.halted]:
-            self._hold(halted, blocks, batch)
+        self.writer.check(plans)
+        to_write = [plan for plan in plans if not plan.state.halted]
+        self._hold([plan for plan in plans if plan.state.halted], blocks, batch)
         self._write(plans, blocks, batch, report, log)
+        refused = [plan for plan in to_write if plan.state.halted]
+        self._hold(refused, blocks, batch, "refused")
         self._finish(plans, states, batch, report, log)
         return report
 
@@ -169,12 +172,16 @@ class Sync:
             for table, what in sorted(new)
         ]
 
-    def _hold(self, states: list[TableState], blocks: DataFrame, batch: Batch) -> None:
+    def _hold(
+        self, plans: list[TablePlan], blocks: DataFrame, batch: Batch, part: str = ""
+    ) -> None:
         """Append the events of halted tables to ``held``."""
-        reasons = [(*state.name, state.halted) for state in states]
+        if not plans:
+            return
+        reasons = [(*plan.state.name, plan.state.halted) for plan in plans]
         blocks = of_tables(blocks.where("kind IN ('row', 'ddl')"), reasons, "letter STRING")
         held = of_tables(self._events(blocks.drop("letter")), reasons, "letter STRING")
-        self.control.keep_events("held", batch, "", held, f.col("letter"))
+        self.control.keep_events("held", batch, part, held, f.col("letter"))
 
     def _finish(
         self,

@@ -13,9 +13,12 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from cdcfmt_core.errors import OptionError, SinkError
+from cdcfmt_core.texts import one_line
+from pyspark_cdcfmt.sync.control import QUERY_PROPERTY
 from pyspark_cdcfmt.sync.expressions import definitions_sql, properties_sql
-from pyspark_cdcfmt.sync.names import path_of, quote, text_literal
-from pyspark_cdcfmt.sync.target import MARK, Once, Run, writer_name
+from pyspark_cdcfmt.sync.names import path_of, quote, target_of, text_literal
+from pyspark_cdcfmt.sync.table_plan import taken
+from pyspark_cdcfmt.sync.target import MARK, Once, Run, TargetError, writer_name
 
 _NEEDS_MAPPING = re.compile(r"[ ,;{}()\n\t=]")
 """Characters that Delta rejects in column names without column mapping."""
@@ -51,16 +54,31 @@ _WENT_BACK = (
     "that of a backup, or another run uses a copy of it. Delta would skip such batches: restore "
     "the newer checkpoint, or start a new sync with another checkpoint, control and into"
 )
+_TWO_RUNS = (
+    "{}: another run of this query writes the same batch: two syncs run with this checkpoint, or "
+    "with a copy of it; stop one of them"
+)
+_BUSY = (
+    "{}: other writers have changed the table during each of {} attempts ({}]): start the query "
+    "again when they are done, or let them write other files"
+)
 _MISSING = frozenset(
     {"TABLE_OR_VIEW_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST", "DELTA_TABLE_NOT_FOUND"}
     | {"DELTA_MISSING_DELTA_TABLE", "SCHEMA_NOT_FOUND", "PATH_NOT_FOUND"}
 )
+_REFUSAL = re.compile(r"\[DELTA_.+")
+"""Delta's errors, which may lack the name of the table."""
+
+_NAME_TOO_LONG = re.compile(r".*(?:[Nn]ame too long|KeyTooLong|path too long).*")
 _RECENT = 100  # versions
 _ATTEMPTS = 5
 _CONFLICT = re.compile(
     r"\[DELTA_(CONCURRENT_(APPEND|DELETE_\w+|WRITE)|METADATA_CHANGED|PROTOCOL_CHANGED)\b"
 )
 """Delta's errors of a write that it has not committed, such as a MERGE beside an OPTIMIZE."""
+
+_SAME_QUERY = re.compile(r"\[DELTA_CONCURRENT_TRANSACTION\b")
+"""Two runs of one query write the same batch."""
 
 
 class DeltaTarget:
@@ -91,6 +109,16 @@ class DeltaTarget:
             if error.getCondition() == "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY":
                 ((name,),) = self._spark.sql("SELECT current_catalog()").collect()
                 raise OptionError(_OTHER_CATALOG.format(name)) from error
+
+    def check_catalog(self, into: str) -> None:
+        """:raises OptionError: if the catalog that a pattern for targets names does not exist."""
+        if "/" in into:
+            return
+        try:
+            self.schema(target_of(into, ("cdcfmt",) * 3))
+        except AnalysisException as error:
+            if error.getCondition() in ("CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE"):
+                raise OptionError(f"option into: {into!r}: {one_line(str(error), 300)}") from error
 
     def exists(self, table: str) -> bool:
         # Spark's own look-up raises an error for a missing path, which takes ten times as long.
@@ -172,7 +200,7 @@ class DeltaTarget:
         if once is not None:
             writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
         path = path_of(table)
-        _commit(lambda: writer.saveAsTable(table) if path is None else writer.save(path))
+        _commit(table, lambda: writer.saveAsTable(table) if path is None else writer.save(path))
         if once is not None:
             self._appended[table, once[0]] = once[1]
 
@@ -180,7 +208,12 @@ class DeltaTarget:
         snapshot = self._snapshot(table)
         found = snapshot.metadata().id() if snapshot.version() >= 0 else ""
         if found != self._ids.get(table, found):
-            raise SinkError(_RECREATED.format(table))
+            raise TargetError(_RECREATED.format(table))
+        if found and self._run is not None:
+            marks = snapshot.metadata().configuration()
+            owner = marks.get(QUERY_PROPERTY).get() if marks.contains(QUERY_PROPERTY) else ""
+            if owner not in ("", self._run.query_id):
+                raise TargetError(taken(table, owner, self._run.query_id))
         if found:
             self._ids[table] = found
         run = self._run
@@ -227,21 +260,34 @@ class DeltaTarget:
         return max((row.version for row in rows if row.timestamp <= last), default=-1)
 
     def merge(self, table: str, rows: DataFrame, on: str, clauses: str) -> None:
-        self.check(table)
         view = f"cdcfmt_sync_{uuid.uuid4().hex}"
         rows.createOrReplaceTempView(view)
+
+        def write() -> None:
+            # Also before a repetition: another query may have taken the table over.
+            self.check(table)
+            rows.sparkSession.sql(f"MERGE INTO {table} t USING {view} s ON {on} {clauses}")
+
         try:
-            statement = f"MERGE INTO {table} t USING {view} s ON {on} {clauses}"
-            _commit(lambda: rows.sparkSession.sql(statement))
+            _commit(table, write)
         finally:
             rows.sparkSession.catalog.dropTempView(view)
+
+    def refusal(self, error: Exception) -> str | None:
+        text = str(error)
+        if isinstance(error, SinkError) or _CONFLICT.search(text):
+            # A later run may write it.
+            return None
+        if found := _REFUSAL.search(text) or _NAME_TOO_LONG.search(text):
+            return found[0]
+        return one_line(text, 1000) if isinstance(error, AnalysisException) else None
 
     def prepare(self, table: str) -> None:
         # To count the files, Delta loads the whole state of the table, and caches it.
         self._spark.sql(f"DESCRIBE DETAIL {table}").collect()
 
     def run(self, statement: str) -> None:
-        _commit(lambda: self._spark.sql(statement))
+        _commit(one_line(statement, 200), lambda: self._spark.sql(statement))
 
     def compact(self, table: str, size: int, *, vacuum: bool) -> None:
         cores = self._spark.sparkContext.defaultParallelism
@@ -269,17 +315,24 @@ def _time_of(snapshot: Any, app: str) -> int:
     return int(next(of_app).lastUpdated().get())
 
 
-def _commit(write: Callable[[], object]) -> None:
-    """Write to a table; again if Delta rejects it for what another session has committed since."""
-    for _ in range(_ATTEMPTS - 1):
+def _commit(what: str, write: Callable[[], object]) -> None:
+    """Write; again if Delta rejects it for what another session has committed since.
+
+    :param what: the table or the statement, for errors.
+    :raises SinkError: if other writers interfere each time, or another run writes the same batch.
+    """
+    for attempt in range(_ATTEMPTS):
         try:
             write()
         except Exception as error:
-            if not _CONFLICT.search(str(error)):
+            if _SAME_QUERY.search(str(error)):
+                raise SinkError(_TWO_RUNS.format(what)) from error
+            if not (conflict := _CONFLICT.search(str(error))):
                 raise
+            if attempt + 1 == _ATTEMPTS:
+                raise SinkError(_BUSY.format(what, _ATTEMPTS, conflict[0])) from error
         else:
             return
-    write()
 
 
 def _features(columns: Iterable[StructField]) -> dict[str, str]:

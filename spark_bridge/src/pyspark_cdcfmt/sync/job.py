@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import attrs
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
@@ -118,7 +120,9 @@ def sync(
     if getattr(spark, "_sc", None) is None:
         raise OptionError(_NO_CONNECT)
     # Check before the first batch.
-    DeltaTarget(spark).check_session(wanted.control)
+    target = DeltaTarget(spark)
+    target.check_session(wanted.control)
+    target.check_catalog(wanted.into)
     check_defaults(spark, wanted)
     worker = _Worker(wanted, texts, types, snapshot or {}, on_batch, unset_tasks(spark))
     writer = (
@@ -251,7 +255,8 @@ def open_sync(
     store = open_store(options, target, tombstones)
     typed = TypedChanges(options, source, store.metadata, store.needs_key, changed_values(spark))
     taken = added_columns(options, store)
-    columns = ColumnPlanner(options, store.needs_key, taken, types, target.schema)
+    there = partial(columns_there, target)
+    columns = ColumnPlanner(options, store.needs_key, taken, types, there)
     planner = Planner(options, columns)
     replays = Replays(options, source, control)
     snapshots = Snapshots(options, target, control, store, taken, run.query_id, snapshot)
@@ -260,6 +265,15 @@ def open_sync(
         resolved = Resolved(control, target, options.checkpoint, options.parallel)
     writer = Writer(options, target, control, tombstones, store, typed)
     return Sync(options, control, tombstones, writer, planner, replays, snapshots, resolved)
+
+
+def columns_there(target: Target, table: str) -> StructType | None:
+    """The columns of a target that may have been made before."""
+    try:
+        return target.schema(table)
+    except AnalysisException:
+        # The check before its first write halts the table, with the reason.
+        return None
 
 
 def added_columns(options: SyncOptions, store: Store) -> frozenset[str]:

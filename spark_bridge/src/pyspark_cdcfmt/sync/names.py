@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from string import Formatter
 from typing import TypeAlias
 
@@ -13,6 +14,10 @@ TableName: TypeAlias = "tuple[str, str | None, str]"
 """Database, schema and table, as in the columns of events."""
 
 FIELDS = ("database", "schema", "table")
+DELTA_LOG = "_delta_log"
+"""The folder in a table's folder that makes it a table."""
+
+MAX_NAME_BYTES = 255
 _PLAIN = re.compile(r"[^.`\s]+")
 _REFUSED = re.compile(r"[^A-Za-z0-9_]")
 
@@ -68,6 +73,37 @@ def target_of(into: str, name: TableName) -> str:
     return ".".join(quote(part) for part in into.format(**filled).split("."))
 
 
+def refused_target(target: str, own: Mapping[str, str]) -> str | None:
+    """The reason why no table can have this target; None if one can.
+
+    :param own: the folders of sync, by option.
+    """
+    path = path_of(target)
+    if path is None:
+        # A schema's folder ends in ``.db``.
+        parts = [part.strip("`") + ".db" for part in target.split(".")[:-1]]
+        parts.append(target.rpartition(".")[2].strip("`"))
+        if ".db" in parts:
+            return "its name lacks a part that the option into has: set into without that field"
+    else:
+        parts = path.split("/")
+        if DELTA_LOG in map(str.lower, parts):
+            return f"{DELTA_LOG} is the folder of Delta's own log"
+        for option, folder in own.items():
+            first, second = sorted((_folder(path), _folder(folder)), key=len)
+            if second.startswith(first):
+                return f"the folder of the option {option} would be in the target, or around it"
+    longest = max(len(part.encode("utf-8", "surrogatepass")) for part in parts)
+    if longest > MAX_NAME_BYTES:
+        return f"its name has {longest} bytes, and file systems take {MAX_NAME_BYTES}"
+    return None
+
+
+def _folder(path: str) -> str:
+    """A path to compare with others: on some file systems case does not matter."""
+    return path.rstrip("/").casefold() + "/"
+
+
 def path_of(table: str) -> str | None:
     """The path of a table by path; None for a catalog table."""
     if not table.startswith("delta.`"):
@@ -80,4 +116,5 @@ def safe_name(name: str) -> str:
     plain = _REFUSED.sub("_", name)
     if plain == name:
         return name
-    return f"{plain}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+    data = name.encode("utf-8", "surrogatepass")
+    return f"{plain}_{hashlib.sha256(data).hexdigest()[:6]}"

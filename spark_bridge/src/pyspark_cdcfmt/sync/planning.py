@@ -20,7 +20,14 @@ from cdcfmt_core.mysql.lexemes import NotUnderstood
 from pyspark_cdcfmt.blocks.schema import FILE
 from pyspark_cdcfmt.sync.columns import ColumnPlanner, Events
 from pyspark_cdcfmt.sync.definitions import Definitions
-from pyspark_cdcfmt.sync.names import TableName, quote, safe_name, table_text, target_of
+from pyspark_cdcfmt.sync.names import (
+    TableName,
+    quote,
+    refused_target,
+    safe_name,
+    table_text,
+    target_of,
+)
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retiring import fill_added, follow_added, follow_columns
 from pyspark_cdcfmt.sync.states import TableState
@@ -28,6 +35,9 @@ from pyspark_cdcfmt.sync.summary import Statement, Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 
 _OWN_SYNC = "exclude this table, and read it by another sync with another option into"
+_SHOWN = 300
+"""Maximum number of characters of a target's name in a reason."""
+
 _MAX_TRUNCATES = 100
 """Maximum number kept per table, for late changes."""
 _NO_ORDER = (
@@ -112,6 +122,10 @@ class Planner:
         if "" in name:
             plan.halt("its messages name no database: leave the table out by exclude")
             return plan
+        own = {"checkpoint": self.options.checkpoint, "control": self.options.control}
+        if reason := refused_target(state.target, own):
+            plan.halt(f"the target {state.target[:_SHOWN]}: {reason}; {_OWN_SYNC}")
+            return plan
         owner = self._targets.setdefault(state.target.lower(), name)
         if owner != name:
             plan.halt(f"the target {state.target} is that of {table_text(owner)}: {_OWN_SYNC}")
@@ -120,9 +134,7 @@ class Planner:
             plan.note("map name", f"the target is {state.target}")
         self._follow(plan, statements, events)
         if plan.state.halted:
-            # Only the reason changes: all events of the table wait, including this batch's.
-            plan.state = attrs.evolve(state, halted=plan.state.halted)
-            del plan.log[:-1]
+            plan.refuse(plan.state.halted)
         return plan
 
     def _follow(self, plan: TablePlan, statements: Sequence[Statement], events: Events) -> None:

@@ -12,7 +12,7 @@ from pyspark_cdcfmt.sync.control import QUERY_PROPERTY, LogRow
 from pyspark_cdcfmt.sync.expressions import is_wider
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Counts, Version
-from pyspark_cdcfmt.sync.target import Target
+from pyspark_cdcfmt.sync.target import Target, TargetError
 
 _HIGHEST = (1 << 31) - 1
 
@@ -59,7 +59,7 @@ _RESTORED = (
     "{target} SET TBLPROPERTIES ('{property}' = '{at}')"
 )
 _TAKEN = (
-    "the target {target} of {table} belongs to another query by now, {owner}, and this one could "
+    "the target {target} belongs to another query by now, {owner}, and this one could "
     "restore rows which that one deleted: leave the table out by exclude; or ALTER TABLE {target} "
     "SET TBLPROPERTIES ('{property}' = '{own}') gives it to this query"
 )
@@ -84,11 +84,16 @@ class TablePlan:
     fills: list[tuple[str, str, tuple[int, ...]]] = attrs.field(factory=list)
     """Added columns, the SQL of their value in rows before a statement, and its ``_sequence``."""
     log: list[LogRow] = attrs.field(factory=list)
-    known: StructType | None = attrs.field(init=False)
-    """The target's columns before the batch; None for a table without a target."""
+    before: TableState = attrs.field(init=False)
+    """The state before the batch."""
 
     def __attrs_post_init__(self) -> None:
-        self.known = self.state.columns
+        self.before = self.state
+
+    @property
+    def known(self) -> StructType | None:
+        """The target's columns before the batch; None for a table without a target."""
+        return self.before.columns
 
     @property
     def rows(self) -> int:
@@ -148,6 +153,12 @@ class TablePlan:
         self.state = attrs.evolve(self.state, halted=reason)
         self.note("halt", reason, "error")
 
+    def refuse(self, reason: str) -> None:
+        """Halt with the state before the batch: all of its events wait."""
+        self.state = self.before
+        self.log = []
+        self.halt(reason)
+
     def halt_unless_catching_up(self, reason: str) -> None:
         """Halt, unless the table is resuming: then log the reason and continue."""
         if self.state.catching_up:
@@ -175,13 +186,14 @@ def check_target(
     :param there: its columns; None if it is missing.
     :param wanted: the columns of the store.
     :param query_id: becomes the owner of a target of current rows or histories that is new to it.
-    :raises SinkError: for a target in which values would be lost or NULL.
+    :raises TargetError: for a target in which values would be lost or NULL.
+    :raises SinkError: for a target of other options of sync, which all targets would be.
     """
     state = plan.state
     fill: dict[str, str] = {"target": state.target, "table": state.text}
     if there is None:
         if plan.known is not None:
-            raise SinkError(_GONE.format(**fill))
+            raise TargetError(_GONE.format(**fill))
         return
     has = {field.name.lower(): field for field in there.fields}
     own = {name.lower() for name in state.own_columns.names}
@@ -198,7 +210,7 @@ def check_target(
     _check_identity(plan, target, fill, None if is_log else query_id)
     for field in plan.known.fields if plan.known else ():
         if field.name.lower() not in has.keys() | retired:
-            raise SinkError(_LACKS.format(**fill, column=field.name))
+            raise TargetError(_LACKS.format(**fill, column=field.name))
     for field in wanted.fields:
         before = has.get(field.name.lower())
         if before is None:
@@ -210,7 +222,7 @@ def check_target(
         can_widen = is_wider(has_type, type_) or is_wider(type_, has_type)
         if is_there != is_wanted and not can_widen:
             fill |= {"column": field.name, "there": is_there, "wanted": is_wanted}
-            raise SinkError(_OTHER_TYPE.format(**fill))
+            raise TargetError(_OTHER_TYPE.format(**fill))
 
 
 def _check_identity(
@@ -222,12 +234,12 @@ def _check_identity(
     other, owner = marks.get(SOURCE_PROPERTY), marks.get(QUERY_PROPERTY)
     if plan.known is None:
         if (other or state.text).lower() != state.text.lower():
-            raise SinkError(_OF_ANOTHER.format(**fill, other=other))
+            raise TargetError(_OF_ANOTHER.format(**fill, other=other))
         known = marks.get(TOPICS_PROPERTY, "").split(",")
         topics = state.topics.union(known)
         if known[0] and query_id and len(topics) > len(known):
             fill |= {"known": ",".join(known), "all": ",".join(sorted(topics))}
-            raise SinkError(_OTHER_TOPIC.format(**fill, property=TOPICS_PROPERTY))
+            raise TargetError(_OTHER_TOPIC.format(**fill, property=TOPICS_PROPERTY))
         new = {SOURCE_PROPERTY: other or state.text}
         if query_id and owner != "":
             new[QUERY_PROPERTY] = query_id
@@ -235,10 +247,15 @@ def _check_identity(
             target.set_properties(state.target, new)
         return
     if other is None:
-        raise SinkError(_REPLACED.format(**fill, property=SOURCE_PROPERTY))
+        raise TargetError(_REPLACED.format(**fill, property=SOURCE_PROPERTY))
     restored = target.undone(state.target)
     if restored is not None and marks.get(_ACCEPTED) != str(restored[0]):
         at, to = restored
-        raise SinkError(_RESTORED.format(**fill, at=at, to=to, last=at - 1, property=_ACCEPTED))
+        raise TargetError(_RESTORED.format(**fill, at=at, to=to, last=at - 1, property=_ACCEPTED))
     if query_id and owner and owner != query_id:
-        raise SinkError(_TAKEN.format(**fill, owner=owner, own=query_id, property=QUERY_PROPERTY))
+        raise TargetError(taken(state.target, owner, query_id))
+
+
+def taken(target: str, owner: str, query_id: str) -> str:
+    """The error for a target that another query has taken over."""
+    return _TAKEN.format(target=target, owner=owner, own=query_id, property=QUERY_PROPERTY)

@@ -9,11 +9,17 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
+from cdcfmt_core.errors import SinkError
+
 Once: TypeAlias = tuple[str, int]
 """Name of a writer, and a number that grows with each of its writes to a table."""
 
 MARK = "cdcfmt "
 """How the metadata of commits begins that sync gives them."""
+
+
+class TargetError(SinkError):
+    """A target that cannot be written as it is: its table halts, and the others go on."""
 
 
 @attrs.frozen
@@ -91,8 +97,8 @@ class Target(Protocol):
         """Check that a table is still the same, and that no other run is ahead of this one.
 
         :param once: the next write of this run.
-        :raises SinkError: if the table was created again, or ``once`` would be skipped although
-            an earlier run did not do it.
+        :raises TargetError: if the table was created again, or belongs to another query by now.
+        :raises SinkError: if ``once`` would be skipped although an earlier run did not do it.
         """
 
     def undone(self, table: str) -> tuple[int, int] | None:
@@ -100,6 +106,9 @@ class Target(Protocol):
 
     def merge(self, table: str, rows: DataFrame, on: str, clauses: str) -> None:
         """SQL's MERGE of ``rows`` as ``s`` into the table as ``t``."""
+
+    def refusal(self, error: Exception) -> str | None:
+        """Why a table rejects a statement, now and later; None for errors that may concern all."""
 
     def prepare(self, table: str) -> None:
         """Preload the metadata that the next MERGE needs, such as the list of files."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,7 +14,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
-from cdcfmt_core.errors import SinkError
 from pyspark_cdcfmt import INVALID_CHANGE, LACKS_COLUMNS, events_of
 from pyspark_cdcfmt.sync.control import QUERY_PROPERTY, Batch, Control
 from pyspark_cdcfmt.sync.expressions import first_place, is_of, is_wider
@@ -24,15 +22,12 @@ from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.table_plan import TablePlan, check_target
-from pyspark_cdcfmt.sync.target import Target
+from pyspark_cdcfmt.sync.target import Target, TargetError
 from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.typed import TypedChanges
 
 _SMALL = 10_000
 """A table with at most this many rows is one task: tasks cost more than rows."""
-
-_REFUSAL = re.compile(r"\[DELTA_.+")
-"""Delta's errors, which may lack the name of the table."""
 
 _AT_ONCE = 50
 """Maximum number of tables whose rows are counted, and tombstones appended, together."""
@@ -79,7 +74,10 @@ class Writer:
     def write(
         self, plans: Iterable[TablePlan], blocks: DataFrame, batch: Batch
     ) -> dict[str, Counts]:
-        """Execute the plans; returns the counts of each table."""
+        """Execute the plans; returns the counts of each table.
+
+        A table whose target rejects its rows halts.
+        """
         work = [plan for plan in plans if not plan.state.halted and plan.state.columns is not None]
         large = [plan for plan in work if plan.rows > _SMALL]
         small = [plan for plan in work if plan.rows <= _SMALL]
@@ -128,24 +126,67 @@ class Writer:
                     write.typed.unpersist()
             plans = []
             for write, is_done in zip(writes, are_done, strict=True):
-                if is_done:
-                    done[write.plan.state.text] = write.counts
-                else:
+                if not is_done:
                     plans.append(write.plan)
+                elif not write.plan.state.halted:
+                    done[write.plan.state.text] = write.counts
         return done
 
-    def _apply_if_valid(self, write: Write, batch: Batch) -> bool:
+    def check(self, plans: Iterable[TablePlan]) -> None:
+        """Halt tables whose targets cannot be written, before anything is."""
+        work = [
+            plan
+            for plan in plans
+            if not plan.state.halted and plan.state.columns is not None and self._is_new_to(plan)
+        ]
+        with ThreadPoolExecutor(self.options.parallel) as threads:
+            for done in [threads.submit(self._check, plan) for plan in work]:
+                done.result()
+
+    def _check(self, plan: TablePlan) -> None:
+        state = plan.state
+        with self._alone(plan):
+            check_target(
+                plan,
+                self.target.schema(state.target),
+                self.store.columns(state.own_columns),
+                self.options.metadata_prefix,
+                self.target,
+                self.control.first.query_id,
+            )
+
+    @contextmanager
+    def _alone(self, plan: TablePlan) -> Iterator[None]:
+        """Halt the table for an error of its target."""
+        state = plan.state
         try:
-            self._apply(write, batch)
+            yield
+        except TargetError as error:
+            plan.refuse(str(error))
+        except Exception as error:
+            # The error of a bad row has its values.
+            is_of_row = INVALID_CHANGE in str(error)
+            reason = None if is_of_row else self.target.refusal(error)
+            if reason is None:
+                raise
+            what = f"the target {state.target} of {state.text} refuses a write"
+            plan.refuse(f"{what}: {reason}; remove the cause, and resume")
+        if plan.state.halted:
+            self._shapes.pop(state.target, None)
+
+    def _apply_if_valid(self, write: Write, batch: Batch) -> bool:
+        counts, plan = write.counts, write.plan
+        try:
+            with self._alone(plan):
+                self._apply(write, batch)
         except Exception as error:
             if self._note_invalid([write], error):
                 return False
-            if (refusal := _REFUSAL.search(str(error))) is None:
-                raise
-            state = write.plan.state
-            text = f"the target {state.target} of {state.text} refuses a write: {refusal[0]}"
-            raise SinkError(f"{text}; remove the cause, and start the query again") from error
-        counts, plan = write.counts, write.plan
+            raise
+        if plan.state.halted:
+            return True
+        if counts.bad:
+            self._keep_letters(write, batch)
         if not counts.bad and (plan.lacks_columns or not counts.partial):
             self._invalid.discard(plan.state.name)
         return True
@@ -180,13 +221,18 @@ class Writer:
 
     def _open(self, plan: TablePlan, blocks: DataFrame) -> Write | None:
         """Prepare the target and the changes; None if there is nothing to write."""
+        with self._alone(plan):
+            is_new = self._shape(plan)
+            for sequence in () if is_new else plan.truncates:
+                self.target.check(plan.state.target)
+                self.store.truncate(plan.state, sequence)
+        return None if plan.state.halted else self._changes(plan, blocks, is_new)
+
+    def _changes(self, plan: TablePlan, blocks: DataFrame, is_new: bool) -> Write | None:
         state = plan.state
         of_table = blocks.where(is_of(state.name))
         if plan.rows <= _SMALL:
             of_table = of_table.coalesce(1)
-        is_new = self._shape(plan)
-        for sequence in () if is_new else plan.truncates:
-            self.store.truncate(state, sequence)
         if not plan.versions and not (plan.truncates and self.store.keeps_truncates):
             return None
         with_reads = self.store.needs_reads and plan.has_reads
@@ -237,14 +283,6 @@ class Writer:
 
     def _apply(self, write: Write, batch: Batch) -> None:
         state, counts = write.plan.state, write.counts
-        if counts.bad:
-            assert write.rows is not None
-            letters = self.typed.bad_events(write.rows, write.typed)
-            self.control.keep_events("dead_letters", batch, state.text, letters, f.col("letter"))
-            # Uses the cached rows: counting the letters would decode again.
-            record = quote(f"{self.options.metadata_prefix}corrupt_record")
-            bad = write.typed.where(f"{record} IS NOT NULL")
-            write.counts = attrs.evolve(counts, first_bad=first_place(bad, f"{record}.source"))
         good = self.typed.good(state, write.typed, write.plan.truncates)
         self.store.apply(batch, state, good, counts, is_new=write.is_new)
         for column, value, sequence in write.plan.fills:
@@ -253,10 +291,25 @@ class Writer:
         if every and batch.number % every == every - 1:
             self.target.run(f"OPTIMIZE {state.target}")
 
+    def _keep_letters(self, write: Write, batch: Batch) -> None:
+        assert write.rows is not None
+        state = write.plan.state
+        letters = self.typed.bad_events(write.rows, write.typed)
+        self.control.keep_events("dead_letters", batch, state.text, letters, f.col("letter"))
+        # Uses the cached rows: counting the letters would decode again.
+        record = quote(f"{self.options.metadata_prefix}corrupt_record")
+        bad = write.typed.where(f"{record} IS NOT NULL")
+        write.counts = attrs.evolve(write.counts, first_bad=first_place(bad, f"{record}.source"))
+
+    def _is_new_to(self, plan: TablePlan) -> bool:
+        """Whether the target has other columns than this run has written."""
+        state = plan.state
+        return self._shapes.get(state.target) != state.own_columns or bool(plan.retired)
+
     def _shape(self, plan: TablePlan) -> bool:
         """Give the target its columns; True if it is new."""
         state = plan.state
-        if self._shapes.get(state.target) == state.own_columns and not plan.retired:
+        if not self._is_new_to(plan):
             return False
         is_new = self._reshape(plan, state.own_columns)
         self._shapes[state.target] = state.own_columns
@@ -266,8 +319,7 @@ class Writer:
         state = plan.state
         there = self.target.schema(state.target)
         wanted = self.store.columns(columns)
-        prefix, query_id = self.options.metadata_prefix, self.control.first.query_id
-        check_target(plan, there, wanted, prefix, self.target, query_id)
+        query_id = self.control.first.query_id
         if there is None:
             self.target.create(
                 state.target,

@@ -12,14 +12,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import DateType, StructField, StructType
 
-from cdcfmt_core.errors import SinkError
 from pyspark_cdcfmt.sync.control import QUERY_PROPERTY, Batch, claim
 from pyspark_cdcfmt.sync.expressions import literal
 from pyspark_cdcfmt.sync.names import quote
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Counts
-from pyspark_cdcfmt.sync.target import Target
+from pyspark_cdcfmt.sync.target import Target, TargetError
 from pyspark_cdcfmt.sync.typed import metadata_field
 
 _OF_ANOTHER_QUERY = (
@@ -85,7 +84,7 @@ class Changelog(Store):
         if state.target not in self._claimed:
             properties = self.target.properties(state.target)
             if owner := claim(self.target, state.target, properties, batch.query_id):
-                raise SinkError(_OF_ANOTHER_QUERY.format(state.target, state.text, owner))
+                raise TargetError(_OF_ANOTHER_QUERY.format(state.target, state.text, owner))
             self._claimed.add(state.target)
         rows = self._dated(changes).select(*map(quote, self.columns(state.own_columns).names))
         self.target.append(state.target, rows, batch.once(state.text))
