@@ -6,9 +6,10 @@ and its appendix "jdbcType".
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, TableSchema
@@ -16,6 +17,7 @@ from cdcfmt_core.mysql.jdbc import logical_from_jdbc
 from cdcfmt_core.toolkit.wire_json import names_of
 from cdcfmt_core.types import LogicalType, Unknown
 
+_Schema = TypeVar("_Schema")
 RowTypes: TypeAlias = tuple[tuple[str, str | int | None], ...]
 """Each column's name with its type text or JDBC code; None if the message has neither."""
 
@@ -49,6 +51,21 @@ def type_of(
     return (known, resolve_type(known)) if isinstance(known, str) else type_from_jdbc(known)
 
 
+def readable(
+    read: Callable[[], _Schema], extra: dict[str, Any], counts: Counter[str]
+) -> _Schema | None:
+    """The table schema of a DDL message; None if it cannot be read.
+
+    The event keeps its statement: the reason is counted, and in ``extra.schema_error``.
+    """
+    try:
+        return read()
+    except DecodeError as error:
+        counts["DDL whose table schema cannot be read"] += 1
+        extra["schema_error"] = f"{error.field}: {error.reason}" if error.field else error.reason
+        return None
+
+
 def schema_from_table_changes(
     changes: Any,
     database: str,
@@ -79,6 +96,9 @@ def schema_from_table_changes(
         columns.append(
             (column.get("position"), Column(name, *type_of(known, resolve_type), key=name in keys))
         )
+    if not columns:
+        # Of a sequence, for example.
+        return None
     if all(type(position) is int for position, _ in columns):
         columns.sort(key=itemgetter(0))
     return TableSchema(database, table, tuple(column for _, column in columns), key_columns, schema)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange
+from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange, SchemaChange
 
 
 @cache
@@ -106,9 +106,12 @@ def test_a_field_of_another_type(field: str, value: Any) -> None:
 
 @pytest.mark.parametrize("changes", ["x", {"table": []}, {"table": {"columns": [1]}}])
 def test_table_changes_of_another_shape(changes: Any) -> None:
-    error = the_error(DDL_EXAMPLE | {"tableChanges": changes})
-    assert error.field
-    assert error.field.startswith("tableChanges")
+    """The statement is kept."""
+    (event,) = decode(text_of(DDL_EXAMPLE | {"tableChanges": changes}))
+    assert isinstance(event, SchemaChange)
+    assert (event.query, event.table_schema) == (DDL_EXAMPLE["sql"], None)
+    assert event.extra is not None
+    assert event.extra["schema_error"].startswith("tableChanges")
 
 
 def test_bytes_that_are_not_utf8_stay_in_a_text() -> None:

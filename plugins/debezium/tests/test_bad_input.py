@@ -126,7 +126,7 @@ BAD = {
     encode({"schema": envelope_schema({"a": {"type": 5}}), "payload": row(after={"a": 1})}): "type",
     encode(ddl("", None) | {"tableChanges": 5}): "tableChanges",
     encode(ddl("", None) | {"tableChanges": []}): "ddl",
-    encode(ddl("x", [{"name": 5}])): "is not a column",
+    encode(ddl("", [{"name": 5}])): "is not a column",
     b'{"op":"c","source":{"db":"d","table":"t"},"after":{"a":NaN}}': "NaN is not JSON",
     b'{"op":"c","source":{"db":"d","table":"t"},"after":{"a":1%s}}' % (b"0" * 2000): "a number of",
 }
@@ -139,6 +139,24 @@ def test_the_reason_is_told(value: bytes, reason: str) -> None:
     # The next message does not suffer from it.
     (event,) = decoder.decode(message(row(after={"a": 1})))
     assert not isinstance(event, Corrupt)
+
+
+@pytest.mark.parametrize("columns", [[{"name": 5}], [5], 5])
+def test_a_statement_is_kept_without_a_schema_that_cannot_be_read(columns: Any) -> None:
+    wire = ddl("alter table t add a int", [])
+    wire["tableChanges"][0]["table"]["columns"] = columns
+    (event,) = open_decoder().decode(message(wire))
+    assert isinstance(event, SchemaChange)
+    assert (event.query, event.table_schema) == ("alter table t add a int", None)
+    assert event.extra is not None
+    assert event.extra["schema_error"].startswith("tableChanges.table")
+
+
+def test_what_has_no_columns_is_no_table() -> None:
+    (event,) = open_decoder().decode(message(ddl("create sequence s", [])))
+    assert isinstance(event, SchemaChange)
+    assert (event.query, event.table_schema) == ("create sequence s", None)
+    assert "schema_error" not in (event.extra or {})
 
 
 def test_json_numbers_of_any_size_stay_bounded() -> None:

@@ -26,7 +26,7 @@ from simple_messages import (
     to_json,
 )
 
-from cdcfmt_core.events import Corrupt, RowChange
+from cdcfmt_core.events import Corrupt, RowChange, SchemaChange
 
 
 @pytest.mark.parametrize(
@@ -116,6 +116,13 @@ def test_fields_of_schemas(change: Callable[[dict[str, Any]], None], field: str)
     assert the_error(wire).field == field
     # A bad schema is none: its rows say so.
     assert "not seen" in the_error(wire, row("INSERT", DATA)).reason
+    # A statement is kept without it.
+    (event,) = decode(ddl(tableSchema=wire["tableSchema"]))
+    assert isinstance(event, SchemaChange)
+    assert (event.query, event.table_schema) == (ddl()["sql"], None)
+    assert event.extra is not None
+    assert event.extra["schema_error"].startswith(f"{field}: ")
+    assert event.table in ("user", "")
 
 
 def test_a_default_of_half_a_character() -> None:

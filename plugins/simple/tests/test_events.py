@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,6 +38,7 @@ from cdcfmt_core.events import (
     TableSchemaEvent,
     Watermark,
 )
+from cdcfmt_core.schemas.store import SchemaStore
 
 
 def test_the_documents_examples() -> None:
@@ -121,6 +124,34 @@ def test_ddl_of_an_unknown_word() -> None:
     assert isinstance(event, SchemaChange)
     assert (event.ddl_type, event.database, event.table) == ("QUERY", "", "")
     assert event.extra == {"ddl_type": "SEQUENCE"}
+
+
+CASES = Path(__file__).resolve().parents[3] / "tests/golden/cases"
+
+
+def test_a_sequence_has_no_columns() -> None:
+    """TiCDC's new architecture; the same in Avro, by fastavro."""
+    told = (CASES / "90_simple_sequence.jsonl").read_bytes().strip()
+    without_indexes = json.loads(told) | {"preTableSchema": None}
+    for value in (
+        told,
+        to_avro(without_indexes),
+        to_json(ddl(tableSchema=table(columns=None, indexes=[]))),
+    ):
+        counts: Counter[str] = Counter()
+        schemas = SchemaStore()
+        (event,) = decoder(counts, schemas=schemas).decode(Message(None, value))
+        assert isinstance(event, SchemaChange)
+        assert event.table_schema is None
+        assert not counts
+        assert not list(schemas.versions_of((event.database, event.table)))
+    for value in (told, to_avro(without_indexes)):
+        (event,) = decode(value)
+        assert isinstance(event, SchemaChange)
+        assert event.query == "create sequence seq9 start 5 increment 3"
+        assert event.commit_ts == 470604815224799232
+        assert (event.database, event.table, event.ddl_type) == ("shop", "seq9", "QUERY")
+        assert event.extra == {"table_id": 300, "schema_version": 470604815222964224}
 
 
 @pytest.mark.parametrize("indexes", [None, ...])

@@ -19,11 +19,11 @@ from cdcfmt_canal_json.plans import TablePlans
 from cdcfmt_canal_json.rows import RowDecoder
 from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.events import Event, Message, SchemaChange, Watermark
+from cdcfmt_core.events import Event, Message, SchemaChange, TableSchema, Watermark
 from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_on
 from cdcfmt_core.toolkit.json_messages import JsonMessages
 from cdcfmt_core.toolkit.large_messages import claim_check_of, read_claimed
-from cdcfmt_core.toolkit.table_changes import schema_from_table_changes
+from cdcfmt_core.toolkit.table_changes import readable, schema_from_table_changes
 from cdcfmt_core.toolkit.wire_json import commit_ts_of, text_of
 
 _STATEMENTS = DDL_TYPES | {"XACOMMIT", "XAROLLBACK"}
@@ -121,15 +121,19 @@ class _Decoder:
             extra["is_ddl"] = False
         commit_ts = commit_ts_of(tidb, "commitTs", "_tidb.")
         source_time = time_of(wire, "es", self._dialect)
+        resolve = self._context.resolve_type
+
+        def read() -> TableSchema | None:
+            return schema_from_table_changes(changes, database, table, resolve, schema)
+
+        table_schema = readable(read, extra, self._context.counts)
         return SchemaChange(
             query=query,
             ddl_type=word,
             database=database,
             table=table,
             schema=schema,
-            table_schema=schema_from_table_changes(
-                changes, database, table, self._context.resolve_type, schema
-            ),
+            table_schema=table_schema,
             sequence_commit=self._dialect.sequence_commit(wire, commit_ts),
             commit_ts=commit_ts,
             source_time=source_time,

@@ -30,12 +30,13 @@ from cdcfmt_core.events import (
     Op,
     RowChange,
     SchemaChange,
+    TableSchema,
     Transaction,
 )
 from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_on
 from cdcfmt_core.toolkit.images import key_changed, read_image
 from cdcfmt_core.toolkit.json_messages import JsonMessages
-from cdcfmt_core.toolkit.table_changes import row_types, schema_from_table_changes
+from cdcfmt_core.toolkit.table_changes import readable, row_types, schema_from_table_changes
 from cdcfmt_core.toolkit.wire_json import list_of, milliseconds_of, names_of, object_of, text_of
 
 
@@ -46,7 +47,7 @@ def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
 
 class _Decoder:
     def __init__(self, options: Mapping[str, Any], context: DecoderContext) -> None:
-        self._filter = context.event_filter
+        self._filter, self._counts = context.event_filter, context.counts
         self._json = JsonMessages(orjson.loads, context)
         self._before_updates = context.projection.before_updates
         self._plans = TablePlans(options, context)
@@ -83,15 +84,19 @@ class _Decoder:
         word = ddl_type_on(action, query)
         if action and word != action:
             extra["ddl_type"] = wire["action"]
+        names, resolve = (table.database, table.table), self._plans.resolver(table)
+
+        def read() -> TableSchema | None:
+            return schema_from_table_changes(changes, *names, resolve, table.schema)
+
+        table_schema = readable(read, extra, self._counts)
         return SchemaChange(
             query=query,
             ddl_type=word,
             database=table.database,
             table=table.table,
             schema=table.schema,
-            table_schema=schema_from_table_changes(
-                changes, table.database, table.table, self._plans.resolver(table), table.schema
-            ),
+            table_schema=table_schema,
             source_time=milliseconds_of(wire, "execTs"),
             emit_time=milliseconds_of(wire, "sendTs"),
             extra=extra or None,

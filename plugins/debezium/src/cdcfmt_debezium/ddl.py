@@ -6,7 +6,9 @@ does not describe DDL messages); CloudCanal's Debezium Envelope, DDL example.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import attrs
@@ -15,6 +17,7 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import DdlType, SchemaChange
 from cdcfmt_core.mysql.ddl import ddl_type_of
 from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.toolkit.table_changes import readable
 from cdcfmt_core.toolkit.wire_json import commit_ts_of, object_of, text_of
 from cdcfmt_core.types import LogicalType
 from cdcfmt_debezium.envelope import extra_of, position_of, time_of
@@ -45,10 +48,13 @@ def is_schema_change(payload: Mapping[str, Any]) -> bool:
 
 
 def read_schema_changes(
-    payload: Mapping[str, Any], resolve_type: Callable[[str], LogicalType]
+    payload: Mapping[str, Any],
+    resolve_type: Callable[[str], LogicalType],
+    counts: Counter[str],
 ) -> SchemaChanges:
     """Read the events, one per table that the statement changes, and the schemas.
 
+    :param counts: gets the number of statements whose schemas cannot be read.
     :raises DecodeError: for fields of the wrong type.
     """
     source = object_of(payload, "source") or {}
@@ -57,11 +63,16 @@ def read_schema_changes(
     database = text_of(source, "db", "source.") or text_of(payload, "databaseName")
     schema = text_of(source, "schema", "source.") or text_of(payload, "schemaName") or None
     place = database, text_of(source, "table", "source."), schema
-    changes = read_table_changes(
+    unreadable: dict[str, Any] = {}
+    read = partial(
+        read_table_changes,
         payload.get("tableChanges"),
         place,
         resolve_type if connector in MYSQL_CONNECTORS else None,
         escaped_values=connector != TICDC,
+    )
+    changes = (
+        readable(read, unreadable, Counter() if counts is None else counts) if query else read()
     )
     if not query and not changes:
         raise DecodeError("a required field of a DDL event is missing", field="ddl")
@@ -73,7 +84,7 @@ def read_schema_changes(
         time_of(payload),
     )
     left = {name: value for name, value in payload.items() if name not in _TAKEN}
-    common = extra_of(left, source) or {}
+    common = (extra_of(left, source) or {}) | unreadable
 
     def event(index: int, change: TableChange | None) -> SchemaChange:
         extra, names = dict(common), place

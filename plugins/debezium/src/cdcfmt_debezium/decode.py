@@ -187,7 +187,8 @@ class _Decoder:
         return [event]
 
     def _schema_changes(self, payload: dict[str, Any]) -> list[Event]:
-        changes = read_schema_changes(payload, self._context.resolve_type)
+        context = self._context
+        changes = read_schema_changes(payload, context.resolve_type, context.counts)
         for record in changes.records:
             self._context.schemas.add(record)
         events: list[Event] = []

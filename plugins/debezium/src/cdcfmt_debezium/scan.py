@@ -33,7 +33,7 @@ def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> Sca
         payload = documents.read(value).payload
         if type(payload) is not dict or not is_schema_change(payload):
             return ()
-        return read_schema_changes(payload, context.resolve_type).records
+        return read_schema_changes(payload, context.resolve_type, context.counts).records
 
     # Compression hides the mark.
     return MarkedScan(scan, (_MARK,) if decompress is None else ())

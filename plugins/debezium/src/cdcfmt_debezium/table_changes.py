@@ -131,7 +131,8 @@ def _table(
     of_table: TablePlace,
     resolve_type: Callable[[str], LogicalType] | None,
     escaped: bool,
-) -> TableSchema:
+) -> TableSchema | None:
+    """The schema of a table; None without columns, as of a sequence."""
     if type(body) is not dict or type(body.get("columns")) is not list:
         raise DecodeError("is not a table's columns", field=f"{_FIELD}.table", sample=body)
     keys = body.get("primaryKeyColumnNames") or []
@@ -159,6 +160,8 @@ def _table(
                 ),
             )
         )
+    if not columns:
+        return None
     if all(type(position) is int for position, _ in columns):
         columns.sort(key=itemgetter(0))
     database, table, schema = of_table

@@ -30,6 +30,7 @@ from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_on
 from cdcfmt_core.texts import open_logger, qualified
 from cdcfmt_core.toolkit.json_messages import JsonMessages
 from cdcfmt_core.toolkit.large_messages import claim_check_of, read_claimed
+from cdcfmt_core.toolkit.table_changes import readable
 from cdcfmt_core.toolkit.wire_json import milliseconds_of, text_of
 from cdcfmt_simple.avro.message import LAYOUTS, AvroMessage, read_message
 from cdcfmt_simple.avro.rows import AVRO_ROWS, read_cells
@@ -145,18 +146,14 @@ class _Decoder:
     # Schemas
 
     def _schema_event(self, wire: Wire, wire_type: str) -> Event:
-        resolve_type = self._context.resolve_type
-        table = read_table(wire, "tableSchema", resolve_type)
-        previous = read_table(wire, "preTableSchema", resolve_type)
         emit_time = milliseconds_of(wire, "buildTs")
-        extra = (table.extra() if table else {}) | unknown_of(wire)
-        if previous is not None:
-            extra["previous_table"] = previous.extra()
+        resolve_type = self._context.resolve_type
         if wire_type == BOOTSTRAP:
-            if table is None:
-                raise DecodeError(
-                    "a required field of a bootstrap event is missing", field="tableSchema"
-                )
+            table = read_table(wire, "tableSchema", resolve_type)
+            if table is None or not table.is_table:
+                field = "tableSchema" if table is None else "tableSchema.columns"
+                raise DecodeError("a required field of a bootstrap event is missing", field=field)
+            extra = table.extra() | unknown_of(wire)
             return TableSchemaEvent(self._keep(table), emit_time=emit_time, extra=extra)
         query = text_of(wire, "sql")
         if not query:
@@ -166,20 +163,30 @@ class _Decoder:
                 else "neither a row nor DDL"
             )
             raise DecodeError(what, field="sql", sample=wire_type)
+        unreadable: dict[str, Any] = {}
+        table, previous = (
+            readable(
+                partial(read_table, wire, field, resolve_type), unreadable, self._context.counts
+            )
+            for field in ("tableSchema", "preTableSchema")
+        )
+        extra = (table.extra() if table else {}) | unknown_of(wire) | unreadable
+        if previous is not None:
+            extra["previous_table"] = previous.extra()
         word = ddl_type_on(wire_type, query)
         if word != wire_type:
             extra["ddl_type"] = wire_type
-        commit_ts = commit_ts_of(wire)
-        before = self._keep(previous) if previous else None
-        after = self._keep(table) if table else None
+        before = self._keep(previous) if previous and previous.is_table else None
+        after = self._keep(table) if table and table.is_table else None
+        database, name = _names_in(wire.get("tableSchema"))
         return SchemaChange(
             query=query,
             ddl_type=word,
-            database=after.database if after else "",
-            table=after.table if after else "",
+            database=database,
+            table=name,
             table_schema=after,
             previous_table_schema=before,
-            commit_ts=commit_ts,
+            commit_ts=commit_ts_of(wire),
             emit_time=emit_time,
             extra=extra or None,
         )
@@ -211,6 +218,13 @@ def _names_of(wire: Wire) -> tuple[str, str]:
     if not table:
         raise DecodeError("a required field of a row event is missing", field="table")
     return text_of(wire, "database") or text_of(wire, "schema"), table
+
+
+def _names_in(body: Any) -> tuple[str, str]:
+    """Database and table of ``tableSchema``, even if the rest of it cannot be read."""
+    names = [body.get(field) if type(body) is dict else None for field in ("schema", "table")]
+    database, table = (name if type(name) is str else "" for name in names)
+    return database, table
 
 
 def _check_claim(claimant: Wire, wire: Wire) -> None:

@@ -43,7 +43,7 @@ def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> Sca
             read_table(wire, field, context.resolve_type)
             for field in ("preTableSchema", "tableSchema")
         ]
-        return [table.record for table in tables if table is not None]
+        return [table.record for table in tables if table is not None and table.is_table]
 
     # Compression hides the marks.
     return MarkedScan(scan, (_MARK, *_WITH_SCHEMA) if compression == "none" else ())

@@ -46,6 +46,7 @@ FLOAT_LENGTHS: Final = {"float": 12, "double": 22}
 class WireTable:
     """A table schema with the other properties of ``tableSchema``.
 
+    - ``schema``: without columns for what is no table, such as a sequence
     - ``indexes``: None if unknown
     - ``hidden``: the undecoded columns of expression indexes, each with its position; rows do
       not have them
@@ -56,6 +57,10 @@ class WireTable:
     table_id: int = 0
     indexes: list[Any] | None = None
     hidden: Sequence[Wire] = ()
+
+    @property
+    def is_table(self) -> bool:
+        return bool(self.schema.columns)
 
     @property
     def record(self) -> SchemaRecord:
@@ -102,8 +107,6 @@ def _read_table(body: Any, resolve_type: ResolveType) -> WireTable:
         except DecodeError as error:
             inner = f".{error.field}" if error.field else ""
             raise error.at(field=f"columns[{index}]{inner}") from error
-    if not columns:
-        raise DecodeError("a required field of a table schema is missing", field="columns")
     names = {column.name for column in columns}
     if len(names) < len(columns):
         raise DecodeError("has a name twice", field="columns")
