@@ -15,6 +15,7 @@ from types import ModuleType
 
 import attrs
 import doc_examples
+from alter_kinds import CONVERTED, HALTED, SAME
 from conversions import conversion_table
 from doc_rooms import picture, rooms, way
 from doc_transports import carried, promises
@@ -28,6 +29,7 @@ from cdcfmt_core.cli.settings import SECTIONS
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.io.draining import DRAINING_OPTIONS
 from cdcfmt_core.io.topics.options import TOPIC_OPTIONS
+from cdcfmt_core.mysql.conversions import Conversion
 from cdcfmt_core.testing import Carries, CodecTests, suite
 from cdcfmt_core.testing.transports import Harness, TransportTests
 from cdcfmt_core.testing.transports import suite as transport_suite
@@ -66,7 +68,10 @@ def tables() -> dict[Path, dict[str, str]]:
     result = {
         ROOT / "docs/spark.md": {"options": option_groups(reading), "types": type_table()},
         ROOT / "docs/writing.md": {"options": option_groups(writing)},
-        ROOT / "docs/sync.md": {"options": option_table(SYNC_OPTIONS)},
+        ROOT / "docs/sync.md": {
+            "options": option_table(SYNC_OPTIONS),
+            "conversions": alter_table(),
+        },
         ROOT / "docs/troubleshooting.md": {"errors": error_table()},
         ROOT / "docs/deployment.md": {"versions": version_table()},
         ROOT / "CONTRIBUTING.md": {
@@ -134,6 +139,32 @@ def option_groups(groups: Mapping[str, Sequence[Option]]) -> str:
 def _own(options: Iterable[Option]) -> list[Option]:
     """The options of a transport that are not those of all topics."""
     return [option for option in options if option not in TOPIC_OPTIONS]
+
+
+def alter_table() -> str:
+    """What MODIFY and CHANGE do to stored values, and sync to those of targets."""
+    rows = [
+        (f"`{kind.old}`", f"`{kind.new}`", kind.effect.kind, _steps(kind.effect))
+        for kind in (*SAME, *CONVERTED, *HALTED)
+    ]
+    return _table(("from", "to", "effect", "how, or why"), rows)
+
+
+_STEPS = {
+    "null": "NULL becomes {}",
+    "round": "to {} decimal places, halves away from zero",
+    "clip": "not below {}, not above {}",
+    "cut": "to {} characters or bytes",
+    "trim": "without blanks at the end",
+    "pad": "with zero bytes to {}",
+}
+
+
+def _steps(effect: Conversion) -> str:
+    if effect.halt is not None:
+        return effect.halt
+    texts = [_STEPS[step].format(*(text or "''" for text in given)) for step, given in effect.steps]
+    return "; ".join(texts) or ("the names stay" if effect.names else "")
 
 
 def conversions() -> str:

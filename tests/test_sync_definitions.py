@@ -177,11 +177,8 @@ def test_without_a_definition_the_type_is_logged_once() -> None:
     by.define([alter])
     later = plan(version(members, first=(30, 0)), after=kept(first), statements=(alter,), by=by)
     assert columns_of(later) == columns_of(first)
-    # Nor do rows from before and after it in one batch.
-    both = planner()
-    both.define([alter])
-    rows = version(members), version(members, first=(30, 0))
-    assert columns_of(plan(*rows, statements=(alter,), by=both)) == columns_of(first)
+    # It may have changed what the numbers of earlier rows mean.
+    assert "the members are unknown" in str(later.state.halted)
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias, TypeVar
 
 import attrs
 
-from cdcfmt_core.mysql.column_type import NUMBER_BASES, TEXT_BASES, parse_column_type
-from cdcfmt_core.mysql.lexemes import Lexeme, NotUnderstood
+from cdcfmt_core.mysql.conversions import UNKNOWN, Definition, outside_parentheses
+from cdcfmt_core.mysql.default_values import default_text, implicit_value
+from cdcfmt_core.mysql.lexemes import NotUnderstood
 from cdcfmt_core.mysql.statement_reader import StatementReader, TableName
+
+
+@attrs.frozen
+class DefinitionChange:
+    """A definition that a statement changes, or the charset of all columns.
+
+    :ivar old: the column's name; None for a new column.
+    :ivar new: its name after the statement.
+    :ivar definition: None for a charset.
+    :ivar converts: whether the charset is that of existing columns, too.
+    """
+
+    old: str | None
+    new: str
+    definition: Definition | None = None
+    converts: bool = False
+    charset: str | None = None
+
+
+_OF_COLUMNS: Final = frozenset({"ADD", "ALTER", "CHANGE", "DROP", "MODIFY", "RENAME"})
 
 
 @attrs.define
@@ -25,6 +44,7 @@ class ColumnChanges:
     - ``key``: the primary key is added or dropped.
     - ``rows``: rows are added or removed without row events: with partitions, or as duplicates by
       ALTER IGNORE.
+    - ``definitions``: MODIFY and CHANGE, also of virtual columns, and charsets of all columns.
     """
 
     added: list[str] = attrs.field(factory=list)
@@ -33,6 +53,7 @@ class ColumnChanges:
     renamed: dict[str, str] = attrs.field(factory=dict)
     key: bool = False
     rows: bool = False
+    definitions: list[DefinitionChange] = attrs.field(factory=list, kw_only=True, eq=False)
 
 
 def column_changes(query: str) -> ColumnChanges:
@@ -59,97 +80,95 @@ def _read_alter(reader: StatementReader, changes: ColumnChanges) -> None:
         if action.peek() == "PARTITION" or (verb == "CONVERT" and action.peek() == "TABLE"):
             changes.rows |= verb in ("DROP", "TRUNCATE", "EXCHANGE", "CONVERT")
             return
+        if verb not in _OF_COLUMNS:
+            _read_charset(verb, action, changes)
         if verb in ("ADD", "DROP") and "PRIMARY" in (action.peek(), action.peek(2)):
             changes.key = True
         # IGNORE removes duplicate rows.
         words = {action.peek(ahead) for ahead in range(3)}
         changes.rows |= ignores and verb == "ADD" and not words.isdisjoint(("UNIQUE", "PRIMARY"))
-        if verb not in ("ADD", "DROP", "CHANGE", "RENAME") or action.is_no_column():
+        if verb not in _OF_COLUMNS or verb == "ALTER" or action.is_no_column():
+            _check_verb(verb, action)
             continue
         is_rename = verb == "RENAME"
         if is_rename and not action.take("COLUMN"):
             continue
         action.skip_column()
         if verb == "ADD":
-            _read_added(action, changes)
+            if not action.skip("SYSTEM", "VERSIONING") and action.peek() != "PERIOD":
+                _read_added(action, changes)
             continue
-        old = action.name()
+        old = new = action.name()
         if verb == "DROP":
             changes.dropped.append(old)
             continue
         if is_rename:
             action.expect("TO")
-        new = action.name()
+        if verb != "MODIFY":
+            new = action.name()
         if old.lower() != new.lower():
             changes.renamed[old] = new
+        if not is_rename:
+            changes.definitions.append(DefinitionChange(old, new, Definition.read(action)))
+
+
+def _check_verb(verb: str, action: StatementReader) -> None:
+    """:raises NotUnderstood: for ALTER COLUMN … TYPE of other databases."""
+    if verb == "ALTER" and action.peek() not in ("INDEX", "CHECK", "CONSTRAINT"):
+        action.skip_column()
+        action.name()
+        if action.peek() not in ("SET", "DROP") or action.peek(1) in ("DATA", "TYPE"):
+            raise NotUnderstood("ALTER COLUMN changes neither default nor visibility")
+
+
+def _read_charset(verb: str, action: StatementReader, changes: ColumnChanges) -> None:
+    """CONVERT TO CHARACTER SET, or the table option for columns to come."""
+    words = [verb.lower(), *(lexeme.text.lower() for lexeme in action.left if lexeme.text != "=")]
+    charset, converts = charset_of(words), verb == "CONVERT"
+    if charset is not None or converts:
+        change = DefinitionChange(None, "", converts=converts, charset=charset or UNKNOWN)
+        changes.definitions.append(change)
+
+
+def charset_of(options: Sequence[str]) -> str | None:
+    """The charset of a table's options, by words in lower case without ``=``."""
+    for at, word in enumerate(options[:-1]):
+        if word == "charset" or (word == "set" and options[at - 1] == "character"):
+            return options[at + 1]
+    for at, word in enumerate(options[:-1]):
+        if word == "collate":
+            return options[at + 1].partition("_")[0]
+    return None
 
 
 def _read_added(action: StatementReader, changes: ColumnChanges) -> None:
-    for definition in action.items(action.parenthesis()) if action.mark() == "(" else [action]:
-        if definition.is_no_column():
+    for item in action.items(action.parenthesis()) if action.mark() == "(" else [action]:
+        if item.is_no_column():
             continue
-        name = definition.name()
-        if not definition.is_virtual():
+        name = item.name()
+        definition = Definition.read(item)
+        if not item.is_virtual():
             changes.added.append(name)
-            is_filled, text = added_value(definition)
+            is_filled, text = added_value(item, definition)
             if is_filled:
                 changes.filled[name] = text
 
 
-_NUMBER: Final = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?").fullmatch
-_WORDS: Final = {"TRUE": "1", "FALSE": "0"}
-_IMPLICIT: Final = {
-    **dict.fromkeys((*NUMBER_BASES, "year"), "0"),
-    **dict.fromkeys((*TEXT_BASES, "set"), ""),
-}
-"""MySQL's values for NOT NULL columns without a DEFAULT."""
+def added_value(reader: StatementReader, definition: Definition) -> tuple[bool, str | None]:
+    """Whether existing rows get a value other than NULL, and its text if it is known.
 
-
-def added_value(definition: StatementReader) -> tuple[bool, str | None]:
-    """Whether existing rows get a value other than NULL, and its text if it is constant.
-
-    ``definition`` is behind the column's name.
+    ``reader`` is behind the column's name.
     """
-    outer = _outside_parentheses(definition.left)
+    outer = outside_parentheses(reader.left)
     words = [lexeme.upper for lexeme in outer]
-    if not {"AS", "AUTO_INCREMENT", "SERIAL"}.isdisjoint(words):
+    if definition.generated is not None or definition.numbered:
         return True, None
     if "DEFAULT" in words:
-        return _constant(definition, outer[words.index("DEFAULT") + 1 :])
-    if ("NOT", "NULL") not in pairwise(words):
-        return False, None
-    text = definition.text[definition.left[0].start : definition.left[-1].end]
-    type_ = parse_column_type(text)
-    first = type_.elements[0] if type_.base == "enum" and type_.elements else None
-    return True, _IMPLICIT.get(type_.base, first)
-
-
-def _outside_parentheses(lexemes: list[Lexeme]) -> list[Lexeme]:
-    """The lexemes outside of parentheses, with the opening ones."""
-    found, depth = [], 0
-    for lexeme in lexemes:
-        is_mark = lexeme.kind == "mark"
-        if not depth:
-            found.append(lexeme)
-        depth += (is_mark and lexeme.text == "(") - (is_mark and lexeme.text == ")")
-    return found
-
-
-def _constant(definition: StatementReader, value: list[Lexeme]) -> tuple[bool, str | None]:
-    """The constant at the beginning of lexemes."""
-    if not value:
-        return True, None
-    first = value[0]
-    if first.upper == "NULL":
-        return False, None
-    if first.kind == "string":
-        # Not b'1' or x'41'.
-        return True, first.text if definition.source(first)[0] in "'\"" else None
-    if first.upper:
-        return True, _WORDS.get(first.upper)
-    sign = first.text if first.text in ("-", "+") else ""
-    number = value[1].text if sign and len(value) > 1 else first.text
-    return True, sign + number if _NUMBER(number) else None
+        value = outer[words.index("DEFAULT") + 1 :]
+        if value and value[0].upper == "NULL":
+            return False, None
+        return True, default_text(reader, definition.type, value)
+    return definition.nullable is False, implicit_value(definition.type)
 
 
 Emptied: TypeAlias = set[tuple[str, str | None]]

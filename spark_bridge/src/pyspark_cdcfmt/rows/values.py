@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any
 
@@ -233,6 +233,9 @@ def _to_instant(value: Any, zone: tzinfo) -> datetime:
 def _to_wall_clock(value: Any, zone: tzinfo) -> datetime:
     if isinstance(value, datetime):
         return value if value.tzinfo is None else value.astimezone(zone).replace(tzinfo=None)
+    if isinstance(value, date):
+        # A column that has become a DATETIME has midnight in rows from before that.
+        return datetime.combine(value, time())
     raise BadValue(f"{show(value)} is not a timestamp")
 
 

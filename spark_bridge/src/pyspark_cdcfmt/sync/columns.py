@@ -29,6 +29,7 @@ from pyspark_cdcfmt.sync.expressions import is_wider
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retiring import check_retired
+from pyspark_cdcfmt.sync.retyping import observe
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
@@ -81,10 +82,24 @@ class ColumnPlanner:
             self._follow_column(plan, columns, field)
             if plan.state.halted:
                 return
+        known = plan.state.definitions
+        observe(plan, plan.versions, known[-1] if known else None, self.spark_type)
+        if plan.state.halted:
+            return
         plan.state = attrs.evolve(plan.state, columns=StructType([*columns.values()]))
         self._follow_keys(plan, {name: field.name for name, field in columns.items()})
         if before is None and not plan.state.halted:
             plan.note("create", plan.state.target)
+
+    def spark_type(self, version: Version, text: str) -> DataType | None:
+        """The Spark type of a source type; None if it depends on values."""
+        codec = default_registry().get_codec(version.protocol)
+        type_map = self.types.get("typeMap") or codec.type_map
+        if _needs_values(default_registry().get_type_map(type_map)(text)):
+            return None
+        rows = [{"name": "column", "source_type": text}]
+        (field,) = columns_schema(rows, **{**self.types, "typeMap": type_map}).fields
+        return field.dataType
 
     def _follow_column(
         self, plan: TablePlan, columns: dict[str, StructField], field: StructField

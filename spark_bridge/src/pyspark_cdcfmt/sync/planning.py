@@ -30,6 +30,7 @@ from pyspark_cdcfmt.sync.names import (
 )
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retiring import fill_added, follow_added, follow_columns
+from pyspark_cdcfmt.sync.retyping import follow_types
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Statement, Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan
@@ -213,6 +214,15 @@ class Planner:
         if statement.place is not None and (action := _FOREIGN_KEY.search(statement.query)):
             plan.note("foreign key", _NO_ROW_EVENTS.format(action[0]), "warning")
         if is_there:
+            follow_types(
+                plan,
+                statement,
+                self.options.schema_changes,
+                self.options.store,
+                self.columns.spark_type,
+            )
+            if plan.state.halted:
+                return
             follow_columns(plan, statement, self.options.schema_changes)
             if self.columns.needs_key:
                 follow_added(plan, statement, self.options.schema_changes)

@@ -15,7 +15,7 @@ from pyspark.sql.types import (
     TimestampNTZType,
 )
 
-from cdcfmt_core.mysql.column_changes import column_changes
+from cdcfmt_core.mysql.column_changes import ColumnChanges, column_changes
 from cdcfmt_core.mysql.column_type import NUMBER_BASES, TEXT_BASES, parse_column_type
 from cdcfmt_core.mysql.lexemes import NotUnderstood
 from pyspark_cdcfmt.sync.expressions import is_wider
@@ -48,7 +48,7 @@ def follow_columns(plan: TablePlan, statement: Statement, policy: str) -> None:
         _keep(plan, statement, [*changes.dropped, *changes.renamed])
         return
     steps = [*changes.renamed.items(), *((name, None) for name in changes.dropped)]
-    steps = [step for step in steps if _has(plan, step[0])]
+    steps = [step for step in steps if plan.had(step[0], statement)]
     if not steps:
         return
     if policy == "exception":
@@ -68,7 +68,7 @@ def follow_columns(plan: TablePlan, statement: Statement, policy: str) -> None:
 def _keep(plan: TablePlan, statement: Statement, names: Iterable[str]) -> None:
     """Remember columns that the source has dropped or renamed, and the target keeps."""
     place, at, log = statement.place, statement.at, statement.log
-    kept = [Retired(name, name, place, at, log) for name in names if _has(plan, name)]
+    kept = [Retired(name, name, place, at, log) for name in names if plan.had(name, statement)]
     if kept:
         kept = [*plan.state.kept, *kept]
         plan.state = attrs.evolve(
@@ -159,13 +159,6 @@ def _has_again(version: Version, retired: Retired, *, is_sure: bool) -> bool:
     return is_ordered or not is_sure or version.is_after(retired.log)
 
 
-def _has(plan: TablePlan, name: str) -> bool:
-    """Whether the target or any version of the batch has a column."""
-    own = plan.state.columns.names if plan.state.columns else []
-    names = (column.name for version in plan.versions for column in version.columns)
-    return name.lower() in map(str.lower, [*own, *names])
-
-
 def follow_added(plan: TablePlan, statement: Statement, policy: str) -> None:
     """Remember the values that columns of a statement have in existing rows."""
     if policy in ("ignore", "exception"):
@@ -177,11 +170,12 @@ def follow_added(plan: TablePlan, statement: Statement, policy: str) -> None:
     known = {name.lower() for name in plan.state.columns.names} if plan.state.columns else set()
     is_ordered = statement.place is None or not plan.state.places - {statement.place}
     at, query = statement.sequence, statement.query
+    _move_waiting(plan, statement, changes, known)
     values = [EarlierValue(name, at, text) for name, text in changes.filled.items()]
     for old, new in changes.renamed.items() if policy == "lenient" else ():
         # Renamed twice before any row had the first new name.
         first = [e.old for e in plan.state.earlier if e.name.lower() == old.lower() and e.old]
-        if _has(plan, old) or first:
+        if plan.had(old, statement) or first:
             old = old if old.lower() in known or not first else first[-1]
             values.append(EarlierValue(new, at, old=old))
     for value in values:
@@ -192,6 +186,24 @@ def follow_added(plan: TablePlan, statement: Statement, policy: str) -> None:
             continue
         earlier = [*plan.state.earlier, value][-_MAX_EARLIER:]
         plan.state = attrs.evolve(plan.state, earlier=tuple(earlier))
+
+
+def _move_waiting(
+    plan: TablePlan, statement: Statement, changes: ColumnChanges, known: set[str]
+) -> None:
+    """Give values of added columns that no row has yet to the columns' new names."""
+    names: dict[str, str | None] = {old.lower(): new for old, new in changes.renamed.items()}
+    names |= dict.fromkeys((name.lower() for name in changes.dropped), None)
+    earlier = []
+    for value in plan.state.earlier:
+        name = value.name.lower()
+        is_waiting = name not in known and not plan.had(name, statement)
+        if value.old is None and name in names and is_waiting:
+            if (new := names[name]) is None:
+                continue
+            value = attrs.evolve(value, name=new)
+        earlier.append(value)
+    plan.state = attrs.evolve(plan.state, earlier=tuple(earlier))
 
 
 def fill_added(plan: TablePlan, before: StructType | None) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 import attrs
 from pyspark.sql.types import StructType
 
+from cdcfmt_core.mysql.conversions import Step
 from pyspark_cdcfmt.blocks.schema import FILE
 from pyspark_cdcfmt.sync.definitions import Definition
 from pyspark_cdcfmt.sync.expressions import LogPlace
@@ -54,6 +55,31 @@ class EarlierValue:
 
 
 @attrs.frozen
+class Cast:
+    """A column whose values a statement converts, in rows from before it.
+
+    :ivar at: the ``_sequence`` of the statement.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    at: Sequence
+
+
+@attrs.frozen
+class SeenType:
+    """A type that a column had, from a row or a statement on.
+
+    :ivar at: its commit and offset.
+    :ivar place: its partition, if it has no commit.
+    """
+
+    text: str
+    at: tuple[int, int]
+    place: str | None
+
+
+@attrs.frozen
 class TableState:
     """State of a source table between batches.
 
@@ -71,6 +97,10 @@ class TableState:
     :ivar earlier: columns with a value in rows from before the statement that added them.
     :ivar definitions: the columns after each of the last statements, in their order; see
         :func:`~pyspark_cdcfmt.sync.definitions.around`.
+    :ivar casts: columns that statements convert in rows from before them.
+    :ivar seen: types of columns so far, by lower-case name, in the order of their arrival.
+    :ivar retyped: identities of the last statements that changed types; a copy has no effect.
+    :ivar charset: the default charset that a statement has set.
     :ivar catching_up: the time of the resume (ISO text): the next batch applies events held
         until then.
     :ivar caught_up: the time until which held events are applied (ISO text).
@@ -93,6 +123,10 @@ class TableState:
     altered_log: LogPlace | None = None
     earlier: tuple[EarlierValue, ...] = ()
     definitions: tuple[Definition, ...] = ()
+    casts: tuple[Cast, ...] = ()
+    seen: Mapping[str, tuple[SeenType, ...]] = attrs.field(factory=dict)
+    retyped: tuple[str, ...] = ()
+    charset: str | None = None
     catching_up: str | None = None
     caught_up: str = "1970-01-01"
 
@@ -111,7 +145,7 @@ class TableState:
 
         All events held so far are in the target, or held again.  A TRUNCATE without a commit_ts
         is no longer needed: later offsets of its partition are higher, and rows of other
-        partitions are compared with ``truncated``.  Neither are values of added columns.
+        partitions are compared with ``truncated``.  Neither are values of added columns, and casts.
         """
         state = self
         if state.catching_up:
@@ -120,7 +154,8 @@ class TableState:
             state = attrs.evolve(state, truncates=())
         known = {name.lower() for name in state.columns.names} if state.columns else set()
         waiting = [e for e in state.earlier if e.at[0] or e.name.lower() not in known]
-        return attrs.evolve(state, earlier=tuple(waiting))
+        casts = tuple(cast for cast in state.casts if cast.at[0])
+        return attrs.evolve(state, earlier=tuple(waiting), casts=casts)
 
     def with_truncated(self, place: str, log: LogPlace | None) -> TableState:
         """The state after one more TRUNCATE."""
@@ -153,6 +188,8 @@ class TableState:
         values["columns"] = self.columns and self.columns.jsonValue()
         values |= {name: sorted(values[name]) for name in _SETS}
         values["earlier"] = [attrs.astuple(each) for each in self.earlier]
+        values["casts"] = [attrs.astuple(each) for each in self.casts]
+        values["seen"] = {k: [attrs.astuple(e) for e in v] for k, v in self.seen.items()}
         values["definitions"] = [attrs.astuple(each) for each in self.definitions]
         for name in _NAMES:
             values[name] = [
@@ -175,10 +212,19 @@ class TableState:
                 "columns": columns and StructType.fromJson(columns),
                 "truncates": tuple(map(tuple, values["truncates"])),
                 "altered": tuple(values["altered"]),
+                "retyped": tuple(values.get("retyped", ())),
                 "earlier": tuple(
                     EarlierValue(name, tuple(at), *value)
                     for name, at, *value in values.get("earlier", ())
                 ),
+                "casts": tuple(
+                    Cast(name, tuple((step, tuple(given)) for step, given in steps), tuple(at))
+                    for name, steps, at in values.get("casts", ())
+                ),
+                "seen": {
+                    name: tuple(SeenType(text, tuple(at), place) for text, at, place in types)
+                    for name, types in values.get("seen", {}).items()
+                },
                 "definitions": tuple(
                     Definition(start, by, tuple(map(tuple, columns)))
                     for start, by, columns in values.get("definitions", ())

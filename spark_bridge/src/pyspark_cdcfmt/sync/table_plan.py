@@ -10,8 +10,8 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.errors import SinkError
 from pyspark_cdcfmt.sync.control import QUERY_PROPERTY, LogRow
 from pyspark_cdcfmt.sync.expressions import is_wider
-from pyspark_cdcfmt.sync.states import TableState
-from pyspark_cdcfmt.sync.summary import Counts, Version
+from pyspark_cdcfmt.sync.states import Cast, TableState
+from pyspark_cdcfmt.sync.summary import Counts, Statement, Version
 from pyspark_cdcfmt.sync.target import Target, TargetError
 
 _HIGHEST = (1 << 31) - 1
@@ -83,6 +83,8 @@ class TablePlan:
     """Whether rows may lack columns of their version, such as Debezium's unavailable values."""
     fills: list[tuple[str, str, tuple[int, ...]]] = attrs.field(factory=list)
     """Added columns, the SQL of their value in rows before a statement, and its ``_sequence``."""
+    casts: list[Cast] = attrs.field(factory=list)
+    """Conversions by statements of this batch."""
     log: list[LogRow] = attrs.field(factory=list)
     before: TableState = attrs.field(init=False)
     """The state before the batch."""
@@ -94,6 +96,12 @@ class TablePlan:
     def known(self) -> StructType | None:
         """The target's columns before the batch; None for a table without a target."""
         return self.before.columns
+
+    def had(self, name: str, statement: Statement) -> bool:
+        """Whether the target, or any row that may be from before a statement, has a column."""
+        own = self.state.columns.names if self.state.columns else []
+        rows = (v for v in self.versions if v.may_precede(statement))
+        return name.lower() in map(str.lower, own) or any(not v.lacks(name) for v in rows)
 
     @property
     def rows(self) -> int:

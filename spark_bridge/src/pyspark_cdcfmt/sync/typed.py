@@ -18,6 +18,7 @@ from pyspark_cdcfmt.sync.definitions import store_of
 from pyspark_cdcfmt.sync.expressions import key_text, literal
 from pyspark_cdcfmt.sync.names import quote, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
+from pyspark_cdcfmt.sync.retyping import cast_sql, converted_column
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.table_plan import TablePlan
@@ -133,6 +134,20 @@ class TypedChanges:
         return self._changes(state, rows.where(has_key)).unionByName(
             self._changes(keyless, rows.where(f"NOT ({has_key})"))
         )
+
+    def converted(self, plan: TablePlan, typed: DataFrame) -> DataFrame:
+        """Convert rows from before statements that convert the rows of the target."""
+        sequence = self._added("sequence")
+        for cast in plan.state.casts:
+            column = converted_column(plan.state, cast)
+            at = cast.at[0], cast.at[2]
+            if column is None or all(version.first >= at for version in plan.versions):
+                continue
+            value = quote(column.name)
+            new = cast_sql(cast, value, column.dataType)
+            cell = f"IF({sequence} < {literal(cast.at)}, {new}, {value})"
+            typed = typed.withColumn(column.name, f.expr(cell))
+        return typed
 
     def _how(self, state: TableState) -> dict[str, Any]:
         """The options of changes."""

@@ -19,6 +19,7 @@ from pyspark_cdcfmt.sync.control import QUERY_PROPERTY, Batch, Control
 from pyspark_cdcfmt.sync.expressions import first_place, is_of, is_wider
 from pyspark_cdcfmt.sync.names import TableName, quote, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
+from pyspark_cdcfmt.sync.retyping import cast_sql, converted_column
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.table_plan import TablePlan, check_target
@@ -226,6 +227,13 @@ class Writer:
             for sequence in () if is_new else plan.truncates:
                 self.target.check(plan.state.target)
                 self.store.truncate(plan.state, sequence)
+            for cast in () if is_new else plan.casts:
+                self.target.check(plan.state.target)
+                # Before the MERGE: an update that lacks the column keeps the converted value.
+                if (column := converted_column(plan.state, cast)) is not None:
+                    value = cast_sql(cast, quote(column.name), column.dataType)
+                    where = f"NOT {quote(column.name)} <=> {value}"
+                    self.store.fill(plan.state, column.name, value, cast.at, where)
         return None if plan.state.halted else self._changes(plan, blocks, is_new)
 
     def _changes(self, plan: TablePlan, blocks: DataFrame, is_new: bool) -> Write | None:
@@ -241,12 +249,14 @@ class Writer:
         rows = None
         if is_direct:
             typed = self.typed.of_blocks(plan, of_table, with_reads=with_reads)
+            typed = self.typed.converted(plan, typed)
         else:
             events = events_of(
                 of_table, self.typed.source, table=state.text, changed=self.typed.changed
             )
             rows = self.typed.rows_of(events, self.store.keeps_truncates)
             typed = self.typed.changes(plan, rows, with_reads=with_reads)
+            typed = self.typed.converted(plan, typed)
         most = plan.most_deletes if self.store.keeps_tombstones else 0
         if is_direct and self.store.reads_once and (plan.rows > _SMALL or not most):
             deleted = typed
@@ -286,7 +296,7 @@ class Writer:
         good = self.typed.good(state, write.typed, write.plan.truncates)
         self.store.apply(batch, state, good, counts, is_new=write.is_new)
         for column, value, sequence in write.plan.fills:
-            self.store.fill(state, column, value, sequence)
+            self.store.fill(state, column, value, sequence, f"{quote(column)} IS NULL")
         every = self.options.optimize_every
         if every and batch.number % every == every - 1:
             self.target.run(f"OPTIMIZE {state.target}")

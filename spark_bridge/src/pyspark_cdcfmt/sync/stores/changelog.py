@@ -75,7 +75,9 @@ class Changelog(Store):
     def truncate(self, state: TableState, sequence: Sequence[int]) -> None:
         """No-op: a TRUNCATE is a row."""
 
-    def fill(self, state: TableState, column: str, value: str, sequence: Sequence[int]) -> None:
+    def fill(
+        self, state: TableState, column: str, value: str, sequence: Sequence[int], where: str
+    ) -> None:
         """Nothing: the source sent no change."""
 
     def apply(

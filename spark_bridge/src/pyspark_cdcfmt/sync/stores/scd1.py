@@ -58,9 +58,11 @@ class CurrentRows(Store):
         else:
             self.target.run(f"DELETE FROM {state.target} WHERE {before}")
 
-    def fill(self, state: TableState, column: str, value: str, sequence: Sequence[int]) -> None:
+    def fill(
+        self, state: TableState, column: str, value: str, sequence: Sequence[int], where: str
+    ) -> None:
         self.target.run(
-            f"UPDATE {state.target} SET {quote(column)} = {value} WHERE {quote(column)} IS NULL "
+            f"UPDATE {state.target} SET {quote(column)} = {value} WHERE {where} "
             f"AND {self._before(sequence)}"
         )
 

@@ -56,9 +56,11 @@ class History(Store):
         end, at = quote(self.end_at), literal(sequence)
         self.target.run(f"UPDATE {state.target} SET {end} = {at} WHERE {self._current(at)}")
 
-    def fill(self, state: TableState, column: str, value: str, sequence: Sequence[int]) -> None:
+    def fill(
+        self, state: TableState, column: str, value: str, sequence: Sequence[int], where: str
+    ) -> None:
         self.target.run(
-            f"UPDATE {state.target} SET {quote(column)} = {value} WHERE {quote(column)} IS NULL "
+            f"UPDATE {state.target} SET {quote(column)} = {value} WHERE {where} "
             f"AND {self._current(literal(sequence))}"
         )
 

@@ -51,8 +51,10 @@ class Store(ABC):
         """Apply a TRUNCATE to the rows before it."""
 
     @abstractmethod
-    def fill(self, state: TableState, column: str, value: str, sequence: Sequence[int]) -> None:
-        """Set an added column where it is NULL, in the rows of the table at a ``_sequence``."""
+    def fill(
+        self, state: TableState, column: str, value: str, sequence: Sequence[int], where: str
+    ) -> None:
+        """Set a column in the rows of the table at a ``_sequence`` for which ``where`` is true."""
 
     @abstractmethod
     def apply(

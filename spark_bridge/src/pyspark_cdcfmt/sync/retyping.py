@@ -1,0 +1,360 @@
+"""Changed column types: what they do to rows from before the statement, which no message says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import attrs
+from pyspark.sql.types import BinaryType, DataType, StringType, StructField
+
+from cdcfmt_core.mysql.column_changes import DefinitionChange, column_changes
+from cdcfmt_core.mysql.column_type import TEXT_BASES, ColumnType, parse_column_type
+from cdcfmt_core.mysql.conversions import (
+    UNKNOWN,
+    Conversion,
+    Definition,
+    charset_change,
+    conversion,
+)
+from cdcfmt_core.mysql.lexemes import NotUnderstood
+from cdcfmt_core.mysql.type_map import resolve_type
+from pyspark_cdcfmt.sync import definitions
+from pyspark_cdcfmt.sync.definitions import around, identity
+from pyspark_cdcfmt.sync.expressions import is_wider
+from pyspark_cdcfmt.sync.names import text_literal
+from pyspark_cdcfmt.sync.states import Cast, EarlierValue, SeenType, TableState
+from pyspark_cdcfmt.sync.summary import Statement, Version
+from pyspark_cdcfmt.sync.table_plan import TablePlan
+
+_MAX_CASTS = 100
+_MAX_SEEN = 20
+"""Maximum numbers that a table keeps, and a column of it, for late rows and statements."""
+
+_THEN = (
+    "the source may have changed {0} in rows from before it, without messages: resume leaves these "
+    "as they are; then copy the source's values of {0} into the target, or start a new sync that "
+    "reads all rows again"
+)
+_NO_STATEMENT = "column {} is {} in rows, and was {}, and no statement says so ({}); "
+_UNORDERED = "its values change, and without a commit_ts which rows are before it is unknown"
+_COMPUTED = "its values change, and a generated column may change with it"
+_NUMBERS = "the target has the numbers of its members, which the source changes"
+
+_WITH_CHARSET = TEXT_BASES | {"enum", "set"}
+
+SparkTypeOf = Callable[[Version, str], DataType | None]
+"""The Spark type of a source type of a version; None if it depends on values."""
+
+
+@attrs.frozen
+class Change:
+    """A column that a statement changes.
+
+    :ivar old: None if its definition before is unknown.
+    """
+
+    name: str
+    now: str
+    old: Definition | None
+    new: Definition
+    effect: Conversion
+
+
+def follow_types(
+    plan: TablePlan, statement: Statement, policy: str, store: str, spark_type: SparkTypeOf
+) -> None:
+    """Convert the rows from before a statement as the source does, or halt the table.
+
+    :param policy: the option ``schema_changes``.
+    :param store: the option ``store``.
+    """
+    by = identity(statement)
+    if by in plan.state.retyped:
+        return
+    try:
+        changes = column_changes(statement.query)
+    except (NotUnderstood, IndexError) as error:
+        _halt(plan, f"{statement.query}: {error or 'it cannot be read'}", "its columns")
+        if not plan.state.halted:
+            _note_followed(plan, by)
+        return
+    if not (changes.definitions or changes.renamed):
+        return
+    before, _ = around(plan.state.definitions, statement)
+    observe(plan, [v for v in plan.versions if v.may_precede(statement)], before, spark_type)
+    if plan.state.halted:
+        return
+    found = [c for change in changes.definitions for c in _changes(plan, before, change)]
+    for each in found:
+        if not plan.had(each.name, statement):
+            _follow_waiting(plan, each, statement)
+        elif reason := _reason(plan, before, each, statement, policy, store):
+            if policy == "ignore":
+                plan.note("ignore column", f"{statement.query}: {each.name}: {reason}", "warning")
+                continue
+            _halt(plan, f"{statement.query}: {each.name}: {reason}", each.name)
+            if plan.state.halted:
+                return
+        elif each.effect.steps and store == "changelog":
+            text = f"{each.name}: rows from before it have the values that were sent"
+            plan.note("convert column", f"{statement.query}: {text}", "warning")
+        elif each.effect.steps:
+            _convert(plan, each, statement)
+    seen = dict(plan.state.seen)
+    renamed = [(old.lower(), new) for old, new in changes.renamed.items() if old.lower() in seen]
+    texts = {new: seen[old][-1].text for old, new in renamed}
+    for name, text in (texts | {each.now: each.new.text for each in found}).items():
+        entry = SeenType(text, statement.at, statement.place)
+        seen[name.lower()] = (*seen.get(name.lower(), ()), entry)[-_MAX_SEEN:]
+    charset = next((c.charset for c in changes.definitions if c.charset), plan.state.charset)
+    plan.state = attrs.evolve(plan.state, seen=seen, charset=charset)
+    _note_followed(plan, by)
+
+
+def _note_followed(plan: TablePlan, by: str) -> None:
+    retyped = (*plan.state.retyped, by)[-_MAX_CASTS:]
+    plan.state = attrs.evolve(plan.state, retyped=retyped)
+
+
+def _halt(plan: TablePlan, what: str, columns: str) -> None:
+    plan.halt_unless_catching_up(f"{what}; {_THEN.format(columns)}")
+
+
+def _changes(
+    plan: TablePlan, before: definitions.Definition | None, change: DefinitionChange
+) -> list[Change]:
+    if (new := change.definition) is not None:
+        assert change.old is not None
+        old = _known(plan, before, change.old)
+        return [Change(change.old, change.new, old, new, _effect(plan, old, new))]
+    if not change.converts:
+        return []
+    defined = [name.lower() for name, _ in before.columns] if before else []
+    names = dict.fromkeys([*plan.state.seen, *defined])
+    found = []
+    for name in names:
+        old = _known(plan, before, name)
+        if old is None or old.base not in _WITH_CHARSET or old.charset == "binary":
+            continue
+        reason = charset_change(old.charset or UNKNOWN, change.charset)
+        if change.charset in (UNKNOWN, "binary"):
+            reason = f"its character set becomes {change.charset}"
+        new = attrs.evolve(old, text=f"{old.text} CHARACTER SET {change.charset}")
+        found.append(Change(name, name, old, new, Conversion(halt=reason)))
+    return found
+
+
+def _known(plan: TablePlan, before: definitions.Definition | None, name: str) -> Definition | None:
+    """The definition of a column: from a statement, or else from its rows."""
+    column = before.column(name) if before else None
+    if column is not None:
+        return Definition.of_statement(column.definition)
+    seen = plan.state.seen.get(name.lower())
+    return Definition.of_message(seen[-1].text) if seen else None
+
+
+def _effect(plan: TablePlan, old: Definition | None, new: Definition) -> Conversion:
+    if old is None:
+        return Conversion(halt="its definition before is unknown")
+    if new.charset is None and new.base in _WITH_CHARSET:
+        # Most columns have the table's charset, whichever that is.
+        changed = plan.state.charset
+        now = changed if old.charset is None and changed else None
+        was = UNKNOWN if now else old.charset
+        return conversion(attrs.evolve(old, charset=was), attrs.evolve(new, charset=now))
+    return conversion(old, new)
+
+
+def _reason(
+    plan: TablePlan,
+    before: definitions.Definition | None,
+    each: Change,
+    statement: Statement,
+    policy: str,
+    store: str,
+) -> str | None:
+    """The reason why sync cannot do to rows what the source does to them."""
+    effect = each.effect
+    if effect.halt is not None:
+        return f"{each.old.text if each.old else 'unknown'} to {each.new.text}: {effect.halt}"
+    if effect.names and not _has_names(plan, each.name):
+        return _NUMBERS
+    computed, is_whole = _computed(plan, before)
+    if computed and each.old is not None and each.old.type != each.new.type:
+        return _COMPUTED
+    if not effect.steps or store == "changelog":
+        return None
+    keys = {key.lower() for version in plan.versions for key in version.key_columns}
+    if each.name.lower() in keys.union(map(str.lower, plan.state.keys)):
+        return "its values change, and it is of the key"
+    if policy == "exception":
+        return "its values change (schema_changes=exception)"
+    if store == "scd2":
+        return "its values change, and versions of rows keep theirs"
+    if not is_whole:
+        return f"{_COMPUTED}, as no CREATE TABLE of the topic defines the others"
+    if statement.place is not None and plan.state.places - {statement.place}:
+        return _UNORDERED
+    return None
+
+
+def _has_names(plan: TablePlan, name: str) -> bool:
+    """Whether the values of an ENUM or SET are names."""
+    now = (plan.state.name_now(name) or name).lower()
+    for field in plan.state.columns.fields if plan.state.columns else ():
+        if field.name.lower() == now:
+            return isinstance(field.dataType, StringType)
+    rows = (c for v in plan.versions for c in v.columns if c.name.lower() == name.lower())
+    types = (parse_column_type(column.source_type) for column in rows)
+    return all(type_.elements is not None for type_ in types if type_.base in ("enum", "set"))
+
+
+def _computed(plan: TablePlan, before: definitions.Definition | None) -> tuple[bool, bool]:
+    """Whether a stored column is computed from others, and whether all columns are known."""
+    known = {name.lower(): text for name, text in before.columns} if before else {}
+    is_computed = any(Definition.of_statement(text).generated for text in known.values())
+    own = plan.state.columns.names if plan.state.columns else []
+    names = {*own, *(c.name for v in plan.versions for c in v.columns)}
+    return is_computed, {*map(str.lower, names)} <= known.keys()
+
+
+def _follow_waiting(plan: TablePlan, each: Change, statement: Statement) -> None:
+    """A column that no row has yet: only its value in earlier rows may change."""
+    name, steps = each.name.lower(), each.effect.steps
+    waiting = [value for value in plan.state.earlier if value.name.lower() == name]
+    if each.effect.kind == "same" or (not waiting and [step for step, _ in steps] != ["null"]):
+        return
+    if not waiting:
+        # ADD COLUMN left NULL in the rows.
+        value = EarlierValue(each.name, statement.sequence, steps[0][1][0])
+        plan.state = attrs.evolve(plan.state, earlier=(*plan.state.earlier, value))
+    elif any(value.old for value in waiting):
+        _halt(plan, f"{statement.query}: {each.name}: its values change", each.name)
+    elif [step for step, _ in steps] != ["null"]:
+        others = tuple(value for value in plan.state.earlier if value not in waiting)
+        plan.state = attrs.evolve(plan.state, earlier=others)
+        text = f"{each.name}: rows from before it have NULL, and another value at the source"
+        plan.note("add column", f"{text}: {statement.query}", "warning")
+
+
+def _convert(plan: TablePlan, each: Change, statement: Statement) -> None:
+    cast = Cast(each.name, each.effect.steps, statement.sequence)
+    plan.casts.append(cast)
+    plan.state = attrs.evolve(plan.state, casts=(*plan.state.casts, cast)[-_MAX_CASTS:])
+    assert each.old is not None
+    plan.note("convert column", f"{each.name} from {each.old.text} to {each.new.text}")
+
+
+def converted_column(state: TableState, cast: Cast) -> StructField | None:
+    """The target's column; None if it is dropped."""
+    name = state.name_now(cast.name)
+    fields = state.own_columns.fields
+    return next((f for f in fields if name and f.name.lower() == name.lower()), None)
+
+
+def cast_sql(cast: Cast, column: str, type_: DataType) -> str:
+    """The SQL of a converted value; of a converted one it is the value itself.
+
+    :param column: the quoted name.
+    """
+    value, is_binary = column, isinstance(type_, BinaryType)
+    for step, arguments in cast.steps:
+        if step == "null":
+            default = "X''" if is_binary else text_literal(arguments[0])
+            if not isinstance(type_, BinaryType | StringType):
+                default = f"CAST({arguments[0]} AS {type_.simpleString()})"
+            value = f"coalesce({value}, {default})"
+        elif step == "round":
+            value = f"round({value}, {arguments[0]})"
+        elif step == "clip":
+            value = f"least(greatest({value}, {arguments[0]}BD), {arguments[1]}BD)"
+        elif step == "cut":
+            value = f"substring({value}, 1, {arguments[0]})"
+        elif step == "trim":
+            value = f"rtrim({value})"
+        else:
+            value = f"rpad({value}, {arguments[0]}, X'00')"
+    return f"CAST({value} AS {type_.simpleString()})"
+
+
+def observe(
+    plan: TablePlan,
+    versions: Sequence[Version],
+    defined: definitions.Definition | None,
+    spark_type: SparkTypeOf,
+) -> None:
+    """Compare the types of rows with earlier ones, or halt the table.
+
+    Where no statement defines a column, only its rows show that its type has changed.
+    """
+    known = {name.lower() for name, _ in defined.columns} if defined else set()
+    for version in sorted(versions, key=lambda each: each.first):
+        for column in version.columns:
+            if column.name.lower() not in known:
+                _observe(plan, version, column.name, column.source_type or "", spark_type)
+            if plan.state.halted:
+                return
+
+
+def _observe(
+    plan: TablePlan, version: Version, name: str, text: str, spark_type: SparkTypeOf
+) -> None:
+    type_ = spark_type(version, text)
+    if type_ is None:
+        return
+    seen = plan.state.seen.get(name.lower(), ())
+    place = next(iter(version.places)) if len(version.places) == 1 else None
+    entry = SeenType(text, (version.first[0], version.first[1]), place)
+    if seen:
+        last = seen[-1]
+        old, new = Definition.of_message(last.text), Definition.of_message(text)
+        if last.text == text or (_are_mysql(old, new) and old.says_no_more(new)):
+            return
+        is_later = _is_later(version, last)
+        if is_later is False or (not is_later and any(each.text == text for each in seen)):
+            return
+        effect = _seen_effect(old, new, type_, spark_type(version, last.text))
+        if effect.kind != "same":
+            what = _NO_STATEMENT.format(name, text, last.text, effect.halt or "its values change")
+            plan.halt_unless_catching_up(what + _THEN.format(name))
+            if plan.state.halted:
+                return
+    kept = {**plan.state.seen, name.lower(): (*seen, entry)[-_MAX_SEEN:]}
+    plan.state = attrs.evolve(plan.state, seen=kept)
+
+
+def _is_later(version: Version, seen: SeenType) -> bool | None:
+    """Whether all rows are from after the time of a type; None if that is unknown."""
+    if seen.place is None and not version.places:
+        is_ordered = bool(version.first[0])
+    else:
+        is_ordered = version.places == {seen.place}
+    if not is_ordered or version.first <= seen.at <= version.last:
+        return None
+    return version.first > seen.at
+
+
+def _are_mysql(*definitions: Definition) -> bool:
+    return all(resolve_type(each.text) is not None for each in definitions)
+
+
+def _seen_effect(
+    old: Definition, new: Definition, type_: DataType, was: DataType | None
+) -> Conversion:
+    """The effect of a change that only the rows show."""
+    if _are_mysql(old, new):
+        # Of a charset rows say nothing.
+        return conversion(old, attrs.evolve(new, charset=old.charset, type=_completed(old, new)))
+    if was is None or (was != type_ and not is_wider(was, type_)):
+        return Conversion(halt="it may not hold all values")
+    before, now = old.type.params, new.type.params
+    if now and (not before or any(a > b for a, b in zip(before, now, strict=False))):
+        return Conversion(halt="it is shorter, or has fewer digits")
+    return Conversion()
+
+
+def _completed(old: Definition, new: Definition) -> ColumnType:
+    """The new type, with the old one's parameters if the message has none."""
+    if old.base == new.base and not new.type.params:
+        return attrs.evolve(new.type, params=old.type.params)
+    return new.type
