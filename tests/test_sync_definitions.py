@@ -230,6 +230,32 @@ def test_digits_are_those_of_a_target_that_was_made_before() -> None:
 
 
 @pytest.mark.parametrize(
+    ("after", "halts"),
+    [
+        ("ENUM('new','paid','sent')", False),
+        ("ENUM('new','open','paid')", True),
+        ("ENUM('new')", True),
+        ("SET('new','paid')", True),
+        ("VARCHAR(9)", False),
+    ],
+)
+def test_a_statement_that_arrives_after_its_rows(after: str, halts: bool) -> None:
+    """By another partition, with another index for a name: the target may have wrong names."""
+    by = planner()
+    by.define([statement(CREATE, "CREATE", 5)])
+    rows = version({"id": "int", "state": "enum"}, first=(30, 0))
+    first = plan(rows, by=by)
+    assert first.state.is_typed
+    alter = statement(f"ALTER TABLE orders MODIFY state {after}", "ALTER", 20)
+    by.define([alter])
+    later = plan(after=kept(first), statements=(alter,), by=by)
+    assert later.renumbered == ([(21, alter.query)] if halts else [])
+    # Rows whose types are complete have names.
+    full = plan(version({"id": "int", "state": "enum('new','paid')"}, first=(30, 0)), by=by)
+    assert not plan(after=kept(full), statements=(alter,), by=by).renumbered
+
+
+@pytest.mark.parametrize(
     ("given", "error"),
     [
         ({"shop.orders": "SELECT 1"}, "not a CREATE TABLE with its columns"),

@@ -568,7 +568,10 @@ def test_a_table_that_catches_up_passes_what_halted_it() -> None:
     halted = plan(version(), statements=(drop,))
     resumed = attrs.evolve(halted, state=attrs.evolve(halted.state, halted=None, catching_up="now"))
     passed = plan(version(), after=resumed, statements=(drop,))
-    assert [row.action for row in passed.log] == ["pass", "create"]
+    assert [row.action for row in passed.log] == ["truncate", "create"]
+    assert passed.truncates == [drop.sequence]
+    ignored = plan(version(), after=resumed, statements=(drop,), on_drop="ignore")
+    assert [row.action for row in ignored.log] == ["ignore", "create"]
     settled = passed.state.settled()
     assert (settled.catching_up, settled.caught_up) == (None, "now")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,13 +12,16 @@ from unittest.mock import Mock
 
 import attrs
 import pytest
+from canal_messages import COMMIT_TS, row_message
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import DecimalType, FloatType, IntegerType, StringType, StructType
+from sync_lake import Lake, put
 
 from cdcfmt_core.errors import OptionError, SinkError
 from pyspark_cdcfmt import SEQUENCE
+from pyspark_cdcfmt.sync import status
 from pyspark_cdcfmt.sync.control import SCHEMAS, Batch, Control
 from pyspark_cdcfmt.sync.delta import DeltaTarget
 from pyspark_cdcfmt.sync.job import open_store
@@ -359,3 +363,65 @@ def test_another_session_writes_during_a_merge(delta: SparkSession, tmp_path: Pa
     assert sorted(map(tuple, target.read(table).collect())) == [(1, "merged"), (2, "B")]
     operations = [row.operation for row in delta.sql(f"DESCRIBE HISTORY {table}").collect()]
     assert operations[:2] == ["MERGE", "UPDATE"]
+
+
+def test_targets_that_were_changed_by_hand(delta: SparkSession, tmp_path: Path) -> None:
+    """Each halts its table, the others go on, and after a repair nothing is lost."""
+    lake = Lake(delta, tmp_path)
+    tables = ("good", "dropped", "retyped", "checked", "taken")
+
+    def rows(id_: int, tick: int) -> list[dict[str, Any]]:
+        return [put(id_, "a", tick, table=table) for table in tables]
+
+    lake.run(*rows(1, 1))
+    at = {table: f"delta.`{tmp_path}/lake/shop/{table}`" for table in tables}
+    for statement in (
+        "ALTER TABLE {dropped} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+        "ALTER TABLE {dropped} DROP COLUMN price",
+        "ALTER TABLE {retyped} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+        "ALTER TABLE {retyped} DROP COLUMN price",
+        "ALTER TABLE {retyped} ADD COLUMN price BOOLEAN",
+        "ALTER TABLE {checked} ADD CONSTRAINT few CHECK (id < 2)",
+        "ALTER TABLE {taken} SET TBLPROPERTIES ('cdcfmt.query' = 'other')",
+        "OPTIMIZE {good}",
+        "VACUUM {good}",
+        "ALTER TABLE {good} ADD COLUMN mine INT",
+    ):
+        delta.sql(statement.format_map(at))
+    bad = row_message("INSERT", {"id": "x", "name": "a"}, commit_ts=COMMIT_TS + 2, table="checked")
+    hostile = [put(2, "a", 2, table="_delta_log"), put(2, "a", 2, table="x" * 300)]
+    lake.run(*rows(2, 2), bad, *hostile)
+    halted = {row.source: row.halted for row in status(delta, f"{tmp_path}/checkpoint").collect()}
+    assert halted.pop("shop.good") is None
+    for table, reason in {
+        "dropped": "has lost the column price",
+        "retyped": "column price of the target .* is boolean, which does not hold decimal",
+        "checked": "CHECK constraint few",
+        "taken": "belongs to another query by now, other",
+        "_delta_log": "folder of Delta's own log",
+        "x" * 300: "its name has 300 bytes",
+    }.items():
+        assert re.search(reason, halted.pop(f"shop.{table}")), table
+    assert not halted
+    assert lake.rows("good").keys() == {1, 2}
+    assert all(lake.rows(table).keys() == {1} for table in ("checked", "taken"))
+    # They wait in held, and a row of them that cannot be read is no dead letter yet.
+    assert len(lake.control("held")) == len(tables) + 2
+    assert not (tmp_path / "checkpoint/sync/dead_letters").exists()
+    own = delta.sql(f"SHOW TBLPROPERTIES {at['good']} ('cdcfmt.query')").first()
+    assert own is not None
+    for statement in (
+        "ALTER TABLE {dropped} ADD COLUMN price DECIMAL(10,2)",
+        "UPDATE {dropped} SET price = 1.5",
+        "ALTER TABLE {retyped} DROP COLUMN price",
+        "ALTER TABLE {retyped} ADD COLUMN price DECIMAL(10,2)",
+        "UPDATE {retyped} SET price = 1.5",
+        "ALTER TABLE {checked} DROP CONSTRAINT few",
+        f"ALTER TABLE {{taken}} SET TBLPROPERTIES ('cdcfmt.query' = '{own.value}')",
+    ):
+        delta.sql(statement.format_map(at))
+    lake.options["resume"] = ["shop.*"]
+    lake.run(*rows(3, 3))
+    expected = dict.fromkeys((1, 2, 3), ("a", "1.50"))
+    assert {table: lake.rows(table) for table in tables} == dict.fromkeys(tables, expected)
+    assert len(lake.control("dead_letters")) == 1

@@ -1,5 +1,5 @@
 """Replication of source tables into lakehouse tables (docs/sync.md)."""
 
-from pyspark_cdcfmt.sync.job import status, sync
+from pyspark_cdcfmt.sync.job import log, status, sync
 
-__all__ = ["status", "sync"]
+__all__ = ["log", "status", "sync"]

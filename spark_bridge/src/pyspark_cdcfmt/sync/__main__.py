@@ -1,7 +1,8 @@
 """``python -m pyspark_cdcfmt.sync job.toml``: run ``sync`` with options from a file.
 
 Prints a JSON line per batch, or a table on a terminal.  Exit codes: 0, ended with all tables up to
-date; 1, the query failed; 2, the job file is wrong; 3, ended with some tables halted.
+date; 1, the query failed; 2, the job file is wrong; 3, ended with tables halted, or with dead
+letters of this run.  The last line on stderr has the reason.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pyspark.sql import Row, SparkSession
 from cdcfmt_core.errors import CdcfmtError, OptionError
 from cdcfmt_core.filters import parse_table_name, split_name
 from cdcfmt_core.texts import one_line
-from pyspark_cdcfmt.sync.job import status, sync
+from pyspark_cdcfmt.sync.job import check_job, status, sync
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.summary import Counts, Report
 
@@ -44,10 +45,12 @@ class Screen:
 
     def __init__(self) -> None:
         self.is_empty = True
+        self.dead_letters = 0
         self._totals: dict[str, Counts] = {}
 
     def show(self, report: Report) -> None:
         self.is_empty = False
+        self.dead_letters += report.dead_letters
         if sys.stdout.isatty():
             self._draw(report)
         else:
@@ -82,11 +85,13 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
     try:
         job: dict[str, Any] = tomllib.loads(given.job.read_text(encoding="utf-8"))
         settings = job.pop("spark", {})
-        spark = spark or SparkSession.builder.config(map={**_SESSION, **settings}).getOrCreate()
         if given.resume:
             job["resume"] = given.resume
         if given.replay:
             job["replay"] = True
+        # Before Spark starts.
+        check_job(job.get("source", {}), job.get("trigger"), job.get("snapshot"), options_of(job))
+        spark = spark or SparkSession.builder.config(map={**_SESSION, **settings}).getOrCreate()
         query = sync(spark, on_batch=screen.show, **job)
     except (CdcfmtError, PySparkException, OSError, TypeError, ValueError) as error:
         print(f"{given.job}: {_reason(error) or error}", file=sys.stderr)
@@ -95,8 +100,8 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
         query.awaitTermination()
     except StreamingQueryException as error:
         print(error, file=sys.stderr)
-        if reason := _reason(error):
-            print(f"{given.job}: {reason}", file=sys.stderr)
+        reason = _reason(error) or one_line(str(error), 1000)
+        print(f"{given.job}: {reason}", file=sys.stderr)
         return 1
     if screen.is_empty and (job.get("resume") or job.get("replay")):
         print(f"{given.job}: {_NO_BATCH}", file=sys.stderr)
@@ -105,7 +110,17 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
         print(
             f"{one_line(row.source, 200)} is halted: {one_line(row.halted, 1000)}", file=sys.stderr
         )
-    return 3 if halted else 0
+    if not (halted or screen.dead_letters):
+        return 0
+    counts = f"{len(halted)} tables are halted, and {screen.dead_letters} dead letters are new"
+    folder = SyncOptions.of(options_of(job)).control
+    print(f"{given.job}: {counts}: see log and dead_letters in {folder}", file=sys.stderr)
+    return 3
+
+
+def options_of(job: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of sync in a job."""
+    return {name: job[name] for name in job.keys() - _NO_OPTIONS}
 
 
 def _reason(error: Exception) -> str | None:
@@ -116,7 +131,7 @@ def _reason(error: Exception) -> str | None:
 
 def halted_tables(spark: SparkSession, job: Mapping[str, Any]) -> list[Row]:
     """Halted tables of the job; empty before the first batch."""
-    options = SyncOptions.of({name: job[name] for name in job.keys() - _NO_OPTIONS})
+    options = SyncOptions.of(options_of(job))
     try:
         tables = status(spark, control=options.control)
     except OptionError:

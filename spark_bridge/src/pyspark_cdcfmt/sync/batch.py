@@ -64,6 +64,8 @@ class Sync:
             self.states = self.control.load(batch, (self.options.tables, self.options.exclude))
             check_consistency(self.control, batch, is_resolved=self.resolved is not None)
             self.replays.leave_out(self.states)
+            # If the last run ended in between.
+            self.replays.clean(self.states)
             self.snapshots.begin(blocks.sparkSession, self.states)
             self.planner.know(self.states.values())
             self.replays.request(self.states)
@@ -218,6 +220,8 @@ class Sync:
             ):
                 done.result()
         states.update((state.name, state) for state in changed)
+        if letters is not None and letters.catching_up:
+            self.replays.clean(states)
         if self.resolved is not None:
             self.resolved.step(batch, states.values(), {plan.state.target for plan in plans})
             report.watermark = self.resolved.resolved

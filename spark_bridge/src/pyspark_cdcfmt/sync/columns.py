@@ -204,8 +204,11 @@ class ColumnPlanner:
             codec = default_registry().get_codec(version.protocol)
             type_map = self.types.get("typeMap") or codec.type_map
             resolve = default_registry().get_type_map(type_map)
-            for columns in _typed(version, plan.state, resolve):
+            told = {column.name: column.source_type for column in version.columns}
+            for columns in _typed(version, told, plan.state, resolve):
                 comments |= columns
+                if columns != told:
+                    plan.state = attrs.evolve(plan.state, is_typed=True)
                 types = {name: resolve(text) for name, text in columns.items()}
                 incomplete |= {name: t for name, t in types.items() if _is_incomplete(t)}
                 by_statements |= types.keys() if _has_statements(version) else set()
@@ -264,10 +267,12 @@ class ColumnPlanner:
 
 
 def _typed(
-    version: Version, state: TableState, resolve: Callable[[str], LogicalType]
+    version: Version,
+    columns: dict[str, str],
+    state: TableState,
+    resolve: Callable[[str], LogicalType],
 ) -> Iterator[dict[str, str]]:
     """The source types of a version's columns, for each definition that its rows may have."""
-    columns = {column.name: column.source_type for column in version.columns}
     if not _has_statements(version):
         yield columns
         return

@@ -62,6 +62,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PROPERTIES = {"delta.logRetentionDuration": "interval 7 days"}
 """Each batch is a version of most tables; VACUUM removes the files of older versions anyway."""
 
+_PLACE = ("topic", "partition", "path", "offset")
+"""The position of a message, in ``_source``."""
+
 _FILE_BYTES = 64 << 20
 """The size of compacted files."""
 
@@ -126,7 +129,7 @@ class Control:
         self._target.append(self.table(name), rows, once)
 
     def status(self) -> DataFrame:
-        """Tables with target, reason of a halt or NULL, and time of the last change."""
+        """Tables with target, reason of a halt or NULL, and time of their last state."""
         rows = self.rows("tables")
         last = rows.groupBy("source").agg(f.max_by("state", "at").alias("state"), f.max("at"))
         target, halted, columns = (
@@ -178,7 +181,11 @@ class Control:
         if selection not in known:
             marks = {_SELECTIONS: json.dumps([*known, selection])}
             self._target.set_properties(table, marks)
-        place = f.when(f.expr(batch.is_earlier), f.struct("at", "batch_id"))
+        return {state.name: state for state in self.states(batch.is_earlier)}
+
+    def states(self, where: str = "true") -> list[TableState]:
+        """The last state of each table among the rows that a SQL condition selects."""
+        place = f.when(f.expr(where), f.struct("at", "batch_id"))
         rows = (
             self.rows("tables")
             .groupBy("source")
@@ -187,8 +194,7 @@ class Control:
         )
         for row in rows:
             self._continue_after(row.stamp)
-        states = (TableState.from_json(row.state) for row in rows if row.state is not None)
-        return {state.name: state for state in states}
+        return [TableState.from_json(row.state) for row in rows if row.state is not None]
 
     def save(self, batch: Batch, states: Iterable[TableState]) -> None:
         rows = [(*self._stamp(batch), state.text, state.to_json()) for state in states]
@@ -259,6 +265,17 @@ class Control:
     def delete(self, name: str, where: str) -> None:
         """Remove the rows that a SQL condition selects."""
         self._target.run(f"DELETE FROM {self.table(name)} WHERE {where}")
+
+    def forget_earlier_letters(self, until: str) -> None:
+        """Remove the dead letters up to a time that are there again later."""
+        table = self.table("dead_letters")
+        places = ", ".join(f"_source.{part} AS {part}" for part in _PLACE)
+        same = " AND ".join(f"t._source.{part} <=> s.{part}" for part in _PLACE)
+        self._target.run(
+            f"MERGE INTO {table} t USING (SELECT DISTINCT {places} FROM {table} "
+            f"WHERE at > timestamp'{until}') s ON t.at <= timestamp'{until}' AND {same} "
+            "WHEN MATCHED THEN DELETE"
+        )
 
     def unstage(self, before: int) -> None:
         """Remove staged events with a commit_ts below ``before``; the targets have them."""

@@ -20,6 +20,7 @@ from cdcfmt_core.mysql.column_definitions import Columns, DefinedColumn, defined
 from cdcfmt_core.mysql.table_history import Name, TableHistory
 from cdcfmt_core.schemas.statements import Statements, in_both
 from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_core.types import Enum, Set
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.summary import Statement
 
@@ -73,6 +74,21 @@ def around(
         elif not found:
             before = each
     return before, found[-1] if found else None
+
+
+def gives_other_names(before: Definition | None, after: Definition | None) -> bool:
+    """Whether an index of an ENUM or SET column has another name after a statement."""
+    if before is None or after is None or before.columns == after.columns:
+        return False
+    new = after.parsed()
+    for name, column in before.parsed().items():
+        type_ = new[name].type if name in new else None
+        if not isinstance(column.type, Enum | Set) or not isinstance(type_, Enum | Set):
+            continue
+        known, names = column.type.names or (), type_.names or ()
+        if type(type_) is not type(column.type) or names[: len(known)] != known:
+            return True
+    return False
 
 
 def identity(statement: Statement) -> str:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import attrs
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import OptionError
+from cdcfmt_core.options import unknown_option
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt import (
     BLOCKS_OPTION,
@@ -24,11 +27,11 @@ from pyspark_cdcfmt import (
 )
 from pyspark_cdcfmt.sync.batch import Sync
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
-from pyspark_cdcfmt.sync.control import Batch, Control
+from pyspark_cdcfmt.sync.control import SCHEMAS, Batch, Control
 from pyspark_cdcfmt.sync.delta import DeltaTarget
 from pyspark_cdcfmt.sync.options import SyncOptions, absolute
 from pyspark_cdcfmt.sync.planning import Planner
-from pyspark_cdcfmt.sync.replays import Replays
+from pyspark_cdcfmt.sync.replays import Replays, resumed_tables
 from pyspark_cdcfmt.sync.resolved import Resolved, planned_at
 from pyspark_cdcfmt.sync.snapshots import Snapshots, check_names
 from pyspark_cdcfmt.sync.stores.changelog import Changelog
@@ -67,6 +70,9 @@ TASKS = {
 }
 """Numbers of tasks: maximum (the default of Spark or Delta), minimum, and number per core.
 With more tasks, starting them takes most of a batch."""
+
+_TRIGGERS = ("availableNow", "processingTime", "once", "continuous", "realTime")
+"""The arguments of Spark's ``trigger``."""
 
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 
@@ -110,19 +116,17 @@ def sync(
     :param options: see docs/sync.md.
     :raises OptionError: for wrong options, for a session without Delta, and over Spark Connect.
     """
-    wanted = SyncOptions.of(options)
-    check_names(snapshot or (), wanted)
-    if wanted.snapshot_commit_ts and not snapshot:
-        raise OptionError("option snapshot_commit_ts: there is no snapshot; leave it out")
-    if not isinstance(source, Mapping):
-        raise OptionError(f"source is {source!r}, not a mapping of options")
-    texts, types = _source_options({n: _text(value) for n, value in source.items()}, wanted)
+    wanted, texts, types = check_job(source, trigger, snapshot, options)
     if getattr(spark, "_sc", None) is None:
         raise OptionError(_NO_CONNECT)
     # Check before the first batch.
     target = DeltaTarget(spark)
     target.check_session(wanted.control)
     target.check_catalog(wanted.into)
+    if wanted.resume:
+        control = Control(spark, target, wanted.control)
+        with few_tasks(spark):
+            resumed_tables(wanted, control.states() if control.has("tables") else ())
     check_defaults(spark, wanted)
     worker = _Worker(wanted, texts, types, snapshot or {}, on_batch, unset_tasks(spark))
     writer = (
@@ -135,6 +139,30 @@ def sync(
     return writer.trigger(**(trigger or {"processingTime": "0 seconds"})).start()
 
 
+def check_job(
+    source: Mapping[str, Any],
+    trigger: Mapping[str, Any] | None,
+    snapshot: Iterable[str] | None,
+    options: Mapping[str, Any],
+) -> tuple[SyncOptions, dict[str, str], dict[str, str]]:
+    """The validated arguments of :func:`sync`, without a session.
+
+    :returns: the options of sync; all options of the source; and those that choose types.
+    :raises OptionError: for wrong arguments.
+    """
+    wanted = SyncOptions.of(options)
+    check_names(snapshot or (), wanted)
+    if wanted.snapshot_commit_ts and not snapshot:
+        raise OptionError("option snapshot_commit_ts: there is no snapshot; leave it out")
+    for name, value in (("source", source), ("trigger", trigger or {})):
+        if not isinstance(value, Mapping):
+            raise OptionError(f"{name} is {value!r}, not a mapping of options")
+    for name in trigger or {}:
+        if name not in _TRIGGERS:
+            raise unknown_option(name, _TRIGGERS, owner="trigger")
+    return wanted, *_source_options({n: _text(value) for n, value in source.items()}, wanted)
+
+
 def status(
     spark: SparkSession, checkpoint: str | None = None, *, control: str | None = None
 ) -> DataFrame:
@@ -144,8 +172,34 @@ def status(
     :param control: the query's option ``control``, instead of ``checkpoint``.
     :raises OptionError: if no state exists yet, and for a session without Delta.
     """
+    tables = _control_of(spark, checkpoint, control)
+    with few_tasks(spark):
+        return _collected(tables.status())
+
+
+def log(
+    spark: SparkSession,
+    checkpoint: str | None = None,
+    *,
+    control: str | None = None,
+    last: int = 10_000,
+) -> DataFrame:
+    """The last rows of a sync's log: ``at``, ``level``, ``source``, ``action``, ``detail`` …
+
+    :param last: maximum number of rows; all are in the table ``log`` of the control tables.
+    :raises OptionError: as of :func:`status`.
+    """
+    tables = _control_of(spark, checkpoint, control)
+    with few_tasks(spark):
+        rows = (
+            tables.rows("log") if tables.has("log") else spark.createDataFrame([], SCHEMAS["log"])
+        )
+        return _collected(rows.orderBy(f.desc("at")).limit(last).orderBy("at"))
+
+
+def _control_of(spark: SparkSession, checkpoint: str | None, control: str | None) -> Control:
     if not (checkpoint or control):
-        raise OptionError("status needs the checkpoint of a sync, or its control")
+        raise OptionError("give the checkpoint of a sync, or its control")
     folder = absolute(control or f"{checkpoint}/sync")
     target = DeltaTarget(spark)
     target.check_session(folder)
@@ -155,7 +209,24 @@ def status(
             f"{folder} has no state of tables: no batch of its sync has completed, or the sync "
             "has another checkpoint or control"
         )
-    return tables.status()
+    return tables
+
+
+def _collected(rows: DataFrame) -> DataFrame:
+    """The rows, read now, as a DataFrame that starts few tasks."""
+    return rows.sparkSession.createDataFrame(rows.toArrow(), rows.schema)
+
+
+@contextmanager
+def few_tasks(spark: SparkSession) -> Iterator[None]:
+    """Set numbers of tasks that the user has not set, for reads of small tables."""
+    names = unset_tasks(spark)
+    try:
+        limit_tasks(spark, names)
+        yield
+    finally:
+        for name in names:
+            spark.conf.unset(name)
 
 
 @attrs.define(eq=False)

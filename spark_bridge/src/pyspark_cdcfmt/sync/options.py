@@ -75,8 +75,9 @@ OPTIONS = (
         name="resume",
         type="list",
         default=(),
-        help="Halted tables to continue, with their names in the log: the next batch applies "
-        "their held events, and skips statements that halt a table.",
+        help="Halted tables to continue, by their names in the log, or globs: the next batch "
+        "applies their held events. A TRUNCATE or DROP that halted a table is applied, unless "
+        "`on_truncate` or `on_drop` is `ignore`; other statements that halt are skipped.",
     ),
     Option(
         name="replay",
@@ -217,7 +218,7 @@ class SyncOptions:
             if not values[name]:
                 raise OptionError(f"sync needs the option {name}")
         check_pattern(values["into"])
-        for name in ("tables", "exclude"):
+        for name in ("tables", "exclude", "resume"):
             for pattern in values[name]:
                 parse_table_name(pattern, option=name)
         defaults = {option.name: option.default for option in OPTIONS}

@@ -19,7 +19,7 @@ from cdcfmt_core.mysql.column_changes import (
 from cdcfmt_core.mysql.lexemes import NotUnderstood
 from pyspark_cdcfmt.blocks.schema import FILE
 from pyspark_cdcfmt.sync.columns import ColumnPlanner, Events
-from pyspark_cdcfmt.sync.definitions import Definitions
+from pyspark_cdcfmt.sync.definitions import Definitions, around, gives_other_names
 from pyspark_cdcfmt.sync.names import (
     TableName,
     quote,
@@ -185,8 +185,8 @@ class Planner:
             is_there = plan.state.columns is not None or any(
                 version.may_precede(statement) for version in plan.versions
             )
-            if choice == "halt" and not is_there:
-                # Rows from before it may still arrive, and must be removed.
+            if choice == "halt" and (plan.state.catching_up or not is_there):
+                # A resumed table continues as the source did; or rows from before may still arrive.
                 choice = "apply"
             known = plan.state.truncates
             # The statements at the start of a snapshot removed nothing.
@@ -201,7 +201,7 @@ class Planner:
             elif choice == "ignore":
                 plan.note("ignore", statement.query, "warning")
             else:
-                plan.halt_unless_catching_up(f"{statement.query} at the source")
+                plan.halt(f"{statement.query} at the source")
             if plan.state.halted:
                 return
 
@@ -211,6 +211,10 @@ class Planner:
             plan.halt_unless_catching_up(reason)
             return
         plan.note("statement", statement.query)
+        before, after = around(plan.state.definitions, statement)
+        start, _ = statement.span
+        if start is not None and plan.state.is_typed and gives_other_names(before, after):
+            plan.renumbered.append((start, statement.query))
         if statement.place is not None and (action := _FOREIGN_KEY.search(statement.query)):
             plan.note("foreign key", _NO_ROW_EVENTS.format(action[0]), "warning")
         if is_there:

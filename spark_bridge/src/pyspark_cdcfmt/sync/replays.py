@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from cdcfmt_core.errors import OptionError
+from cdcfmt_core.filters import nearest_tables
 from pyspark_cdcfmt import decode, message_options
 from pyspark_cdcfmt.sync.control import ADDED, Batch, Control, LogRow
 from pyspark_cdcfmt.sync.expressions import of_tables
@@ -30,6 +31,29 @@ _BEGINS_LATE = (
     "an earlier run left this table out (tables, exclude), so the target lacks its rows from then: "
     "for these pass its snapshot to a new sync with another target"
 )
+
+
+def resumed_tables(options: SyncOptions, states: Iterable[TableState]) -> list[TableState]:
+    """The known tables that the option ``resume`` selects.
+
+    :raises OptionError: for a pattern without a table, and for a table that is not wanted.
+    """
+    known = {state.text: state for state in states if state.name != LETTERS}
+    names = [tuple(part for part in state.name if part is not None) for state in known.values()]
+    found: dict[str, TableState] = {}
+    for pattern in options.resume:
+        # A name in backticks may have the characters of a glob.
+        named = [known[pattern]] if pattern in known else []
+        match = attrs.evolve(options, tables=(pattern,), exclude=())
+        named = named or [state for state in known.values() if match.wants(state.name)]
+        if not named:
+            raise OptionError(
+                f"option resume: there is no table {pattern}; {nearest_tables(pattern, names)}"
+            )
+        if not any(map(options.wants, (state.name for state in named))):
+            raise OptionError(f"option resume: tables and exclude leave out {pattern}: select it")
+        found |= {state.text: state for state in named if options.wants(state.name)}
+    return [*found.values()]
 
 
 @attrs.frozen
@@ -74,14 +98,7 @@ class Replays:
 
     def request(self, states: dict[TableName, TableState]) -> None:
         """Record ``resume`` and ``replay`` in the states, so that they survive a restart."""
-        by_text = {state.text: state for state in states.values() if state.name != LETTERS}
-        for text in self.options.resume:
-            if text not in by_text:
-                known = ", ".join(sorted(by_text)) or "none"
-                raise OptionError(f"option resume: unknown table {text}; known tables: {known}")
-            if not self.options.wants(by_text[text].name):
-                raise OptionError(f"option resume: tables and exclude leave out {text}: select it")
-        resumed = [by_text[text] for text in dict.fromkeys(self.options.resume)]
+        resumed = resumed_tables(self.options, states.values())
         states |= self._resume([state for state in resumed if state.halted], "resume")
         if self.options.replay and self.control.has("dead_letters"):
             states |= self._resume([states.get(LETTERS, TableState(LETTERS, ""))], "replay")
@@ -99,6 +116,12 @@ class Replays:
         self.control.log(batch, log)
         self.control.save(batch, resumed.values())
         return resumed
+
+    def clean(self, states: Mapping[TableName, TableState]) -> None:
+        """Remove dead letters that a replay has made again, once the replay is complete."""
+        state = states.get(LETTERS)
+        if state is not None and not state.catching_up and self.control.has("dead_letters"):
+            self.control.forget_earlier_letters(state.caught_up)
 
     def events(self, states: Mapping[TableName, TableState]) -> Iterator[DataFrame]:
         """The events to add to the next batch."""

@@ -101,6 +101,7 @@ class TableState:
     :ivar seen: types of columns so far, by lower-case name, in the order of their arrival.
     :ivar retyped: identities of the last statements that changed types; a copy has no effect.
     :ivar charset: the default charset that a statement has set.
+    :ivar is_typed: whether rows had incomplete types, which a definition completed.
     :ivar catching_up: the time of the resume (ISO text): the next batch applies events held
         until then.
     :ivar caught_up: the time until which held events are applied (ISO text).
@@ -127,6 +128,7 @@ class TableState:
     seen: Mapping[str, tuple[SeenType, ...]] = attrs.field(factory=dict)
     retyped: tuple[str, ...] = ()
     charset: str | None = None
+    is_typed: bool = False
     catching_up: str | None = None
     caught_up: str = "1970-01-01"
 

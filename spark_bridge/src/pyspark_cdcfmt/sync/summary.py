@@ -57,6 +57,11 @@ class Report:
     watermark: int | None = None
 
     @property
+    def dead_letters(self) -> int:
+        """Number of messages and rows that became dead letters."""
+        return self.corrupt + sum(counts.bad for counts in self.tables.values())
+
+    @property
     def lag(self) -> float | None:
         """Age of the newest change of the batch, in seconds."""
         return None if self.latest is None else time.time() - self.latest.timestamp()
@@ -77,7 +82,7 @@ class Report:
             "tables": len(done),
             "changes": sum(counts.changes for counts in done),
             "deletes": sum(counts.deletes for counts in done),
-            "dead_letters": self.corrupt + sum(counts.bad for counts in done),
+            "dead_letters": self.dead_letters,
             "halted": self.halted,
             "latest": self.latest and self.latest.isoformat(),
             "lag_seconds": self.lag and round(self.lag, 1),

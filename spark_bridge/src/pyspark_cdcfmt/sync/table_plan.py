@@ -81,6 +81,9 @@ class TablePlan:
     """Columns of the target to rename; to drop if the new name is None."""
     has_short_rows: bool = False
     """Whether rows may lack columns of their version, such as Debezium's unavailable values."""
+    renumbered: list[tuple[int, str]] = attrs.field(factory=list)
+    """Statements that give indexes of ENUM or SET other names, each with the first commit of rows
+    after it: earlier batches must not have written such rows."""
     fills: list[tuple[str, str, tuple[int, ...]]] = attrs.field(factory=list)
     """Added columns, the SQL of their value in rows before a statement, and its ``_sequence``."""
     casts: list[Cast] = attrs.field(factory=list)

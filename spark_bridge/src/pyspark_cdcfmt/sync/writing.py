@@ -30,6 +30,11 @@ from pyspark_cdcfmt.sync.typed import TypedChanges
 _SMALL = 10_000
 """A table with at most this many rows is one task: tasks cost more than rows."""
 
+_TYPED_BEFORE = (
+    "{}: it arrived after rows from after it, which have the names of the definition before it: "
+    "write the source's names into the rows with a higher _sequence, and resume"
+)
+
 _AT_ONCE = 50
 """Maximum number of tables whose rows are counted, and tombstones appended, together."""
 
@@ -135,6 +140,7 @@ class Writer:
 
     def check(self, plans: Iterable[TablePlan]) -> None:
         """Halt tables whose targets cannot be written, before anything is."""
+        plans = [*plans]
         work = [
             plan
             for plan in plans
@@ -143,6 +149,21 @@ class Writer:
         with ThreadPoolExecutor(self.options.parallel) as threads:
             for done in [threads.submit(self._check, plan) for plan in work]:
                 done.result()
+        for plan in plans:
+            if plan.renumbered and plan.known is not None and not plan.state.halted:
+                self._check_numbers(plan)
+
+    def _check_numbers(self, plan: TablePlan) -> None:
+        """Halt if a statement arrived after rows that have its definition."""
+        sequence = quote(self.store.sequence)
+        with self._alone(plan):
+            rows = self.target.read(plan.state.target)
+            for start, query in plan.renumbered:
+                if not rows.where(f"{sequence}.commit >= {start}").isEmpty():
+                    plan.halt_unless_catching_up(_TYPED_BEFORE.format(query))
+                    if plan.state.halted:
+                        plan.refuse(plan.state.halted)
+                        return
 
     def _check(self, plan: TablePlan) -> None:
         state = plan.state

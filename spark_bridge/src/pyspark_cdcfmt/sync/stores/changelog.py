@@ -43,6 +43,10 @@ class Changelog(Store):
     keeps_tombstones = False
 
     @property
+    def sequence(self) -> str:
+        return f"{self.prefix}sequence"
+
+    @property
     def partition_by(self) -> str | None:
         return f"{self.prefix}date" if self.by_day else None
 

@@ -34,6 +34,10 @@ class CurrentRows(Store):
     soft: bool
 
     @property
+    def sequence(self) -> str:
+        return f"{self.prefix}sequence"
+
+    @property
     def keeps_tombstones(self) -> bool:
         return not self.soft
 

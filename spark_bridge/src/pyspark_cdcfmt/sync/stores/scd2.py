@@ -42,6 +42,11 @@ class History(Store):
     end_at: str
 
     needs_reads = True
+
+    @property
+    def sequence(self) -> str:
+        return self.start_at
+
     reads_once = False
 
     def first_rows(self, rows: DataFrame, sequence: Sequence[int]) -> DataFrame:

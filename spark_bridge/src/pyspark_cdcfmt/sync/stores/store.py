@@ -29,6 +29,11 @@ class Store(ABC):
     """Whether it stores TRUNCATE as a change."""
 
     @property
+    @abstractmethod
+    def sequence(self) -> str:
+        """The column with the ``_sequence`` of a row's change."""
+
+    @property
     def keeps_tombstones(self) -> bool:
         """Whether it keeps tombstones of deleted rows."""
         return True
