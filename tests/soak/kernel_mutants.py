@@ -27,6 +27,7 @@ from mutators import mutant
 from paths import Queries, Query, comparable
 from processes import own_peak
 from table import MAX_CPU, Row, as_text, progress
+from valid_mutants import valid_mutant
 from watching import Slot
 
 from cdcfmt_core.errors import DecodeError
@@ -168,10 +169,12 @@ class Feed:
 
 
 def damaged(corpus: Corpus, rows: Sequence[Message], dice: random.Random) -> Message:
-    """Mostly a mutant of rows; one in 16 is of any message, one in 64 any bytes."""
+    """Half are valid mutants of rows, others damaged; one in 64 is any bytes."""
     choice = dice.getrandbits(6)
     if choice == 0:
         return Message(dice.randbytes(dice.getrandbits(5)), dice.randbytes(dice.getrandbits(9)))
+    if choice >= 32:
+        return valid_mutant(dice.choice(rows), dice, wire=corpus.wire)
     return mutant(corpus.messages if choice < 5 else rows, corpus.wire, dice)
 
 

@@ -23,6 +23,7 @@ from mutators import mutant
 from paths import Queries, Query, comparable, difference, smallest
 from processes import own_peak
 from table import MAX_CPU, Row, progress
+from valid_mutants import valid_mutant
 from watching import Slot, Watched
 
 from cdcfmt_core.errors import DecodeError
@@ -88,7 +89,8 @@ def compare_chunk(
     if query is None:
         return
     some = dice.sample(mutants, CHUNK // ONE_IN)
-    some += dice.choices(corpus.messages, k=len(some))
+    good = dice.choices(corpus.messages, k=len(some))
+    some += [valid_mutant(m, dice, wire=corpus.wire) if dice.getrandbits(1) else m for m in good]
     dice.shuffle(some)
     slot.compared.value += len(some)
     # Schemas and plans come first in a topic, too.
