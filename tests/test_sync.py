@@ -98,6 +98,8 @@ def test_a_missing_key_halts_one_table_alone(lake: Lake, monkeypatch: pytest.Mon
     (held,) = lake.control("held")
     assert (held.table, held.letter) == ("audit", halted.detail)
     assert letters() == [json.dumps(broken).encode()]
+    (letter,) = lake.control("dead_letters")
+    assert (letter.database, letter.schema, letter.table) == ("shop", None, "orders")
     with monkeypatch.context() as cut:
         cut.setattr(writing.Writer, "write", Mock(side_effect=InterruptedError("cut off")))
         with pytest.raises(StreamingQueryException, match="cut off"):

@@ -32,6 +32,7 @@ from pyspark_cdcfmt import (
     columns_schema,
     events_of,
 )
+from pyspark_cdcfmt.blocks.letters import Paths, named_by
 from pyspark_cdcfmt.sync.expressions import is_of, sequence_commit
 from pyspark_cdcfmt.sync.names import TableName, table_text
 from pyspark_cdcfmt.sync.summary import Report, Version, summarize
@@ -215,3 +216,31 @@ def test_a_value_that_its_column_does_not_hold(spark: SparkSession, tmp_path: Pa
             partial=False,
             **HOW,
         ).collect()
+
+
+PATHS: Paths = [
+    ("database", ("payload", "source", "db")),
+    ("database", ("source", "db")),
+    ("schema", ("source", "schema")),
+    ("table", ("source", "table")),
+]
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        (b'{"source": {"db": "d", "schema": "s", "table": "t"}}', ["d", "s", "t"]),
+        (b'{"payload": {"source": {"db": "d"}}, "source": 5}', ["d"]),
+        (b'{"source": {"db": "", "schema": null, "table": ["t"]}}', []),
+        (b'{"source": {"table": "a\\u0000b", "db": "' + b"x" * 2000 + b'"}}', []),
+        (b'{"source": {"db": "d"', []),
+        (b"[" * 100_000, []),
+        (b"5", []),
+        (b"\xff", []),
+        (None, []),
+    ],
+)
+def test_the_table_of_a_message_that_cannot_be_decoded(
+    value: bytes | None, names: list[str]
+) -> None:
+    assert [*named_by(value, PATHS).values()] == names

@@ -388,7 +388,9 @@ def test_targets_that_were_changed_by_hand(delta: SparkSession, tmp_path: Path) 
         "ALTER TABLE {good} ADD COLUMN mine INT",
     ):
         delta.sql(statement.format_map(at))
-    bad = row_message("INSERT", {"id": "x", "name": "a"}, commit_ts=COMMIT_TS + 2, table="checked")
+    # Without its key.
+    row = {"name": "a", "price": "1.50"}
+    bad = row_message("INSERT", row, commit_ts=COMMIT_TS + 2, table="checked")
     hostile = [put(2, "a", 2, table="_delta_log"), put(2, "a", 2, table="x" * 300)]
     lake.run(*rows(2, 2), bad, *hostile)
     halted = {row.source: row.halted for row in status(delta, f"{tmp_path}/checkpoint").collect()}

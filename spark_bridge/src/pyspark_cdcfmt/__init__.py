@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         changes_of_blocks,
         events_of,
     )
+    from pyspark_cdcfmt.blocks.letters import with_tables
     from pyspark_cdcfmt.options import message_options
     from pyspark_cdcfmt.read.dataframes import KAFKA_COLUMNS, changes, decode, learn_schemas
     from pyspark_cdcfmt.read.reports import columns_schema, observed, resolved_ts, spark_schema
@@ -57,12 +58,14 @@ __all__ = [
     "register",
     "resolved_ts",
     "spark_schema",
+    "with_tables",
 ]
 
 # Imported on use: these need pyarrow and the formats.
 _MODULE_OF = {
     **dict.fromkeys(("INVALID_CHANGE", "LACKS_COLUMNS", "blocks_of"), "blocks.dataframes"),
     **dict.fromkeys(("changed_values", "changes_of_blocks", "events_of"), "blocks.dataframes"),
+    "with_tables": "blocks.letters",
     "message_options": "options",
     **dict.fromkeys(("KAFKA_COLUMNS", "changes", "decode", "learn_schemas"), "read.dataframes"),
     **dict.fromkeys(("columns_schema", "observed", "resolved_ts", "spark_schema"), "read.reports"),

@@ -204,7 +204,7 @@ def learn_schemas(
         offset=offset,
         timestamp=timestamp,
     )
-    found = df.select(_udf(cdc_schemas, BinaryType())(message).alias("found"))
+    found = df.select(to_udf(cdc_schemas, BinaryType())(message).alias("found"))
     for row in found.where("found is not null").collect():
         for record in pickle.loads(row.found):
             store.add(record)
@@ -219,12 +219,13 @@ def inlined(
     :param rows: the schema of the function's rows.
     :param given: the schema with the names of the result.
     """
-    lists = _udf(function, ArrayType(rows, containsNull=False))
+    lists = to_udf(function, ArrayType(rows, containsNull=False))
     found = df.select(f.inline(lists(column)))
     return found if rows.names == given.names else found.toDF(*given.names)
 
 
-def _udf(function: Run, result: DataType) -> Callable[[Column], Column]:
+def to_udf(function: Run, result: DataType) -> Callable[[Column], Column]:
+    """A function of Spark's from one over batches of a column."""
     # Spark derives the kind of the function from its type hints.
     made: Callable[[Column], Column] = arrow_udf(function, result)  # type: ignore[call-overload]
     return made

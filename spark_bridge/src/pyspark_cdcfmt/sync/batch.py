@@ -10,7 +10,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from pyspark_cdcfmt import blocks_of, events_of
+from pyspark_cdcfmt import blocks_of, events_of, with_tables
 from pyspark_cdcfmt.sync.control import Batch, Control, LogRow
 from pyspark_cdcfmt.sync.expressions import IS_OF, first_place, is_of, of_tables
 from pyspark_cdcfmt.sync.names import FIELDS, TableName
@@ -112,6 +112,7 @@ class Sync:
             self.replays.note_late(plan, statements.get(plan.state.name, ()))
         if report.corrupt:
             letters = self._events(blocks.where("kind = 'corrupt'"))
+            letters = with_tables(letters, self.replays.source)
             self.control.keep_events(
                 "dead_letters", batch, "", letters, f.col("_corrupt_record.reason")
             )
