@@ -6,7 +6,6 @@ declared spelling.  Values may be text or already have the option's type.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
@@ -17,7 +16,7 @@ from zoneinfo import ZoneInfo
 import attrs
 
 from cdcfmt_core.errors import OptionError, join_names
-from cdcfmt_core.texts import did_you_mean
+from cdcfmt_core.texts import did_you_mean, parse_json
 
 OptionType: TypeAlias = Literal[
     "string", "bool", "int", "bytes", "duration", "choice", "list", "timezone"
@@ -299,7 +298,7 @@ def _parse_choice(option: Option, value: Any) -> str:
 def _parse_list(_: Option, value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         text = value.strip()
-        value = json.loads(text) if text.startswith("[") else text.split(",")
+        value = parse_json(text) if text.startswith("[") else text.split(",")
     items = list(value)
     if not all(isinstance(item, str) for item in items):
         raise ValueError(value)

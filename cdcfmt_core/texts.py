@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import difflib
 import functools
+import json
 import logging
 import re
 from collections.abc import Iterable
+from typing import Any
 
 _OBEYED = "\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _ONE_LINE = re.compile(f"[\x00-\x1f{_OBEYED}\u2028\u2029\ud800-\udfff]")
@@ -64,6 +66,17 @@ def harmless_json(text: str) -> str:
 
 def _escaped(match: re.Match[str]) -> str:
     return repr(match[0])[1:-1]
+
+
+def parse_json(text: str | bytes) -> Any:
+    """A JSON document that an option or a file of state should have.
+
+    :raises ValueError: also for one that is nested too deep.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ import kernel_mutants
 import mutants
 import paths
 import pytest
+import states
 import watching
 from corpus import FORMATS, Corpus, corpora
 from table import BEGIN, END, Row, as_text, write_page
@@ -125,3 +126,11 @@ def test_the_table(tmp_path: Path) -> None:
     assert ", 5 minutes on " in text
     assert "old" not in text
     assert text.endswith(f"{END}\nb\n")
+
+
+@pytest.mark.parametrize("name", states.STATES)
+def test_damaged_states_are_errors_of_cdcfmt(name: str) -> None:
+    dice = random.Random(name)
+    assert {states.damage(name, dice) for _ in range(300)} == {None}
+    valid, read = states.STATES[name]
+    assert read(valid) is not None

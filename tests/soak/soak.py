@@ -23,6 +23,7 @@ import attrs
 import kernel_mutants
 import mutants
 import spark_mutants
+import states
 import streams
 import writers
 from sweep import MAX_MEGABYTES
@@ -75,6 +76,7 @@ def lanes() -> list[list[Part]]:
     of_decoders = [
         Part("mutants", mutants.run, 1),
         Part(kernel_mutants.NAME, kernel_mutants.run, 1),
+        Part(states.NAME, states.run, 0.05),
     ]
     return [of_decoders, on_spark]
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 import attrs
 
 from cdcfmt_core.errors import SourceError
+from cdcfmt_core.texts import parse_json
 from cdcfmt_core.toolkit.filesystem import FileSystem
 
 MARKER: Final = "_cdcfmt/sink.json"
@@ -63,7 +64,7 @@ def read_manifest_file(filesystem: FileSystem, path: str) -> dict[str, Manifest]
         data = file.read()
     name = path.rpartition("/")[2]
     try:
-        parsed = json.loads(data)
+        parsed = parse_json(data)
         if parsed["version"] not in (1, 2):
             raise SourceError(
                 f"manifest {path} was written by a later version of cdcfmt; update cdcfmt"

@@ -118,25 +118,38 @@ class FileOffset:
         }
 
     @classmethod
-    def from_json(cls, offset: Mapping[str, Any]) -> FileOffset:
-        """:raises SourceError: if the offset is not from a file stream of this version."""
+    def from_json(cls, offset: Any) -> FileOffset:
+        """:raises SourceError: if it is damaged, or not from a file stream of this version."""
         if offset == {"v": VERSION}:
             return cls()
         # An offset of topics has the same version and another content.
-        if offset.get("v") != VERSION or "old" not in offset:
+        if type(offset) is not dict or offset.get("v") != VERSION or "old" not in offset:
             raise SourceError(
                 "the checkpoint's offset is not from a stream of files of this version, but from "
                 "another version or another source: set a new checkpointLocation, from which all "
                 "files are read again"
             )
-        folder = offset["folder"]
-        return cls(
-            offset["number"],
-            offset["floor"],
-            offset["old"],
-            {folder + name: time for name, time in offset["read"].items()},
-            {folder + name: size for name, size in offset["batch"].items()},
-        )
+        try:
+            folder = offset["folder"]
+            found = cls(
+                offset["number"],
+                offset["floor"],
+                offset["old"],
+                {folder + name: time for name, time in offset["read"].items()},
+                {folder + name: size for name, size in offset["batch"].items()},
+            )
+            numbers = (found.number, found.old, *found.read.values())
+            or_none = (found.floor, *found.batch.values())
+            if not all(type(each) is int for each in numbers) or not all(
+                each is None or type(each) is int for each in or_none
+            ):
+                raise TypeError("a number that is no integer")
+        except (KeyError, TypeError, AttributeError) as error:
+            raise SourceError(
+                f"the checkpoint's offset is damaged ({error!r:.200}): restore the checkpoint, or "
+                "set a new checkpointLocation, from which all files are read again"
+            ) from error
+        return found
 
 
 def _limited(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import parse_table_name
 from cdcfmt_core.io.sources.reader import ReadParameters
 from cdcfmt_core.options import Option
+from cdcfmt_core.texts import parse_json
 
 STORAGE_OPTIONS = Option(
     name="storageOptions",
@@ -47,7 +47,7 @@ def parse_storage_options(text: str | None) -> dict[str, Any]:
     if text is None:
         return {}
     try:
-        options = json.loads(text)
+        options = parse_json(text)
     except ValueError:
         options = None
     if not isinstance(options, dict):

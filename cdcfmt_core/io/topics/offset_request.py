@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
@@ -10,6 +9,7 @@ import attrs
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.offsets import EARLIEST, LATEST, Offsets, TopicPartition, show_partitions
+from cdcfmt_core.texts import parse_json
 
 _SECONDS = range(100_000_000, 315_532_800_000)
 """Milliseconds until 1980.  As seconds, these are times after 1973.  Smaller numbers, such as 0,
@@ -76,7 +76,7 @@ def offset_request(
         return OffsetRequest(option, everywhere=time, is_time=True, missing_time=strategy)
     option = f"{side}OffsetsByTimestamp"
     if values[option] is not None:
-        each = _parse_each(option, values[option], 0)
+        each = parse_offsets(option, values[option], 0)
         _check_times(option, each.values())
         return OffsetRequest(option, each=each, is_time=True, missing_time=strategy)
     option = f"{side}Offsets"
@@ -86,13 +86,13 @@ def offset_request(
     word = text.strip().lower()
     if word in ("earliest", "latest"):
         return OffsetRequest(option, everywhere=EARLIEST if word == "earliest" else LATEST)
-    return OffsetRequest(option, each=_parse_each(option, text, EARLIEST))
+    return OffsetRequest(option, each=parse_offsets(option, text, EARLIEST))
 
 
 def parse_assign(text: str) -> set[TopicPartition]:
     """The partitions of the option ``assign``: ``{"topic": [0, 1]}``."""
     try:
-        parsed = json.loads(text)
+        parsed = parse_json(text)
         found = {
             (str(topic), _integer(partition, 0))
             for topic, partitions in parsed.items()
@@ -105,11 +105,12 @@ def parse_assign(text: str) -> set[TopicPartition]:
     return found
 
 
-def _parse_each(option: str, text: str, minimum: int) -> dict[TopicPartition, int]:
+def parse_offsets(option: str, text: str, minimum: int) -> dict[TopicPartition, int]:
+    """The offsets of an option, or times: ``{"topic": {"0": 23}}``."""
     try:
         return {
             (str(topic), int(partition)): _integer(value, minimum)
-            for topic, partitions in json.loads(text).items()
+            for topic, partitions in parse_json(text).items()
             for partition, value in partitions.items()
         }
     except (ValueError, AttributeError, TypeError):

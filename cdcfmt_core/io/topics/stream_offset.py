@@ -36,23 +36,34 @@ class StreamOffset:
         return {**INITIAL, "topics": topics, "ids": dict(sorted(self.ids.items()))}
 
     @classmethod
-    def of_json(cls, offset: Mapping[str, Any]) -> StreamOffset:
-        if offset.get("v") != INITIAL["v"] or "topics" not in offset:
+    def of_json(cls, offset: Any) -> StreamOffset:
+        """:raises SourceError: if the offset is damaged, or not from a stream of this version."""
+        if type(offset) is not dict or offset.get("v") != INITIAL["v"] or "topics" not in offset:
+            version = offset.get("v") if type(offset) is dict else None
             raise SourceError(
-                f"the checkpoint's offset (version {offset.get('v')!r}) is from another source or "
+                f"the checkpoint's offset (version {version!r:.40}) is from another source or "
                 "a newer cdcfmt: set a new checkpointLocation, and as startingOffsets the offsets "
                 "at which the old one ended"
             )
-        spans = {
-            (topic, int(partition)): span
-            for topic, partitions in offset["topics"].items()
-            for partition, span in partitions.items()
-        }
-        return cls(
-            {place: span[0] for place, span in spans.items()},
-            {place: span[1] for place, span in spans.items()},
-            offset.get("ids", {}),
-        )
+        try:
+            spans = {
+                (topic, int(partition)): (start, end)
+                for topic, partitions in offset["topics"].items()
+                for partition, (start, end) in partitions.items()
+            }
+            ids = dict(offset.get("ids", {}))
+            if not all(type(at) is int for span in spans.values() for at in span):
+                raise TypeError("an offset that is no integer")
+            if not all(type(name) is str for name in ids.values()):
+                raise TypeError("an id that is no text")
+        except (ValueError, TypeError, AttributeError) as error:
+            raise SourceError(
+                f"the checkpoint's offset is damaged ({error!r:.200}): restore the checkpoint, or "
+                "set a new checkpointLocation, and as startingOffsets the offsets at which the old "
+                "one ended"
+            ) from error
+        starts = {place: span[0] for place, span in spans.items()}
+        return cls(starts, {place: span[1] for place, span in spans.items()}, ids)
 
     def ranges(self) -> list[OffsetRange]:
         """The ranges of the batch that ends here."""

@@ -26,7 +26,8 @@ from simple_messages import (
     to_json,
 )
 
-from cdcfmt_core.events import Corrupt, RowChange, SchemaChange
+from cdcfmt_core.events import Corrupt, RowChange, SchemaChange, TableSchemaEvent
+from cdcfmt_core.schemas import store
 
 
 @pytest.mark.parametrize(
@@ -221,3 +222,15 @@ def test_checksums_of_other_shapes(checksum: Any) -> None:
 def test_parts_of_rows_have_no_checksum() -> None:
     wire = row("INSERT", {"id": "1"}, checksum=CHECKSUM, handleKeyOnly=True)
     assert "checksum_mismatch" not in (the_row(TOLD, wire, verifyChecksum="fail").extra or {})
+
+
+def test_a_schema_that_is_too_large_to_keep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event has it; the store, and rows, have not."""
+    monkeypatch.setattr(store, "MAX_SCHEMA_BYTES", 100)
+    told, statement, corrupt = decode(bootstrap(), ddl(), row("INSERT", DATA))
+    assert isinstance(told, TableSchemaEvent)
+    assert told.table_schema.column_names == ("id", "name")
+    assert isinstance(statement, SchemaChange)
+    assert statement.table_schema is not None
+    assert isinstance(corrupt, Corrupt)
+    assert "raise maxCachedSchemaBytes" in corrupt.error.reason

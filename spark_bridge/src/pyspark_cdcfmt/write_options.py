@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from cdcfmt_core.errors import OptionError
 from cdcfmt_core.io.sources.compression import COMPRESSIONS
 from cdcfmt_core.io.sources.options import STORAGE_OPTIONS, InputOptions
 from cdcfmt_core.options import unknown_option, validate
+from cdcfmt_core.texts import parse_json
 from cdcfmt_core.transport import Sink, TransportSpec
 from cdcfmt_core.transport_opening import choose_transport, open_sink
 from pyspark_cdcfmt.options import check_place, is_sparks_own
@@ -147,7 +147,7 @@ class WriteOptions(InputOptions):
         """
         text = self["columnTypes"]
         try:
-            types = {} if text is None else json.loads(text)
+            types = {} if text is None else parse_json(text)
         except ValueError:
             types = None
         if not isinstance(types, dict) or not all(isinstance(t, str) for t in types.values()):

@@ -192,14 +192,14 @@ class _Decoder:
         )
 
     def _keep(self, table: WireTable) -> TableSchema:
-        """Add the schema to the store, and return the stored one."""
+        """Add the schema to the store, and return the stored one; itself if it is too large."""
         schemas, schema = self._context.schemas, table.schema
         schemas.add(table.record)
         known = schemas.at(schema.database, schema.table, (table.version,), stream=STREAM)
         if len(known) > 1:
             self._context.counts["schemas that differ from another of their version"] += 1
             _warn_of_another(qualified(schema.database, schema.table), table.version)
-        return known[-1]
+        return known[-1] if known else schema
 
 
 @functools.lru_cache(maxsize=10_000)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,6 +14,7 @@ from cdcfmt_core import Option
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter, parse_table_name, table_names
 from cdcfmt_core.options import validate
+from cdcfmt_core.texts import parse_json
 from pyspark_cdcfmt.sync.names import TableName, check_pattern
 
 OPTIONS = (
@@ -234,8 +234,8 @@ class SyncOptions:
         values["control"] = absolute(values["control"] or f"{values['checkpoint']}/sync")
         if "/" in values["into"]:
             values["into"] = absolute(values["into"])
-        values["keys"] = _keys(_by_table("keys", given))
-        values["definitions"] = _by_table("definitions", given)
+        values["keys"] = _keys(by_table("keys", given))
+        values["definitions"] = by_table("definitions", given)
         return cls(**values)
 
     def name_option(self, column: str) -> str:
@@ -262,12 +262,13 @@ _BY_TABLE = {
 """Options with a value for each table: the value, and an example."""
 
 
-def _by_table(option: str, given: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
+def by_table(option: str, given: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
+    """The values of an option by table; a mapping, or its JSON."""
     mapping = given.get(option) or {}
     if isinstance(mapping, str):
         # Invalid JSON fails below.
         with suppress(ValueError):
-            mapping = json.loads(mapping)
+            mapping = parse_json(mapping)
     what, example = _BY_TABLE[option]
     if not isinstance(mapping, Mapping):
         raise OptionError(

@@ -7,7 +7,6 @@ targets, so a crashed batch has no row there.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ from pyspark.sql import functions as f
 
 from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.io.topics.stream_offset import StreamOffset
+from cdcfmt_core.texts import parse_json
 from pyspark_cdcfmt.sync.control import ALL, Batch, Control
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.target import Target
@@ -156,10 +156,21 @@ class Resolved:
 
 
 def _planned(spark: SparkSession, checkpoint: str, number: int) -> list[Any]:
-    """What Spark keeps about the plan of a batch: its metadata, and its end offset."""
+    """What Spark keeps about the plan of a batch: its metadata, and its end offset.
+
+    :raises SourceError: if the checkpoint is damaged.
+    """
     folder = _GLOB.sub(r"\\\g<0>", checkpoint)
     rows = spark.read.text(f"{folder}/offsets/{number}").collect()
-    return [json.loads(row.value) for row in rows if row.value.startswith("{")]
+    try:
+        found = [parse_json(row.value) for row in rows if row.value.startswith("{")]
+        int(found[0]["batchTimestampMs"])
+    except (ValueError, LookupError, TypeError) as error:
+        raise SourceError(
+            f"{checkpoint}/offsets/{number} is damaged ({error!r:.200}): restore the checkpoint, "
+            "or start a new sync with another checkpoint"
+        ) from error
+    return found
 
 
 def planned_at(spark: SparkSession, checkpoint: str, number: int) -> int:

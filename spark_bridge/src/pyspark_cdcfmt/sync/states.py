@@ -9,7 +9,9 @@ from typing import Any, TypeAlias
 import attrs
 from pyspark.sql.types import StructType
 
+from cdcfmt_core.errors import SourceError
 from cdcfmt_core.mysql.conversions import Step
+from cdcfmt_core.texts import parse_json
 from pyspark_cdcfmt.blocks.schema import FILE
 from pyspark_cdcfmt.sync.definitions import Definition
 from pyspark_cdcfmt.sync.expressions import LogPlace
@@ -204,7 +206,17 @@ class TableState:
 
     @classmethod
     def from_json(cls, text: str) -> TableState:
-        values = json.loads(text)
+        """:raises SourceError: if the text is damaged, or of a later version."""
+        try:
+            return cls._of(parse_json(text))
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise SourceError(
+                f"the state of a table in the folder control is damaged ({error!r:.200}): restore "
+                "the folder, or start a new sync with another checkpoint and control"
+            ) from error
+
+    @classmethod
+    def _of(cls, values: Any) -> TableState:
         columns = values["columns"]
         return cls(
             **values

@@ -16,6 +16,7 @@ import attrs
 import pyarrow as pa
 
 from cdcfmt_core.errors import CdcfmtError, SinkError
+from cdcfmt_core.texts import parse_json
 from cdcfmt_core.toolkit.filesystem import FileSystem, open_filesystem
 from pyspark_cdcfmt.rows.rows_to_events import Source
 
@@ -113,7 +114,7 @@ class KeptWatermarks:
             if not before:
                 return
             with filesystem.open(f"{folder}/{max(before)}.json", "rb") as file:
-                parsed: Any = json.loads(file.read())
+                parsed: Any = parse_json(file.read())
             self._sources = {(*source,): last for *source, last in parsed["sources"]}
             self._written = parsed["written"]
         except (OSError, ValueError, KeyError, TypeError, CdcfmtError) as error:
