@@ -172,6 +172,32 @@ def test_types_that_only_rows_show() -> None:
     assert "column name is varchar(10)" in str(shorter.state.halted)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "halts"),
+    [
+        ("int32", "int64", False),
+        ("int32", "int16", True),
+        ("io.debezium.time.MicroTimestamp", "io.debezium.time.Timestamp", True),
+        ("io.debezium.time.Timestamp", "io.debezium.time.MicroTimestamp", False),
+        ("io.debezium.time.MicroTimestamp", "io.debezium.time.Date", True),
+        ("org.apache.kafka.connect.data.Decimal(12,4)", "decimal(10,2)", True),
+        ("io.debezium.data.Enum('a','b')", "io.debezium.data.Enum('x','a','b')", False),
+        ("io.debezium.data.Enum('a','b')", "io.debezium.data.Enum('a')", True),
+        ("io.debezium.data.EnumSet('a','b')", "io.debezium.data.EnumSet('b','a')", True),
+        # A statement tells the types of columns that it does not change, too.
+        ("int32", "int(11)", False),
+        ("string", "varchar(9)", False),
+    ],
+)
+def test_types_of_connect(before: str, after: str, halts: bool) -> None:
+    first, second = (
+        attrs.evolve(rows(at, {"id": "int32", "c": text}), protocol="debezium")
+        for at, text in ((10, before), (30, after))
+    )
+    halted = batch(second, after=batch(first)).state.halted
+    assert bool(halted) is halts, halted
+
+
 def test_a_column_that_no_row_has_yet() -> None:
     made = batch(CREATE, rows(10))
     add = alter("ALTER TABLE orders ADD n INT DEFAULT 42, ADD m INT")

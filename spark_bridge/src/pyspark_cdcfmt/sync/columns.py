@@ -83,7 +83,7 @@ class ColumnPlanner:
             if plan.state.halted:
                 return
         known = plan.state.definitions
-        observe(plan, plan.versions, known[-1] if known else None, self.spark_type)
+        observe(plan, plan.versions, known[-1] if known else None, self.types_of)
         if plan.state.halted:
             return
         plan.state = attrs.evolve(plan.state, columns=StructType([*columns.values()]))
@@ -91,15 +91,16 @@ class ColumnPlanner:
         if before is None and not plan.state.halted:
             plan.note("create", plan.state.target)
 
-    def spark_type(self, version: Version, text: str) -> DataType | None:
-        """The Spark type of a source type; None if it depends on values."""
+    def types_of(self, version: Version, text: str) -> tuple[LogicalType, DataType] | None:
+        """The logical and the Spark type of a source type; None if it depends on values."""
         codec = default_registry().get_codec(version.protocol)
         type_map = self.types.get("typeMap") or codec.type_map
-        if _needs_values(default_registry().get_type_map(type_map)(text)):
+        type_ = default_registry().get_type_map(type_map)(text)
+        if _needs_values(type_):
             return None
         rows = [{"name": "column", "source_type": text}]
         (field,) = columns_schema(rows, **{**self.types, "typeMap": type_map}).fields
-        return field.dataType
+        return type_, field.dataType
 
     def _follow_column(
         self, plan: TablePlan, columns: dict[str, StructField], field: StructField

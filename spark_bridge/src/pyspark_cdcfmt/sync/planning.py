@@ -223,7 +223,7 @@ class Planner:
                 statement,
                 self.options.schema_changes,
                 self.options.store,
-                self.columns.spark_type,
+                self.columns.types_of,
             )
             if plan.state.halted:
                 return

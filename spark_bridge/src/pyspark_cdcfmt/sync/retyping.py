@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import attrs
@@ -18,6 +19,7 @@ from cdcfmt_core.mysql.conversions import (
 )
 from cdcfmt_core.mysql.lexemes import NotUnderstood
 from cdcfmt_core.mysql.type_map import resolve_type
+from cdcfmt_core.types import Enum, LogicalType, Set
 from pyspark_cdcfmt.sync import definitions
 from pyspark_cdcfmt.sync.definitions import around, identity
 from pyspark_cdcfmt.sync.expressions import is_wider
@@ -40,10 +42,23 @@ _UNORDERED = "its values change, and without a commit_ts which rows are before i
 _COMPUTED = "its values change, and a generated column may change with it"
 _NUMBERS = "the target has the numbers of its members, which the source changes"
 
+_NARROWER = "it may not hold all values"
+_SHORTER = "it is shorter, or has fewer digits"
+_MEMBERS = "its members are others"
+
 _WITH_CHARSET = TEXT_BASES | {"enum", "set"}
 
-SparkTypeOf = Callable[[Version, str], DataType | None]
-"""The Spark type of a source type of a version; None if it depends on values."""
+TypesOf = Callable[[Version, str], tuple[LogicalType, DataType] | None]
+"""The logical and the Spark type of a source type of a version; None if it depends on values."""
+
+_LONGEST = frozenset(
+    {
+        *("text", "string", "longtext", "clob", "bytea", "bytes"),
+        *("io.debezium.time.MicroTimestamp", "io.debezium.time.NanoTimestamp"),
+        *("io.debezium.time.MicroTime", "io.debezium.time.NanoTime"),
+    }
+)
+"""Types of other dialects that hold all values of their Spark type."""
 
 
 @attrs.frozen
@@ -61,7 +76,7 @@ class Change:
 
 
 def follow_types(
-    plan: TablePlan, statement: Statement, policy: str, store: str, spark_type: SparkTypeOf
+    plan: TablePlan, statement: Statement, policy: str, store: str, types_of: TypesOf
 ) -> None:
     """Convert the rows from before a statement as the source does, or halt the table.
 
@@ -81,7 +96,7 @@ def follow_types(
     if not (changes.definitions or changes.renamed):
         return
     before, _ = around(plan.state.definitions, statement)
-    observe(plan, [v for v in plan.versions if v.may_precede(statement)], before, spark_type)
+    observe(plan, [v for v in plan.versions if v.may_precede(statement)], before, types_of)
     if plan.state.halted:
         return
     found = [c for change in changes.definitions for c in _changes(plan, before, change)]
@@ -281,7 +296,7 @@ def observe(
     plan: TablePlan,
     versions: Sequence[Version],
     defined: definitions.Definition | None,
-    spark_type: SparkTypeOf,
+    types_of: TypesOf,
 ) -> None:
     """Compare the types of rows with earlier ones, or halt the table.
 
@@ -291,16 +306,14 @@ def observe(
     for version in sorted(versions, key=lambda each: each.first):
         for column in version.columns:
             if column.name.lower() not in known:
-                _observe(plan, version, column.name, column.source_type or "", spark_type)
+                _observe(plan, version, column.name, column.source_type or "", types_of)
             if plan.state.halted:
                 return
 
 
-def _observe(
-    plan: TablePlan, version: Version, name: str, text: str, spark_type: SparkTypeOf
-) -> None:
-    type_ = spark_type(version, text)
-    if type_ is None:
+def _observe(plan: TablePlan, version: Version, name: str, text: str, types_of: TypesOf) -> None:
+    types = types_of(version, text)
+    if types is None:
         return
     seen = plan.state.seen.get(name.lower(), ())
     place = next(iter(version.places)) if len(version.places) == 1 else None
@@ -313,7 +326,7 @@ def _observe(
         is_later = _is_later(version, last)
         if is_later is False or (not is_later and any(each.text == text for each in seen)):
             return
-        effect = _seen_effect(old, new, type_, spark_type(version, last.text))
+        effect = _seen_effect(old, new, types_of(version, last.text), types)
         if effect.kind != "same":
             what = _NO_STATEMENT.format(name, text, last.text, effect.halt or "its values change")
             plan.halt_unless_catching_up(what + _THEN.format(name))
@@ -339,18 +352,43 @@ def _are_mysql(*definitions: Definition) -> bool:
 
 
 def _seen_effect(
-    old: Definition, new: Definition, type_: DataType, was: DataType | None
+    old: Definition,
+    new: Definition,
+    was: tuple[LogicalType, DataType] | None,
+    now: tuple[LogicalType, DataType],
 ) -> Conversion:
     """The effect of a change that only the rows show."""
     if _are_mysql(old, new):
         # Of a charset rows say nothing.
         return conversion(old, attrs.evolve(new, charset=old.charset, type=_completed(old, new)))
-    if was is None or (was != type_ and not is_wider(was, type_)):
-        return Conversion(halt="it may not hold all values")
-    before, now = old.type.params, new.type.params
-    if now and (not before or any(a > b for a, b in zip(before, now, strict=False))):
-        return Conversion(halt="it is shorter, or has fewer digits")
-    return Conversion()
+    if was is None:
+        return Conversion(halt=_NARROWER)
+    (before, had), (after, has) = was, now
+    if isinstance(before, Enum | Set) and isinstance(after, Enum | Set):
+        return Conversion(halt=None if _are_more(before, after, has) else _MEMBERS)
+    if had != has:
+        return Conversion(halt=None if is_wider(had, has) else _NARROWER)
+    if _are_mysql(old) != _are_mysql(new):
+        # The types of Connect, until a statement has told the source's.
+        return Conversion()
+    (kind, _, first), (kind_now, _, second) = old.text.partition("("), new.text.partition("(")
+    if kind != kind_now:
+        return Conversion(halt=None if kind_now in _LONGEST and not second else _NARROWER)
+    fewer = any(a > b for a, b in zip(_digits(first), _digits(second), strict=False))
+    return Conversion(halt=_SHORTER if second and (fewer or not first) else None)
+
+
+def _are_more(before: Enum | Set, after: Enum | Set, has: DataType) -> bool:
+    """Whether members keep their meaning."""
+    known, names = before.names, after.names or ()
+    if known is None or type(before) is not type(after):
+        return False
+    is_reordered = isinstance(after, Enum) and isinstance(has, StringType)
+    return names[: len(known)] == known or (is_reordered and {*known} <= {*names})
+
+
+def _digits(text: str) -> list[int]:
+    return [*map(int, re.findall(r"[0-9]{1,9}", text))]
 
 
 def _completed(old: Definition, new: Definition) -> ColumnType:
