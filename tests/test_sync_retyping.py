@@ -66,6 +66,18 @@ def test_rows_from_before_it_are_converted() -> None:
     assert TableState.from_json(again.state.to_json()) == again.state
 
 
+def test_rows_of_a_column_that_is_renamed_and_converted() -> None:
+    change = alter("ALTER TABLE orders CHANGE price cost DECIMAL(10,2)")
+    types = {"cost" if name == "price" else name: text for name, text in LATER.items()}
+    made = batch(CREATE, rows(10))
+    changed = batch(change, rows(30, types), after=made)
+    assert casts(changed) == PRICE
+    assert changed.fills == [("cost", "CAST(`price` AS decimal(10,2))", PRICE[0][1])]
+    evolved = batch(change, rows(30, types), after=made, schema_changes="evolve")
+    assert casts(evolved) == PRICE
+    assert evolved.retired == [("price", "cost")]
+
+
 def test_rows_without_a_commit() -> None:
     place = {"place": "t/0"}
     made = batch(CREATE, rows(0, **place))
@@ -102,6 +114,14 @@ def test_what_halts_a_table(query: str, reason: str) -> None:
     passed = batch(alter(query), after=attrs.evolve(made, state=resumed))
     assert passed.state.halted is None
     assert batch(alter(query), after=passed).state.halted is None
+
+
+def test_statements_of_other_databases_that_only_add_columns() -> None:
+    made = batch(CREATE, rows(10))
+    oracle = alter('ALTER TABLE "SHOP"."ORDERS" ADD ("N" NUMBER(9))')
+    assert batch(oracle, after=made).state.halted is None
+    server = alter("ALTER TABLE dbo.x.orders ALTER COLUMN price decimal(10,2)")
+    assert batch(server, after=made).state.halted
 
 
 def test_without_all_definitions_a_conversion_halts() -> None:

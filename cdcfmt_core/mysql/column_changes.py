@@ -76,7 +76,11 @@ def _read_alter(reader: StatementReader, changes: ColumnChanges) -> None:
     reader.skip("IF", "EXISTS")
     reader.table_name()
     for action in reader.items():
+        if not action.left:
+            continue
         verb = action.word()
+        if not verb:
+            raise NotUnderstood("an action of ALTER TABLE has no verb")
         if action.peek() == "PARTITION" or (verb == "CONVERT" and action.peek() == "TABLE"):
             changes.rows |= verb in ("DROP", "TRUNCATE", "EXCHANGE", "CONVERT")
             return

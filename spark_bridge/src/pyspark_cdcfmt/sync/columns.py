@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 import attrs
@@ -94,13 +95,8 @@ class ColumnPlanner:
     def types_of(self, version: Version, text: str) -> tuple[LogicalType, DataType] | None:
         """The logical and the Spark type of a source type; None if it depends on values."""
         codec = default_registry().get_codec(version.protocol)
-        type_map = self.types.get("typeMap") or codec.type_map
-        type_ = default_registry().get_type_map(type_map)(text)
-        if _needs_values(type_):
-            return None
-        rows = [{"name": "column", "source_type": text}]
-        (field,) = columns_schema(rows, **{**self.types, "typeMap": type_map}).fields
-        return type_, field.dataType
+        options = {"typeMap": codec.type_map} | dict(self.types)
+        return _types_of(text, tuple(options.items()))
 
     def _follow_column(
         self, plan: TablePlan, columns: dict[str, StructField], field: StructField
@@ -265,6 +261,17 @@ class ColumnPlanner:
         )
         if all(row.detail != text for row in plan.log):
             plan.note("guess type", text, "warning")
+
+
+@lru_cache(10_000)
+def _types_of(
+    text: str, options: tuple[tuple[str, str], ...]
+) -> tuple[LogicalType, DataType] | None:
+    type_ = default_registry().get_type_map(dict(options)["typeMap"])(text)
+    if _needs_values(type_):
+        return None
+    rows = [{"name": "column", "source_type": text}]
+    return type_, columns_schema(rows, **dict(options)).fields[0].dataType
 
 
 def _typed(

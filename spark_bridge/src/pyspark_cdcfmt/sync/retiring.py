@@ -221,7 +221,8 @@ def fill_added(plan: TablePlan, before: StructType | None) -> None:
         is_new = field is not None and field.name.lower() not in known
         if field is None or not (is_new or is_late):
             continue
-        cell = _cell(value, field, fields)
+        converted = {cast.name.lower() for cast in plan.state.casts}
+        cell = _cell(value, field, fields, converted)
         if cell is not None:
             plan.fills.append((field.name, cell, value.at))
             if is_new:
@@ -235,12 +236,21 @@ def _note_unfilled(plan: TablePlan, name: str, why: str) -> None:
     plan.note("add column", text, "warning")
 
 
-def _cell(value: EarlierValue, field: StructField, fields: Mapping[str, StructField]) -> str | None:
-    """The SQL of a column's value; None if it is unknown."""
+def _cell(
+    value: EarlierValue, field: StructField, fields: Mapping[str, StructField], converted: set[str]
+) -> str | None:
+    """The SQL of a column's value; None if it is unknown.
+
+    :param converted: columns whose values were converted to what a new type holds.
+    """
     if value.old is None:
         return _constant(value.text or "", field)
     old, wanted = fields.get(value.old.lower()), field.dataType
-    if old is None or not (old.dataType == wanted or is_wider(old.dataType, wanted)):
+    if old is None or not (
+        old.dataType == wanted
+        or is_wider(old.dataType, wanted)
+        or (old.name.lower() in converted and is_wider(wanted, old.dataType))
+    ):
         return None
     return f"CAST({quote(old.name)} AS {wanted.simpleString()})"
 

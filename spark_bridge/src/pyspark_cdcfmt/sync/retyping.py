@@ -46,6 +46,11 @@ _NARROWER = "it may not hold all values"
 _SHORTER = "it is shorter, or has fewer digits"
 _MEMBERS = "its members are others"
 
+_RETYPES = re.compile(
+    r"\s*ALTER\b.*\b(?:MODIFY|CHANGE|CONVERT|ALTER\s+(?:COLUMN\b|[^\sT]))",
+    re.IGNORECASE | re.DOTALL,
+).match
+
 _WITH_CHARSET = TEXT_BASES | {"enum", "set"}
 
 TypesOf = Callable[[Version, str], tuple[LogicalType, DataType] | None]
@@ -89,9 +94,11 @@ def follow_types(
     try:
         changes = column_changes(statement.query)
     except (NotUnderstood, IndexError) as error:
-        _halt(plan, f"{statement.query}: {error or 'it cannot be read'}", "its columns")
-        if not plan.state.halted:
-            _note_followed(plan, by)
+        # Such as those of Oracle, of which ADD and DROP show in the rows.
+        if _RETYPES(statement.query):
+            _halt(plan, f"{statement.query}: {error or 'it cannot be read'}", "its columns")
+            if not plan.state.halted:
+                _note_followed(plan, by)
         return
     if not (changes.definitions or changes.renamed):
         return
@@ -194,7 +201,7 @@ def _reason(
         return f"{each.old.text if each.old else 'unknown'} to {each.new.text}: {effect.halt}"
     if effect.names and not _has_names(plan, each.name):
         return _NUMBERS
-    computed, is_whole = _computed(plan, before)
+    computed, is_whole = _computed(plan, before, statement)
     if computed and each.old is not None and each.old.type != each.new.type:
         return _COMPUTED
     if not effect.steps or store == "changelog":
@@ -224,12 +231,15 @@ def _has_names(plan: TablePlan, name: str) -> bool:
     return all(type_.elements is not None for type_ in types if type_.base in ("enum", "set"))
 
 
-def _computed(plan: TablePlan, before: definitions.Definition | None) -> tuple[bool, bool]:
+def _computed(
+    plan: TablePlan, before: definitions.Definition | None, statement: Statement
+) -> tuple[bool, bool]:
     """Whether a stored column is computed from others, and whether all columns are known."""
     known = {name.lower(): text for name, text in before.columns} if before else {}
     is_computed = any(Definition.of_statement(text).generated for text in known.values())
     own = plan.state.columns.names if plan.state.columns else []
-    names = {*own, *(c.name for v in plan.versions for c in v.columns)}
+    earlier = (v for v in plan.versions if v.may_precede(statement))
+    names = {*own, *(column.name for version in earlier for column in version.columns)}
     return is_computed, {*map(str.lower, names)} <= known.keys()
 
 
@@ -312,16 +322,18 @@ def observe(
 
 
 def _observe(plan: TablePlan, version: Version, name: str, text: str, types_of: TypesOf) -> None:
+    seen = plan.state.seen.get(name.lower(), ())
+    if seen and seen[-1].text == text:
+        return
     types = types_of(version, text)
     if types is None:
         return
-    seen = plan.state.seen.get(name.lower(), ())
     place = next(iter(version.places)) if len(version.places) == 1 else None
     entry = SeenType(text, (version.first[0], version.first[1]), place)
     if seen:
         last = seen[-1]
         old, new = Definition.of_message(last.text), Definition.of_message(text)
-        if last.text == text or (_are_mysql(old, new) and old.says_no_more(new)):
+        if _are_mysql(old, new) and old.says_no_more(new):
             return
         is_later = _is_later(version, last)
         if is_later is False or (not is_later and any(each.text == text for each in seen)):
