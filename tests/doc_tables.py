@@ -157,6 +157,7 @@ _STEPS = {
     "cut": "to {} characters or bytes",
     "trim": "without blanks at the end",
     "pad": "with zero bytes to {}",
+    "single": "to the nearest number of single precision",
 }
 
 

@@ -28,7 +28,9 @@ from cdcfmt_core.mysql.column_type import (
 from cdcfmt_core.mysql.lexemes import Lexeme, NotUnderstood
 from cdcfmt_core.mysql.statement_reader import StatementReader
 
-Step: TypeAlias = tuple[Literal["null", "round", "clip", "cut", "trim", "pad"], tuple[str, ...]]
+Step: TypeAlias = tuple[
+    Literal["null", "round", "clip", "cut", "trim", "pad", "single"], tuple[str, ...]
+]
 """A step of a conversion, and its arguments:
 
 - ``null``: NULL becomes the argument, a number or a text.
@@ -37,6 +39,7 @@ Step: TypeAlias = tuple[Literal["null", "round", "clip", "cut", "trim", "pad"], 
 - ``cut``: to so many characters, or bytes of binary values.
 - ``trim``: without blanks at the end.
 - ``pad``: with zero bytes to this length.
+- ``single``: to the nearest number of single precision, which texts such as 1.1 stand for.
 """
 
 _MAX_DIGITS: Final = 38
@@ -310,14 +313,11 @@ def _limits(definition: Definition) -> tuple[Decimal, Decimal, int] | None:
 
 
 def _floats(old: Definition, new: Definition) -> Conversion:
-    if new.base == old.base and (old.type == new.type or not new.type.params):
-        return (
-            SAME if new.type.unsigned <= old.type.unsigned else _halt("negative numbers become 0")
-        )
-    if (old.base, new.base) == ("float", "double") and not (old.type.params or new.type.params):
-        return (
-            SAME if new.type.unsigned <= old.type.unsigned else _halt("negative numbers become 0")
-        )
+    if new.type.unsigned > old.type.unsigned:
+        return _halt("negative numbers become 0")
+    is_wider = (old.base, new.base) == ("float", "double") and not old.type.params
+    if (new.base == old.base or is_wider) and new.type.params in ((), old.type.params):
+        return Conversion((("single", ()),)) if is_wider else SAME
     return _halt("floating-point numbers are rounded")
 
 

@@ -295,6 +295,8 @@ def cast_sql(cast: Cast, column: str, type_: DataType) -> str:
             value = f"least(greatest({value}, {arguments[0]}BD), {arguments[1]}BD)"
         elif step == "cut":
             value = f"substring({value}, 1, {arguments[0]})"
+        elif step == "single":
+            value = f"CAST({value} AS FLOAT)"
         elif step == "trim":
             value = f"rtrim({value})"
         else:
