@@ -37,7 +37,8 @@ PLACE = b'"@@"'
 class Hostile(NamedTuple):
     """A message; ``before`` are the ones that tell its table's schema.
 
-    ``files`` are those of claim checks: names and bytes.
+    ``files`` are those of claim checks: names and bytes; ``topic`` and ``headers`` are the last
+    message's.
     """
 
     protocol: str
@@ -47,6 +48,13 @@ class Hostile(NamedTuple):
     options: dict[str, str]
     before: tuple[Message, ...] = ()
     files: tuple[tuple[str, bytes], ...] = ()
+    topic: str = "t"
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        last = Message(self.key, self.value, self.headers, self.topic, 0, 1)
+        return (*self.before, last)
 
 
 ENCODERS: dict[str, tuple[str, dict[str, Any], dict[str, str]]] = {
@@ -69,7 +77,9 @@ CARRIERS = {
 """TiCDC's wires, compressed or behind claim checks: what is small until it is opened."""
 
 PLAIN = (*ENCODERS, "canal-flat")
-WIRES = (*PLAIN, *CARRIERS)
+REPEATED = "repeated"
+"""Canal-JSON whose rows repeat what the message has once: topic, headers, members of columns."""
+WIRES = (*PLAIN, *CARRIERS, REPEATED)
 
 
 def hostile(size: int, wires: tuple[str, ...] = PLAIN) -> Iterator[Hostile]:
@@ -90,6 +100,8 @@ def hostile(size: int, wires: tuple[str, ...] = PLAIN) -> Iterator[Hostile]:
                 yield Hostile(protocol, f"{wire}: {part} as {name}", value, None, {})
     if "open-protocol" in wires:
         yield from _frames(size)
+    if REPEATED in wires:
+        yield from _repeating(size)
 
 
 def _compressed(wire: str, compression: str, each: Hostile) -> Hostile:
@@ -351,6 +363,38 @@ TEMPLATES: dict[str, dict[str, bytes]] = {
     },
     "cloudcanal-json": _templates(_CLOUDCANAL, "data", "before", "more", "dbValType", "pks"),
 }
+
+
+# --- Rows that repeat -------------------------------------------------------------------
+
+
+def _repeating(size: int) -> Iterator[Hostile]:
+    """Half of the bytes is rows, half is what they repeat."""
+    part = size // 2
+    count = max(part // len(b'{"a":"1000"},'), 1)
+    long = "n" * part
+    names = ",".join(f"'{number:02}{'n' * min(part // 60, 1_000)}'" for number in range(60))
+    rows: dict[str, dict[str, Any]] = {
+        "topic": {"topic": long},
+        "header": {"headers": (("h", long.encode()),)},
+        "name of a header": {"headers": ((long, None),)},
+        "headers": {"headers": (("h", b"v"),) * (part // 8)},
+        "bad rows and topic": {"topic": long, "row": 1},
+        "enum": {"type": f"enum('{'n' * min(part, 65_000)}')"},
+        "set": {"type": f"set({names})", "row": {"a": "1000"}},
+        "set before and after": {"type": f"set({names})", "old": {"a": "1"}},
+    }
+    for name, given in rows.items():
+        wire = _CANAL | {"mysqlType": {"a": given.get("type", "varchar(9)")}}
+        before = _CANAL | wire
+        wire |= {"data": [given.get("row", {"a": "1"})] * count}
+        if "old" in given:
+            wire |= {"type": "UPDATE", "old": [given["old"]] * count}
+        value, first = (json.dumps(w, separators=(",", ":")).encode() for w in (wire, before))
+        about = {key: given[key] for key in ("topic", "headers") if key in given}
+        yield Hostile(
+            "canal-json", f"rows: {name}", value, None, {}, before=(Message(None, first),), **about
+        )
 
 
 # --- Frames -----------------------------------------------------------------------------

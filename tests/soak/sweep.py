@@ -7,8 +7,6 @@ than MAX_MEGABYTES, or where a query ends that has to go on.
 from __future__ import annotations
 
 import argparse
-import base64
-import json
 import math
 import random
 import shutil
@@ -25,7 +23,7 @@ from processes import peak_memory
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from cdcfmt_core.events import Message
+from cdcfmt_core.io.sources import wrap_line
 from pyspark_cdcfmt import CORRUPT_RECORD
 
 MAX_MEGABYTES = 600
@@ -39,6 +37,9 @@ SHAPES: dict[str, dict[str, str]] = {
     },
     "json": {"imageFormat": "json"},
     "variant": {"imageFormat": "variant"},
+    "columns": {"includeColumns": "true", "includeHeaders": "true"},
+    "after": {"images": "after", "imageFormat": "json", "includeHeaders": "true"},
+    "none": {"images": "none", "includeHeaders": "true"},
 }
 MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 SCHEMA = (
@@ -121,11 +122,9 @@ def write(path: Path, each: Hostile) -> None:
         claims = claims_of(path.parent)
         claims.mkdir(exist_ok=True)
         (claims / name).write_bytes(body)
-    with path.open("w", encoding="ascii") as file:
-        for message in (*each.before, Message(each.key, each.value)):
-            held = {"value": message.value, "key": message.key}
-            text = {k: base64.b64encode(v).decode() for k, v in held.items() if v is not None}
-            file.write(json.dumps(text) + "\n")
+    with path.open("wb") as file:
+        for message in each.messages:
+            file.write(wrap_line(message) + b"\n")
 
 
 def query(
