@@ -34,7 +34,6 @@ def with_tables(letters: DataFrame, source: Mapping[str, Any]) -> DataFrame:
     """
     options = parse_options(message_options(source), of_dataframe=True)
 
-    @cache
     def paths_of(protocol: str | None) -> Paths:
         with suppress(CdcfmtError):
             codec = default_registry().get_codec(protocol or "")
@@ -44,8 +43,10 @@ def with_tables(letters: DataFrame, source: Mapping[str, Any]) -> DataFrame:
         return ()
 
     def cdc_tables(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        # Here, as Spark cannot send a cache to its workers.
+        paths = cache(paths_of)
         for batch in batches:
-            rows = [named_by(row["value"], paths_of(row["protocol"])) for row in batch.to_pylist()]
+            rows = [named_by(row["value"], paths(row["protocol"])) for row in batch.to_pylist()]
             yield pa.array(rows, pa.struct([(name, pa.string()) for name in _NAMES]))
 
     made = to_udf(cdc_tables, struct_of(**{name: StringType() for name in _NAMES}))
