@@ -32,14 +32,20 @@ def with_tables(letters: DataFrame, source: Mapping[str, Any]) -> DataFrame:
 
     :param source: the options that the events were read with.
     """
-    options = parse_options(message_options(source), of_dataframe=True)
+    options = parse_options(message_options(source), of_dataframe=True).in_stream()
 
     def paths_of(protocol: str | None) -> Paths:
-        with suppress(CdcfmtError):
+        # An option of another protocol than the one that is set.
+        with suppress(CdcfmtError, KeyError):
             codec = default_registry().get_codec(protocol or "")
             if codec.open_layouts is not None:
                 layouts = codec.open_layouts(codec.own_options(options.codec))
-                return [path for each in layouts for path in _paths(each.members)]
+                return [
+                    path
+                    for each in layouts
+                    for begin in ((), ("payload",) if each.connect else ())
+                    for path in _paths(each.members, begin)
+                ]
         return ()
 
     def cdc_tables(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
