@@ -17,6 +17,7 @@ from cdcfmt_core.mysql.conversions import (
     charset_change,
     conversion,
 )
+from cdcfmt_core.mysql.ddl import ddl_type_of
 from cdcfmt_core.mysql.lexemes import NotUnderstood
 from cdcfmt_core.mysql.type_map import resolve_type
 from cdcfmt_core.types import Enum, LogicalType, Set
@@ -46,10 +47,7 @@ _NARROWER = "it may not hold all values"
 _SHORTER = "it is shorter, or has fewer digits"
 _MEMBERS = "its members are others"
 
-_RETYPES = re.compile(
-    r"\s*ALTER\b.*\b(?:MODIFY|CHANGE|CONVERT|ALTER\s+(?:COLUMN\b|[^\sT]))",
-    re.IGNORECASE | re.DOTALL,
-).match
+_RETYPES = re.compile(r"\b(?:MODIFY|CHANGE|CONVERT|ALTER\s+COLUMN)\b", re.IGNORECASE).search
 
 _WITH_CHARSET = TEXT_BASES | {"enum", "set"}
 
@@ -95,7 +93,8 @@ def follow_types(
         changes = column_changes(statement.query)
     except (NotUnderstood, IndexError) as error:
         # Such as those of Oracle, of which ADD and DROP show in the rows.
-        if _RETYPES(statement.query):
+        is_alter = "ALTER" in (statement.type, ddl_type_of(statement.query))
+        if is_alter and _RETYPES(statement.query):
             _halt(plan, f"{statement.query}: {error or 'it cannot be read'}", "its columns")
             if not plan.state.halted:
                 _note_followed(plan, by)
