@@ -76,9 +76,10 @@ def _first_words(statement: str, count: int) -> list[str]:
     words: list[str] = []
     position = 0
     while len(words) < count:
-        if match := _BLANK_OR_COMMENT.match(statement, position):
-            position = match.end()
-        elif not words and (match := _SETTINGS.match(statement, position)):
+        match = _BLANK_OR_COMMENT.match(statement, position)
+        if match is None and not words:
+            match = _SETTINGS.match(statement, position)
+        if match:
             position = match.end()
         elif match := _WORD.match(statement, position):
             words.append(match.group().upper())
