@@ -291,7 +291,9 @@ def cast_sql(cast: Cast, column: str, type_: DataType) -> str:
         elif step == "round":
             value = f"round({value}, {arguments[0]})"
         elif step == "clip":
-            value = f"least(greatest({value}, {arguments[0]}BD), {arguments[1]}BD)"
+            low, high = (f"{limit}BD" for limit in arguments)
+            # least and greatest pass over NULL.
+            value = f"IF({value} < {low}, {low}, IF({value} > {high}, {high}, {value}))"
         elif step == "cut":
             value = f"substring({value}, 1, {arguments[0]})"
         elif step == "single":
