@@ -35,6 +35,8 @@ class Message:
     - ``offset``: its offset in the topic partition, or its byte offset in the file.
     - ``timestamp``: the record's own, in milliseconds as in Kafka.
     - ``path``: the file that held it, if any.
+    - ``epoch``: number of times that the offsets of its topic began anew before it (a topic that
+      was deleted and created again).
     """
 
     key: bytes | None
@@ -45,6 +47,7 @@ class Message:
     offset: int | None = None
     timestamp: int | None = None
     path: str | None = None
+    epoch: int = 0
 
     @property
     def position(self) -> Place:

@@ -159,6 +159,9 @@ class Layout:
       ``[{"name": "id", "type": "integer", "value": 1}]``.
     - ``doubts_nulls``: NULLs in an update's ``before`` may mean something else if the message has
       no ``row_id`` and no column is unchanged.
+    - ``log``: the paths of the members with a position in the source's log: server, file, and
+      offset in the file, as :func:`~cdcfmt_core.toolkit.row_changes.log_position` reads them from
+      ``extra``.
     - ``avro``: messages are Avro records.  ``reads_before``: values in before images are validated
       even if no row shows them; ``reads_all``: values of all columns are.
 
@@ -198,6 +201,7 @@ class Layout:
     avro: Avro | None = None
     reads_before: bool = False
     reads_all: bool = False
+    log: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]] | None = None
     extra: Callable[[Mapping[str, Any]], Mapping[tuple[str, ...], Extra]] | None = None
     limits: (
         Callable[[Mapping[str, Any], SchemaStore], Mapping[tuple[str, ...], tuple[int, int]] | None]
@@ -218,6 +222,8 @@ class Layout:
             raise ValueError("layout: begins is bytes, and lacks a tuple of bytes")
         if self.column_types is not None and self.members.get(self.column_types) != "same":
             raise ValueError(f"layout: column_types is {self.column_types!r}, no `same` member")
+        for path in self.log or ():
+            self.role_of(path)
         for name in ("encodings", "extra", "limits"):
             given = getattr(self, name)
             if not (callable(given) or (given is None and name != "encodings")):

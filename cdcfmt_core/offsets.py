@@ -18,12 +18,16 @@ Offsets: TypeAlias = dict[TopicPartition, int]
 
 @attrs.frozen
 class OffsetRange:
-    """The messages of one partition with ``start`` <= offset < ``end``."""
+    """The messages of one partition with ``start`` <= offset < ``end``.
+
+    :ivar epoch: as of a :class:`~cdcfmt_core.events.Message`.
+    """
 
     topic: str
     partition: int
     start: int
     end: int
+    epoch: int = 0
 
     @property
     def size(self) -> int:
@@ -66,9 +70,7 @@ def split_ranges(
 def _cut(whole: OffsetRange, parts: int) -> list[OffsetRange]:
     parts = min(parts, whole.size)
     borders = [whole.start + whole.size * index // parts for index in range(parts + 1)]
-    return [
-        OffsetRange(whole.topic, whole.partition, start, end) for start, end in pairwise(borders)
-    ]
+    return [attrs.evolve(whole, start=start, end=end) for start, end in pairwise(borders)]
 
 
 def rate_limit(

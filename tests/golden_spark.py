@@ -65,6 +65,7 @@ SOURCE = StructType(
         StructField("offset", LongType()),
         StructField("index", IntegerType()),
         StructField("timestamp", TimestampType()),
+        StructField("epoch", IntegerType()),
     ]
 )
 
@@ -77,11 +78,17 @@ ADDED = StructType(
             "_sequence",
             StructType(
                 [
+                    StructField("epoch", IntegerType()),
                     StructField("commit", LongType()),
                     StructField("rank", IntegerType()),
+                    StructField("partition", IntegerType()),
                     StructField("offset", LongType()),
                     StructField("index", IntegerType()),
                     StructField("part", IntegerType()),
+                    StructField("time", LongType()),
+                    StructField("server", LongType()),
+                    StructField("file", StringType()),
+                    StructField("pos", LongType()),
                 ]
             ),
         ),
@@ -263,6 +270,7 @@ def _check_event(row: Row, place: Place, given: Input, about: str) -> None:
         offset=place.offset,
         index=place.index,
         timestamp=None,
+        epoch=0,
     ), about
     assert row._corrupt_record is None, about
     assert row.table_schema is None or (given.has_schemas and truth["kind"] == "ddl"), about
@@ -419,10 +427,16 @@ def _check_position(given: Input, row: Row, place: Place, change_type: str, abou
     assert row._commit_version == (commit_ts if given.has_commit_ts else None), about
     assert instant(row._commit_timestamp) == datetime.fromtimestamp(physical / 1000, UTC), about
     assert row._sequence == Row(
+        epoch=0,
         commit=commit_ts if given.has_commit_ts else physical << 18,
         rank=1 if given.has_commit_ts and change_type != "delete" else 0,
+        partition=0,
         offset=0 if keyed else place.offset,
         index=0 if keyed else place.index,
         part=0 if change_type in ("delete", "update_preimage") else 1,
+        time=None if given.has_commit_ts else physical * 1000,
+        server=None,
+        file=None,
+        pos=None,
     ), about
     assert row._corrupt_record is None, about

@@ -54,8 +54,9 @@ def events(of: StructType, *batches: list[tuple[Any, ...]], **given: str) -> lis
     return [read.event for read in [*made.events(arrow), *made.flush()]]
 
 
-def at(offset: int, part: int = 1, commit: int = 0) -> dict[str, int]:
-    return {"commit": commit, "rank": 0, "offset": offset, "index": 0, "part": part}
+def at(offset: int, part: int = 1, commit: int = 0) -> dict[str, int | None]:
+    cells = {"commit": commit, "offset": offset, "part": part}
+    return dict.fromkeys(SEQUENCE.names) | dict.fromkeys(SEQUENCE.names[:7], 0) | cells
 
 
 def test_inserts_and_deletes() -> None:
@@ -312,7 +313,7 @@ def test_changes_of_a_key_out_of_order() -> None:
     check.check(read[1])
     with pytest.raises(EncodeError, match=r"ordered=false") as caught:
         check.check(read[2])
-    assert "(0, 0, 7, 0, 1) comes after" in str(caught.value)
+    assert "(0, 0, 0, 0, 7, 0, 1) comes after" in str(caught.value)
 
 
 def test_a_change_of_the_key_counts_for_both_keys() -> None:

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from cdcfmt_core.events import Message, RowChange, Watermark
 from cdcfmt_core.offsets import OffsetRange
+from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.read.inputs import find_low_watermarks
 
@@ -119,7 +120,7 @@ def test_what_the_low_watermark_lets_through_goes_by_key_and_sequence(
     kafka.produce(topic, [*spread(golden[:290]), *spread(golden[160:])])
     path = tmp_path / "once.json"
     path.write_bytes(b"\n".join(message.value or b"" for message in golden))
-    sequence = "STRUCT<commit: BIGINT, rank: INT, offset: BIGINT, index: INT, part: INT>"
+    sequence = SEQUENCE.simpleString()
     schema = f"id INT, v STRING, n INT, _change_type STRING, _sequence {sequence}"
     options = {"protocol": "canal-json", "table": "golden.txn_a", "mode": "FAILFAST"}
     options |= {"onTruncate": "row"}

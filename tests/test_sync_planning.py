@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
 from pyspark_cdcfmt.sync.delta import DeltaTarget
-from pyspark_cdcfmt.sync.expressions import LogPlace
+from pyspark_cdcfmt.sync.expressions import At, LogPlace
 from pyspark_cdcfmt.sync.job import added_columns, open_store, sync
 from pyspark_cdcfmt.sync.names import TableName, check_pattern, path_of, target_of
 from pyspark_cdcfmt.sync.options import OPTIONS, SyncOptions
@@ -41,17 +41,24 @@ def planner(
     )
 
 
+def position(commit: int, offset: int, place: str | None, epoch: int = 0) -> At:
+    _, slash, partition = (place or "").rpartition("/")
+    return At(epoch, commit, int(partition) if slash and partition.isdigit() else 0, offset)
+
+
 def version(
     types: Mapping[str, str] = TYPES,
     keys: tuple[str, ...] = ("id",),
     first: tuple[int, int] = (10, 0),
     place: str | None = None,
     log: LogPlace | None = None,
+    epoch: int = 0,
 ) -> Version:
     columns = tuple(
         Row(name=name, source_type=text, nullable=None, key=False) for name, text in types.items()
     )
-    return Version("canal-json", columns, keys, frozenset({place} - {None}), first, first, log)  # type: ignore[arg-type]
+    at = position(*first, place, epoch)
+    return Version("canal-json", columns, keys, frozenset({place} - {None}), at, at, log)  # type: ignore[arg-type]
 
 
 def statement(
@@ -62,8 +69,10 @@ def statement(
     place: str | None = None,
     of_snapshot: bool = False,
     log: LogPlace | None = None,
+    epoch: int = 0,
 ) -> Statement:
-    sequence = (commit, 1, offset, 0, 1)
+    at = position(commit, offset, place, epoch)
+    sequence = (at.epoch, commit, 1, at.partition, offset, 0, 1)
     return Statement(ORDERS, query, type_, sequence, place, None, of_snapshot, log)
 
 
@@ -343,7 +352,7 @@ def test_topics_have_no_order() -> None:
 
 def test_a_snapshot_as_of_a_commit_needs_one_of_the_rows() -> None:
     first = plan(version())
-    mark = (15, SNAPSHOT_RANK, 0, 0, 0)
+    mark = (0, 15, SNAPSHOT_RANK, 0, 0, 0, 0)
     begun = attrs.evolve(first, state=attrs.evolve(first.state, truncates=(mark,)))
     assert kept(begun).state.snapshot == mark
     assert not plan(version(first=(16, 0)), after=begun).state.halted
@@ -468,7 +477,9 @@ def test_a_drop_before_all_rows_of_a_new_table() -> None:
         assert "after a TRUNCATE on ddl/0" in str(late.state.halted)
     for before in (rows(10), rows(None), rows(30, 2)):
         assert plan(before, statements=(drop,)).state.halted == f"{query} at the source"
-    again = plan(statements=(drop, attrs.evolve(drop, log=logged(50), sequence=(0, 0, 6, 0, 0))))
+    again = plan(
+        statements=(drop, attrs.evolve(drop, log=logged(50), sequence=(0, 0, 0, 0, 6, 0, 0)))
+    )
     assert plan(rows(40), after=kept(again)).state.halted
     assert not plan(rows(60), after=kept(again)).state.halted
     unknown = plan(statements=(attrs.evolve(drop, log=logged(50, 2)), drop))
@@ -496,7 +507,7 @@ def test_a_binlog_orders_what_partitions_do_not() -> None:
     # It sends statements again, too.
     drop = rename(8, "ALTER TABLE orders DROP COLUMN title", 90)
     dropped = kept(evolve(after=late, statements=(drop,)))
-    again = evolve(after=dropped, statements=(attrs.evolve(alter, sequence=(0, 1, 9, 0, 1)),))
+    again = evolve(after=dropped, statements=(attrs.evolve(alter, sequence=(0, 0, 1, 0, 9, 0, 1)),))
     assert actions(again) == [("statement", alter.query)]
     # A name that comes again, a log of another server, and none.
     for log in (logged(71), logged(60, server=2), None):

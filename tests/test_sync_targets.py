@@ -60,7 +60,7 @@ def check(
     is_new: bool = False,
     marks: dict[str, str] = SOURCE,
     undone: tuple[int, int] | None = None,
-    topic: str = "a",
+    epoch: int = 0,
     **options: Any,
 ) -> dict[str, str]:
     """Check a target; returns the properties that it gets."""
@@ -69,8 +69,7 @@ def check(
     target = DeltaTarget(Mock())
     store = open_store(wanted, target, Mock())
     plan = TablePlan(TableState(ORDERS, "`lake`.`orders`", columns=None if is_new else OWN), ())
-    places = frozenset({f"{topic}/0"})
-    plan.state = TableState(ORDERS, "`lake`.`orders`", columns=OWN, places=places)
+    plan.state = TableState(ORDERS, "`lake`.`orders`", columns=OWN, epoch=epoch)
     target.properties = lambda _: marks  # type: ignore[method-assign]
     target.undone = lambda _: undone  # type: ignore[method-assign]
     target.set_properties = lambda _, given: new.update(given)  # type: ignore[method-assign]
@@ -103,10 +102,7 @@ def test_targets_that_others_have_changed() -> None:
     with pytest.raises(SinkError, match=r"belongs to another query by now, other, .* 'q'\) gives"):
         check(TARGET, marks=others)
     assert not check(TARGET, marks=others | {"cdcfmt.query": ""})
-    old = {"cdcfmt.topics": "a,b"}
-    check(TARGET, is_new=True, marks=old, topic="b")
-    with pytest.raises(SinkError, match=r"in the order of the topics a,b, .* = 'a,b,c'\) accepts"):
-        check(TARGET, is_new=True, marks=old, topic="c")
+    assert check(TARGET, is_new=True, marks=others, epoch=3)["cdcfmt.epoch"] == "3"
     with pytest.raises(SinkError, match=r"was restored to version 2, by version 7, .* version 6; "):
         check(TARGET, undone=(7, 2))
     check(TARGET, undone=(7, 2), marks=SOURCE | {"cdcfmt.restored": "7"})

@@ -18,8 +18,6 @@ _BLANK_OR_COMMENT = re.compile(
     r"\s+|/\*(?:M?!\d*|T!(?:\[[^\]]*\])?)|\*/|/\*.*?\*/|--[^\n]*\n|#[^\n]*\n", re.DOTALL
 )
 _WORD = re.compile(r"[A-Za-z_]+")
-_SETTINGS = re.compile(r"SET\s+STATEMENT\s[^;]{1,1000}?\sFOR\s", re.IGNORECASE)
-"""MariaDB's settings of one statement; those with text that says FOR end too early."""
 _MODIFIERS = frozenset(
     [
         "OR",
@@ -76,10 +74,7 @@ def _first_words(statement: str, count: int) -> list[str]:
     words: list[str] = []
     position = 0
     while len(words) < count:
-        match = _BLANK_OR_COMMENT.match(statement, position)
-        if match is None and not words:
-            match = _SETTINGS.match(statement, position)
-        if match:
+        if match := _BLANK_OR_COMMENT.match(statement, position):
             position = match.end()
         elif match := _WORD.match(statement, position):
             words.append(match.group().upper())

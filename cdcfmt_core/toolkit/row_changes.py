@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeGuard
 
 import attrs
 
 from cdcfmt_core.events import Image, LogicalMessage, Message, RowChange, TableSchema, Transaction
+
+_DIGITS = 18
+"""Maximum number of digits of an SCN: it fits into 64 bits."""
 
 
 def split_key_update(event: RowChange, key_columns: Sequence[str]) -> list[RowChange]:
@@ -49,6 +52,8 @@ def change_position(
     Names have no prefix; the timestamp is in microseconds (docs/spark.md, Order).
     """
     commit_ts = event.commit_ts
+    is_ordered = commit_ts is not None
+    server, file, pos = (None, None, None) if is_ordered else log_position(event)
     is_old = change_type in ("delete", "update_preimage")
     # A key has one change per commit_ts and rank, so a redelivered change has the same position.
     is_unique = bool(commit_ts and (key_columns or change_type == "truncate"))
@@ -57,14 +62,50 @@ def change_position(
         "commit_version": commit_ts,
         "commit_timestamp": event.source_time if commit_ts is None else (commit_ts >> 18) * 1000,
         "sequence": {
+            "epoch": 0 if is_ordered else message.epoch or 0,
             "commit": commit_ts or getattr(event, "sequence_commit", None) or 0,
             # A millisecond may hold several transactions, which only the offset orders.
             "rank": 1 if commit_ts and change_type != "delete" else 0,
+            "partition": 0 if is_unique else message.partition or 0,
             "offset": 0 if is_unique else message.offset,
             "index": 0 if is_unique else event.index,
             "part": 0 if is_old else 1,
+            "time": None if is_ordered else event.source_time,
+            "server": server,
+            "file": file,
+            "pos": pos,
         },
     }
+
+
+def log_position(event: Any) -> tuple[int | None, str | None, int | None]:
+    """The position of a row in the log of its database, by the names of Debezium's connectors.
+
+    :returns: server, file, and offset in the file.  MySQL and MariaDB: ``server_id`` (0 for rows of
+        a snapshot), ``file``, ``pos``.  SQL Server and Db2: ``commit_lsn`` is the file.  Oracle:
+        ``commit_scn``, or ``scn`` of a snapshot, is the offset; PostgreSQL: ``lsn``, except in a
+        snapshot, which may lack transactions that began before it.  All None without a position.
+    """
+    extra: Mapping[str, Any] = getattr(event, "extra", None) or {}
+    file, pos = extra.get("file"), extra.get("pos")
+    if type(file) is str and file and _is_long(pos):
+        server = extra.get("server_id")
+        return server if _is_long(server) else 0, file, pos
+    commit_lsn = extra.get("commit_lsn")
+    if type(commit_lsn) is str and commit_lsn:
+        return None, commit_lsn, 0
+    for name in ("commit_scn", "scn"):
+        scn = extra.get(name)
+        if type(scn) is str and scn.isdecimal() and scn.isascii() and len(scn) <= _DIGITS:
+            return None, "", int(scn)
+    lsn = extra.get("lsn")
+    if _is_long(lsn) and getattr(event, "op", None) != "read":
+        return None, "", lsn
+    return None, None, None
+
+
+def _is_long(value: Any) -> TypeGuard[int]:
+    return type(value) is int and -(1 << 63) <= value < 1 << 63
 
 
 def extra_of(event: Any) -> dict[str, Any]:

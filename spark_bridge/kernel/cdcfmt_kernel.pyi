@@ -37,12 +37,14 @@ class Kernel:
         offsets: list[int | None],
         start: int,
         beside: list[int] = ...,
+        places: list[tuple[int | None, int | None]] | None = None,
     ) -> int:
         """Read messages from ``start`` on; returns the index of the first unread message.
 
         :param keys: may be empty if no layout uses keys.
         :param beside: bytes of topic, path and headers in each row of a message; one number if all
             messages have the same.
+        :param places: partition and epoch of each message, for ``_sequence``.
         """
     def read_batch(self, batch: Any, start: int) -> int:
         """Like :meth:`read`, for a ``pyarrow`` batch with the columns of messages.

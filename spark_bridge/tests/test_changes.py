@@ -69,11 +69,12 @@ def test_every_change_has_its_type_version_and_place(spark: SparkSession, orders
     assert frame.schema.simpleString() == (
         "struct<id:int,name:string,price:decimal(10,2),_change_type:string,"
         "_commit_version:bigint,_commit_timestamp:timestamp,"
-        "_sequence:struct<commit:bigint,rank:int,offset:bigint,index:int,part:int>,"
+        "_sequence:struct<epoch:int,commit:bigint,rank:int,partition:int,offset:bigint,index:int,"
+        "part:int,time:bigint,server:bigint,file:string,pos:bigint>,"
         "_absent:array<string>,_invalid:array<string>,"
         "_corrupt_record:struct<reason:string,key:binary,value:binary,"
         "source:struct<protocol:string,topic:string,path:string,partition:int,offset:bigint,"
-        "index:int,timestamp:timestamp>>,_rescued:variant>"
+        "index:int,timestamp:timestamp,epoch:int>>,_rescued:variant>"
     )
     rows = frame.orderBy("_sequence").collect()
     assert [(r.id, r.name, r.price, r._change_type, r._commit_version) for r in rows] == [

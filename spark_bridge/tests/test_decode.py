@@ -55,8 +55,7 @@ def test_events_with_their_places(spark: SparkSession) -> None:
 
 @pytest.mark.smoke
 def test_changes(spark: SparkSession) -> None:
-    schema = "id int, name string, _change_type string, _sequence struct<commit: bigint, "
-    schema += "rank: int, offset: bigint, index: int, part: int>"
+    schema = f"id int, name string, _change_type string, _sequence {SEQUENCE.simpleString()}"
     frame = decode(
         bronze(spark, INSERT, UPDATE, KEY_UPDATE, DELETE),
         **KAFKA_COLUMNS,

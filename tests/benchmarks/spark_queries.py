@@ -12,6 +12,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pyspark_cdcfmt import SEQUENCE
+
 SOURCE_TIME_ZONE = "Asia/Shanghai"
 
 COLUMNS = {
@@ -39,7 +41,7 @@ NAMED = COLUMNS | {"status": "string"}
 
 _ADDED = (
     "_change_type string, _commit_version bigint, _commit_timestamp timestamp, "
-    "_sequence struct<commit: bigint, rank: int, offset: bigint, index: int, part: int>, "
+    f"_sequence {SEQUENCE.simpleString()}, "
     "_absent array<string>, _corrupt_record struct<reason: string, key: binary, value: binary>"
 )
 

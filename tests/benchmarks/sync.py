@@ -26,6 +26,7 @@ from sync_app import delta_session
 
 import pyspark_cdcfmt
 from cdcfmt_core.events import Message
+from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.sync import sync
 from pyspark_cdcfmt.sync.job import TASKS, limit_tasks
 
@@ -35,7 +36,7 @@ CHANGES = 1_000_000
 NOT_COUNTED = 2
 KEYS = 100_000
 PARTITIONS = 2
-SEQUENCE = "_sequence STRUCT<commit: BIGINT, rank: INT, offset: BIGINT, index: INT, part: INT>"
+_SEQUENCE = f"_sequence {SEQUENCE.simpleString()}"
 
 Run = Callable[[SparkSession, dict[str, Any], str], StreamingQuery]
 
@@ -76,7 +77,7 @@ def by_hand(
     target = f"delta.`{folder}/lake/t000`"
     spark.sql(
         f"CREATE TABLE IF NOT EXISTS {target} (id INT, name STRING, price DECIMAL(10,2), "
-        f"_deleted BOOLEAN, {SEQUENCE}) USING delta"
+        f"_deleted BOOLEAN, {_SEQUENCE}) USING delta"
     )
 
     def merge(batch: DataFrame, _: int) -> None:
@@ -104,7 +105,7 @@ def by_hand(
         spark.readStream.format("cdc")
         .options(**source, table="shop.t000", images="after", mode="FAILFAST")
         .option("onTruncate", on_truncate)
-        .schema(f"id INT, name STRING, price DECIMAL(10,2), _change_type STRING, {SEQUENCE}")
+        .schema(f"id INT, name STRING, price DECIMAL(10,2), _change_type STRING, {_SEQUENCE}")
         .load()
         .writeStream.foreachBatch(merge)
         .option("checkpointLocation", f"{folder}/checkpoint")

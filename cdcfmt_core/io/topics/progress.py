@@ -48,6 +48,7 @@ class StreamProgress:
         self._said_parked = False
         self._gone: set[str] = set()
         self._silent: set[TopicPartition] = set()
+        self._epochs: dict[str, int] = {}
 
     def stop_at_latest(self) -> None:
         """Read up to the ends at the first :meth:`advance` (AvailableNow)."""
@@ -70,6 +71,7 @@ class StreamProgress:
         :raises SourceError: if no broker answers, or offsets are lost with ``failOnDataLoss``.
         """
         before = None if start == INITIAL else StreamOffset.of_json(start)
+        self._epochs = {} if before is None else dict(before.epochs)
         starts, ends, ids = self._first() if before is None else self._next(before)
         self._latest = dict(ends)
         size = sum(max(ends[place] - starts[place], 0) for place in ends)
@@ -77,7 +79,7 @@ class StreamProgress:
             return start
         if limit is not None:
             ends = rate_limit(limit, starts, ends)
-        moved = StreamOffset(starts, ends, ids)
+        moved = StreamOffset(starts, ends, ids, self._epochs)
         if before is not None and moved.ends == before.ends and moved.ids == before.ids:
             return start
         self._last_batch = time.monotonic()
@@ -126,6 +128,7 @@ class StreamProgress:
         renewed = {name for name, old in before.ids.items() if ids[name] != old}
         if renewed:
             self._lost(f"topic {', '.join(sorted(renewed))} was deleted and recreated")
+            self._begin_epochs(renewed)
         there = self._client.selected(topics)
         # New or recreated: read from the beginning.
         fresh = {p for p in there if p not in starts or p[0] in renewed}
@@ -181,6 +184,8 @@ class StreamProgress:
             )
             for place in back:
                 starts[place] = ends[place]
+            # The next messages repeat offsets.
+            self._begin_epochs({topic for topic, _ in back})
         if silent:
             if self._available_now:
                 raise SourceError(
@@ -193,6 +198,9 @@ class StreamProgress:
                 )
         self._silent = silent
         return ends | {place: starts[place] for place in silent}
+
+    def _begin_epochs(self, topics: set[str]) -> None:
+        self._epochs |= {topic: self._epochs.get(topic, 0) + 1 for topic in topics}
 
     def _lost(self, what: str) -> None:
         if self._options["failOnDataLoss"]:

@@ -2,7 +2,8 @@
 
 An offset is plain JSON: ``{"v": 1, "topics": {"orders": {"0": [12, 40]}}, "ids": {...}}``.
 It has the start and end of the batch in each partition, so that the end offset is enough to read
-a batch again; ``ids`` show whether a topic was recreated.
+a batch again; ``ids`` show whether a topic was recreated, and ``epochs`` how often the offsets of
+a topic began anew.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class StreamOffset:
     starts: Mapping[TopicPartition, int]
     ends: Mapping[TopicPartition, int]
     ids: Mapping[str, str]
+    epochs: Mapping[str, int] = attrs.field(factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         topics: dict[str, dict[str, list[int]]] = {}
@@ -33,7 +35,8 @@ class StreamOffset:
             topic, partition = place
             span = [self.starts[place], self.ends[place]]
             topics.setdefault(topic, {})[str(partition)] = span
-        return {**INITIAL, "topics": topics, "ids": dict(sorted(self.ids.items()))}
+        offset = {**INITIAL, "topics": topics, "ids": dict(sorted(self.ids.items()))}
+        return offset | {"epochs": dict(sorted(self.epochs.items()))} if self.epochs else offset
 
     @classmethod
     def of_json(cls, offset: Any) -> StreamOffset:
@@ -51,9 +54,10 @@ class StreamOffset:
                 for topic, partitions in offset["topics"].items()
                 for partition, (start, end) in partitions.items()
             }
-            ids = dict(offset.get("ids", {}))
-            if not all(type(at) is int for span in spans.values() for at in span):
-                raise TypeError("an offset that is no integer")
+            ids, epochs = dict(offset.get("ids", {})), dict(offset.get("epochs", {}))
+            numbers = [at for span in spans.values() for at in span]
+            if not all(type(at) is int for at in (*numbers, *epochs.values())):
+                raise TypeError("an offset or epoch that is no integer")
             if not all(type(name) is str for name in ids.values()):
                 raise TypeError("an id that is no text")
         except (ValueError, TypeError, AttributeError) as error:
@@ -63,10 +67,11 @@ class StreamOffset:
                 "one ended"
             ) from error
         starts = {place: span[0] for place, span in spans.items()}
-        return cls(starts, {place: span[1] for place, span in spans.items()}, ids)
+        return cls(starts, {place: span[1] for place, span in spans.items()}, ids, epochs)
 
     def ranges(self) -> list[OffsetRange]:
         """The ranges of the batch that ends here."""
         return [
-            OffsetRange(*place, self.starts[place], end) for place, end in sorted(self.ends.items())
+            OffsetRange(*place, self.starts[place], end, self.epochs.get(place[0], 0))
+            for place, end in sorted(self.ends.items())
         ]

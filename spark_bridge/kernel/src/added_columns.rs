@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::StringBuilder;
 use arrow_array::{
     Array, ArrayRef, Int32Array, Int64Array, ListArray, StringArray, StructArray,
     TimestampMicrosecondArray,
@@ -50,7 +51,7 @@ impl Batch {
             )),
             Content::Offset => Arc::new(
                 rows()
-                    .map(|(_, origin)| origin.offset)
+                    .map(|(_, origin)| origin.place.offset)
                     .collect::<Int64Array>(),
             ),
             Content::Sequence => self.sequence()?,
@@ -63,39 +64,58 @@ impl Batch {
         })
     }
 
-    /// `_sequence`: commit, rank, offset, index, part.
+    /// `_sequence`: its fields are in the order in which they compare.
     fn sequence(&self) -> Result<ArrayRef, ArrowError> {
         let count = self.rows.len();
-        let (mut commits, mut ranks) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let (mut epochs, mut commits) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let (mut ranks, mut partitions) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let (mut offsets, mut index) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        let mut parts = Vec::with_capacity(count);
+        let (mut parts, mut times) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let (mut servers, mut positions) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let mut files = StringBuilder::with_capacity(count, 0);
         for row in &self.rows {
             let origin = &self.origins[row.origin as usize];
+            let place = origin.place;
             let known = origin.commit_ts.is_some_and(|commit_ts| commit_ts != 0);
+            // A redelivered change of a row with a key gets the same sequence.
+            let anywhere = known && origin.keyed;
+            let has_commit_ts = origin.commit_ts.is_some();
+            epochs.push(if has_commit_ts { 0 } else { place.epoch });
             commits.push(match (origin.commit_ts, origin.source_time) {
                 (Some(commit_ts), _) => commit_ts,
                 (None, Some(time)) if origin.orders_by_source_time => time << 18,
                 _ => 0,
             });
             ranks.push(if known { row.change.rank() } else { 0 });
-            // A redelivered change of a row with a key gets the same sequence.
-            let anywhere = known && origin.keyed;
-            offsets.push(if anywhere { Some(0) } else { origin.offset });
+            partitions.push(if anywhere { 0 } else { place.partition });
+            offsets.push(if anywhere { Some(0) } else { place.offset });
             index.push(if anywhere { 0 } else { row.index });
             parts.push(row.change.part());
+            let time = origin.source_time.map(|time| time * origin.unit);
+            times.push(time.filter(|_| !has_commit_ts));
+            let log = origin.log.as_ref().filter(|_| !has_commit_ts);
+            servers.push(log.map(|log| log.server));
+            files.append_option(log.map(|log| &*log.file));
+            positions.push(log.map(|log| log.pos));
         }
-        let arrays: Vec<ArrayRef> = vec![
-            Arc::new(Int64Array::from(commits)),
-            Arc::new(Int32Array::from(ranks)),
-            Arc::new(Int64Array::from(offsets)),
-            Arc::new(Int32Array::from(index)),
-            Arc::new(Int32Array::from(parts)),
+        let arrays: [(&str, ArrayRef); 11] = [
+            ("epoch", Arc::new(Int32Array::from(epochs))),
+            ("commit", Arc::new(Int64Array::from(commits))),
+            ("rank", Arc::new(Int32Array::from(ranks))),
+            ("partition", Arc::new(Int32Array::from(partitions))),
+            ("offset", Arc::new(Int64Array::from(offsets))),
+            ("index", Arc::new(Int32Array::from(index))),
+            ("part", Arc::new(Int32Array::from(parts))),
+            ("time", Arc::new(Int64Array::from(times))),
+            ("server", Arc::new(Int64Array::from(servers))),
+            ("file", Arc::new(files.finish())),
+            ("pos", Arc::new(Int64Array::from(positions))),
         ];
-        let fields: Fields = ["commit", "rank", "offset", "index", "part"]
+        let fields: Fields = arrays
             .iter()
-            .zip(&arrays)
             .map(|(name, array)| Field::new(*name, array.data_type().clone(), true))
             .collect();
+        let arrays = arrays.into_iter().map(|(_, array)| array).collect();
         Ok(Arc::new(StructArray::try_new(fields, arrays, None)?))
     }
 

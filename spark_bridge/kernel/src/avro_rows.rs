@@ -6,6 +6,7 @@ use simdutf8::basic::from_utf8;
 
 use crate::avro::Datum;
 use crate::avro_schema::Type;
+use crate::batch::Place;
 use crate::json::Kind;
 use crate::kernel::{Kernel, Outcome};
 use crate::layout::{Op, Role};
@@ -30,10 +31,10 @@ pub fn text_of(document: &[u8]) -> Step<&str> {
 
 impl Kernel {
     /// Reads a message; its texts and numbers are collected in a document, to which tokens refer.
-    pub fn record(&mut self, value: &[u8], offset: Option<i64>) -> Step<Outcome> {
+    pub fn record(&mut self, value: &[u8], place: Place) -> Step<Outcome> {
         let mut document = std::mem::take(&mut self.document);
         document.clear();
-        let outcome = self.record_in(value, offset, &mut document);
+        let outcome = self.record_in(value, place, &mut document);
         if document.capacity() <= KEPT_BYTES {
             self.document = document;
         }
@@ -77,12 +78,7 @@ impl Kernel {
         Err(refusal)
     }
 
-    fn record_in(
-        &mut self,
-        value: &[u8],
-        offset: Option<i64>,
-        document: &mut Vec<u8>,
-    ) -> Step<Outcome> {
+    fn record_in(&mut self, value: &[u8], place: Place, document: &mut Vec<u8>) -> Step<Outcome> {
         let opened = self.open_record(value, document)?;
         let Some(op) = self.envelope.op else {
             return Err(Refusal::new("no operation", 0));
@@ -96,7 +92,7 @@ impl Kernel {
         if let Some(plan) = guess
             && self.record_by(&plan, &opened, op, value, document)?
         {
-            self.rows(&plan, opened.layout, op, text_of(document)?, offset)?;
+            self.rows(&plan, opened.layout, op, text_of(document)?, place)?;
             return Ok(Outcome::Read);
         }
         document.truncate(length);
@@ -109,7 +105,7 @@ impl Kernel {
             if plan.layout == opened.layout
                 && self.record_by(&plan, &opened, op, value, document)?
             {
-                self.rows(&plan, opened.layout, op, text_of(document)?, offset)?;
+                self.rows(&plan, opened.layout, op, text_of(document)?, place)?;
                 self.guess = Some(plan);
                 return Ok(Outcome::Read);
             }

@@ -75,13 +75,30 @@ pub enum Content {
     },
 }
 
+/// Where a message is in its topic.
+#[derive(Clone, Copy, Default)]
+pub struct Place {
+    pub epoch: i32,
+    pub partition: i32,
+    pub offset: Option<i64>,
+}
+
+/// A position in the log of the source database.
+#[derive(Clone)]
+pub struct LogPosition {
+    pub server: i64,
+    pub file: Arc<str>,
+    pub pos: i64,
+}
+
 /// Values that all rows of one message share.
 #[derive(Clone)]
 pub struct Origin {
     pub message: i32,
     /// Index of the first row within its message.
     pub index: usize,
-    pub offset: Option<i64>,
+    pub place: Place,
+    pub log: Option<LogPosition>,
     pub commit_ts: Option<i64>,
     pub source_time: Option<i64>,
     pub keyed: bool,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use simdutf8::basic::from_utf8;
 
+use crate::batch::Place;
 use crate::connect;
 use crate::kernel::{Kernel, Outcome};
 use crate::layout::{Op, Role};
@@ -35,7 +36,7 @@ impl Kernel {
         op: Op,
         document: &str,
         key: Option<&str>,
-        offset: Option<i64>,
+        place: Place,
     ) -> Step<Outcome> {
         if let Some(plan) = self.guess_for(document).cloned() {
             let fits = self.envelope.guess_fits(&plan) && plan.holds(&self.envelope);
@@ -43,7 +44,7 @@ impl Kernel {
                 && plan.key.has_message_key(key)?
                 && self.images(&plan.rows, layout, op, document)?
             {
-                self.rows(&plan, layout, op, document, offset)?;
+                self.rows(&plan, layout, op, document, place)?;
                 return Ok(Outcome::Read);
             }
         }
@@ -59,7 +60,7 @@ impl Kernel {
                 && plan.key.has_message_key(key)?
                 && self.images(&plan.rows, layout, op, document)?
             {
-                self.rows(&plan, layout, op, document, offset)?;
+                self.rows(&plan, layout, op, document, place)?;
                 self.guess = Some(plan);
                 return Ok(Outcome::Read);
             }
@@ -73,7 +74,7 @@ impl Kernel {
         &mut self,
         value: &[u8],
         key: Option<&[u8]>,
-        offset: Option<i64>,
+        place: Place,
     ) -> Step<Option<Outcome>> {
         let guess = self.guess.clone();
         let Some(plan) = guess.filter(|plan| plan.layout == self.layout) else {
@@ -105,7 +106,7 @@ impl Kernel {
         {
             return Ok(None);
         }
-        self.rows(&plan, at, op, document, offset)?;
+        self.rows(&plan, at, op, document, place)?;
         Ok(Some(Outcome::Read))
     }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use simdutf8::basic::from_utf8;
 
 use crate::avro_rows::text_of;
-use crate::batch::{Batch, Output};
+use crate::batch::{Batch, Output, Place};
 use crate::encodings::Tools;
 use crate::envelope::Envelope;
 use crate::event_images::{EventImages, Format};
@@ -99,6 +99,8 @@ pub struct Kernel {
     /// Bytes of topic, path and headers in each row of the message.
     pub beside: usize,
     pub joined: Joined,
+    /// The file of the last position in the source's log.
+    pub log_file: Arc<str>,
     pub skipped: usize,
     /// Numbers of counted values, by note.
     pub counts: HashMap<Arc<str>, usize>,
@@ -131,6 +133,7 @@ impl Kernel {
             event: 0,
             beside: 0,
             joined: Joined::default(),
+            log_file: "".into(),
             skipped: 0,
             counts: HashMap::new(),
         }
@@ -152,9 +155,9 @@ impl Kernel {
     }
 
     /// Reads one message; one that is not read or is skipped adds no rows.
-    pub fn read(&mut self, value: &[u8], key: Option<&[u8]>, offset: Option<i64>) -> Outcome {
+    pub fn read(&mut self, value: &[u8], key: Option<&[u8]>, place: Place) -> Outcome {
         let (rows, extras) = (self.batch.row_count(), self.batch.extras.sizes());
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.message(value, key, offset)))
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.message(value, key, place)))
             .unwrap_or(Err(Refusal::new("a mistake of the kernel", 0)));
         let outcome = outcome.unwrap_or_else(Outcome::Refused);
         match outcome {
@@ -238,7 +241,7 @@ impl Kernel {
     pub fn missing_zone(&mut self, value: &[u8], key: Option<&[u8]>) -> Option<String> {
         let (rows, extras) = (self.batch.row_count(), self.batch.extras.sizes());
         self.tools.missing_zone = None;
-        let read = AssertUnwindSafe(|| _ = self.message(value, key, None));
+        let read = AssertUnwindSafe(|| _ = self.message(value, key, Place::default()));
         let _ = catch_unwind(read);
         self.batch.truncate(rows);
         self.batch.extras.truncate(extras);
@@ -285,18 +288,18 @@ impl Kernel {
         Err(refusal)
     }
 
-    fn message(&mut self, value: &[u8], key: Option<&[u8]>, offset: Option<i64>) -> Step<Outcome> {
+    fn message(&mut self, value: &[u8], key: Option<&[u8]>, place: Place) -> Step<Outcome> {
         if let Some(most) = self.max_events() {
             let size = value.len() + key.map_or(0, <[u8]>::len);
             if size > self.settings.max_message_bytes {
                 return Err(Refusal::new("a message that is too long", 0));
             }
-            return self.events(most, key, value, offset);
+            return self.events(most, key, value, place);
         }
         if self.is_avro() {
-            return self.record(value, offset);
+            return self.record(value, place);
         }
-        if let Some(outcome) = self.payload(value, key, offset)? {
+        if let Some(outcome) = self.payload(value, key, place)? {
             return Ok(outcome);
         }
         let (layout, document) = self.envelope_of(value, true)?;
@@ -307,7 +310,7 @@ impl Kernel {
             return Ok(outcome);
         }
         let key = self.keys(key)?;
-        self.by_plan(layout, op, document, key, offset)
+        self.by_plan(layout, op, document, key, place)
     }
 
     /// The text of a message's key, if keys are read.

@@ -130,6 +130,8 @@ pub struct Layout {
     pub doubts_nulls: bool,
     /// Values before updates must be valid, even if no row shows them.
     pub reads_before: bool,
+    /// The members with a position in the source's log: server, file, and offset in it.
+    pub log: Option<[Vec<String>; 3]>,
     /// Messages are Avro records.
     pub avro: Option<AvroLayout>,
     /// Its index among the layouts of the format.
@@ -145,6 +147,9 @@ pub struct Layout {
     /// Indexes of leaves by path.
     #[serde(skip)]
     pub leaves: HashMap<Vec<String>, usize>,
+    /// Indexes of the leaves of `log`.
+    #[serde(skip)]
+    pub log_leaves: Option<[usize; 3]>,
     /// Whether messages may have a commit_ts.
     #[serde(skip)]
     pub has_commit_ts: bool,
@@ -170,6 +175,11 @@ impl Layout {
             &mut Vec::new(),
             &mut self.member_count,
         );
+        self.log_leaves = self.log.as_ref().and_then(|paths| {
+            let [server, file, pos] = paths;
+            let leaf = |path| self.leaves.get(path).copied();
+            Some([leaf(server)?, leaf(file)?, leaf(pos)?])
+        });
         if let Some(avro) = &mut self.avro {
             // The schema key consists of bytes instead of these parts.
             self.parts.clear();

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::batch::Place;
 use crate::envelope::Envelope;
 use crate::frames::{Frames, Joined};
 use crate::json::{Cursor, Kind, Token};
@@ -23,7 +24,7 @@ impl Kernel {
         most: usize,
         key: Option<&[u8]>,
         value: &[u8],
-        offset: Option<i64>,
+        place: Place,
     ) -> Step<Outcome> {
         let mut keys = Frames::of_key(key.unwrap_or_default())?;
         let mut values = Frames(value);
@@ -48,7 +49,7 @@ impl Kernel {
         self.event = 0;
         while let (Some(key), Some(value)) = (keys.take()?, values.take()?) {
             joined.set(key, value)?;
-            match self.one_event(&joined, offset)? {
+            match self.one_event(&joined, place)? {
                 Outcome::Skipped => outcome = Outcome::Skipped,
                 Outcome::Read => {}
                 other => return Ok(other),
@@ -63,7 +64,7 @@ impl Kernel {
         Ok(outcome)
     }
 
-    fn one_event(&mut self, joined: &Joined, offset: Option<i64>) -> Step<Outcome> {
+    fn one_event(&mut self, joined: &Joined, place: Place) -> Step<Outcome> {
         let document = joined.document.as_str();
         let layout = &self.settings.layouts[0];
         self.envelope.read_key(layout, document, joined.value)?;
@@ -77,7 +78,7 @@ impl Kernel {
             .read_value(layout, document, joined.value, guess)?;
         let op = self.envelope.op.ok_or(Refusal::new("no operation", 0))?;
         let rows = self.batch.row_count();
-        let outcome = self.by_plan(0, op, document, None, offset)?;
+        let outcome = self.by_plan(0, op, document, None, place)?;
         if outcome == Outcome::Read && !self.is_wanted()? {
             // The reference, too, knows the operation only after the images.
             self.batch.truncate(rows);

@@ -6,6 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
+use crate::batch::Place;
 use crate::frames;
 use crate::kernel::Kernel;
 use crate::python_messages::Messages;
@@ -25,8 +26,8 @@ type OriginLists<'py> = (
     Bound<'py, PyList>,
 );
 
-/// Value, key and offset.
-type Record<'a> = (Option<&'a [u8]>, Option<&'a [u8]>, Option<i64>);
+/// Value, key and place.
+type Record<'a> = (Option<&'a [u8]>, Option<&'a [u8]>, Place);
 
 pub fn value_error(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -63,7 +64,7 @@ impl PyKernel {
     }
 
     /// Reads messages from `start` on; returns the index of the first unread message.
-    #[pyo3(signature = (values, keys, offsets, start, beside=vec![0]))]
+    #[pyo3(signature = (values, keys, offsets, start, beside=vec![0], places=None))]
     #[allow(clippy::needless_pass_by_value)]
     fn read(
         &mut self,
@@ -72,6 +73,7 @@ impl PyKernel {
         offsets: &Bound<'_, PyList>,
         start: usize,
         beside: Vec<usize>,
+        places: Option<&Bound<'_, PyList>>,
     ) -> PyResult<usize> {
         self.stop = READ;
         let py = values.py();
@@ -89,19 +91,27 @@ impl PyKernel {
                     true => None,
                     false => keys.get_item(place)?.cast_into::<PyBytes>().ok(),
                 };
-                let offset: Option<i64> = offsets.get_item(place)?.extract()?;
-                window.push((value, key, offset));
+                let (partition, epoch): (Option<i32>, Option<i32>) = match places {
+                    Some(places) => places.get_item(place)?.extract()?,
+                    None => (None, None),
+                };
+                let place = Place {
+                    epoch: epoch.unwrap_or_default(),
+                    partition: partition.unwrap_or_default(),
+                    offset: offsets.get_item(place)?.extract()?,
+                };
+                window.push((value, key, place));
             }
             let window: Vec<Record> = window
                 .iter()
-                .map(|(value, key, offset)| {
+                .map(|(value, key, place)| {
                     let key = key.as_ref().map(|key| key.as_bytes());
-                    (value.as_ref().map(|value| value.as_bytes()), key, *offset)
+                    (value.as_ref().map(|value| value.as_bytes()), key, *place)
                 })
                 .collect();
             let read = py.detach(|| {
-                let read = |(place, (value, key, offset)): (usize, &Record)| match value {
-                    Some(value) => self.one(value, *key, *offset, beside_of(at + place)),
+                let read = |(number, (value, key, place)): (usize, &Record)| match value {
+                    Some(value) => self.one(value, *key, *place, beside_of(at + number)),
                     None => {
                         self.stop = ("no value", 0);
                         false

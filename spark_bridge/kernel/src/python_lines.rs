@@ -1,5 +1,6 @@
 //! Feeds lines to the kernel until it refuses one.
 
+use crate::batch::Place;
 use crate::kernel::Outcome;
 use crate::python::{PyKernel, READ, WINDOW};
 
@@ -20,7 +21,10 @@ impl PyKernel {
             }
             let end = memchr::memchr(b'\n', &data[at..]).map_or(data.len(), |end| at + end);
             let line = &data[at..end];
-            let place = i64::try_from(at).ok().map(|at| offset + at);
+            let place = Place {
+                offset: i64::try_from(at).ok().map(|at| offset + at),
+                ..Place::default()
+            };
             if !line.trim_ascii().is_empty() {
                 let is_read = match are_whole {
                     true => self.whole(line, place, path),
@@ -36,14 +40,18 @@ impl PyKernel {
     }
 
     /// `path`: bytes of the path in each row.
-    pub fn whole(&mut self, line: &[u8], offset: Option<i64>, path: usize) -> bool {
+    pub fn whole(&mut self, line: &[u8], place: Place, path: usize) -> bool {
         let mut message = std::mem::take(&mut self.whole);
         let is_read = match message.read(line, &mut self.origins) {
             Ok(()) => {
                 let key = message.has_key.then_some(message.key.as_slice());
                 let beside = path + self.origins.beside(self.kernel.settings.shown);
-                let offset = message.offset.or(offset);
-                let is_read = self.one(&message.value, key, offset, beside);
+                let place = Place {
+                    partition: message.partition.unwrap_or_default(),
+                    offset: message.offset.or(place.offset),
+                    ..place
+                };
+                let is_read = self.one(&message.value, key, place, beside);
                 if !is_read {
                     self.origins.pop();
                 }
@@ -59,19 +67,13 @@ impl PyKernel {
     }
 
     /// Reads a message; `beside`: bytes of topic, path and headers in each of its rows.
-    pub fn one(
-        &mut self,
-        value: &[u8],
-        key: Option<&[u8]>,
-        offset: Option<i64>,
-        beside: usize,
-    ) -> bool {
+    pub fn one(&mut self, value: &[u8], key: Option<&[u8]>, place: Place, beside: usize) -> bool {
         if self.kernel.is_full() {
             self.stop = ("full", 0);
             return false;
         }
         self.kernel.beside = beside;
-        self.stop = match self.kernel.read(value, key, offset) {
+        self.stop = match self.kernel.read(value, key, place) {
             Outcome::Read | Outcome::Skipped => {
                 self.size += value.len() + beside;
                 READ

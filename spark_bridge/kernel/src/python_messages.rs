@@ -1,9 +1,12 @@
 //! Feeds messages in Arrow arrays to the kernel until it refuses one.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{Array, BinaryArray, Int64Array, ListArray, RecordBatch, StringArray};
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{
+    Array, BinaryArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
+};
 
+use crate::batch::Place;
 use crate::kernel::Shown;
 use crate::python::{PyKernel, WINDOW};
 use crate::whole_messages::HEADER_BYTES;
@@ -12,6 +15,8 @@ pub struct Messages<'a> {
     values: &'a BinaryArray,
     keys: &'a BinaryArray,
     offsets: &'a Int64Array,
+    partitions: &'a Int32Array,
+    epochs: &'a Int32Array,
     places: [&'a StringArray; 2],
     headers: Headers<'a>,
 }
@@ -26,12 +31,15 @@ struct Headers<'a> {
 impl<'a> Messages<'a> {
     /// The columns of a batch; None if one is missing.
     pub fn new(batch: &'a RecordBatch) -> Option<Self> {
+        let int = |name| batch.column_by_name(name)?.as_primitive_opt::<Int32Type>();
         Some(Self {
             values: batch.column_by_name("value")?.as_binary_opt()?,
             keys: batch.column_by_name("key")?.as_binary_opt()?,
             offsets: batch
                 .column_by_name("offset")?
                 .as_primitive_opt::<Int64Type>()?,
+            partitions: int("partition")?,
+            epochs: int("epoch")?,
             places: [
                 batch.column_by_name("topic")?.as_string_opt()?,
                 batch.column_by_name("path")?.as_string_opt()?,
@@ -81,6 +89,13 @@ impl<'a> Headers<'a> {
     }
 }
 
+fn integer(column: &Int32Array, at: usize) -> i32 {
+    match column.is_valid(at) {
+        true => column.value(at),
+        false => 0,
+    }
+}
+
 impl PyKernel {
     /// Reads some messages; returns the index of the next message, or of the first unread one.
     pub fn messages_of(&mut self, messages: &Messages, start: usize) -> usize {
@@ -90,6 +105,8 @@ impl PyKernel {
                 values,
                 keys,
                 offsets,
+                partitions,
+                epochs,
                 ..
             } = messages;
             if values.is_null(at) {
@@ -97,9 +114,13 @@ impl PyKernel {
                 return at;
             }
             let key = keys.is_valid(at).then(|| keys.value(at));
-            let offset = offsets.is_valid(at).then(|| offsets.value(at));
+            let place = Place {
+                epoch: integer(epochs, at),
+                partition: integer(partitions, at),
+                offset: offsets.is_valid(at).then(|| offsets.value(at)),
+            };
             let beside = messages.beside(at, self.kernel.settings.shown);
-            if !self.one(values.value(at), key, offset, beside) {
+            if !self.one(values.value(at), key, place, beside) {
                 return at;
             }
         }

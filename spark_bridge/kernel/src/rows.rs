@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::batch::{Batch, Change, Origin};
+use crate::batch::{Batch, Change, LogPosition, Origin, Place};
 use crate::cells::Form;
 use crate::encodings::Tools;
 use crate::envelope::Envelope;
@@ -17,6 +17,7 @@ use crate::numbered::Numbered;
 use crate::numbers;
 use crate::plans::{Plan, Shown};
 use crate::refusal::{Refusal, Step};
+use crate::roles::long;
 use crate::row_plan::{PlanColumn, RowPlan, Sink};
 
 /// Number of rows between two checks of a message's row bytes.
@@ -40,7 +41,7 @@ impl Kernel {
         layout: usize,
         op: Op,
         document: &str,
-        offset: Option<i64>,
+        place: Place,
     ) -> Step<()> {
         let deletes_before = self.settings.layouts[layout].deleted_row == Image::Before;
         let count = images_of(&self.envelope, op, deletes_before).count();
@@ -71,11 +72,13 @@ impl Kernel {
             times,
             ..
         } = self.settings.layouts[layout];
+        let log = self.log(layout, document)?;
         self.batch.begin(Origin {
             row_bytes,
             message: self.batch.messages,
             index: self.event,
-            offset,
+            place,
+            log,
             commit_ts: self.envelope.commit_ts,
             source_time: self.envelope.source_time,
             keyed: plan.rows.keyed,
@@ -111,6 +114,43 @@ impl Kernel {
     /// Bytes of a row that has no values yet.
     pub fn row_bytes(&self) -> usize {
         self.settings.row_bytes + self.beside
+    }
+
+    /// The position in the source's log, if the layout and the message have one.
+    fn log(&mut self, layout: usize, document: &str) -> Step<Option<LogPosition>> {
+        let Some(leaves) = self.settings.layouts[layout].log_leaves else {
+            return Ok(None);
+        };
+        let [server, file, pos] = leaves.map(|leaf| self.envelope.leaves[leaf]);
+        let Some(pos) = long(pos, document.as_bytes()) else {
+            return Ok(None);
+        };
+        let text = file.text(document);
+        let text = match file.kind {
+            Kind::Text => text,
+            // A guessed member has no other kind, and its quotes.
+            Kind::Object => match text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
+                Some(text) => text,
+                None => return Ok(None),
+            },
+            Kind::Escaped => return Err(Refusal::new("an escaped name", file.start as usize)),
+            _ => return Ok(None),
+        };
+        if text.contains('\\') {
+            return Err(Refusal::new("an escaped name", file.start as usize));
+        }
+        if text.is_empty() {
+            return Ok(None);
+        }
+        // Most messages are of the same file as the previous one.
+        if *self.log_file != *text {
+            self.log_file = text.into();
+        }
+        Ok(Some(LogPosition {
+            server: long(server, document.as_bytes()).unwrap_or_default(),
+            file: Arc::clone(&self.log_file),
+            pos,
+        }))
     }
 
     /// Values that the message's events share, and the bytes of their `extra`.

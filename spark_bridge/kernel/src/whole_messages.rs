@@ -33,6 +33,7 @@ pub struct WholeMessage {
     pub value: Vec<u8>,
     pub has_key: bool,
     pub key: Vec<u8>,
+    pub partition: Option<i32>,
     pub offset: Option<i64>,
 }
 
@@ -106,6 +107,7 @@ impl WholeMessage {
             .map(i32::try_from)
             .transpose()
             .map_err(|_| Refusal::new("a partition of more than 32 bits", 0))?;
+        self.partition = partition;
         let timestamp = match timestamp.kind {
             Kind::Text => Some(
                 milliseconds(timestamp.text(document))

@@ -65,6 +65,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
         lacks=Unavailable(options["unavailableValuePlaceholder"] or "").marks,
         connect=True,
         keyed=True,
+        log=(("source", "server_id"), ("source", "file"), ("source", "pos")),
         limits=_limits,
         extra=_extra,
     )

@@ -35,8 +35,10 @@ pub struct Changes {
 
 struct Sequence {
     whole: StructArray,
+    epoch: PrimitiveArray<Int32Type>,
     commit: PrimitiveArray<Int64Type>,
     rank: PrimitiveArray<Int32Type>,
+    partition: PrimitiveArray<Int32Type>,
     offset: PrimitiveArray<Int64Type>,
     index: PrimitiveArray<Int32Type>,
     part: PrimitiveArray<Int32Type>,
@@ -143,7 +145,7 @@ impl Changes {
             .filter(|all| all.whole.is_valid(last));
         let position = match sequence {
             Some(sequence) => Some(("_sequence", sequence.position(last))),
-            None => commit_ts.map(|commit_ts| ("commit_ts", [commit_ts, 0, 0, 0, 0])),
+            None => commit_ts.map(|commit_ts| ("commit_ts", [commit_ts, 0, 0, 0, 0, 0, 0])),
         };
         let commit = sequence.and_then(|all| number(Some(&all.commit), last));
         let facts = Facts {
@@ -191,7 +193,7 @@ impl Changes {
         match (sequence.pair(row), sequence.pair(next)) {
             (None, None) => return Ok(()),
             (one, other) if one != other => return Err(ALONE),
-            (Some([_, rank, offset, _]), _)
+            (Some([_, _, rank, _, offset, _]), _)
                 if offset.unwrap_or(0) != 0 || rank.unwrap_or(0) == 0 =>
             {
                 return Ok(());
@@ -219,8 +221,10 @@ impl Sequence {
         let long = |name| whole.column_by_name(name)?.as_primitive_opt().cloned();
         let int = |name| whole.column_by_name(name)?.as_primitive_opt().cloned();
         Some(Self {
+            epoch: int("epoch")?,
             commit: long("commit")?,
             rank: int("rank")?,
+            partition: int("partition")?,
             offset: long("offset")?,
             index: int("index")?,
             part: int("part")?,
@@ -229,11 +233,13 @@ impl Sequence {
     }
 
     /// The parts of `_sequence` that are equal in both rows of an update.
-    fn pair(&self, row: usize) -> Option<[Option<i64>; 4]> {
+    fn pair(&self, row: usize) -> Option<[Option<i64>; 6]> {
         self.whole.is_valid(row).then(|| {
             [
+                small(&self.epoch, row),
                 number(Some(&self.commit), row),
                 small(&self.rank, row),
+                small(&self.partition, row),
                 number(Some(&self.offset), row),
                 small(&self.index, row),
             ]
@@ -242,8 +248,10 @@ impl Sequence {
 
     fn position(&self, row: usize) -> Position {
         [
+            small(&self.epoch, row),
             number(Some(&self.commit), row),
             small(&self.rank, row),
+            small(&self.partition, row),
             number(Some(&self.offset), row),
             small(&self.index, row),
             small(&self.part, row),

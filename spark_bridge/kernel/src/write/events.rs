@@ -200,7 +200,10 @@ impl Events {
     /// The position of a row, for the order of changes.
     pub fn position<'a>(&'a self, row: usize, order: &Order) -> Option<(Kind, Position)> {
         if let Some(commit_ts) = number(self.commit_ts.as_ref(), row) {
-            return Some((order.kind(b"commit_ts".as_slice()), [commit_ts, 0, 0, 0, 0]));
+            return Some((
+                order.kind(b"commit_ts".as_slice()),
+                [commit_ts, 0, 0, 0, 0, 0, 0],
+            ));
         }
         let source = self
             .source
@@ -222,7 +225,7 @@ impl Events {
         ]
         .join(&0);
         let index = int(&source.index).unwrap_or(0);
-        Some((order.kind(place.as_slice()), [offset, index, 0, 0, 0]))
+        Some((order.kind(place.as_slice()), [offset, index, 0, 0, 0, 0, 0]))
     }
 }
 

@@ -9,7 +9,7 @@ use hashbrown::hash_map::Entry;
 const MAX_KEYS: usize = 1 << 17;
 
 /// Numbers, compared from left to right.
-pub type Position = [i64; 5];
+pub type Position = [i64; 7];
 
 /// The kind of a position; only positions of the same kind are comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ mod tests {
     fn positions_of_a_key_ascend() {
         let mut order = Order::default();
         let (one, other) = (order.kind("commit_ts"), order.kind(("topic", 1)));
-        let at = |number| [number, 0, 0, 0, 0];
+        let at = |number| [number, 0, 0, 0, 0, 0, 0];
         assert_eq!(order.check(b"a", one, at(2)), Ok(()));
         assert_eq!(order.check(b"b", one, at(1)), Ok(()));
         assert_eq!(order.check(b"a", one, at(2)), Ok(()));
@@ -72,7 +72,7 @@ mod tests {
         let mut order = Order::default();
         let kind = order.kind("");
         for number in 0..MAX_KEYS as i64 * 2 {
-            let _ = order.check(&number.to_le_bytes(), kind, [number, 0, 0, 0, 0]);
+            let _ = order.check(&number.to_le_bytes(), kind, [number, 0, 0, 0, 0, 0, 0]);
             assert!(order.recent.len() + order.older.len() <= MAX_KEYS);
         }
     }

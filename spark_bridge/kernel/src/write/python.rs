@@ -106,7 +106,7 @@ impl PyWriter {
     /// The last position of a key if it is later than this one; else remembers this one.
     fn check(&mut self, key: &[u8], kind: &[u8], position: Vec<i64>) -> Option<Position> {
         let order = &mut self.writer.order;
-        let mut padded = [0; 5];
+        let mut padded = [0; 7];
         padded
             .iter_mut()
             .zip(position)

@@ -23,7 +23,9 @@ from pyspark_cdcfmt.rows.message_batch import MessageBatch
 from pyspark_cdcfmt.rows.row_schemas import EVENT_COLUMNS
 from pyspark_cdcfmt.rows.types import struct_of
 
-_POSITION = struct_of(commit=LongType(), offset=LongType())
+_POSITION = struct_of(
+    epoch=IntegerType(), commit=LongType(), partition=IntegerType(), offset=LongType()
+)
 _LOG = struct_of(length=IntegerType(), file=StringType(), pos=LongType(), server=LongType())
 
 MESSAGES, EVENTS = "messages", "events"
@@ -59,8 +61,8 @@ BLOCKS = struct_of(
 - ``count``, ``truncates``, ``updates``, ``deletes``: numbers of events; an update of the key is a
   delete and an insert.
 - ``is_read``: whether the rows are from a snapshot of the producer.
-- ``first``, ``last``: lowest and highest position. ``commit`` is 0 if only the ``offset`` orders
-  events; ``offset`` is 0 if a commit_ts orders them.
+- ``first``, ``last``: lowest and highest position, in the order of ``_sequence``. ``commit`` is 0
+  if only the ``offset`` orders events; the other fields are 0 if a commit_ts orders them.
 - ``places``: topic partitions or files of events that no commit orders.
 - ``first_log``, ``log``: the first and last position in the source's binlog, of ``logged``
   events by ``servers``.

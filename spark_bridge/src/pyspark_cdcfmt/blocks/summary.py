@@ -19,6 +19,8 @@ if is_installed():
 _NULL, _END = "\x01", "\x00"
 _NAMES = ("kind", "protocol", "database", "schema", "table")
 _LOG = ("length", "file", "pos", "server")
+_POSITION = ("epoch", "commit", "partition", "offset")
+_OF_TOPIC = ("epoch", "partition", "offset")
 _INTEGERS, _TEXTS = ("sequence_commit", "pos", "server_id"), ("file",)
 """Members of ``extra`` by type."""
 
@@ -42,7 +44,7 @@ def groups_of(events: pa.RecordBatch) -> list[Group]:
     facts["group"] = _numbers(events, facts)
     table = pa.table(facts)
     counted = _by_group(table)
-    first, last = _ends(table, ("commit", "offset"))
+    first, last = _ends(table, _POSITION)
     logged = table.filter(pc.is_valid(table["pos"]))
     first_logged, last_logged = _ends(logged, _LOG)
     servers = _distinct(logged, "server")
@@ -105,7 +107,7 @@ def _facts(events: pa.RecordBatch) -> dict[str, pa.Array]:
         "is_update": _is(op, "update"),
         "is_delete": _is(op, "delete"),
         "commit": pc.fill_null(commit, 0),
-        "offset": pc.if_else(pc.is_valid(commit_ts), 0, pc.fill_null(_field(source, "offset"), 0)),
+        **{name: _unless(commit_ts, _field(source, name)) for name in _OF_TOPIC},
         "latest": pc.coalesce(events.column("commit_time"), events.column("source_time")),
         "place": pc.if_else(is_ordered, pa.scalar(None, pa.string()), _places(source)),
         "length": pc.utf8_length(file),
@@ -113,6 +115,12 @@ def _facts(events: pa.RecordBatch) -> dict[str, pa.Array]:
         "pos": pc.if_else(is_logged, extra["pos"], pa.scalar(None, pa.int64())),
         "server": pc.fill_null(extra["server_id"], 0),
     }
+
+
+def _unless(commit_ts: pa.Array, place: pa.Array) -> pa.Array:
+    """A part of a message's place; 0 if a commit_ts orders its events."""
+    zero = pa.scalar(0, place.type)
+    return pc.if_else(pc.is_valid(commit_ts), zero, pc.fill_null(place, zero))
 
 
 def _field(struct: pa.StructArray, name: str) -> pa.Array:

@@ -116,9 +116,10 @@ class Span:
         if isinstance(origins, MessageBatch):
             return origins.times(type_) if name == "timestamp" else origins.columns.column(name)
         if isinstance(origins, Lines):
-            return [origins.path if name == "path" else None]
+            return [0 if name == "epoch" else origins.path if name == "path" else None]
         if isinstance(origins, WholeMessages):
-            values = [origins.path] if name == "path" else getattr(origins, name)
+            alone: dict[str, list[Any]] = {"path": [origins.path], "epoch": [0]}
+            values = alone.get(name) or getattr(origins, name)
         else:
             values = attributes(origins, name)
         if values.count(values[0]) == len(values):

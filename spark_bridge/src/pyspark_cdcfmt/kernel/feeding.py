@@ -127,13 +127,15 @@ class KernelChunks:
         """A function: reads from a message on, and returns the number of the first unread one."""
         if isinstance(chunk, MessageBatch):
             return partial(self._kernel.read_batch, chunk.columns)
+        offsets = list(map(_OFFSET, chunk))
+        places = [(getattr(item, "partition", None), getattr(item, "epoch", 0)) for item in chunk]
         if self._recognises is None and set(map(type, chunk)) == {Message}:
             values, keys = list(map(_VALUE, chunk)), list(map(_KEY, chunk)) if self._keyed else []
         else:
             values = [self._format.value(item) for item in chunk]
             keys = [getattr(item, "key", None) for item in chunk] if self._keyed else []
-        offsets, beside = list(map(_OFFSET, chunk)), self._beside(chunk)
-        return lambda start: self._kernel.read(values, keys, offsets, start, beside)
+        beside = self._beside(chunk)
+        return lambda start: self._kernel.read(values, keys, offsets, start, beside, places)
 
     def _beside(self, chunk: Chunk) -> list[int]:
         """The bytes that each row has of its message besides its content; one if all are equal."""

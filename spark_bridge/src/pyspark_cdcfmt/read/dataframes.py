@@ -55,6 +55,7 @@ _TYPES = {
     # The text timestamp depends on spark.sql.timestampType.
     "timestamp": "timestamp_ltz",
     "path": "string",
+    "epoch": "int",
 }
 
 
@@ -282,4 +283,4 @@ def _place(source: ColumnName | None, **columns: ColumnName | None) -> dict[str,
     if given:
         raise OptionError(f"decode takes {join_names(given)} from source: leave them or source out")
     struct = f.col(source) if isinstance(source, str) else source
-    return {name: struct[name] for name in (*columns, "path")}
+    return {name: struct[name] for name in (*columns, "path", "epoch")}

@@ -165,7 +165,10 @@ class TopicInput(Input):
         marks: Sequence[bytes] = (),
     ) -> Iterator[Message | BadLine]:
         assert isinstance(slice_, TopicSlice)
-        return self.source.read(slice_.range, counts)
+        messages = self.source.read(slice_.range, counts)
+        if not (epoch := slice_.range.epoch):
+            return messages
+        return (attrs.evolve(message, epoch=epoch) for message in messages)
 
     def read_many(
         self, slice_: Slice, counts: Counter[str] | None = None
@@ -174,7 +177,7 @@ class TopicInput(Input):
         columns = self.source.read_columns(slice_.range, counts)
         if columns is None:
             return self.read(slice_, counts)
-        return map(MessageBatch.of_columns, columns)
+        return (MessageBatch.of_columns(each, slice_.range.epoch) for each in columns)
 
     def ends(self, slices: Sequence[Slice], *, seconds: float, thorough: bool) -> Iterator[Message]:
         ranges: dict[TopicPartition, OffsetRange] = {}

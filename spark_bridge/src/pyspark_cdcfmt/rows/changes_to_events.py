@@ -242,7 +242,7 @@ class ChangeInput:
         sequence = said.get("sequence")
         if sequence is None:
             return None
-        pair = tuple(sequence.get(name) for name in ("commit", "rank", "offset", "index"))
+        pair = tuple(sequence.get(name) for name in _COMPARED[:-1])
         if sequence.get("offset") or not sequence.get("rank"):
             return pair
         # All changes of a commit_ts have this sequence (docs/spark.md, Order).
@@ -265,9 +265,12 @@ class ChangeInput:
         )
 
 
+_COMPARED = ("epoch", "commit", "rank", "partition", "offset", "index", "part")
+"""The fields of ``_sequence`` that compare from left to right."""
+
+
 def _position(sequence: dict[str, Any]) -> tuple[int, ...]:
-    names = ("commit", "rank", "offset", "index", "part")
-    return tuple(sequence.get(name) or 0 for name in names)
+    return tuple(sequence.get(name) or 0 for name in _COMPARED)
 
 
 def _table(

@@ -201,6 +201,7 @@ def source_of(message: Message, event: Event, protocol: str | None) -> dict[str,
         "offset": message.offset,
         "index": event.index,
         "timestamp": microseconds(message.timestamp),
+        "epoch": message.epoch,
     }
 
 

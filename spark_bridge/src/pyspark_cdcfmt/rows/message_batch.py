@@ -25,6 +25,7 @@ MESSAGE: pa.Schema = pa.schema(
         ("offset", pa.int64()),
         ("timestamp", pa.int64()),
         ("path", pa.string()),
+        ("epoch", pa.int32()),
     ]
 )
 """``timestamp`` is in milliseconds.  NULL means no headers: it is read faster than a list."""
@@ -43,7 +44,7 @@ class MessageBatch(Sequence[Message]):
         return cls(pa.RecordBatch.from_arrays(arrays, schema=MESSAGE))
 
     @classmethod
-    def of_columns(cls, columns: MessageColumns) -> MessageBatch:
+    def of_columns(cls, columns: MessageColumns, epoch: int = 0) -> MessageBatch:
         """Make a batch of columns of a topic's partition."""
         count = len(columns.values)
         arrays = [
@@ -55,6 +56,7 @@ class MessageBatch(Sequence[Message]):
             pa.array(columns.offsets, pa.int64()),
             pa.array(columns.timestamps, pa.int64()),
             pa.nulls(count, pa.string()),
+            pa.repeat(pa.scalar(epoch, pa.int32()), count),
         ]
         return cls(pa.RecordBatch.from_arrays(arrays, schema=MESSAGE))
 
@@ -67,6 +69,8 @@ class MessageBatch(Sequence[Message]):
             utc = given["timestamp"].cast(pa.timestamp("us", "UTC"))
             floor = pc.floor_temporal(utc, unit="millisecond")
             given["timestamp"] = floor.cast(pa.timestamp("ms", "UTC"))
+        epoch = given.get("epoch", pa.nulls(len(structs), pa.int32()))
+        given["epoch"] = pc.fill_null(epoch, 0)
         arrays = [
             given[field.name].cast(field.type)
             if field.name in given

@@ -45,6 +45,7 @@ SOURCE = struct_of(
     offset=LongType(),
     index=IntegerType(),
     timestamp=TimestampType(),
+    epoch=IntegerType(),
 )
 
 _HEADER = struct_of(key=StringType(), value=BinaryType())
@@ -152,12 +153,20 @@ def _may_be(given: DataType, expected: DataType) -> bool:
 
 
 SEQUENCE = struct_of(
+    epoch=IntegerType(),
     commit=LongType(),
     rank=IntegerType(),
+    partition=IntegerType(),
     offset=LongType(),
     index=IntegerType(),
     part=IntegerType(),
+    time=LongType(),
+    server=LongType(),
+    file=StringType(),
+    pos=LongType(),
 )
+"""Fields up to ``part`` compare from left to right; those after it order changes of a key from
+different partitions (docs/spark.md, Order)."""
 
 RESCUED = "rescued"
 

@@ -268,6 +268,7 @@ def stored_messages(batches: Iterable[pa.StructArray]) -> Iterator[StoredMessage
                 path=source["path"],
                 partition=source["partition"],
                 offset=source["offset"],
+                epoch=source["epoch"] or 0,
                 timestamp=timestamp and (timestamp - _EPOCH) // timedelta(milliseconds=1),
                 event=row,
             )

@@ -94,7 +94,7 @@ def gives_other_names(before: Definition | None, after: Definition | None) -> bo
 def identity(statement: Statement) -> str:
     """Equal for the copies of a statement, also for those that a restarted producer repeats."""
     log, place = statement.log, (statement.place, statement.sequence)
-    where = (statement.sequence[0],) if statement.place is None else log.last if log else place
+    where = (statement.at.commit,) if statement.place is None else log.last if log else place
     text = f"{statement.query}\0{statement.name[0]}\0{where}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import attrs
 from pyspark.sql import Column, DataFrame, Row
@@ -32,6 +32,36 @@ _KEY_FORMAT = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
+
+Position: TypeAlias = tuple[int, ...]
+"""The cells of a ``_sequence`` up to ``part``."""
+
+COMPARED = SEQUENCE.names.index("part") + 1
+"""Number of fields of ``_sequence`` that compare from left to right."""
+
+
+class At(NamedTuple):
+    """A position among the changes of a table: the parts of ``_sequence`` that a message has."""
+
+    epoch: int
+    commit: int
+    partition: int
+    offset: int
+
+    @classmethod
+    def of(cls, sequence: Position) -> At:
+        epoch, commit, _, partition, offset, *_ = sequence
+        return cls(epoch, commit, partition, offset)
+
+    def sequence(self, index: int = 0) -> Position:
+        """The ``_sequence`` of a delete at this position."""
+        return self.epoch, self.commit, 0, self.partition, self.offset, index, 0
+
+    def shifted(self, epochs: int) -> At:
+        """The same position that many epochs later; a commit_ts is of no epoch."""
+        is_ordered = self.commit > 0 and not (self.partition or self.offset)
+        return self if is_ordered else self._replace(epoch=self.epoch + epochs)
+
 
 LogPosition: TypeAlias = tuple[int, str, int]
 """A binlog position: length and name of the file (``binlog.1000000`` is after
@@ -125,10 +155,11 @@ def key_text_now(keys: Sequence[str], columns: StructType) -> Column:
 
 
 def literal(sequence: Sequence[int]) -> str:
-    """A ``_sequence`` as a SQL literal."""
+    """A ``_sequence`` as a SQL literal; missing last fields are NULL."""
+    values = [*sequence[:COMPARED], *["NULL"] * len(SEQUENCE.fields)]
     cells = ", ".join(
         f"CAST({value} AS {field.dataType.simpleString()}) AS {quote(field.name)}"
-        for value, field in zip(sequence, SEQUENCE.fields, strict=True)
+        for value, field in zip(values, SEQUENCE.fields, strict=False)
     )
     return f"struct({cells})"
 

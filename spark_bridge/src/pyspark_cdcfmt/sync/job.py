@@ -39,6 +39,7 @@ from pyspark_cdcfmt.sync.stores.scd1 import CurrentRows
 from pyspark_cdcfmt.sync.stores.scd2 import History
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Report
+from pyspark_cdcfmt.sync.table_plan import base_epoch
 from pyspark_cdcfmt.sync.target import MARK, Run, Target
 from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.typed import TypedChanges
@@ -328,7 +329,7 @@ def open_sync(
     taken = added_columns(options, store)
     there = partial(columns_there, target)
     columns = ColumnPlanner(options, store.needs_key, taken, types, there)
-    planner = Planner(options, columns)
+    planner = Planner(options, columns, lambda name: base_epoch(target, name, run.query_id))
     replays = Replays(options, source, control)
     snapshots = Snapshots(options, target, control, store, taken, run.query_id, snapshot)
     resolved = None

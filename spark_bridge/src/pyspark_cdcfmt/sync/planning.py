@@ -59,6 +59,15 @@ _MAYBE_TRUNCATED = (
 )
 
 
+_NEW_EPOCH = (
+    "offsets of the topic began anew (it was deleted and created again, or lost messages): all "
+    "changes from now on are later than those before; rows that the lost messages delete stay"
+)
+_OLD_TARGET = (
+    "the target has rows of an earlier query, and no commit_ts orders the changes: all changes of "
+    "this query are later; rows that were deleted at the source in between stay"
+)
+
 _FOREIGN_KEY = re.compile(r"\bON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET\s+NULL)\b", re.IGNORECASE)
 _NO_ROW_EVENTS = (
     "{}: InnoDB does not write the rows that it changes into the binlog, so the target keeps their "
@@ -76,6 +85,8 @@ class Planner:
 
     options: SyncOptions
     columns: ColumnPlanner
+    base_of: Callable[[str], int] = lambda target: 0
+    """The first epoch of changes for an existing target."""
     _targets: dict[str, TableName] = attrs.field(factory=dict)
     _definitions: Definitions = attrs.field(factory=Definitions)
 
@@ -117,6 +128,12 @@ class Planner:
         elif state.columns is None:
             state = attrs.evolve(state, target=target_of(self.options.into, name))
         state = attrs.evolve(state, definitions=self._definitions.of(name))
+        if state.columns is None and not state.halted and (versions or statements):
+            base = self.base_of(state.target)
+            state = attrs.evolve(state, base=base, epoch=base)
+        if state.base:
+            versions = [each.shifted(state.base) for each in versions]
+            statements = [each.shifted(state.base) for each in statements]
         plan = TablePlan(state, versions)
         if state.halted:
             return plan
@@ -139,9 +156,10 @@ class Planner:
         return plan
 
     def _follow(self, plan: TablePlan, statements: Sequence[Statement], events: Events) -> None:
-        if plan.state.snapshot and any(not version.first[0] for version in plan.versions):
+        if plan.state.snapshot and any(not version.first.commit for version in plan.versions):
             plan.halt(_SNAPSHOT_WITHOUT_ORDER)
             return
+        self._follow_epoch(plan, statements)
         self._follow_places(plan)
         if not plan.state.halted:
             self._follow_truncated(plan)
@@ -152,6 +170,16 @@ class Planner:
             self.columns.follow(plan, events)
             if self.columns.needs_key and not plan.state.halted:
                 fill_added(plan, before)
+
+    def _follow_epoch(self, plan: TablePlan, statements: Sequence[Statement]) -> None:
+        """Begin an epoch with the first rows or statements of a topic that was made anew."""
+        lasts = [version.last for version in plan.versions]
+        last = max((at.epoch for at in (*lasts, *(each.at for each in statements))), default=0)
+        if last > plan.state.epoch:
+            plan.state = plan.state.in_epoch(last)
+            plan.note("epoch", _NEW_EPOCH, "warning")
+        elif plan.state.base and plan.known is None and not all(at.commit for at in lasts):
+            plan.note("epoch", _OLD_TARGET, "warning")
 
     def _follow_places(self, plan: TablePlan) -> None:
         new = frozenset().union(*(version.places for version in plan.versions))

@@ -18,7 +18,7 @@ from pyspark.sql.types import (
 from cdcfmt_core.mysql.column_changes import ColumnChanges, column_changes
 from cdcfmt_core.mysql.column_type import NUMBER_BASES, TEXT_BASES, parse_column_type
 from cdcfmt_core.mysql.lexemes import NotUnderstood
-from pyspark_cdcfmt.sync.expressions import is_wider
+from pyspark_cdcfmt.sync.expressions import At, is_wider
 from pyspark_cdcfmt.sync.names import quote, text_literal
 from pyspark_cdcfmt.sync.states import EarlierValue, Retired
 from pyspark_cdcfmt.sync.summary import Statement, Version
@@ -215,7 +215,7 @@ def fill_added(plan: TablePlan, before: StructType | None) -> None:
     assert plan.state.columns is not None
     fields = {field.name.lower(): field for field in plan.state.columns.fields}
     for value in plan.state.earlier:
-        name, at = value.name, (value.at[0], value.at[2])
+        name, at = value.name, At.of(value.at)
         field = fields.get((plan.state.name_now(name) or "").lower())
         is_late = any(each.lacks(name) and each.first < at for each in plan.versions)
         is_new = field is not None and field.name.lower() not in known
@@ -261,7 +261,7 @@ def _constant(text: str, field: StructField) -> str | None:
     if isinstance(type_, StringType):
         return text_literal(text) if base in _TEXT_TYPES else None
     is_time = isinstance(type_, DateType | TimestampNTZType) and _TIME(text)
-    # ENUM and BIT are numbers, too.
-    if is_time or (isinstance(type_, NumericType) and base in NUMBER_BASES | {"year"}):
+    # ENUM and BIT are numbers, too, and YEAR has two digits.
+    if is_time or (isinstance(type_, NumericType) and base in NUMBER_BASES):
         return f"TRY_CAST({text_literal(text)} AS {type_.simpleString()})"
     return None

@@ -17,7 +17,6 @@ from cdcfmt_core.mysql.conversions import (
     charset_change,
     conversion,
 )
-from cdcfmt_core.mysql.ddl import ddl_type_of
 from cdcfmt_core.mysql.lexemes import NotUnderstood
 from cdcfmt_core.mysql.type_map import resolve_type
 from cdcfmt_core.types import Enum, LogicalType, Set
@@ -47,7 +46,10 @@ _NARROWER = "it may not hold all values"
 _SHORTER = "it is shorter, or has fewer digits"
 _MEMBERS = "its members are others"
 
-_RETYPES = re.compile(r"\b(?:MODIFY|CHANGE|CONVERT|ALTER\s+COLUMN)\b", re.IGNORECASE).search
+_RETYPES = re.compile(
+    r"\s*ALTER\b.*\b(?:MODIFY|CHANGE|CONVERT|ALTER\s+(?:COLUMN\b|[^\sT]))",
+    re.IGNORECASE | re.DOTALL,
+).match
 
 _WITH_CHARSET = TEXT_BASES | {"enum", "set"}
 
@@ -93,8 +95,7 @@ def follow_types(
         changes = column_changes(statement.query)
     except (NotUnderstood, IndexError) as error:
         # Such as those of Oracle, of which ADD and DROP show in the rows.
-        is_alter = "ALTER" in (statement.type, ddl_type_of(statement.query))
-        if is_alter and _RETYPES(statement.query):
+        if _RETYPES(statement.query):
             _halt(plan, f"{statement.query}: {error or 'it cannot be read'}", "its columns")
             if not plan.state.halted:
                 _note_followed(plan, by)
@@ -291,9 +292,7 @@ def cast_sql(cast: Cast, column: str, type_: DataType) -> str:
         elif step == "round":
             value = f"round({value}, {arguments[0]})"
         elif step == "clip":
-            low, high = (f"{limit}BD" for limit in arguments)
-            # least and greatest pass over NULL.
-            value = f"IF({value} < {low}, {low}, IF({value} > {high}, {high}, {value}))"
+            value = f"least(greatest({value}, {arguments[0]}BD), {arguments[1]}BD)"
         elif step == "cut":
             value = f"substring({value}, 1, {arguments[0]})"
         elif step == "single":
@@ -332,7 +331,7 @@ def _observe(plan: TablePlan, version: Version, name: str, text: str, types_of: 
     if types is None:
         return
     place = next(iter(version.places)) if len(version.places) == 1 else None
-    entry = SeenType(text, (version.first[0], version.first[1]), place)
+    entry = SeenType(text, version.first, place)
     if seen:
         last = seen[-1]
         old, new = Definition.of_message(last.text), Definition.of_message(text)
@@ -354,7 +353,7 @@ def _observe(plan: TablePlan, version: Version, name: str, text: str, types_of: 
 def _is_later(version: Version, seen: SeenType) -> bool | None:
     """Whether all rows are from after the time of a type; None if that is unknown."""
     if seen.place is None and not version.places:
-        is_ordered = bool(version.first[0])
+        is_ordered = bool(version.first.commit)
     else:
         is_ordered = version.places == {seen.place}
     if not is_ordered or version.first <= seen.at <= version.last:

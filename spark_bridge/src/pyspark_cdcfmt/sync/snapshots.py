@@ -68,7 +68,7 @@ class Snapshots:
             target_of(self.options.into, name),
             columns=StructType([StructField(f.name, f.dataType) for f in rows.schema.fields]),
             # The snapshot has all changes up to this commit.
-            truncates=((commit, SNAPSHOT_RANK, 0, 0, 0),) if commit else (),
+            truncates=((0, commit, SNAPSHOT_RANK, 0, 0, 0, 0),) if commit else (),
         )
         for column in rows.columns:
             if column.lower() in self.taken:
@@ -94,7 +94,7 @@ class Snapshots:
                 )
             self.target.set_properties(state.target, {_MARK: batch.query_id})
         # Without a commit the snapshot is older than any change.
-        sequence = (commit, SNAPSHOT_RANK, 0, 0, 1) if commit else (-1, 0, 0, 0, 0)
+        sequence = (0, commit, SNAPSHOT_RANK, 0, 0, 0, 1) if commit else (0, -1, 0, 0, 0, 0, 0)
         first = self.store.first_rows(rows, sequence).select(*map(quote, columns.names))
         self.target.append(state.target, first, batch.once(state.text))
         self.control.log(batch, [LogRow("snapshot", f"the target is {state.target}", state)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import attrs
 from pyspark.sql.types import StructType
@@ -14,11 +14,8 @@ from cdcfmt_core.mysql.conversions import Step
 from cdcfmt_core.texts import parse_json
 from pyspark_cdcfmt.blocks.schema import FILE
 from pyspark_cdcfmt.sync.definitions import Definition
-from pyspark_cdcfmt.sync.expressions import LogPlace
+from pyspark_cdcfmt.sync.expressions import At, LogPlace, Position
 from pyspark_cdcfmt.sync.names import TableName, table_text
-
-Sequence: TypeAlias = tuple[int, ...]
-"""The cells of a ``_sequence``."""
 
 SNAPSHOT_RANK = 2
 """The rank of a snapshot in its commit: after all changes of the commit."""
@@ -30,14 +27,14 @@ class Retired:
 
     :ivar now: the column's name in the target; None if it is dropped there, too.
     :ivar place: the partition of the statement, if it has no commit.
-    :ivar at: commit and offset of the statement.
+    :ivar at: the position of the statement.
     :ivar log: its position in the source's binlog, if known.
     """
 
     name: str
     now: str | None
     place: str | None
-    at: tuple[int, int]
+    at: At
     log: LogPlace | None = None
 
 
@@ -51,7 +48,7 @@ class EarlierValue:
     """
 
     name: str
-    at: Sequence
+    at: Position
     text: str | None = None
     old: str | None = None
 
@@ -65,19 +62,19 @@ class Cast:
 
     name: str
     steps: tuple[Step, ...]
-    at: Sequence
+    at: Position
 
 
 @attrs.frozen
 class SeenType:
     """A type that a column had, from a row or a statement on.
 
-    :ivar at: its commit and offset.
+    :ivar at: its position.
     :ivar place: its partition, if it has no commit.
     """
 
     text: str
-    at: tuple[int, int]
+    at: At
     place: str | None
 
 
@@ -88,7 +85,10 @@ class TableState:
     :ivar columns: the target's columns, without those that sync adds.
     :ivar halted: the reason of a halt; the table's events then wait in ``held``.
     :ivar truncates: the ``_sequence`` of each TRUNCATE.
-    :ivar places: partitions with rows that no commit_ts orders.
+    :ivar base: number that its target adds to the epochs of messages: the rows of earlier queries
+        are older.
+    :ivar epoch: the last epoch of its rows.
+    :ivar places: partitions with rows of the last epoch that no commit_ts orders.
     :ivar truncated: partitions with a TRUNCATE that no commit_ts orders.
     :ivar truncated_log: binlog position of the last of these; None if any has an unknown one.
     :ivar ignored: column changes that were logged but not applied.
@@ -115,6 +115,8 @@ class TableState:
     columns: StructType | None = None
     halted: str | None = None
     truncates: tuple[tuple[int, ...], ...] = ()
+    base: int = 0
+    epoch: int = 0
     places: frozenset[str] = frozenset()
     truncated: frozenset[str] = frozenset()
     truncated_log: LogPlace | None = None
@@ -154,12 +156,18 @@ class TableState:
         state = self
         if state.catching_up:
             state = attrs.evolve(state, catching_up=None, caught_up=state.catching_up)
-        if state.truncates and not state.truncates[-1][0]:
+        if state.truncates and not At.of(state.truncates[-1]).commit:
             state = attrs.evolve(state, truncates=())
         known = {name.lower() for name in state.columns.names} if state.columns else set()
-        waiting = [e for e in state.earlier if e.at[0] or e.name.lower() not in known]
-        casts = tuple(cast for cast in state.casts if cast.at[0])
+        waiting = [e for e in state.earlier if At.of(e.at).commit or e.name.lower() not in known]
+        casts = tuple(cast for cast in state.casts if At.of(cast.at).commit)
         return attrs.evolve(state, earlier=tuple(waiting), casts=casts)
+
+    def in_epoch(self, epoch: int) -> TableState:
+        """The state at the first rows of a later epoch: those of earlier ones cannot follow."""
+        return attrs.evolve(
+            self, epoch=epoch, places=frozenset(), truncated=frozenset(), truncated_log=None
+        )
 
     def with_truncated(self, place: str, log: LogPlace | None) -> TableState:
         """The state after one more TRUNCATE."""
@@ -179,7 +187,7 @@ class TableState:
     @property
     def snapshot(self) -> tuple[int, ...] | None:
         """The ``_sequence`` of the initial snapshot, which has all changes up to it."""
-        return next((each for each in self.truncates if each[1] == SNAPSHOT_RANK), None)
+        return next((each for each in self.truncates if each[2] == SNAPSHOT_RANK), None)
 
     @property
     def is_significant(self) -> bool:
@@ -236,7 +244,7 @@ class TableState:
                     for name, steps, at in values.get("casts", ())
                 ),
                 "seen": {
-                    name: tuple(SeenType(text, tuple(at), place) for text, at, place in types)
+                    name: tuple(SeenType(text, At(*at), place) for text, at, place in types)
                     for name, types in values.get("seen", {}).items()
                 },
                 "definitions": tuple(
@@ -267,7 +275,7 @@ def _log_of(values: list[Any] | None = None) -> LogPlace | None:
 
 def _retired_of(values: Iterable[Any]) -> tuple[Retired, ...]:
     return tuple(
-        Retired(name, now, place, tuple(at), _log_of(*log)) for name, now, place, at, *log in values
+        Retired(name, now, place, At(*at), _log_of(*log)) for name, now, place, at, *log in values
     )
 
 

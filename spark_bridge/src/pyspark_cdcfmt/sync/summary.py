@@ -17,7 +17,14 @@ from cdcfmt_core.events import DdlType, Message, SchemaChange
 from cdcfmt_core.schemas.statements import Statement as DdlStatement
 from cdcfmt_core.toolkit.row_changes import change_position
 from pyspark_cdcfmt.blocks.schema import FILE, MESSAGES
-from pyspark_cdcfmt.sync.expressions import LogPlace, log_column, log_place, sequence_commit
+from pyspark_cdcfmt.sync.expressions import (
+    COMPARED,
+    At,
+    LogPlace,
+    log_column,
+    log_place,
+    sequence_commit,
+)
 from pyspark_cdcfmt.sync.names import TableName
 
 
@@ -28,6 +35,7 @@ class Counts:
     :ivar first_bad: position of the first bad row.
     :ivar first: the lowest ``_sequence``.
     :ivar late: whether earlier batches may have deleted rows after ``first``.
+    :ivar spread: whether changes of a key may be from several partitions.
     """
 
     changes: int = 0
@@ -37,6 +45,7 @@ class Counts:
     partial: int = 0
     first: tuple[int, ...] = ()
     late: bool = False
+    spread: bool = False
 
 
 @attrs.define
@@ -96,7 +105,7 @@ class Version:
     """Rows of a table with the same columns.
 
     :ivar places: topic partitions or files of the rows, if no commit_ts orders them.
-    :ivar first, last: the lowest and the highest commit and offset.
+    :ivar first, last: the lowest and the highest position.
     :ivar log, first_log: the last and the first binlog position; None if any row has none.
     :ivar count: number of rows; of these ``reads`` are rows of the producer's snapshot,
         ``updates`` may have changed a key, and ``deletes`` are deletes.
@@ -107,8 +116,8 @@ class Version:
     columns: tuple[Row, ...]
     key_columns: tuple[str, ...]
     places: frozenset[str]
-    first: tuple[int, ...]
-    last: tuple[int, ...]
+    first: At
+    last: At
     log: LogPlace | None = None
     count: int = 0
     reads: int = 0
@@ -116,6 +125,11 @@ class Version:
     deletes: int = 0
     has_messages: bool = False
     first_log: LogPlace | None = None
+
+    def shifted(self, epochs: int) -> Version:
+        """The same rows that many epochs later."""
+        first, last = self.first.shifted(epochs), self.last.shifted(epochs)
+        return attrs.evolve(self, first=first, last=last)
 
     def lacks(self, name: str) -> bool:
         """Whether the rows lack a column."""
@@ -158,15 +172,20 @@ class Statement:
         """Where rows from after it begin at the earliest, and for sure; None without a commit."""
         if self.place is not None:
             return None, None
-        commits = (self.sequence[0], None) if self.is_exact else (None, self.sequence[0])
+        commits = (self.at.commit, None) if self.is_exact else (None, self.at.commit)
         found = DdlStatement.after(self.query, *("", ""), *commits)
         assert found is not None
         return found.start, found.end
 
+    def shifted(self, epochs: int) -> Statement:
+        """The same statement that many epochs later."""
+        epoch = self.at.shifted(epochs).epoch
+        return attrs.evolve(self, sequence=(epoch, *self.sequence[1:]))
+
     @property
-    def at(self) -> tuple[int, int]:
-        """The commit and offset."""
-        return self.sequence[0], self.sequence[2]
+    def at(self) -> At:
+        """Its position."""
+        return At.of(self.sequence)
 
     @property
     def identity(self) -> Any:
@@ -234,8 +253,8 @@ def _version(
         protocol,
         *shape,
         frozenset(place for row in rows for place in row.places),
-        tuple(min(row["first"] for row in rows)),
-        tuple(max(row["last"] for row in rows)),
+        At(*min(row["first"] for row in rows)),
+        At(*max(row["last"] for row in rows)),
         log_place(log, servers) if log and total["logged"] == total["count"] else None,
         total["count"] - total["truncates"],
         sum(row["count"] for row in rows if row.is_read),
@@ -295,13 +314,16 @@ def _statement(row: Row) -> Statement:
         commit_ts=row.commit_ts,
         index=row._source["index"] or 0,
     )
-    message = Message(None, None, offset=row._source.offset or 0)
+    source = row._source
+    message = Message(
+        None, None, partition=source.partition, offset=source.offset or 0, epoch=source.epoch or 0
+    )
     cells = change_position(message, event, "truncate", ())["sequence"]
     return Statement(
         (row.database, row.schema, row.table),
         query,
         type_,
-        tuple(cells.values()),
+        tuple(cells.values())[:COMPARED],
         row.place,
         row.source_time,
         row.snapshot not in (None, "false"),

@@ -19,8 +19,8 @@ _HIGHEST = (1 << 31) - 1
 SOURCE_PROPERTY = "cdcfmt.source"
 """The property of a target that names its source table."""
 
-TOPICS_PROPERTY = "cdcfmt.topics"
-"""The property of a target with the topics whose offsets order its rows, separated by commas."""
+EPOCH_PROPERTY = "cdcfmt.epoch"
+"""The property of a target with the last epoch of its rows; 0 if missing."""
 
 _GONE = (
     "the target {target} of {table} is missing: restore it, or start a new sync with another "
@@ -46,11 +46,6 @@ _REPLACED = (
     "the target {target} of {table} is another table than before (dropped and created again, or "
     "replaced), so it may lack rows: start a new sync with another checkpoint; or accept the table "
     "with ALTER TABLE {target} SET TBLPROPERTIES ('{property}' = '{table}')"
-)
-_OTHER_TOPIC = (
-    "the target {target} of {table} has rows in the order of the topics {known}, and offsets of "
-    "another topic have no order among them: choose another target with the option into; if their "
-    "keys differ, ALTER TABLE {target} SET TBLPROPERTIES ('{property}' = '{all}') accepts it"
 )
 _RESTORED = (
     "the target {target} of {table} was restored to version {to}, by version {at}, and lacks "
@@ -138,13 +133,13 @@ class TablePlan:
             self.rows,
             self.deletes,
             partial=self.rows if self.lacks_columns else 0,
-            first=_sequence(min(version.first for version in self.versions), 0),
+            first=min(version.first for version in self.versions).sequence(),
         )
 
     @property
     def last_delete(self) -> tuple[int, ...]:
         """An upper bound of the ``_sequence`` of the batch's deletes."""
-        return _sequence(max(version.last for version in self.versions), _HIGHEST)
+        return max(version.last for version in self.versions).sequence(_HIGHEST)
 
     @property
     def has_reads(self) -> bool:
@@ -152,10 +147,21 @@ class TablePlan:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Table properties of a new target: its source, keys, and topics without an order."""
+        """Table properties of a new target: its source, keys, and epoch."""
         known = {SOURCE_PROPERTY: self.state.text, "cdcfmt.keys": ",".join(self.state.keys)}
-        topics = ",".join(sorted(self.state.topics))
-        return known | {TOPICS_PROPERTY: topics} if topics else known
+        return {**known, **self.epoch_property}
+
+    @property
+    def epoch_property(self) -> Mapping[str, str]:
+        """The property for the rows of this batch."""
+        return {EPOCH_PROPERTY: str(self.state.epoch)} if self.state.epoch else {}
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether changes of a key may be from several partitions, without a commit_ts."""
+        # Commits that are times have offsets, too.
+        lasts = (version.last for version in self.versions)
+        return len(self.state.places) > 1 or any(at.commit and at[2:] != (0, 0) for at in lasts)
 
     def note(self, action: str, detail: str, level: str = "info") -> None:
         self.log.append(LogRow(action, detail, self.state, level))
@@ -178,10 +184,15 @@ class TablePlan:
             self.halt(reason)
 
 
-def _sequence(position: tuple[int, ...], index: int) -> tuple[int, ...]:
-    """The ``_sequence`` of a delete at a commit and offset."""
-    commit, offset = position
-    return commit, 0, offset, index, 0
+def base_epoch(target: Target, table: str, query_id: str) -> int:
+    """The first epoch of a query's changes for a target, which may have rows of earlier queries."""
+    if target.schema(table) is None:
+        return 0
+    marks = target.properties(table)
+    owner = marks.get(QUERY_PROPERTY)
+    # Without an owner, sync wrote no changes to it.
+    later = owner is not None and owner != query_id
+    return int(marks.get(EPOCH_PROPERTY, "0")) + later
 
 
 def check_target(
@@ -246,12 +257,7 @@ def _check_identity(
     if plan.known is None:
         if (other or state.text).lower() != state.text.lower():
             raise TargetError(_OF_ANOTHER.format(**fill, other=other))
-        known = marks.get(TOPICS_PROPERTY, "").split(",")
-        topics = state.topics.union(known)
-        if known[0] and query_id and len(topics) > len(known):
-            fill |= {"known": ",".join(known), "all": ",".join(sorted(topics))}
-            raise TargetError(_OTHER_TOPIC.format(**fill, property=TOPICS_PROPERTY))
-        new = {SOURCE_PROPERTY: other or state.text}
+        new = {SOURCE_PROPERTY: other or state.text, **plan.epoch_property}
         if query_id and owner != "":
             new[QUERY_PROPERTY] = query_id
         if not new.items() <= marks.items():

@@ -14,8 +14,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.sync.control import Control
-from pyspark_cdcfmt.sync.expressions import key_text_now, literal
-from pyspark_cdcfmt.sync.states import Sequence, TableState
+from pyspark_cdcfmt.sync.expressions import Position, key_text_now, literal
+from pyspark_cdcfmt.sync.states import TableState
 
 _TABLE = "tombstones"
 _DELETE = StructType([StructField("key", StringType()), StructField("sequence", SEQUENCE)])
@@ -30,17 +30,17 @@ _MAX_DELETES = 1000
 class RecentDeletes:
     """The most recent deletes of a table: all after ``since``, by ``_sequence`` and key."""
 
-    since: Sequence = ()
-    deletes: list[tuple[Sequence, str]] = attrs.field(factory=list)
+    since: Position = ()
+    deletes: list[tuple[Position, str]] = attrs.field(factory=list)
 
-    def add(self, deletes: Iterable[tuple[Sequence, str]]) -> None:
+    def add(self, deletes: Iterable[tuple[Position, str]]) -> None:
         """Remember more deletes; keeps the last thousand."""
         known = sorted({*self.deletes, *deletes})
         forgotten, self.deletes = known[:-_MAX_DELETES], known[-_MAX_DELETES:]
         if forgotten:
             self.since = max(self.since, forgotten[-1][0])
 
-    def after(self, sequence: Sequence) -> list[tuple[Sequence, str]] | None:
+    def after(self, sequence: Position) -> list[tuple[Position, str]] | None:
         """The deletes after a position; None if some may have been forgotten."""
         if sequence < self.since:
             return None
@@ -80,7 +80,7 @@ class Tombstones:
         finally:
             keys.unpersist()
 
-    def remember(self, newest: Mapping[str, Sequence], few: pa.Table | None) -> set[str]:
+    def remember(self, newest: Mapping[str, Position], few: pa.Table | None) -> set[str]:
         """Remember what :meth:`add` appended; returns tables that may have tombstones.
 
         :param newest: an upper bound of the deletes' ``sequence``, by table.
@@ -99,7 +99,7 @@ class Tombstones:
                     recent.add((tuple(row["sequence"].values()), row["key"]) for row in its)
         return texts
 
-    def exist_after(self, state: TableState, sequence: Sequence) -> bool:
+    def exist_after(self, state: TableState, sequence: Position) -> bool:
         """Whether any row of a table may have been deleted after a position."""
         with self._lock:
             if self._recent is None:
@@ -109,7 +109,7 @@ class Tombstones:
             after = self._recent.get(state.text, RecentDeletes()).after(sequence)
             return after is None or bool(after)
 
-    def after(self, state: TableState, sequence: Sequence) -> DataFrame:
+    def after(self, state: TableState, sequence: Position) -> DataFrame:
         """Columns ``key`` and ``sequence`` of the deletes of a table after a position."""
         with self._lock:
             known = (self._recent or {}).get(state.text)

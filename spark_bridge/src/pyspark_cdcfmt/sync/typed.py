@@ -15,7 +15,7 @@ from pyspark.sql.types import StructField, StructType
 
 from pyspark_cdcfmt import CORRUPT_RECORD, METADATA, changes, changes_of_blocks
 from pyspark_cdcfmt.sync.definitions import store_of
-from pyspark_cdcfmt.sync.expressions import key_text, literal
+from pyspark_cdcfmt.sync.expressions import COMPARED, At, key_text, literal
 from pyspark_cdcfmt.sync.names import quote, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retyping import cast_sql, converted_column
@@ -85,7 +85,7 @@ class TypedChanges:
         wanted = {"change_type", "sequence", *self.wanted}
         if plan.lacks_columns:
             wanted.add("absent")
-        return changes_of_blocks(
+        typed = changes_of_blocks(
             blocks.where("kind = 'row'"),
             table_text(state.name),
             self.source,
@@ -98,6 +98,19 @@ class TypedChanges:
             schemas=store_of(state.name, state.definitions),
             **self._how(state),
         )
+        return self._in_epoch(state, typed)
+
+    def _in_epoch(self, state: TableState, typed: DataFrame) -> DataFrame:
+        """The changes in the epochs of the target."""
+        if not state.base:
+            return typed
+        sequence = self._added("sequence")
+        is_ordered = f"{sequence}.commit > 0 AND {sequence}.time IS NULL"
+        epoch = f.expr(f"{sequence}.epoch + IF({is_ordered}, 0, {state.base})")
+        name = self.options.metadata_prefix + "sequence"
+        moved = f.col(sequence).withField("epoch", epoch.cast("int"))
+        # A bad row has none.
+        return typed.withColumn(name, f.when(f.col(sequence).isNotNull(), moved))
 
     @property
     def _needed(self) -> set[str]:
@@ -140,7 +153,7 @@ class TypedChanges:
         sequence = self._added("sequence")
         for cast in plan.state.casts:
             column = converted_column(plan.state, cast)
-            at = cast.at[0], cast.at[2]
+            at = At.of(cast.at)
             if column is None or all(version.first >= at for version in plan.versions):
                 continue
             value = quote(column.name)
@@ -179,6 +192,7 @@ class TypedChanges:
         )
         if renamed:
             typed = self._with_names_now(typed, {old: new.name for old, new in renamed.items()})
+        typed = self._in_epoch(state, typed)
         return self._with_keys(typed, state) if self.needs_key else typed
 
     def _with_keys(self, typed: DataFrame, state: TableState) -> DataFrame:
@@ -250,7 +264,7 @@ class TypedChanges:
                 row.deletes,
                 row.bad,
                 partial=row.partial,
-                first=tuple(row.first or ()),
+                first=tuple(row.first or ())[:COMPARED],
             )
         return counts
 

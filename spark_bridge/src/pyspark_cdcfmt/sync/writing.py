@@ -19,6 +19,7 @@ from pyspark_cdcfmt.sync.control import QUERY_PROPERTY, Batch, Control
 from pyspark_cdcfmt.sync.expressions import first_place, is_of, is_wider
 from pyspark_cdcfmt.sync.names import TableName, quote, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
+from pyspark_cdcfmt.sync.order import unordered_text
 from pyspark_cdcfmt.sync.retyping import cast_sql, converted_column
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Counts
@@ -186,13 +187,16 @@ class Writer:
         except TargetError as error:
             plan.refuse(str(error))
         except Exception as error:
-            # The error of a bad row has its values.
-            is_of_row = INVALID_CHANGE in str(error)
-            reason = None if is_of_row else self.target.refusal(error)
-            if reason is None:
-                raise
-            what = f"the target {state.target} of {state.text} refuses a write"
-            plan.refuse(f"{what}: {reason}; remove the cause, and resume")
+            if (unordered := unordered_text(error)) is not None:
+                plan.refuse(unordered)
+            else:
+                # The error of a bad row has its values.
+                is_of_row = INVALID_CHANGE in str(error)
+                reason = None if is_of_row else self.target.refusal(error)
+                if reason is None:
+                    raise
+                what = f"the target {state.target} of {state.text} refuses a write"
+                plan.refuse(f"{what}: {reason}; remove the cause, and resume")
         if plan.state.halted:
             self._shapes.pop(state.target, None)
 
@@ -236,15 +240,22 @@ class Writer:
             write.most_deletes = min(write.most_deletes, counted.deletes)
         for write in writes:
             state, first = write.plan.state, write.counts.first
+            spread = write.plan.is_spread
+            if spread and first:
+                # A delete on any partition may be later.
+                first = first[:2]
             # If all rows are bad, ``first`` is empty.
             may_be_late = bool(first) and state.has_tombstones
             late = may_be_late and self.tombstones.exist_after(state, first)
-            write.counts = attrs.evolve(write.counts, late=late)
+            write.counts = attrs.evolve(write.counts, first=first, late=late, spread=spread)
 
     def _open(self, plan: TablePlan, blocks: DataFrame) -> Write | None:
         """Prepare the target and the changes; None if there is nothing to write."""
         with self._alone(plan):
             is_new = self._shape(plan)
+            if plan.state.epoch > plan.before.epoch and not is_new:
+                # Before the first row of the epoch.
+                self.target.set_properties(plan.state.target, plan.epoch_property)
             for sequence in () if is_new else plan.truncates:
                 self.target.check(plan.state.target)
                 self.store.truncate(plan.state, sequence)
@@ -309,7 +320,7 @@ class Writer:
             newest = {write.plan.state.text: write.plan.last_delete for write in deleting}
             texts = self.tombstones.remember(newest, added.result())
         for write in deleting:
-            if write.plan.state.text in texts:
+            if write.plan.state.text in texts and not write.plan.state.halted:
                 write.plan.state = attrs.evolve(write.plan.state, has_tombstones=True)
 
     def _apply(self, write: Write, batch: Batch) -> None:

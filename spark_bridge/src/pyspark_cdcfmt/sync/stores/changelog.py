@@ -57,7 +57,7 @@ class Changelog(Store):
         return StructType([*own.fields, *added])
 
     def first_rows(self, rows: DataFrame, sequence: Sequence[int]) -> DataFrame:
-        commit = sequence[0] if sequence[0] > 0 else None
+        commit = sequence[1] if sequence[1] > 0 else None
         time = f.timestamp_millis(f.lit(commit and commit >> 18).cast("bigint"))
         values = {
             "change_type": f.lit("insert"),

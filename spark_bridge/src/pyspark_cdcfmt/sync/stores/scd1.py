@@ -16,6 +16,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 from pyspark_cdcfmt.sync.control import Batch
 from pyspark_cdcfmt.sync.expressions import key_text, literal
 from pyspark_cdcfmt.sync.names import quote, text_literal
+from pyspark_cdcfmt.sync.order import ORDER, is_newer, with_order
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Counts
@@ -82,6 +83,8 @@ class CurrentRows(Store):
         sequence = f"{self.prefix}sequence"
         if state.truncates:
             changes = changes.where(f"{quote(sequence)} > {literal(state.truncates[-1])}")
+        keys = [*map(quote, state.keys)]
+        changes = with_order(changes, keys, quote(sequence), state, spread=counts.spread)
         last = self._folded(state, changes) if counts.partial else self._last(state, changes)
         if is_new:
             names = self.columns(state.own_columns).names
@@ -99,8 +102,8 @@ class CurrentRows(Store):
         return f.col(quote(self.prefix + "change_type")) == "delete"
 
     def _last(self, state: TableState, changes: DataFrame) -> DataFrame:
-        keys, sequence = ", ".join(map(quote, state.keys)), quote(self.prefix + "sequence")
-        nth = f"row_number() OVER (PARTITION BY {keys} ORDER BY {sequence} DESC) AS __sync_nth"
+        keys = ", ".join(map(quote, state.keys))
+        nth = f"row_number() OVER (PARTITION BY {keys} ORDER BY {ORDER} DESC) AS __sync_nth"
         return changes.selectExpr("*", nth).where("__sync_nth = 1")
 
     def _folded(self, state: TableState, changes: DataFrame) -> DataFrame:
@@ -108,26 +111,26 @@ class CurrentRows(Store):
 
         ``_set`` has the known columns: all of them for a change after a delete.
         """
-        sequence = f.col(quote(self.prefix + "sequence"))
+        sequence, order = f.col(quote(self.prefix + "sequence")), f.col(ORDER)
         absent = f.col(quote(self.prefix + "absent"))
         keys = [*map(quote, state.keys)]
         window = Window.partitionBy(*keys)
-        deleted = f.max(f.when(self._is_delete(), sequence)).over(window)
+        deleted = f.max(f.when(self._is_delete(), order)).over(window)
         rows = changes.withColumn("__sync_base", deleted).where(
-            f.col("__sync_base").isNull() | (sequence >= f.col("__sync_base"))
+            f.col("__sync_base").isNull() | (order >= f.col("__sync_base"))
         )
         others = [name for name in state.own_columns.names if name not in state.keys]
         has = {name: ~f.array_contains(absent, name) & ~self._is_delete() for name in others}
         cells = [
-            f.max_by(f.struct(f.col(quote(name)).alias("cell")), f.when(has[name], sequence)).alias(
+            f.max_by(f.struct(f.col(quote(name)).alias("cell")), f.when(has[name], order)).alias(
                 f"__sync_cell{number}"
             )
             for number, name in enumerate(others)
         ]
         change_type = quote(self.prefix + "change_type")
         grouped = rows.groupBy(*keys).agg(
-            f.max_by(change_type, sequence).alias(self.prefix + "change_type"),
-            f.max(sequence).alias(self.prefix + "sequence"),
+            f.max_by(change_type, order).alias(self.prefix + "change_type"),
+            f.max_by(sequence, order).alias(self.prefix + "sequence"),
             f.max("__sync_base").alias("__sync_base"),
             *cells,
         )
@@ -147,24 +150,20 @@ class CurrentRows(Store):
     def _without_older_than_tombstones(
         self, state: TableState, last: DataFrame, counts: Counts
     ) -> DataFrame:
-        tombstones = (
-            self.tombstones.after(state, counts.first)
-            .groupBy(f.col("key").alias("__sync_deleted_key"))
-            .agg(f.max("sequence").alias("__sync_deleted_at"))
+        tombstones = self.tombstones.after(state, counts.first).toDF(
+            "__sync_deleted_key", "__sync_deleted_at"
         )
-        joined = last.withColumn("__sync_key", key_text(state.keys)).join(
-            tombstones, f.col("__sync_key") == f.col("__sync_deleted_key"), "left"
-        )
-        is_newer = f.col("__sync_deleted_at").isNull() | (
-            f.col(quote(self.prefix + "sequence")) >= f.col("__sync_deleted_at")
-        )
-        return joined.where(is_newer).drop("__sync_key", "__sync_deleted_key", "__sync_deleted_at")
+        is_older = is_newer("__sync_deleted_at", quote(self.prefix + "sequence"), state)
+        same = f"__sync_key = __sync_deleted_key AND {is_older}"
+        keyed = last.withColumn("__sync_key", key_text(state.keys))
+        return keyed.join(tombstones, f.expr(same), "left_anti").drop("__sync_key")
 
     def _merge(self, state: TableState, last: DataFrame, *, partial: bool) -> None:
         sequence = quote(self.prefix + "sequence")
         on = " AND ".join(f"t.{quote(key)} <=> s.{quote(key)}" for key in state.keys)
         is_delete = f"s.{quote(self.prefix + 'change_type')} = 'delete'"
-        newer = f"WHEN MATCHED AND (t.{sequence} IS NULL OR s.{sequence} > t.{sequence})"
+        is_later = is_newer(f"s.{sequence}", f"t.{sequence}", state)
+        newer = f"WHEN MATCHED AND (t.{sequence} IS NULL OR {is_later})"
         values = {quote(name): f"s.{quote(name)}" for name in state.own_columns.names}
         values[sequence] = f"s.{sequence}"
         clauses = ""

@@ -19,6 +19,7 @@ from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.sync.control import Batch
 from pyspark_cdcfmt.sync.expressions import key_text, literal
 from pyspark_cdcfmt.sync.names import quote
+from pyspark_cdcfmt.sync.order import ORDER, with_order
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Counts
@@ -141,8 +142,9 @@ class History(Store):
         same = Window.partitionBy(_KEY, _AT).orderBy(
             f.col(_SET).isNotNull().desc(), f.col(_KNOWN).desc()
         )
-        ordered = Window.partitionBy(_KEY).orderBy(_AT)
+        ordered = Window.partitionBy(_KEY).orderBy(ORDER)
         rows = points.withColumn("__sync_nth", f.row_number().over(same)).where("__sync_nth = 1")
+        rows = with_order(rows, [_KEY], _AT, state, spread=counts.spread)
         if counts.partial:
             rows = self._filled(state, rows, ordered)
         if READ in points.columns:
@@ -163,7 +165,7 @@ class History(Store):
     def _filled(self, state: TableState, rows: DataFrame, ordered: WindowSpec) -> DataFrame:
         """Fill columns that an image lacks from the version before it."""
         ends = f.sum(f.col(_SET).isNull().cast("int")).over(ordered)
-        life = Window.partitionBy(_KEY, "__sync_life").orderBy(_AT)
+        life = Window.partitionBy(_KEY, "__sync_life").orderBy(ORDER)
         rows = rows.withColumn("__sync_life", ends)
 
         def filled(name: str) -> Column:
