@@ -458,7 +458,7 @@ def test_a_snapshot_comes_before_the_stream(lake: Lake) -> None:
 
 @pytest.mark.parametrize(
     ("given", "error"),
-    [({}, "needs the checkpoint"), ({"checkpoint": "absent"}, "no batch of its")],
+    [({}, "give the checkpoint"), ({"checkpoint": "absent"}, "no batch of its")],
 )
 def test_status_of_an_absent_sync(delta: SparkSession, given: dict[str, str], error: str) -> None:
     with pytest.raises(OptionError, match=error):

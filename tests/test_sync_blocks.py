@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import attrs
+import pyarrow as pa
 import pytest
 from canal_messages import row_message, write_lines
 from golden_data import load_variant, native_messages, reading_options
+from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -32,6 +36,7 @@ from pyspark_cdcfmt import (
     columns_schema,
     events_of,
 )
+from pyspark_cdcfmt.blocks import letters
 from pyspark_cdcfmt.blocks.letters import Paths, named_by
 from pyspark_cdcfmt.sync.expressions import is_of, sequence_commit
 from pyspark_cdcfmt.sync.names import TableName, table_text
@@ -244,3 +249,30 @@ def test_the_table_of_a_message_that_cannot_be_decoded(
     value: bytes | None, names: list[str]
 ) -> None:
     assert [*named_by(value, PATHS).values()] == names
+
+
+@pytest.mark.parametrize("protocol", ["auto", "canal-json"])
+def test_workers_find_the_table(monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
+    """By the layouts of the message's protocol, in a function that Spark can send to them."""
+    sent: list[bytes] = []
+
+    def keep(function: Any, _: Any) -> Any:
+        sent.append(cloudpickle.dumps(function))
+        return Mock()
+
+    monkeypatch.setattr(letters, "to_udf", keep)
+    monkeypatch.setattr(letters, "f", Mock())
+    letters.with_tables(Mock(), {"path": "dump", "protocol": protocol})
+    source = {"db": "d", "schema": "s", "table": "t"}
+    rows = [
+        ("canal-json", {"database": "d", "table": "t", "es": "x"}),
+        ("debezium", {"payload": {"source": source}}),
+        ("open-protocol", {"database": "d"}),
+        (None, {"database": "d"}),
+    ]
+    batch = pa.array([{"protocol": p, "value": json.dumps(value).encode()} for p, value in rows])
+    (found,) = cloudpickle.loads(sent[0])(iter([batch]))
+    names = [tuple(row.values()) for row in found.to_pylist()]
+    nothing = None, None, None
+    of_debezium = ("d", "s", "t") if protocol == "auto" else nothing
+    assert names == [("d", None, "t"), of_debezium, nothing, nothing]

@@ -228,6 +228,14 @@ def test_unknown_names_halt_a_table(types: dict[str, str], there: StructType | N
     assert not plan(rows, after=first, by=again).state.halted
 
 
+def test_a_number_that_becomes_an_enum_is_no_index() -> None:
+    by = planner(definitions=NAMED)
+    by.know(())
+    first = plan(version({"id": "int", "state": "int"}), by=by)
+    halted = plan(version({"id": "int", "state": "enum"}, first=(30, 0)), after=first, by=by)
+    assert "state from int to string" in str(halted.state.halted)
+
+
 def test_digits_are_those_of_a_target_that_was_made_before() -> None:
     there = struct(id="integer", price="decimal(12,2)", at="long")
     made = plan(version({"id": "int", "price": "decimal", "at": "time"}), by=planner({}, there))

@@ -8,6 +8,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, cast
@@ -27,7 +28,7 @@ from cdcfmt_core.io.sources import (
 )
 from cdcfmt_core.io.sources.lines import line_parser
 from cdcfmt_core.io.sources.options import read_parameters
-from cdcfmt_core.io.sources.reader import cut_lines
+from cdcfmt_core.io.sources.reader import checked, cut_lines, foreign
 from cdcfmt_core.io.topics.stream_offset import INITIAL, StreamOffset
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_core.registry import KNOWN_TRANSPORTS, default_registry
@@ -203,8 +204,12 @@ class StdinInput(Input):
         parse = line_parser(self._settings["lineFormat"], _STDIN_NAME)
         # read() would wait for a whole block.
         stdin = cast(io.BufferedReader, sys.stdin.buffer)
+        protocol = self._settings["protocol"]
         lines = cut_lines(
-            iter(lambda: stdin.read1(_BLOCK), b""),
+            checked(
+                iter(lambda: stdin.read1(_BLOCK), b""),
+                partial(foreign, protocol=protocol, lines=separator is None),
+            ),
             offset=0,
             separator=b"\n" if separator is None else separator.encode(),
             limit=self._settings["maxMessageBytes"],

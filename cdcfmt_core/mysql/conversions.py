@@ -78,6 +78,9 @@ class Definition:
     :ivar text: the definition, without the column's name.
     :ivar whole: from a statement, whose missing parameters are MySQL's defaults; those of a
         message's type are unknown.
+    :ivar nullable: None if unknown: a setting decides on NULL in a TIMESTAMP.
+    :ivar generated: the expression of a generated column, and how it is kept.
+    :ivar numbered: whether it has AUTO_INCREMENT.
     """
 
     text: str
@@ -116,11 +119,12 @@ class Definition:
         is_serial = words[0] == "SERIAL"
         generated = _expression(reader) if "AS" in words else None
         not_null = ("NOT", "NULL") in pairwise(words) or is_serial or "PRIMARY" in words
+        is_unknown = parsed.base == "timestamp" and "NULL" not in words
         return cls(
             text,
             True,
             parsed,
-            nullable=not not_null,
+            nullable=None if is_unknown else not not_null,
             generated=generated,
             numbered=is_serial or "AUTO_INCREMENT" in words,
             charset=parsed.charset or _charset_of_collation(reader),
@@ -128,7 +132,6 @@ class Definition:
 
     @property
     def base(self) -> str:
-        """The type's name; MariaDB's JSON is a LONGTEXT by another name, MySQL's is not."""
         return self.type.base
 
     def says_no_more(self, other: Definition) -> bool:
@@ -248,7 +251,9 @@ def conversion(old: Definition, new: Definition) -> Conversion:
     if not (old.type.well_formed and new.type.well_formed):
         return SAME if old.text == new.text else _halt("the type is unknown")
     found = _of_types(old, new)
-    if found.halt is not None or not (new.nullable is False and old.nullable is not False):
+    # Types of messages do not say it.
+    is_nullable = new.nullable or not new.whole or (new.nullable is old.nullable and old.whole)
+    if found.halt is not None or is_nullable or old.nullable is False:
         return found
     value = _NOT_NULL.get(new.base)
     if value is None:
@@ -287,15 +292,10 @@ def _numbers(old: Definition, new: Definition) -> Conversion:
         steps.append(("round", (str(scale),)))
     if was is None or was[0] < low or was[1] > high:
         steps.append(("clip", (format(low, "f"), format(high, "f"))))
-    if steps and any(
-        each.base == "decimal" and sum(_digits(each)) > _MAX_DIGITS for each in (old, new)
-    ):
+    # Integers have no parameters here.
+    if steps and any(sum(each._params()[:1]) > _MAX_DIGITS for each in (old, new)):
         return _halt(f"decimal with more than {_MAX_DIGITS} digits")
     return Conversion(tuple(steps))
-
-
-def _digits(definition: Definition) -> tuple[int, ...]:
-    return definition._params()[:1]  # None for integers.
 
 
 def _limits(definition: Definition) -> tuple[Decimal, Decimal, int] | None:

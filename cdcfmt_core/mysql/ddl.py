@@ -18,6 +18,8 @@ _BLANK_OR_COMMENT = re.compile(
     r"\s+|/\*(?:M?!\d*|T!(?:\[[^\]]*\])?)|\*/|/\*.*?\*/|--[^\n]*\n|#[^\n]*\n", re.DOTALL
 )
 _WORD = re.compile(r"[A-Za-z_]+")
+_SETTINGS = re.compile(r"SET\s+STATEMENT\s[^;]{1,1000}?\sFOR\s", re.IGNORECASE)
+"""MariaDB's settings of one statement; those with text that says FOR end too early."""
 _MODIFIERS = frozenset(
     [
         "OR",
@@ -74,7 +76,10 @@ def _first_words(statement: str, count: int) -> list[str]:
     words: list[str] = []
     position = 0
     while len(words) < count:
-        if match := _BLANK_OR_COMMENT.match(statement, position):
+        match = _BLANK_OR_COMMENT.match(statement, position)
+        if match is None and not words:
+            match = _SETTINGS.match(statement, position)
+        if match:
             position = match.end()
         elif match := _WORD.match(statement, position):
             words.append(match.group().upper())

@@ -16,6 +16,15 @@ _NO_COLUMN: Final = frozenset(
 _INDEX_KINDS: Final = frozenset(["VECTOR", "COLUMNAR"])
 
 
+def _without_settings(lexemes: list[Lexeme]) -> list[Lexeme]:
+    """The statement in MariaDB's ``SET STATEMENT … FOR``."""
+    if [lexeme.upper for lexeme in lexemes[:2]] == ["SET", "STATEMENT"]:
+        for at, lexeme in enumerate(lexemes):
+            if lexeme.upper == "FOR":
+                return lexemes[at + 1 :]
+    return lexemes
+
+
 class StatementReader:
     """Reads a statement's lexemes from left to right.
 
@@ -35,7 +44,7 @@ class StatementReader:
         :raises NotUnderstood: as :func:`~cdcfmt_core.mysql.lexemes.read_statements`.
         """
         text, statements = read_statements(query)
-        return [cls(lexemes, text) for lexemes in statements]
+        return [cls(_without_settings(lexemes), text) for lexemes in statements]
 
     def items(self, lexemes: list[Lexeme] | None = None) -> list[StatementReader]:
         """Readers of the parts between commas outside of parentheses; by default of ``left``.

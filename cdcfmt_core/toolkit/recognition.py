@@ -15,6 +15,7 @@ from cdcfmt_core.errors import (
 )
 from cdcfmt_core.events import Message
 from cdcfmt_core.texts import warn_broken
+from cdcfmt_core.toolkit.foreign import foreign_value
 from cdcfmt_core.toolkit.json_size import check_values
 from cdcfmt_core.toolkit.large_messages import compression_hint
 from cdcfmt_core.toolkit.wire_json import loads_exact
@@ -59,6 +60,8 @@ def not_recognised(
     codecs: Iterable[CodecSpec], message: Message, broken: Sequence[str] = ()
 ) -> DecodeError:
     """The error for a message that no format recognises; ``broken``: packages with formats."""
+    if (kind := foreign_value(message.value or b"")) is not None:
+        return DecodeError(kind, sample=message.value)
     also = f"; broken: {join_names(broken)}, see cdcfmt formats" if broken else ""
     return DecodeError(
         f"{_trouble(message.value)}no installed format recognises this message (installed: "
@@ -72,10 +75,14 @@ def of_another_format(
     own: CodecSpec, codecs: Iterable[CodecSpec], message: Message, error: DecodeError
 ) -> DecodeError:
     """The error of a message that ``own`` cannot decode; names the format that it looks like."""
-    best = recognise(codecs, message)
-    if best is None or best is own or confidence(own, message) >= CERTAIN_ENOUGH:
+    if confidence(own, message) >= CERTAIN_ENOUGH:
         return error
     where = f"{error.field}: " if error.field else ""
+    if (kind := foreign_value(message.value or b"", rows=False)) is not None:
+        return DecodeError(f"{kind} ({where}{error.reason})")
+    best = recognise(codecs, message)
+    if best is None or best is own:
+        return error
     other = DecodeError(
         f"protocol={own.name}, but the message looks like {best.name}: set "
         f"protocol={best.name} ({where}{error.reason})"

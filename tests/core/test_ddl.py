@@ -25,6 +25,7 @@ STATEMENTS = {
         "ALTER TABLE t RENAME TO s",
         "ALTER ONLINE TABLE t ADD COLUMN a int",
         "ALTER IGNORE TABLE t ADD UNIQUE (a)",
+        "SET STATEMENT lock_wait_timeout = 5 FOR ALTER TABLE t ADD COLUMN a int",
     ],
     "ERASE": ["DROP TABLE t", "drop table if exists t", "DROP TABLES t, s"],
     "TRUNCATE": [

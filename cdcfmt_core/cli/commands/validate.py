@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import attrs
 import click
 from rich.text import Text
 
@@ -50,7 +52,7 @@ def command(
     reader = Reader(open_input(paths, settings), settings)
     changes = Changes(settings.codec)
     messages = events = problems = 0
-    found: list[tuple[Decoded, Corrupt]] = []
+    found: dict[Any, Problem] = {}
     for decoded in reader:
         messages += 1
         changes.add(decoded)
@@ -61,15 +63,17 @@ def command(
             problems += 1
             if as_json:
                 print_json(_json(decoded, event))
+            elif (same := found.get(kind_of(decoded, event))) is not None:
+                same.more += 1
             elif len(found) < most:
-                found.append((decoded, event))
+                found[kind_of(decoded, event)] = Problem(decoded, event)
     changed = changes.found(reader.counts)
     if as_json:
         for change in changed:
             print_json(_change_json(change))
     else:
         if problems:
-            _show_corrupt(found, problems, paths)
+            _show_corrupt([*found.values()], problems, paths)
         if changed:
             _show_changed(changed, most)
     reader.check_names()
@@ -80,26 +84,43 @@ def command(
     return bool(problems or (strict and changed))
 
 
-def _show_corrupt(
-    found: list[tuple[Decoded, Corrupt]], problems: int, paths: Sequence[str]
-) -> None:
+@attrs.define
+class Problem:
+    """A corrupt message or row, and the number of others of its kind."""
+
+    decoded: Decoded
+    event: Corrupt
+    more: int = 0
+
+
+def kind_of(decoded: Decoded, event: Corrupt) -> Any:
+    """What problems of one kind share: those of no format, with one reason, in one file."""
+    message, error = decoded.message, event.error
+    if error.protocol is None:
+        return message.path, message.topic, message.partition, error.reason
+    return decoded.number, event.index, id(event)
+
+
+def _show_corrupt(found: Sequence[Problem], problems: int, paths: Sequence[str]) -> None:
     out = console()
     if not found:
         return
     table = plain_table("message", "position", "index", "format", "reason")
-    for decoded, event in found:
+    for problem in found:
+        decoded, event = problem.decoded, problem.event
+        more = f", and {number(problem.more)} more" if problem.more else ""
         table.add_row(
             Text(number(decoded.number + 1), justify="right"),
-            Text(_position(decoded), "name"),
+            Text(_position(decoded) + more, "name"),
             Text(str(event.index), "faint", justify="right"),
             event.error.protocol or "–",
             reason_of(event.error),
         )
     print_table(table, out)
-    if problems > len(found):
+    if problems > sum(1 + problem.more for problem in found):
         out.print(f"… {number(problems)} problems in all; -n lists more", style="faint")
     out.print()
-    next_command(["inspect", "--nth", str(found[0][0].number + 1), "--raw"], public(paths))
+    next_command(["inspect", "--nth", str(found[0].decoded.number + 1), "--raw"], public(paths))
     out.print()
 
 

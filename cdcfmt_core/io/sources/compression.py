@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any, Final, Literal, TypeAlias
 
 from cdcfmt_core.errors import DecodeError, MissingDependencyError, SourceError
+from cdcfmt_core.toolkit.foreign import BY_DATAFRAME, EXTRACT, RECOMPRESS
 
 Compression: TypeAlias = Literal["gzip", "zstd", "bzip2"]
 
@@ -29,9 +30,9 @@ _UNREADABLE_COMPRESSIONS = (".xz", ".lz4", ".snappy", ".lzo", ".br", ".deflate",
 _ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.zst", ".tar.bz2")
 _TABLES = (".parquet", ".orc", ".avro")
 _UNREADABLE_SUFFIXES = {
-    **dict.fromkeys(_UNREADABLE_COMPRESSIONS, "decompress it or compress it as .gz or .zst"),
-    **dict.fromkeys(_ARCHIVES, "extract its files"),
-    **dict.fromkeys(_TABLES, "read it as a DataFrame by Spark and pass that to decode(df)"),
+    **dict.fromkeys(_UNREADABLE_COMPRESSIONS, RECOMPRESS),
+    **dict.fromkeys(_ARCHIVES, EXTRACT),
+    **dict.fromkeys(_TABLES, BY_DATAFRAME),
 }
 
 _BZIP2_BYTES = 1 << 18

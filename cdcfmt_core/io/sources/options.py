@@ -85,4 +85,5 @@ def read_parameters(options: Mapping[str, Any]) -> ReadParameters:
         "line_separator": None if separator is None else separator.encode(),
         "max_message_bytes": options["maxMessageBytes"],
         "line_format": options["lineFormat"],
+        "protocol": options["protocol"],
     }

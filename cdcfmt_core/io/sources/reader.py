@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypedDict, Unpack, cast
 
-from cdcfmt_core.codec import DEFAULT_MAX_MESSAGE_BYTES
+from cdcfmt_core.codec import AUTO, DEFAULT_MAX_MESSAGE_BYTES
 from cdcfmt_core.errors import SAMPLE_BYTES, DecodeError, OptionError, SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources.compression import compression_of, decompress
 from cdcfmt_core.io.sources.lines import BadLine, LineFormat, Lines, line_parser, marked_lines
 from cdcfmt_core.io.sources.splits import FileSplit
+from cdcfmt_core.registry import default_registry
 from cdcfmt_core.toolkit.filesystem import SourceFile
+from cdcfmt_core.toolkit.foreign import HEAD_BYTES, foreign_file
+from cdcfmt_core.toolkit.recognition import recognise
 
 DEFAULT_BLOCK_BYTES = 1 << 19
 
@@ -33,6 +36,7 @@ class ReadParameters(TypedDict, total=False):
     line_format: LineFormat
     block_bytes: int
     marks: Sequence[bytes]
+    protocol: str
 
 
 def read_split(split: FileSplit, **how: Unpack[ReadParameters]) -> Iterator[Message | BadLine]:
@@ -41,10 +45,13 @@ def read_split(split: FileSplit, **how: Unpack[ReadParameters]) -> Iterator[Mess
     Lines end with ``\n`` or ``\r\n``, or exactly with ``line_separator``; the end of the last one
     is optional.  Blank lines and a byte order mark at the file's start are dropped.  A line of more
     than ``max_message_bytes``, or one that is invalid for ``line_format``, becomes a
-    :class:`BadLine`, and reading continues; damaged compressed data ends with a BadLine.
+    :class:`BadLine`, and reading continues; damaged compressed data ends with a BadLine, and a file
+    of another kind (Parquet, UTF-16, CSV) is a single one.
 
     A message's offset is its line's byte offset in the uncompressed file, unless the line
     is a whole message with its own offset.
+
+    ``protocol`` names the format, whose lines are never taken for another kind.
 
     With ``marks``, only messages whose value has one of these bytes are needed; others may be
     returned too.
@@ -76,6 +83,7 @@ def _read(
     line_format: LineFormat = "auto",
     block_bytes: int = DEFAULT_BLOCK_BYTES,
     marks: Sequence[bytes] = (),
+    protocol: str = AUTO,
 ) -> Iterator[Message | BadLine | Lines]:
     if line_separator == b"":
         raise OptionError("the line separator is empty; leave it out for \\n and \\r\\n")
@@ -84,11 +92,19 @@ def _read(
     compression = compression_of(split.path)
     start, end = split.start, split.end
     with SourceFile(split.path, storage_options) as file:
+        look = partial(foreign, protocol=protocol, lines=line_separator is None)
         if compression is not None:
             position = 0
-            pieces = decompress(file, compression, block_bytes)
+            pieces = checked(decompress(file, compression, block_bytes), look)
         else:
-            position = _seek(file, start, separator) if start else 0
+            reason = look(file.read(HEAD_BYTES))
+            if reason is not None:
+                if not start:
+                    # The other splits of the file have nothing.
+                    error = DecodeError(reason).at(path=split.path, offset=0)
+                    yield BadLine(error, split.path, 0, None)
+                return
+            position = _seek(file, start, separator) if start else file.seek(0)
             read = file.read if line_separator else partial(file.read_lines, reach=_TAIL_BYTES)
             pieces = _read_plain(read, position, split, separator, block_bytes)
         wanted = marked_lines(marks, line_format, separator)
@@ -115,6 +131,31 @@ def _read(
             return Lines(data, offset, split.path, line_format == "value", parse, messages)
 
         yield from _messages(cut(pieces, offset=position, keep=keep), parse, start, end)
+
+
+def foreign(head: bytes, *, protocol: str, lines: bool) -> str | None:
+    """The kind of a file that has no messages, and what to do; see :func:`foreign_file`."""
+
+    def recognises(line: bytes) -> bool:
+        codecs = default_registry().codecs_of(protocol)
+        return recognise(codecs, Message(None, line)) is not None
+
+    return foreign_file(head[:HEAD_BYTES], lines=lines, recognises=recognises)
+
+
+def checked(pieces: Iterator[bytes], look: Callable[[bytes], str | None]) -> Iterator[bytes]:
+    """The pieces of a file.
+
+    :raises DecodeError: if ``look`` finds that the first one has no messages.
+    """
+    for piece in pieces:
+        if (reason := look(piece)) is not None:
+            raise DecodeError(reason)
+        yield piece
+        # Else the name would keep it while the next one is read.
+        del piece
+        break
+    yield from pieces
 
 
 def _messages(

@@ -31,6 +31,7 @@ from cdcfmt_core.mysql.lexemes import NotUnderstood
         ("alter table t /*!50600 add x int */", ["x"], [], {}),
         ("alter table t comment 'add column x', engine = innodb", [], [], {}),
         ("alter table t alter column n set default 3", [], [], {}),
+        ("set statement lock_wait_timeout=5, a='for' for alter table t add x int", ["x"], [], {}),
         ("truncate table t", [], [], {}),
         ("create table t (x int)", [], [], {}),
         ("alter table a add x int; alter table a drop y", ["x"], ["y"], {}),

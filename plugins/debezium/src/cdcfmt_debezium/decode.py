@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -16,6 +16,7 @@ from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Event, Heartbeat, LogicalMessage, Message, Transaction, Watermark
 from cdcfmt_core.mysql import InexactNumber
+from cdcfmt_core.toolkit.foreign import check_record
 from cdcfmt_core.toolkit.json_size import check_values
 from cdcfmt_core.toolkit.large_messages import open_decompressor
 from cdcfmt_core.toolkit.scalar_readers import bytes_of
@@ -48,6 +49,12 @@ from cdcfmt_debezium.unavailable import Unavailable
 def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
     """A decoder for one reader; it caches the table schemas that it has seen."""
     return _Decoder(options, context).decode
+
+
+_MONGODB: Final = (
+    "messages of the MongoDB connector are not read: their rows are documents; write them by the "
+    "transform ExtractNewDocumentState, and read those with spark.read.json"
+)
 
 
 class _Decoder:
@@ -88,6 +95,9 @@ class _Decoder:
         if type(payload) is not dict:
             raise DecodeError("not a JSON object", sample=payload)
         op, source = payload.get("op"), payload.get("source")
+        if document.schema is None:
+            # Else what holds the row would look like a column.
+            check_record(payload, source, payload.get("before"), payload.get("after"))
         if type(op) is str and type(source) is dict:
             return self._enveloped(document, payload, op, source, message)
         if is_schema_change(payload):
@@ -129,6 +139,8 @@ class _Decoder:
             raise DecodeError("is not an operation of Debezium", field="op", sample=word)
         database, table = text_of(source, "db", "source."), text_of(source, "table", "source.")
         schema = text_of(source, "schema", "source.") or None
+        if not table and source.get("connector") == "mongodb":
+            raise DecodeError(_MONGODB, field="source.connector", sample="mongodb")
         if not table:
             raise DecodeError("a required field of a row event is missing", field="source.table")
         if not self._filter.wants("row", database, table, schema, op, commit_ts):

@@ -32,20 +32,27 @@ def with_tables(letters: DataFrame, source: Mapping[str, Any]) -> DataFrame:
 
     :param source: the options that the events were read with.
     """
-    options = parse_options(message_options(source), of_dataframe=True)
+    options = parse_options(message_options(source), of_dataframe=True).in_stream()
 
-    @cache
     def paths_of(protocol: str | None) -> Paths:
-        with suppress(CdcfmtError):
+        # An option of another protocol than the one that is set.
+        with suppress(CdcfmtError, KeyError):
             codec = default_registry().get_codec(protocol or "")
             if codec.open_layouts is not None:
                 layouts = codec.open_layouts(codec.own_options(options.codec))
-                return [path for each in layouts for path in _paths(each.members)]
+                return [
+                    path
+                    for each in layouts
+                    for begin in ((), ("payload",) if each.connect else ())
+                    for path in _paths(each.members, begin)
+                ]
         return ()
 
     def cdc_tables(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        # Here, as Spark cannot send a cache to its workers.
+        paths = cache(paths_of)
         for batch in batches:
-            rows = [named_by(row["value"], paths_of(row["protocol"])) for row in batch.to_pylist()]
+            rows = [named_by(row["value"], paths(row["protocol"])) for row in batch.to_pylist()]
             yield pa.array(rows, pa.struct([(name, pa.string()) for name in _NAMES]))
 
     made = to_udf(cdc_tables, struct_of(**{name: StringType() for name in _NAMES}))

@@ -192,7 +192,7 @@ class ColumnPlanner:
         own = plan.state.columns
         # What the target has, it keeps, if the reader can fill it.
         have = own if own is not None else self.there(plan.state.target)
-        known = {field.name.lower(): field.dataType for field in have.fields} if have else {}
+        known = {field.name.lower(): field for field in have.fields} if have else {}
         fields: list[StructField] = []
         comments: dict[str, str] = {}
         incomplete: dict[str, LogicalType] = {}
@@ -213,8 +213,12 @@ class ColumnPlanner:
                 for field in columns_schema(rows, **{**self.types, "typeMap": type_map}).fields:
                     own_name = plan.state.name_now(field.name) or field.name
                     there = known.get(own_name.lower())
-                    if there is not None and _can_fill(types[field.name], there):
-                        field = StructField(field.name, there)
+                    type_ = types[field.name]
+                    # Of an INT that became an ENUM the target has other numbers.
+                    before = there.metadata.get("comment") if there and own is not None else None
+                    is_same = before is None or isinstance(resolve(before), type(type_))
+                    if there and (_needs_values(type_) or is_same) and _can_fill(type_, there):
+                        field = StructField(field.name, there.dataType)
                     fields.append(field)
         now = {name: plan.state.name_now(name) for name in comments}
         new = {
@@ -234,9 +238,9 @@ class ColumnPlanner:
             first |= {f.name: f for f in whole.fields if _needs_values(new.get(f.name))}
         found = []
         for field in (first.get(field.name, field) for field in fields):
-            type_ = incomplete.get(field.name)
-            if type_ is not None and field.name in by_statements:
-                self._note_guessed(plan, field, type_, comments[field.name], field.name in new)
+            if field.name in incomplete.keys() & by_statements:
+                told_type, is_new = comments[field.name], field.name in new
+                self._note_guessed(plan, field, incomplete[field.name], told_type, is_new)
             if (name := now[field.name]) is not None:
                 comment = {"comment": comments[field.name]}
                 found.append(StructField(name, field.dataType, metadata=comment))
@@ -306,8 +310,9 @@ def _needs_values(type_: LogicalType | None) -> bool:
     return isinstance(type_, Unknown) or (isinstance(type_, Decimal) and type_.precision is None)
 
 
-def _can_fill(type_: LogicalType, there: DataType) -> bool:
-    """Whether values of a type can be read as the target's, which need not be its default."""
+def _can_fill(type_: LogicalType, field: StructField) -> bool:
+    """Whether a field of the target can have values of a type, other than by default."""
+    there = field.dataType
     if isinstance(type_, Enum | Set):
         # Without names the table halts at a string.
         return isinstance(there, IntegralType | DecimalType | StringType)

@@ -18,10 +18,12 @@ from pyspark.sql import functions as f
 
 from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.io.topics.stream_offset import StreamOffset
-from cdcfmt_core.texts import parse_json
+from cdcfmt_core.texts import open_logger, parse_json
 from pyspark_cdcfmt.sync.control import ALL, Batch, Control
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.target import Target
+
+logger = open_logger("pyspark_cdcfmt.sync")
 
 _GLOB = re.compile(r"[\\{}\[\]*?]")
 """Characters of a path that Spark takes as a pattern."""
@@ -144,15 +146,31 @@ class Resolved:
             known = self._versions.keys() - written
             new = [target for target in targets.values() if target not in known]
             with ThreadPoolExecutor(self.parallel) as threads:
-                self._versions |= zip(new, threads.map(self.target.version, new), strict=True)
+                found = dict(zip(new, threads.map(self._version, new), strict=True))
+            for target, at in found.items():
+                if at is None:
+                    self._versions.pop(target, None)
+                else:
+                    self._versions[target] = at
             rows = [
                 (source, target, self._versions[target], self.resolved)
                 for source, target in targets.items()
+                if target in self._versions
             ]
             self.control.note_progress(batch, rows)
         reached = {ALL: self.resolved} if self.resolved > self._before else {}
         self.control.note_watermarks(batch, self._now | reached)
         self._watermarks |= self._now
+
+    def _version(self, target: str) -> int | None:
+        """The version of a target; None if others have removed it: its table halts later."""
+        try:
+            return self.target.version(target)
+        except Exception as error:
+            if (reason := self.target.refusal(error)) is None:
+                raise
+            logger.warning("no row in progress for the target %s: %s", target, reason)
+            return None
 
 
 def _planned(spark: SparkSession, checkpoint: str, number: int) -> list[Any]:

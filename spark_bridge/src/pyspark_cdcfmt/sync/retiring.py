@@ -261,7 +261,7 @@ def _constant(text: str, field: StructField) -> str | None:
     if isinstance(type_, StringType):
         return text_literal(text) if base in _TEXT_TYPES else None
     is_time = isinstance(type_, DateType | TimestampNTZType) and _TIME(text)
-    # ENUM and BIT are numbers, too, and YEAR has two digits.
-    if is_time or (isinstance(type_, NumericType) and base in NUMBER_BASES):
+    # ENUM and BIT are numbers, too.
+    if is_time or (isinstance(type_, NumericType) and base in NUMBER_BASES | {"year"}):
         return f"TRY_CAST({text_literal(text)} AS {type_.simpleString()})"
     return None

@@ -17,6 +17,7 @@ from cdcfmt_core.mysql.conversions import (
     charset_change,
     conversion,
 )
+from cdcfmt_core.mysql.ddl import ddl_type_of
 from cdcfmt_core.mysql.lexemes import NotUnderstood
 from cdcfmt_core.mysql.type_map import resolve_type
 from cdcfmt_core.types import Enum, LogicalType, Set
@@ -46,10 +47,7 @@ _NARROWER = "it may not hold all values"
 _SHORTER = "it is shorter, or has fewer digits"
 _MEMBERS = "its members are others"
 
-_RETYPES = re.compile(
-    r"\s*ALTER\b.*\b(?:MODIFY|CHANGE|CONVERT|ALTER\s+(?:COLUMN\b|[^\sT]))",
-    re.IGNORECASE | re.DOTALL,
-).match
+_RETYPES = re.compile(r"\b(?:MODIFY|CHANGE|CONVERT|ALTER\s+COLUMN)\b", re.IGNORECASE).search
 
 _WITH_CHARSET = TEXT_BASES | {"enum", "set"}
 
@@ -95,7 +93,8 @@ def follow_types(
         changes = column_changes(statement.query)
     except (NotUnderstood, IndexError) as error:
         # Such as those of Oracle, of which ADD and DROP show in the rows.
-        if _RETYPES(statement.query):
+        is_alter = "ALTER" in (statement.type, ddl_type_of(statement.query))
+        if is_alter and _RETYPES(statement.query):
             _halt(plan, f"{statement.query}: {error or 'it cannot be read'}", "its columns")
             if not plan.state.halted:
                 _note_followed(plan, by)
@@ -292,7 +291,9 @@ def cast_sql(cast: Cast, column: str, type_: DataType) -> str:
         elif step == "round":
             value = f"round({value}, {arguments[0]})"
         elif step == "clip":
-            value = f"least(greatest({value}, {arguments[0]}BD), {arguments[1]}BD)"
+            low, high = (f"{limit}BD" for limit in arguments)
+            # least and greatest pass over NULL.
+            value = f"IF({value} < {low}, {low}, IF({value} > {high}, {high}, {value}))"
         elif step == "cut":
             value = f"substring({value}, 1, {arguments[0]})"
         elif step == "single":

@@ -265,7 +265,7 @@ def test_files_without_lines_are_refused(name: str, remedy: str) -> None:
 
 
 def test_zstd_frames_of_every_kind() -> None:
-    blocks = b"".join(b"%d,%s\n" % (i, b"x" * 900) for i in range(2000)) + b"y" * 300_000 + b"\n"
+    blocks = b"".join(b"%d %s\n" % (i, b"x" * 900) for i in range(2000)) + b"y" * 300_000 + b"\n"
     frames = [
         zstandard.ZstdCompressor(level=3, write_content_size=True).compress(blocks),
         zstandard.ZstdCompressor(write_content_size=False, write_checksum=True).compress(blocks),
