@@ -19,16 +19,21 @@ from cdcfmt_core.types import InvalidValue
 
 EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-_OFFSET = re.compile(r"[+-]([01][0-9]|2[0-3]):([0-5][0-9])").fullmatch
+_WALL = len("2024-01-01 00:00:00")
+_MARK = re.compile("[Z+-]").search
+_ZONED = re.compile(r"([.0-9]*) ?(?:Z|([+-])([01][0-9]|2[0-3])(?::?([0-5][0-9]))?)").fullmatch
 
 
 def timestamp_parser(
     zone: tzinfo, counts: Counter[str]
 ) -> Callable[[str], datetime | InvalidValue]:
-    """A parser of texts in ``zone``; a final ``Z`` or ``±hh:mm`` overrides the zone."""
+    """A parser of texts in ``zone``; a final ``Z`` or ``±hh:mm`` overrides the zone.
+
+    Tencent DTS writes a blank before it.
+    """
 
     def parse(text: str) -> datetime | InvalidValue:
-        if text[-1:] == "Z" or text[-6:-5] in ("+", "-"):
+        if _MARK(text, _WALL):
             return _parse_zoned(text)
         value = parse_datetime(text)
         if isinstance(value, InvalidValue):
@@ -65,13 +70,13 @@ def offset_between(start: datetime, end: datetime, zone: tzinfo) -> timedelta | 
 
 
 def _parse_zoned(text: str) -> datetime | InvalidValue:
-    wall, offset = text[:-1], timedelta()
-    if text[-1] != "Z":
-        match = _OFFSET(text[-6:])
-        if not match:
-            raise ValueError("not a timestamp (YYYY-MM-DD hh:mm:ss[.ffffff][Z or ±hh:mm])")
-        wall, offset = text[:-6], timedelta(hours=int(match[1]), minutes=int(match[2]))
-        if text[-6] == "-":
-            offset = -offset
+    match = _ZONED(text, _WALL)
+    if not match:
+        raise ValueError("not a timestamp (YYYY-MM-DD hh:mm:ss[.ffffff][Z or ±hh:mm])")
+    fraction, sign, hours, minutes = match.groups()
+    wall = text[:_WALL] + fraction
+    offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
+    if sign == "-":
+        offset = -offset
     value = parse_datetime(wall)
     return InvalidValue(text) if isinstance(value, InvalidValue) else _instant(text, value, offset)

@@ -11,8 +11,10 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import attrs
 
+from cdcfmt_core.events import Column
+from cdcfmt_core.mysql.column_type import binary_lengths
 from cdcfmt_core.texts import did_you_mean
-from cdcfmt_core.types import Bit, LogicalType, Text, Unknown
+from cdcfmt_core.types import Binary, Bit, LogicalType, Text, Unknown
 
 
 def one_of(names: Any) -> Callable[[object, attrs.Attribute[Any], Any], None]:
@@ -71,15 +73,16 @@ class Encoding:
     """A value encoding: how a column's values are encoded in messages.
 
     - ``mysql-text``: MySQL's text of the column's logical type (``cdcfmt_core/mysql/text.py``);
-      binary values are zero-``padded`` to this number of bytes.
+      binary values are zero-``padded`` to this number of bytes.  ``or_hex``: text of hexadecimal
+      digits may be hexadecimal, so that only the decoder can read it.
     - ``mysql-json``: like ``mysql-text``, or a number or boolean instead of text
       (``cdcfmt_core/mysql/json_values.py``).
     - ``base64``: bytes in padded base64.
     - ``base64-text``: text in padded base64.
-    - ``hex``: bytes in hexadecimal, with or without ``0x``.
+    - ``hex``: bytes in hexadecimal, with or without ``0x``, zero-``padded``.
     - ``go-quoted``: bytes as Go's ``strconv.Quote`` writes them.
     - ``detected-bytes``: bytes as Latin-1, base64 or hexadecimal, if only one of them is possible;
-      a value has ``exact`` or at most ``longest`` bytes, if known.
+      a value has ``exact`` bytes, if known.
     - ``bytes-text``: bytes in base64 or hexadecimal, by ``form``; ``auto``: the only possible one.
     - ``zoned-text``: an object with a zone's name and a TIMESTAMP's text (``Layout.zoned``), or
       text in the source's own zone.
@@ -105,6 +108,7 @@ class Encoding:
     - ``epoch-pair``: a list of seconds since 1970 and microseconds.
     - ``other``: none of these; the kernel reads only NULL.
 
+    - ``longest``: the maximum number of bytes of a binary value, if known; more are an error.
     - ``noted``, ``note``: values equal to ``noted`` are counted under ``note``.
     - ``branches``: the branches of an Avro union with this encoding, by name, each with the allowed
       values of the fields next to the value.
@@ -112,6 +116,7 @@ class Encoding:
 
     name: EncodingName = attrs.field(validator=one_of(EncodingName))
     padded: int = 0
+    or_hex: bool = False
     exact: int | None = None
     longest: int | None = None
     form: ByteForm = attrs.field(default="auto", validator=one_of(ByteForm))
@@ -125,6 +130,13 @@ class Encoding:
     noted: str | int | float | bool | None = None
     note: str = ""
     branches: Mapping[str, Mapping[str, tuple[str | int, ...]]] = attrs.field(factory=dict)
+
+
+def bounded(encoding: Encoding, column: Column) -> Encoding:
+    """The encoding with the number of bytes that a BINARY or VARBINARY has by its type."""
+    if not isinstance(column.type, Binary):
+        return encoding
+    return attrs.evolve(encoding, longest=binary_lengths(column.source_type)[1])
 
 
 Encodings: TypeAlias = Mapping[str, Encoding]

@@ -49,19 +49,34 @@ def value_reader(
         ``noted`` values themselves.
     :raises ValueError: for zoned and guessed encodings, which have no reader.
     """
+    read = _open(encoding, logical, time_zone, counts)
+    return read if encoding.longest is None else limited(read, encoding.longest)
+
+
+def limited(read: Read, longest: int) -> Read:
+    """A reader that refuses bytes which are too many for their column."""
+
+    def read_limited(value: Any) -> object:
+        data = read(value)
+        if isinstance(data, bytes) and len(data) > longest:
+            raise ValueError(f"{len(data)} bytes in a column of at most {longest}")
+        return data
+
+    return read_limited
+
+
+def _open(encoding: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:
     if encoding.name == "mysql-json":
-        return _padded(json_value_parser(logical, time_zone=time_zone, counts=counts), encoding)
+        return _padded(json_value_parser(logical, time_zone=zone, counts=counts), encoding)
     if encoding.name == "mysql-text":
-        return _only_text(
-            _padded(text_parser(logical, time_zone=time_zone, counts=counts), encoding)
-        )
+        return _only_text(_padded(text_parser(logical, time_zone=zone, counts=counts), encoding))
     if encoding.name in JSON_READERS:
-        return JSON_READERS[encoding.name](encoding, logical, time_zone, counts)
+        return JSON_READERS[encoding.name](encoding, logical, zone, counts)
     if encoding.name == "detected-bytes":
         return _only_text(detecting_reader(encoding.exact, encoding.longest))
     if encoding.name not in TEXT_READERS:
         raise ValueError(f"{encoding.name} has no reader: a decoder reads such values itself")
-    return _only_text(TEXT_READERS[encoding.name])
+    return _padded(_only_text(TEXT_READERS[encoding.name]), encoding)
 
 
 def _number(encoding: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:

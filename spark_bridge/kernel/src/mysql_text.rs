@@ -6,7 +6,7 @@ use crate::json::{Kind, Token};
 use crate::reader::Reader;
 use crate::refusal::Step;
 use crate::variant::Variants;
-use crate::zones::Zone;
+use crate::zones::{Zone, zoned_text};
 use crate::{numbers, temporal};
 
 impl Reader {
@@ -45,13 +45,21 @@ impl Reader {
             MysqlText::DateTime => {
                 column.push_datetime_text(temporal::datetime(text).ok_or(BROKEN)?, text)
             }
-            MysqlText::Timestamp => column.push_instant(zone.instant(text).ok_or(BROKEN)?),
+            MysqlText::Timestamp => {
+                let instant = zone.instant(text).or_else(|| zoned_text(text));
+                column.push_instant(instant.ok_or(BROKEN)?)
+            }
             MysqlText::Time { fsp } => {
                 column.push_time(temporal::time(text).ok_or(BROKEN)?, *fsp, scratch)
             }
             MysqlText::Year => column.push_integer(numbers::year(text).ok_or(BROKEN)?),
             MysqlText::Json => column.push_json(text, variants),
-            MysqlText::Binary { padded } => column.push_latin1(text, *padded),
+            MysqlText::Binary { padded } => {
+                if let Some(bound) = &self.bound {
+                    bound.check_text(text)?;
+                }
+                column.push_latin1(text, *padded)
+            }
             MysqlText::Bool => match text {
                 "0" | "false" => column.push_boolean(false),
                 "1" | "true" => column.push_boolean(true),

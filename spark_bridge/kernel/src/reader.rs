@@ -17,6 +17,7 @@ use crate::noted::Noted;
 use crate::refusal::{Refusal, Step};
 use crate::scalars;
 use crate::shared::Weighed;
+use crate::text_bytes::Bound;
 use crate::zones::zoned_instant;
 use crate::{numbers, packed, text_bytes};
 
@@ -27,11 +28,13 @@ pub struct Reader {
     /// Text → name, for an enum.
     pub names: ByText<String>,
     noted: Option<Noted>,
+    /// For binary columns.
+    pub bound: Option<Bound>,
 }
 
 impl Hash for Reader {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.encoding, &self.noted).hash(state);
+        (&self.encoding, &self.noted, &self.bound).hash(state);
     }
 }
 
@@ -44,7 +47,7 @@ impl Weighed for Reader {
 }
 
 impl Reader {
-    pub fn new(encoding: Encoding, noted: Option<Noted>) -> Self {
+    pub fn new(encoding: Encoding, noted: Option<Noted>, bound: Option<Bound>) -> Self {
         let mut known = ByText::default();
         if let Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) = &encoding
             && let MysqlText::Enum { names: Some(names) } = logical
@@ -63,6 +66,7 @@ impl Reader {
             encoding,
             names: known,
             noted,
+            bound,
         }
     }
 
@@ -137,7 +141,11 @@ impl Reader {
             }
             Encoding::MysqlText(MysqlText::Binary { padded }) if token.kind == Kind::Escaped => {
                 let bytes = &mut tools.bytes;
-                unescape_latin1(token.text(document), *padded, bytes).map_err(located)?;
+                unescape_latin1(token.text(document), bytes).map_err(located)?;
+                if let Some(bound) = &self.bound {
+                    bound.check_latin1(bytes).map_err(located)?;
+                }
+                bytes.resize(bytes.len().max(*padded), 0);
                 column.push_bytes(bytes)
             }
             Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) => {
@@ -158,7 +166,7 @@ impl Reader {
                 self.mysql_text(logical, text, column, zone, variants, more)
                     .map_err(located)
             }
-            Encoding::Base64 if token.kind == Kind::Text => {
+            Encoding::Base64 if token.kind == Kind::Text && self.bound.is_none() => {
                 column.push_base64(token.text(document))
             }
             Encoding::BytesText(form) if token.kind == Kind::Text => {
@@ -245,18 +253,26 @@ impl Reader {
                 text_bytes::decode_base64(token.text(document), &mut tools.bytes)?;
                 column.push_text(std::str::from_utf8(&tools.bytes).map_err(|_| BROKEN)?)
             }
-            Encoding::Hex | Encoding::GoQuoted | Encoding::DetectedBytes { .. }
+            Encoding::Base64
+            | Encoding::Hex
+            | Encoding::GoQuoted
+            | Encoding::DetectedBytes { .. }
                 if token.is_text() =>
             {
                 let text = plain(token, document, &mut tools.plain);
                 let bytes = &mut tools.bytes;
                 bytes.clear();
                 match &self.encoding {
+                    Encoding::Base64 => text_bytes::decode_base64(text, bytes)?,
                     Encoding::Hex => text_bytes::decode_hex(text, bytes)?,
                     Encoding::DetectedBytes { exact, longest } => {
                         text_bytes::detect(text, *exact, *longest, bytes)?;
                     }
                     _ => unquote_go(text, bytes)?,
+                }
+                if let Some(bound) = &self.bound {
+                    bound.check_length(bytes.len()).map_err(located)?;
+                    bound.pad(bytes);
                 }
                 column.push_bytes(bytes)
             }

@@ -20,6 +20,7 @@ use crate::reader::Reader;
 use crate::refusal::{Refusal, Step};
 use crate::row_order::RowOrder;
 use crate::shared::{Shared, Weighed};
+use crate::text_bytes::Bound;
 
 /// The columns of a table and their use, as described by the bridge.
 #[derive(Deserialize)]
@@ -47,6 +48,7 @@ struct ColumnDescription {
     /// A value to count.
     #[serde(default)]
     noted: Option<Noted>,
+    bound: Option<Bound>,
     /// Branches, if the type is a union.
     #[serde(default)]
     branches: Branches,
@@ -132,7 +134,7 @@ impl RowPlan {
                 }
                 lacking[place] = false;
             }
-            let reader = Reader::new(column.encoding, column.noted);
+            let reader = Reader::new(column.encoding, column.noted, column.bound);
             columns.push(PlanColumn {
                 reader: shared.readers.share(reader),
                 sink: column.use_,

@@ -3,8 +3,58 @@
 //! Other text leaves the message to the reference.
 
 use base64_simd::{AsOut, STANDARD};
+use serde::Deserialize;
 
 use crate::refusal::{Refusal, Step};
+
+const TOO_MANY: Refusal = Refusal::new("more bytes than the column's", 0);
+const MAY_BE_HEX: Refusal = Refusal::new("bytes that may be hexadecimal", 0);
+
+/// What a binary column's type and its producer's form of bytes allow.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+pub struct Bound {
+    longest: Option<usize>,
+    /// Bytes are followed by zeros up to this number of bytes.
+    padded: usize,
+    /// Text of hexadecimal digits may be hexadecimal.
+    doubts_hex: bool,
+}
+
+impl Bound {
+    /// Refuses text with one byte per character.
+    pub fn check_text(&self, text: &str) -> Step<()> {
+        let is_longer = |longest| text.len() > longest && text.chars().count() > longest;
+        if self.longest.is_some_and(is_longer) {
+            return Err(TOO_MANY);
+        }
+        self.check_form(text.as_bytes())
+    }
+
+    /// Refuses bytes read from such text.
+    pub fn check_latin1(&self, data: &[u8]) -> Step<()> {
+        self.check_length(data.len())?;
+        self.check_form(data)
+    }
+
+    pub fn check_length(&self, length: usize) -> Step<()> {
+        if self.longest.is_some_and(|longest| length > longest) {
+            return Err(TOO_MANY);
+        }
+        Ok(())
+    }
+
+    fn check_form(&self, text: &[u8]) -> Step<()> {
+        let digits = text.strip_prefix(b"0x").unwrap_or(text);
+        if self.doubts_hex && !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit) {
+            return Err(MAY_BE_HEX);
+        }
+        Ok(())
+    }
+
+    pub fn pad(&self, data: &mut Vec<u8>) {
+        data.resize(data.len().max(self.padded), 0);
+    }
+}
 
 pub const NO_BYTE: Refusal = Refusal::new("a character that is no byte", 0);
 

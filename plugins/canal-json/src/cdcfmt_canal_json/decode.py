@@ -43,7 +43,7 @@ class _Decoder:
             orjson.loads, context, compression=options["largeMessageHandleCompression"]
         )
         self._rows = RowDecoder(
-            TablePlans(context),
+            TablePlans(context, options["binaryEncoding"]),
             self._dialect,
             handle_key_deletes=options["deleteOnlyOutputHandleKeyColumns"],
             before_updates=context.projection.before_updates,

@@ -24,12 +24,14 @@ class Dialect:
     - ``es_is_commit_time``: ``es`` is exactly ``commit_ts >> 18``, so it orders changes even if
       ``_tidb`` is off
     - ``deleted_row_in_old``: DELETE has the row in ``old``
+    - ``writes_latin1``: bytes are text of one character per byte
     """
 
     summary: str
     seconds: bool | None = None
     es_is_commit_time: bool | None = None
     deleted_row_in_old: bool | None = None
+    writes_latin1: bool = False
 
     def source_unit(self, time: int) -> int:
         """Microseconds in one unit of ``time``."""
@@ -50,13 +52,12 @@ class Dialect:
             return False
         if self.es_is_commit_time is not None:
             return self.es_is_commit_time
-        # TiCDC writes milliseconds, and "id" first and always 0; Java producers sort their
-        # fields by name.
-        return (
-            message["es"] >= SECONDS_LIMIT
-            and next(iter(message), None) == "id"
-            and message["id"] == 0
-        )
+        # TiCDC writes milliseconds.
+        return message["es"] >= SECONDS_LIMIT and is_ticdcs(message)
+
+    def has_latin1(self, message: Mapping[str, Any]) -> bool:
+        """Whether the producer certainly writes bytes as text of one character per byte."""
+        return self.writes_latin1 or "_tidb" in message or is_ticdcs(message)
 
     def deleted_rows(self, data: Any, old: Any) -> tuple[str, Any]:
         """Field name and rows of a DELETE."""
@@ -66,11 +67,26 @@ class Dialect:
         return ("old", old) if in_old else ("data", data)
 
 
+def is_ticdcs(message: Mapping[str, Any]) -> bool:
+    """Whether "id" is first, and 0 as always in TiCDC; Java producers sort their fields."""
+    return next(iter(message), None) == "id" and message["id"] == 0
+
+
 DIALECTS = {
     "auto": Dialect("decided for each message"),
-    "ticdc": Dialect("TiCDC", seconds=False, es_is_commit_time=True, deleted_row_in_old=False),
+    "ticdc": Dialect(
+        "TiCDC",
+        seconds=False,
+        es_is_commit_time=True,
+        deleted_row_in_old=False,
+        writes_latin1=True,
+    ),
     "canal": Dialect(
-        "Alibaba Canal", seconds=False, es_is_commit_time=False, deleted_row_in_old=False
+        "Alibaba Canal",
+        seconds=False,
+        es_is_commit_time=False,
+        deleted_row_in_old=False,
+        writes_latin1=True,
     ),
     "cloudcanal": Dialect("CloudCanal", seconds=False, es_is_commit_time=False),
     "ckafka": Dialect("Tencent CKafka, times in seconds", seconds=True, es_is_commit_time=False),

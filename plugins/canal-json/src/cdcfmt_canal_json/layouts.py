@@ -28,7 +28,7 @@ _EXTRA = {
 _CANAL = Layout(
     members=MEMBERS,
     ops=OP_OF_TYPE,
-    encodings=column_encodings,
+    encodings=column_encodings("latin1"),
     extra=lambda _: _EXTRA,
     repeats_database=True,
     in_lists=True,
@@ -49,7 +49,12 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
     dialect = DIALECTS[options["dialect"]]
     if options["largeMessageHandleCompression"] != "none":
         return ()
-    canal = attrs.evolve(_CANAL, limits=functools.partial(_limits, dialect))
+    form = options["binaryEncoding"]
+    if form == "auto" and dialect.writes_latin1:
+        form = "latin1"
+    canal = attrs.evolve(
+        _CANAL, limits=functools.partial(_limits, dialect), encodings=column_encodings(form)
+    )
     if dialect.deleted_row_in_old:
         canal = attrs.evolve(canal, deleted_row="before")
     if options["deleteOnlyOutputHandleKeyColumns"]:
@@ -67,6 +72,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
             canal,
             members={**MEMBERS, "id": "same"},
             begins=_TICDC_BEGINS,
+            encodings=column_encodings("latin1" if form == "auto" else form),
             orders_by_source_time=True,
         ),
         attrs.evolve(canal, begins=_SORTED_BEGINS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cdcfmt_canal_json.binary import BINARY_ENCODINGS, OPTION
 from cdcfmt_canal_json.dialects import DIALECTS
 from cdcfmt_core import Option
 from cdcfmt_core.toolkit.large_messages import (
@@ -19,6 +20,16 @@ OPTIONS = (
         default="auto",
         help="Producer of the Canal-JSON. "
         + " ".join(f"`{name}`: {dialect.summary}." for name, dialect in DIALECTS.items()),
+    ),
+    Option(
+        name=OPTION,
+        type="choice",
+        choices=BINARY_ENCODINGS,
+        default="auto",
+        help="How BINARY, VARBINARY and BLOB are written. `latin1`: one character per byte, as by "
+        "TiCDC and Canal. `auto`: the same for TiCDC and under `dialect=canal`; otherwise also "
+        "hexadecimal (Tencent DTS), by all bytes of the message and the column's length; text "
+        "that could be both is an error.",
     ),
     HANDLE_KEY_DELETES_OPTION,
 )

@@ -13,13 +13,13 @@ from typing import Any
 
 import attrs
 
+from cdcfmt_canal_json.binary import Form, form_of
 from cdcfmt_canal_json.dialects import Dialect
 from cdcfmt_canal_json.envelope import time_of
-from cdcfmt_canal_json.plans import TablePlans
+from cdcfmt_canal_json.plans import TablePlan, TablePlans
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Event, Image, Op, RowChange
 from cdcfmt_core.toolkit.images import before_image, key_changed, read_image
-from cdcfmt_core.toolkit.plans import TablePlan
 from cdcfmt_core.toolkit.table_changes import row_types
 from cdcfmt_core.toolkit.wire_json import list_of, names_of, object_of
 
@@ -66,6 +66,7 @@ class RowDecoder:
         emit_time = time_of(wire, "ts", self._dialect)
         sequence_commit = self._dialect.sequence_commit(wire, commit_ts)
         position = sequence_commit if commit_ts is None else commit_ts
+        form: Form | None = "latin1" if self._dialect.has_latin1(wire) else None
 
         events: list[Event] = []
         for index, row in enumerate(data):
@@ -80,7 +81,10 @@ class RowDecoder:
                 # used without mysqlType.
                 types = row_types(names, mysql_type, sql_type)
                 plan = self._plans.find(place, types, pk_names, position)
-                values = read_image(row, plan.readers, f"{field}[{index}]")
+                if form is None and plan.binary:
+                    form = form_of([*data, *(old or ())], plan.binary)
+                readers = plan.readers_of(form)
+                values = read_image(row, readers, f"{field}[{index}]")
                 before: Image | None = None
                 after: Image | None = None
                 if op == "delete":
@@ -91,7 +95,7 @@ class RowDecoder:
                     if old_row is not None and (
                         self._before_updates or key_changed(old_row, row, plan.key_columns)
                     ):
-                        old_values = read_image(old_row, plan.readers, f"old[{index}]")
+                        old_values = read_image(old_row, readers, f"old[{index}]")
                         before = before_image(old_values, values, cut=only_handle_key)
                 events.append(
                     RowChange(

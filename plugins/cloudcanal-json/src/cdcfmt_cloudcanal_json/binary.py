@@ -24,12 +24,12 @@ BINARY_ENCODINGS: Final = tuple(BYTE_READERS)
 
 def binary_encoding(option: str, source_type: str) -> Encoding:
     """The value encoding of a binary column; ``source_type`` is its type in the database."""
+    exact, longest = binary_lengths(source_type)
     if option == "auto":
-        exact, longest = binary_lengths(source_type)
         return Encoding("detected-bytes", exact=exact, longest=longest)
     if option == "latin1":
-        return Encoding("mysql-text")
-    return Encoding("hex" if option == "hex" else "base64")
+        return Encoding("mysql-text", longest=longest)
+    return Encoding("hex" if option == "hex" else "base64", longest=longest)
 
 
 def binary_parser(option: str, source_type: str) -> Callable[[Any], object]:

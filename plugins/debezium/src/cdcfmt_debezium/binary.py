@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from cdcfmt_core.mysql.column_type import binary_lengths
 from cdcfmt_core.toolkit.scalar_readers import bytes_of
+from cdcfmt_core.toolkit.value_readers import limited
 from cdcfmt_core.toolkit.wire_json import parse_base64
 
 OPTION: Final = "binaryHandlingMode"
@@ -26,15 +27,15 @@ _URL_SAFE: Final = str.maketrans("-_", "+/")
 _HEX: Final = re.compile(r"[0-9a-f]*|[0-9A-F]*").fullmatch
 
 
-def binary_parser(mode: str, source_type: str) -> Callable[[Any], bytes]:
+def binary_parser(mode: str, source_type: str) -> Callable[[Any], object]:
     """The parser of a binary column.
 
     ``mode`` is one of :data:`BINARY_MODES`, ``certain`` (base64 according to the message's schema)
     or ``contradicted``.  ``source_type`` is the column's type in the database, as text.
     """
-    if mode == "certain":
-        return bytes_of
     exact, longest = binary_lengths(source_type)
+    if mode == "certain":
+        return bytes_of if longest is None else limited(bytes_of, longest)
     read = _PARSERS.get(mode) or _detector(exact, longest)
 
     def parse(value: Any) -> bytes:

@@ -14,6 +14,7 @@ import attrs
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql.column_type import binary_lengths
 from cdcfmt_core.toolkit.encodings import Encoding as ValueEncoding
+from cdcfmt_core.toolkit.encodings import bounded
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -133,7 +134,7 @@ def value_encoding(column: Column, kind: str | None, encoding: Encoding) -> Valu
 
 def _binary(column: Column, encoding: Encoding) -> ValueEncoding:
     if encoding.binary == "certain":
-        return ValueEncoding("base64")
+        return bounded(ValueEncoding("base64"), column)
     form = _FORMS.get(encoding.binary)
     if form is None:
         return _OTHER

@@ -27,7 +27,7 @@ from cdcfmt_core.mysql.codes import (
     source_type_from_code,
 )
 from cdcfmt_core.schemas.statements import refined_type
-from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.encodings import Encoding, bounded
 from cdcfmt_core.toolkit.images import ReadValue
 from cdcfmt_core.toolkit.value_readers import value_reader
 from cdcfmt_core.types import Binary, LogicalType, Text, Unknown
@@ -69,9 +69,9 @@ class ColumnTypes:
             flags=flag_names(flags),
         )
 
-    def reader(self, logical: LogicalType, code: int, flags: int | None) -> ReadValue:
-        zone, counts = self._context.time_zone, self._context.counts
-        encoding = encoding_of(logical, code, flags)
+    def reader(self, column: Column, code: int, flags: int | None) -> ReadValue:
+        logical, zone, counts = column.type, self._context.time_zone, self._context.counts
+        encoding = encoding_of(column, code, flags)
         if encoding is not None:
             return value_reader(encoding, logical, time_zone=zone, counts=counts)
         # If a type map gives a type other than text or bytes, its parser reads the text.
@@ -98,14 +98,14 @@ class ColumnTypes:
         return source_type, logical
 
 
-def encoding_of(logical: LogicalType, code: int, flags: int | None) -> Encoding | None:
+def encoding_of(column: Column, code: int, flags: int | None) -> Encoding | None:
     """The value encoding of a column; None if a type map gives another type."""
     if code not in TEXT_OR_BINARY_CODES or flags is None:
         return Encoding("mysql-json")
     binary = bool(flags & BINARY_FLAG)
-    if not isinstance(logical, Binary if binary else Text):
+    if not isinstance(column.type, Binary if binary else Text):
         return None
-    return _ENCODINGS[code in BASE64_CODES, binary]
+    return bounded(_ENCODINGS[code in BASE64_CODES, binary], column)
 
 
 _ENCODINGS: Final = {

@@ -78,7 +78,7 @@ def _limits(
 def _encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
     cells = _cells(orjson.loads(value))
     found = {
-        column.name: encoding_of(column.type, cells[column.name]["t"], cells[column.name].get("f"))
+        column.name: encoding_of(column, cells[column.name]["t"], cells[column.name].get("f"))
         for column in table.columns
         if column.name in cells  # other columns are only in the old row
     }

@@ -80,7 +80,7 @@ class TablePlans:
         self._context.note_zoneless_timestamps(schema)
         key_columns, wanted = self._context.projection.of(schema)
         readers = {
-            name: self._columns.reader(column.type, code, flags)
+            name: self._columns.reader(column, code, flags)
             for column, (name, code, flags, _) in zip(columns, types, strict=True)
             if name in wanted
         }

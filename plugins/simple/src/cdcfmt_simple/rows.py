@@ -14,11 +14,10 @@ import attrs
 
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError, join_names
-from cdcfmt_core.events import Image, Op, TableSchema
+from cdcfmt_core.events import Column, Image, Op, TableSchema
 from cdcfmt_core.texts import qualified
 from cdcfmt_core.toolkit.images import key_changed
 from cdcfmt_core.toolkit.plans import Plans
-from cdcfmt_core.types import LogicalType
 from cdcfmt_simple.checksum import Verifier
 from cdcfmt_simple.instants import Zones
 from cdcfmt_simple.message import STREAM, Wire
@@ -41,7 +40,7 @@ class WireRows:
     - ``column_bytes``: memory of a reader
     """
 
-    open_reader: Callable[[LogicalType, TableSchema, DecoderContext, Zones], Any]
+    open_reader: Callable[[Column, TableSchema, DecoderContext, Zones], Any]
     read: Callable[[Mapping[str, Any], Mapping[str, Any], str], dict[str, Any]]
     plain: Callable[[WireImage], WireImage]
     column_bytes: int
@@ -57,7 +56,7 @@ class RowPlan:
         self.key_columns, wanted = context.projection.of(schema)
         self._read = form.read
         self._readers = {
-            column.name: form.open_reader(column.type, schema, context, zones)
+            column.name: form.open_reader(column, schema, context, zones)
             for column in schema.columns
             if column.name in wanted
         }

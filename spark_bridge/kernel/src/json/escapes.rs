@@ -106,8 +106,8 @@ pub fn append_unescaped(text: &str, bytes: &mut Vec<u8>) {
     bytes.truncate(length);
 }
 
-/// The bytes of escaped text with one byte per character, padded with zeros.
-pub fn unescape_latin1(text: &str, padded: usize, bytes: &mut Vec<u8>) -> Step<()> {
+/// The bytes of escaped text with one byte per character.
+pub fn unescape_latin1(text: &str, bytes: &mut Vec<u8>) -> Step<()> {
     let data = text.as_bytes();
     check_latin1(data)?;
     bytes.clear();
@@ -127,7 +127,6 @@ pub fn unescape_latin1(text: &str, padded: usize, bytes: &mut Vec<u8>) -> Step<(
         length += 1;
     }
     bytes.truncate(length);
-    bytes.resize(length.max(padded), 0);
     Ok(())
 }
 

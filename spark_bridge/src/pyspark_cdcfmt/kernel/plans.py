@@ -213,12 +213,17 @@ def _encoding(
         described = {"zone_member": zoned.zone, "text_member": zoned.text}
     elif isinstance(column.type, logical.DateTime | logical.Time | logical.Timestamp):
         described = {"logical": _CLOCKS[type(column.type)], "fsp": column.type.fsp}
+    bound = None
+    limits = encoding.longest, encoding.padded, encoding.or_hex
+    if isinstance(column.type, logical.Binary) and limits != (None, 0, False):
+        bound = dict(zip(("longest", "padded", "doubts_hex"), limits, strict=True))
     noted = {"value": encoding.noted, "note": encoding.note}
     return {
         "encoding": encoding.name,
         **described,
         "branches": {name: dict(beside) for name, beside in encoding.branches.items()},
         "noted": None if encoding.noted is None else noted,
+        "bound": bound,
     }
 
 

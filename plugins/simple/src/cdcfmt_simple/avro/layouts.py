@@ -8,7 +8,7 @@ from typing import Any, Final
 from cdcfmt_core import types
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.layout import Avro, Layout, Zoned
-from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.encodings import Encoding, bounded
 from cdcfmt_core.toolkit.wire_avro import UNSIGNED, record_schema
 from cdcfmt_core.types import LogicalType
 from cdcfmt_simple.avro.message import DML, LAYOUTS
@@ -71,9 +71,8 @@ def _encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
     by_name = {}
     for column in table.columns:
         name, branches = _encoding(column.type)
-        by_name[column.name] = Encoding(
-            name, branches={branch: {} for branch in branches if branch in known}
-        )
+        encoding = Encoding(name, branches={each: {} for each in branches if each in known})
+        by_name[column.name] = bounded(encoding, column)
     return by_name
 
 

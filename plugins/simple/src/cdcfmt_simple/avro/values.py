@@ -11,8 +11,10 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from cdcfmt_core import DecoderContext
-from cdcfmt_core.events import TableSchema
+from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql import InexactNumber, json_value_parser, text_parser
+from cdcfmt_core.mysql.column_type import binary_lengths
+from cdcfmt_core.toolkit.value_readers import limited
 from cdcfmt_core.toolkit.wire_avro import BOOLEAN, read_bytes, read_long, shortest_double
 from cdcfmt_core.types import (
     Binary,
@@ -20,7 +22,6 @@ from cdcfmt_core.types import (
     Float,
     Int,
     Json,
-    LogicalType,
     Set,
     Text,
     Timestamp,
@@ -41,10 +42,10 @@ _DOUBLE: Final = struct.Struct("<d")
 
 
 def open_converters(
-    logical: LogicalType, schema: TableSchema, context: DecoderContext, zones: Zones
+    column: Column, schema: TableSchema, context: DecoderContext, zones: Zones
 ) -> dict[str, Convert]:
     """The converters of a column, by branch name."""
-    zone, counts = context.time_zone, context.counts
+    zone, counts, logical = context.time_zone, context.counts, column.type
     of_text: Convert = text_parser(logical, time_zone=zone, counts=counts)
     of_number: Convert = json_value_parser(logical, time_zone=zone, counts=counts)
     of_bytes = _refuse("bytes are not a value of this type")
@@ -53,7 +54,9 @@ def open_converters(
         open_parser = zones.opener(schema)
         of_text = open_parser("")
     elif isinstance(logical, Binary):
-        of_text, of_bytes = _refuse("text is not a value of this type"), bytes
+        longest = binary_lengths(column.source_type)[1]
+        of_text = _refuse("text is not a value of this type")
+        of_bytes = bytes if longest is None else limited(bytes, longest)
     elif isinstance(logical, (Text, Json, Unknown)):
         of_text, of_bytes = str, _decode
     of_long, of_float = of_number, _without_floats(of_number)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.layout import Extra, Layout, Zoned
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.encodings import Encoding, bounded
 from cdcfmt_core.types import Binary, Timestamp
 from cdcfmt_simple.instants import LOCAL
 from cdcfmt_simple.message import MEMBERS, OP_OF_TYPE, STREAM
@@ -29,7 +29,7 @@ def _encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
             encoding = Encoding("base64")
         elif isinstance(column.type, Timestamp):
             encoding = Encoding("zoned-text")
-        by_name[column.name] = encoding
+        by_name[column.name] = bounded(encoding, column)
     return by_name
 
 

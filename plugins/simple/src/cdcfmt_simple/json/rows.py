@@ -11,24 +11,26 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cdcfmt_core import DecoderContext
-from cdcfmt_core.events import TableSchema
+from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql import json_value_parser
+from cdcfmt_core.toolkit.encodings import Encoding, bounded
 from cdcfmt_core.toolkit.images import ReadValue, read_image
-from cdcfmt_core.toolkit.wire_json import parse_base64
-from cdcfmt_core.types import Binary, LogicalType, Timestamp, Unknown
+from cdcfmt_core.toolkit.value_readers import value_reader
+from cdcfmt_core.types import Binary, Timestamp, Unknown
 from cdcfmt_simple.instants import Zones
 from cdcfmt_simple.rows import WireRows
 
 
 def _reader(
-    logical: LogicalType, schema: TableSchema, context: DecoderContext, zones: Zones
+    column: Column, schema: TableSchema, context: DecoderContext, zones: Zones
 ) -> ReadValue:
-    zone, counts = context.time_zone, context.counts
+    zone, counts, logical = context.time_zone, context.counts, column.type
     read = json_value_parser(logical, time_zone=zone, counts=counts)
     if isinstance(logical, Unknown):
         return read
     if isinstance(logical, Binary):
-        return lambda value: parse_base64(value) if type(value) is str else read(value)
+        encoding = bounded(Encoding("base64"), column)
+        return value_reader(encoding, logical, time_zone=zone, counts=counts)
     if isinstance(logical, Timestamp):
         open_parser = zones.opener(schema)
         return _located(read, open_parser(""), open_parser)
