@@ -128,7 +128,9 @@ class Json:
 
 @attrs.frozen
 class Vector:
-    """``list[float]``."""
+    """``list[float]``; ``bits`` of each number: 32 or 64."""
+
+    bits: int = 32
 
 
 @attrs.frozen

@@ -39,7 +39,8 @@ DOCUMENTED: tuple[tuple[str, LogicalType], ...] = (
     ("Set, names known", logical.Set(("a",))),
     ("Set, unknown", logical.Set()),
     ("Json", logical.Json()),
-    ("Vector", logical.Vector()),
+    ("Vector(32)", logical.Vector()),
+    ("Vector(64)", logical.Vector(64)),
     ("Geometry", logical.Geometry()),
     ("Unknown", logical.Unknown()),
 )

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import attrs
 import pytest
 from golden_data import case_messages
+from pyspark.sql.types import VariantVal
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.rows.row_schemas import events_schema
@@ -265,9 +267,8 @@ def test_more_bytes_than_the_columns_are_an_error(type_: str, form: str) -> None
         "2021-05-17 15:22:42 +08:00",
         "2021-05-17 01:52:42.000000 -05:30",
         "2021-05-17 07:22:42Z",
-        "2021-05-17 07:22:42.000 Z",
+        "2021-05-17T07:22:42.000Z",
         "2021-05-17 07:22:42+00:00",
-        "2021-05-17 15:22:42+08",
     ],
 )
 def test_timestamps_with_a_zone_are_instants(text: str) -> None:
@@ -282,3 +283,185 @@ def test_timestamps_with_a_zone_are_instants(text: str) -> None:
 def test_other_zones_are_errors(text: str) -> None:
     events, _ = read_events(dts({"t": "timestamp"}, {"t": text}), protocol="canal-json")
     assert "not a " in events[0]["_corrupt_record"]["reason"]
+
+
+# --- Debezium -----------------------------------------------------------------------------
+
+
+def extra(event: dict[str, Any]) -> dict[str, Any]:
+    found = event["extra"]
+    return VariantVal(found["value"], found["metadata"]).toPython() if found else {}
+
+
+def test_added_fields_are_no_columns() -> None:
+    messages = case_messages("29_flat_other_fields")
+    events, _ = read_events(messages, **FLAT)
+    assert [event["after"] for event in events] == [
+        {"id": 1, "v": "a"},
+        {"ID": 1, "V": "a"},
+        {"id": 1, "v": "a"},
+    ]
+    assert [extra(event) for event in events] == [
+        {"commit_lsn": "00000027:00000758:0005", "change_lsn": "00000027:00000758:0003"},
+        {"scn": "123", "commit_scn": "124"},
+        {"lsn": 12, "txId": 5},
+    ]
+    assert {event["op"] for event in events} == {"update"}
+    rows, _ = read_changes(messages[:1], "dbo.orders", **FLAT)
+    # Types are unknown.
+    assert [columns(row) for row in rows] == [{"id": "1", "v": "a"}]
+
+
+@pytest.mark.parametrize("prefix", ["cdc_", "__", "_x.", "meta-"])
+def test_any_prefix_of_added_fields(prefix: str) -> None:
+    value = {"id": 1, f"{prefix}op": "c", f"{prefix}keyspace": "k", "__deleted": "false"}
+    key = {"id": 1, f"{prefix}part": 2}
+    value |= {f"{prefix}part": 2, f"{prefix}table": "t", f"{prefix}db": "d"}
+    headers = ((f"{prefix}shard", b'"-80"'),)
+    message = Message(json.dumps(key).encode(), json.dumps(value).encode(), headers, "orders", 0, 0)
+    events, _ = read_events([message], flattenedPrefix=prefix, **FLAT)
+    event = events[0]
+    assert (event["database"], event["table"], event["op"]) == ("d", "t", "insert")
+    assert event["after"] == {"id": 1, f"{prefix}part": 2}
+    assert extra(event) == {"keyspace": "k", "shard": "-80"}
+
+
+def test_fields_of_keys_that_are_no_columns() -> None:
+    messages = case_messages("62_logical_router_key")
+    update, gone = read_events(messages[:2], **FLAT)[0]
+    assert (update["op"], update["key_columns"]) == ("update", ["id"])
+    assert (gone["op"], gone["before"], gone["key_columns"]) == ("delete", {"id": 1}, ["id"])
+    assert extra(gone)["__dbz__physicalTableIdentifier"] == "srv.inv.t_01"
+    events, _ = read_events(messages, protocol="debezium")
+    assert [event["op"] for event in events] == ["update", "delete"]
+    assert (events[1]["before"], events[1]["key_columns"]) == ({"id": 1}, ["id"])
+    assert extra(events[1])["__dbz__physicalTableIdentifier"] == "srv.public.t_01"
+    rows, _ = read_changes(messages[2:], "d.public.t_01", protocol="debezium")
+    assert columns(rows[0]) == {"id": 1}
+
+
+def test_negative_integers() -> None:
+    signed, unsigned = case_messages("24_negative_bigint")
+    events, result = read_events([signed], protocol="debezium")
+    assert events[0]["after"] == {"id": -5, "v": -1}
+    assert "ambiguous_unsigned" not in extra(events[0])
+    assert result.by_kernel == 2
+    assert not result.counts
+    rows, _ = read_changes([signed], "d.public.neg", protocol="debezium")
+    assert columns(rows[0]) == {"id": -5, "v": -1}
+    events, _ = read_events([unsigned], protocol="debezium")
+    assert events[0]["after"] == {"id": -5, "u": 2**64 - 1}
+    assert "ambiguous_unsigned" not in extra(events[0])
+    rows, _ = read_changes([unsigned], "inv.neg", protocol="debezium")
+    assert columns(rows[0]) == {"id": -5, "u": 2**64 - 1}
+
+
+def with_source(message: Message, **source: Any) -> Message:
+    wire = json.loads(message.value or b"")
+    wire["payload"]["source"] |= source
+    return attrs.evolve(message, value=json.dumps(wire).encode())
+
+
+@pytest.mark.parametrize("connector", ["sqlserver", "oracle", "db2", "yugabytedb", "other"])
+def test_negative_integers_of_databases_with_schemas(connector: str) -> None:
+    message = with_source(case_messages("24_negative_bigint")[0], connector=connector)
+    events, _ = read_events([message], protocol="debezium")
+    assert "ambiguous_unsigned" not in extra(events[0])
+    assert events[0]["after"] == {"id": -5, "v": -1}
+
+
+def test_a_bigint_of_mysql_without_its_type_is_still_doubted() -> None:
+    message = case_messages("24_negative_bigint")[1]
+    wire = json.loads(message.value or b"")
+    for image in wire["schema"]["fields"][:2]:
+        for field in image["fields"]:
+            field.pop("parameters")
+    bare = attrs.evolve(message, value=json.dumps(wire).encode())
+    events, _ = read_events([bare], protocol="debezium")
+    assert extra(events[0])["ambiguous_unsigned"] == ["id", "u"]
+
+
+@pytest.mark.parametrize(
+    ("field", "parameters", "wire", "expected"),
+    [
+        ("string", {"type": "VARBINARY", "length": "10"}, "3q2+7w==", b"\xde\xad\xbe\xef"),
+        ("string", {"type": "BINARY", "length": "3"}, "AAH/", b"\x00\x01\xff"),
+        ("int64", {"type": "INT UNSIGNED", "length": "10"}, 2**32 - 1, 2**32 - 1),
+        ("int64", {"type": "BIGINT UNSIGNED ZEROFILL"}, -2, 2**64 - 2),
+        ("string", {"type": "DECIMAL", "length": "6", "scale": "2"}, "1.50", Decimal("1.50")),
+        ("double", {"type": "DECIMAL", "length": "6", "scale": "2"}, 1.5, Decimal("1.50")),
+        ("string", {"type": "ENUM", "length": "1"}, "a", "a"),
+        ("string", {"type": "VARCHAR", "length": "9"}, "a", "a"),
+    ],
+)
+def test_the_propagated_type_of_a_column(
+    field: str, parameters: dict[str, str], wire: Any, expected: Any
+) -> None:
+    message = case_messages("24_negative_bigint")[1]
+    envelope = json.loads(message.value or b"")
+    propagated = {f"__debezium.source.column.{name}": text for name, text in parameters.items()}
+    for image in envelope["schema"]["fields"][:2]:
+        image["fields"][1] |= {"type": field, "parameters": propagated}
+    envelope["payload"]["after"]["u"] = wire
+    given = attrs.evolve(message, value=json.dumps(envelope).encode())
+    rows, _ = read_changes([given], "inv.neg", protocol="debezium")
+    assert rows[0]["u"] == expected
+
+
+def test_vectors_of_doubles() -> None:
+    messages = case_messages("70_vector_double")
+    rows, _ = read_changes(messages, "D.S.V", protocol="debezium")
+    assert columns(rows[0]) == {"id": 1, "dv": [0.1234567890123456, 1e300]}
+    events, _ = read_events(messages, protocol="debezium")
+    assert events[0]["after"] == {"id": 1, "dv": [0.1234567890123456, 1e300]}
+
+
+def test_the_schema_history_gives_types() -> None:
+    messages = case_messages("28_schema_history")
+    for protocol in ("debezium", "auto"):
+        events, _ = read_events(messages, protocol=protocol)
+        ddl, row = events
+        assert (ddl["kind"], ddl["ddl"]["type"]) == ("ddl", "CREATE")
+        assert row["after"] == {"id": 1, "d": "2024-01-02", "v": 2**64 - 1}
+        assert "ambiguous_unsigned" not in extra(row)
+        rows, _ = read_changes(messages, "inv.h", protocol=protocol, onTruncate="ignore")
+        assert columns(rows[-1]) == {"id": 1, "d": date(2024, 1, 2), "v": 2**64 - 1}
+
+
+def test_control_messages_are_recognised() -> None:
+    messages = case_messages("31_control")
+    kinds = [
+        *("row", "row", "message", "message", "transaction", "transaction"),
+        *("heartbeat", "heartbeat", "row", "message"),
+    ]
+    found = {}
+    for protocol in ("debezium", "auto"):
+        events, _ = read_events(messages, protocol=protocol)
+        assert [event["kind"] for event in events] == kinds
+        assert not any("message" in extra(event) for event in events)
+        found[protocol] = [(event["kind"], event["op"], extra(event)) for event in events]
+    assert found["auto"] == found["debezium"]
+    assert [event[1] for event in found["auto"][:2]] == ["truncate", "truncate"]
+    for message in messages:
+        event = read_events([message], protocol="auto")[0][0]
+        assert (event["kind"], event["_source"]["protocol"]) != ("corrupt", None)
+
+
+def test_flink_cdcs_schemas_declare_only_images() -> None:
+    messages = case_messages("67_flinkcdc_include_schema")
+    expected = {
+        "id": 3,
+        "b3": b"\x01\x02",
+        "vb": b"\x03\x04",
+        "bl": b"\x05\x06\x07",
+        "d": Decimal("7.123"),
+        "dt": date(1970, 4, 11),
+        "t": "00:00:00",
+        "ts": datetime(2023, 1, 1),
+        "tz": datetime(2023, 1, 1, tzinfo=UTC),
+    }
+    for protocol in ("debezium", "auto"):
+        rows, _ = read_changes(messages, "d.t", protocol=protocol)
+        assert columns(rows[0]) == expected
+    events, _ = read_events(messages, protocol="debezium")
+    assert (events[0]["op"], events[0]["after"]["d"]) == ("insert", 7.123)

@@ -21,7 +21,7 @@ EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _WALL = len("2024-01-01 00:00:00")
 _MARK = re.compile("[Z+-]").search
-_ZONED = re.compile(r"([.0-9]*) ?(?:Z|([+-])([01][0-9]|2[0-3])(?::?([0-5][0-9]))?)").fullmatch
+_ZONED = re.compile(r"([.0-9]*)(?:Z| ?([+-])([01][0-9]|2[0-3]):([0-5][0-9]))").fullmatch
 
 
 def timestamp_parser(
@@ -29,7 +29,7 @@ def timestamp_parser(
 ) -> Callable[[str], datetime | InvalidValue]:
     """A parser of texts in ``zone``; a final ``Z`` or ``±hh:mm`` overrides the zone.
 
-    Tencent DTS writes a blank before it.
+    Tencent DTS writes a blank before the offset.
     """
 
     def parse(text: str) -> datetime | InvalidValue:

@@ -83,7 +83,7 @@ def _canonical_value(column: Column | None, value: Any) -> Any:
         return value
     if type(value) is float and column.type == Float(32):
         return _float32(value)
-    if type(value) is list and isinstance(column.type, Vector):
+    if type(value) is list and column.type == Vector():
         return [_float32(number) for number in value]
     return value
 

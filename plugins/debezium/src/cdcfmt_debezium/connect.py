@@ -44,6 +44,7 @@ from cdcfmt_core.types import (
     Year,
 )
 from cdcfmt_debezium.encoding import Encoding
+from cdcfmt_debezium.table_changes import type_text as source_type_text
 
 _TIME: Final = "io.debezium.time."
 _DATA: Final = "io.debezium.data."
@@ -51,8 +52,10 @@ _KAFKA: Final = "org.apache.kafka.connect.data."
 
 _SMALL = re.compile(r"-?[0-9]{1,4}").fullmatch
 _LENGTH = re.compile(r"[0-9]{1,10}").fullmatch
+_SOURCE_COLUMN: Final = "__debezium.source.column."
 _MAX_BITS: Final = 64
 """Maximum of MySQL's BIT; PostgreSQL's ``bit`` and ``bit varying`` may be longer."""
+_MAX_VARBINARY: Final = 65_535
 _ESCAPED_COMMAS = re.compile(r"(?:\\,|[^,])*")
 
 
@@ -120,7 +123,7 @@ _NAMED: Final[dict[tuple[str, str], tuple[LogicalType, Mapping[str, Any]]]] = {
     ("string", _DATA + "Json"): (Json(), {}),
     ("struct", _DATA + "VariableScaleDecimal"): (Decimal(), {}),
     ("array", _DATA + "FloatVector"): (Vector(), {}),
-    ("array", _DATA + "DoubleVector"): (Vector(), {}),
+    ("array", _DATA + "DoubleVector"): (Vector(64), {}),
     ("string", _DATA + "TiDBVectorFloat32"): (Vector(), {}),
     ("struct", _DATA + "geometry.Point"): (Geometry(), {}),
     ("struct", _DATA + "geometry.Geometry"): (Geometry(), {}),
@@ -134,8 +137,12 @@ _BITS: Final = _DATA + "Bits"
 _MEMBERS: Final[dict[str, type[Enum] | type[Set]]] = {_DATA + "Enum": Enum, _DATA + "EnumSet": Set}
 
 
-def field_type(field: Mapping[str, Any], encoding: Encoding) -> FieldType:
+def field_type(
+    field: Mapping[str, Any], encoding: Encoding, *, of_bytes: bool = False
+) -> FieldType:
     """The type of one field; ``encoding`` is the default for facts that its schema lacks.
+
+    ``of_bytes``: Bits are bytes, as in Flink CDC, and their length is in bytes.
 
     :raises DecodeError: if it is not a schema of a field.
     """
@@ -153,7 +160,7 @@ def field_type(field: Mapping[str, Any], encoding: Encoding) -> FieldType:
     if (kind, name) == ("bytes", _DECIMAL):
         return _connect_decimal(parameters, encoding)
     if (kind, name) == ("bytes", _BITS):
-        return _bits(parameters.get("length"), encoding)
+        return _bits(parameters.get("length"), encoding, of_bytes=of_bytes)
     if kind == "string" and name in _MEMBERS:
         members = _MEMBERS[name](_allowed(parameters))
         return FieldType(members, _text_of_members(name, members), (type(members),), encoding)
@@ -175,6 +182,21 @@ def field_type(field: Mapping[str, Any], encoding: Encoding) -> FieldType:
     if kind == "double":
         encoding = attrs.evolve(encoding, doubles=True)
     return FieldType(logical, source_type, fits, encoding)
+
+
+def propagated_type(field: Mapping[str, Any]) -> str | None:
+    """The type of ``column.propagate.source.type``, as SHOW CREATE TABLE prints it."""
+    parameters = field.get("parameters")
+    if type(parameters) is not dict or type(parameters.get(_SOURCE_COLUMN + "type")) is not str:
+        return None
+    text = parameters[_SOURCE_COLUMN + "type"]
+    if text.upper() in ("ENUM", "SET"):
+        # It lacks the names, which the field's own type has.
+        return None
+    column: dict[str, Any] = {"typeName": text}
+    for part in ("length", "scale"):
+        column[part] = _number(parameters.get(_SOURCE_COLUMN + part))
+    return source_type_text(column, escaped_values=False) or None
 
 
 def type_of_text(text: str) -> LogicalType | None:
@@ -205,8 +227,12 @@ def _text_of_members(name: str, members: Enum | Set) -> str:
     return name + type_text(column, full=True).removeprefix("enum")
 
 
-def _bits(length: Any, encoding: Encoding) -> FieldType:
+def _bits(length: Any, encoding: Encoding, *, of_bytes: bool) -> FieldType:
     bits = int(length) if type(length) is str and _LENGTH(length) else 0
+    if of_bytes:
+        encoding = attrs.evolve(encoding, binary="certain")
+        source_type = f"varbinary({bits})" if 0 < bits <= _MAX_VARBINARY else "longblob"
+        return FieldType(Binary(), source_type, (Binary,), encoding)
     source_type = f"{_BITS}({bits})" if bits else _BITS
     if bits > _MAX_BITS:
         encoding = attrs.evolve(encoding, binary="certain")

@@ -24,6 +24,7 @@ from cdcfmt_debezium.envelope import extra_of, position_of, time_of
 from cdcfmt_debezium.message import MYSQL_CONNECTORS, TICDC
 from cdcfmt_debezium.table_changes import TABLE_EXTRA, TableChange, read_table_changes
 
+_OF_BINLOG: Final = "mysql"
 _BEFORE_ALL: Final = (0, "", 0)
 _OF_WORD: Final[dict[str, DdlType]] = {"CREATE": "CREATE", "ALTER": "ALTER", "DROP": "ERASE"}
 _TAKEN: Final = frozenset({"databaseName", "schemaName", "ddl", "tableChanges"})
@@ -60,6 +61,10 @@ def read_schema_changes(
     source = object_of(payload, "source") or {}
     query = text_of(payload, "ddl")
     connector = text_of(source, "connector", "source.")
+    # The schema history topic has no source block: its source is the stream's name alone.
+    place_in_log = object_of(payload, "position") or {}
+    if not connector and position_of(place_in_log):
+        connector = _OF_BINLOG
     database = text_of(source, "db", "source.") or text_of(payload, "databaseName")
     schema = text_of(source, "schema", "source.") or text_of(payload, "schemaName") or None
     place = database, text_of(source, "table", "source."), schema
@@ -76,8 +81,8 @@ def read_schema_changes(
     )
     if not query and not changes:
         raise DecodeError("a required field of a DDL event is missing", field="ddl")
-    position = position_of(source) or _BEFORE_ALL
-    stream = text_of(source, "name", "source.")
+    position = position_of(source) or position_of(place_in_log) or _BEFORE_ALL
+    stream = text_of(source, "name", "source.") or text_of(source, "server", "source.")
     commit_ts, source_time, emit_time = (
         commit_ts_of(source, "commit_ts", "source."),
         time_of(source, "source."),

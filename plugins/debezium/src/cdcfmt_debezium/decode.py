@@ -33,8 +33,10 @@ from cdcfmt_debezium.encoding import encoding_of
 from cdcfmt_debezium.envelope import extra_of, position_of, time_of
 from cdcfmt_debezium.flattened import read_flat_record
 from cdcfmt_debezium.message import (
+    FLATTENED_PREFIX,
     HEARTBEAT_SCHEMA,
     MESSAGE,
+    NOTIFICATION_FIELDS,
     OP_OF_WORD,
     TICDC,
     TRANSACTION_FIELDS,
@@ -74,6 +76,7 @@ class _Decoder:
         )
         self._flattened = options["flattened"]
         self._flattened_database = options["flattenedDatabase"]
+        self._flattened_prefix = options["flattenedPrefix"] or FLATTENED_PREFIX
 
     def decode(self, message: Message) -> list[Event]:
         value = message.value
@@ -110,6 +113,8 @@ class _Decoder:
             return [Heartbeat(emit_time=time_of(payload))]
         if self._flattened:
             return self._flat(document, payload, message)
+        if payload.keys() == NOTIFICATION_FIELDS:
+            return [_notification(payload)]
         if type(op) is str:
             raise DecodeError("is not an object", field="source", sample=source)
         if type(source) is dict:
@@ -153,7 +158,7 @@ class _Decoder:
             place=(database, table, schema),
             stream=text_of(source, "name", "source."),
             position=position_of(source),
-            encoding=encoding_of(self._encodings, source.get("connector")),
+            encoding=encoding_of(self._encodings, source.get("connector"), schema),
             key=self._key(message, document.exact)[0],
             may_lack=self._unavailable.in_message(document.value),
         )
@@ -175,11 +180,13 @@ class _Decoder:
     def _flat(
         self, document: Document | None, payload: dict[str, Any] | None, message: Message
     ) -> list[Event]:
-        record = read_flat_record(payload, message, self._flattened_database)
+        key, key_schema = self._key(message, document is None or document.exact)
+        record = read_flat_record(
+            payload, message, self._flattened_database, self._flattened_prefix, key or ()
+        )
         database, table, schema = record.place
         if not self._filter.wants("row", database, table, schema, record.op, None):
             return []
-        key, key_schema = self._key(message, document is None or document.exact)
         event = self._rows.decode(
             record.op,
             record.row if record.op == "delete" else None,
@@ -189,7 +196,7 @@ class _Decoder:
             place=record.place,
             stream=record.stream,
             position=record.position,
-            encoding=encoding_of(self._encodings, record.connector),
+            encoding=encoding_of(self._encodings, record.connector, schema),
             key=key,
             may_lack=document is not None and self._unavailable.in_message(document.value),
         )
@@ -261,8 +268,14 @@ def _message(payload: dict[str, Any], source: dict[str, Any], commit_ts: int | N
         commit_ts=commit_ts,
         source_time=source_time,
         emit_time=emit_time,
-        extra=extra_of({**payload, "message": None}, source),
+        extra=extra_of({name: payload[name] for name in payload if name != "message"}, source),
     )
+
+
+def _notification(payload: dict[str, Any]) -> Event:
+    """A connector's notification, such as the progress of a snapshot."""
+    extra = {name: value for name, value in payload.items() if name != "aggregate_type"}
+    return LogicalMessage(text_of(payload, "aggregate_type"), None, extra=extra)
 
 
 def _transaction(payload: dict[str, Any]) -> Transaction:

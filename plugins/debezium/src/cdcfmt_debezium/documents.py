@@ -24,10 +24,19 @@ class WireSchema:
     fields: tuple[dict[str, Any], ...]
     wire: dict[str, Any]
 
+    @property
+    def is_flinks(self) -> bool:
+        """Whether it declares only the images, as Flink CDC does."""
+        names = [field["field"] for field in self.fields]
+        kinds = {field.get("type") for field in self.fields}
+        return sorted(names) == ["after", "before"] and kinds == {"struct"}
+
     def row_fields(self) -> dict[str, dict[str, Any]] | None:
         """The fields of a row by name: of an envelope's images, a flattened record, or a key."""
         by_name = {field["field"]: field for field in self.fields}
         structs = {name for name, field in by_name.items() if field.get("type") == "struct"}
+        if self.is_flinks:
+            return {field["field"]: field for field in fields_of(by_name["after"])}
         # A flattened record may have columns with these names.
         for image in ("after", "before"):
             if {"source", image} <= structs:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 
-from cdcfmt_debezium.message import TICDC
+from cdcfmt_debezium.message import TICDC, WITHOUT_UNSIGNED
+
+SIGNED: Final = "signed "
+"""Prefix of the encodings of databases without unsigned integers."""
 
 ParseValue: TypeAlias = Callable[[Any], Any]
 
@@ -25,6 +28,7 @@ class Encoding:
     - ``doubles``: the producer wrote decimals as doubles, so their shortest digits are exact
     - ``binary``: the user's option; ``certain`` (base64) or ``contradicted`` by the schema
     - ``texts``: scalars are MySQL's own texts (CloudCanal)
+    - ``unsigned``: the database may have unsigned integers
     - ``null_years``: a YEAR that is text is the column's default, written for NULL (TiCDC)
     """
 
@@ -36,14 +40,17 @@ class Encoding:
     doubles: bool = True
     binary: str = "certain"
     texts: bool = False
+    unsigned: bool = True
     null_years: bool = False
 
 
-def encoding_of(encodings: Mapping[str, Encoding], connector: Any) -> Encoding:
-    """The encoding of the producer with this connector name."""
+def encoding_of(encodings: Mapping[str, Encoding], connector: Any, schema: str | None) -> Encoding:
+    """The encoding of the producer with this connector name; ``schema``: of the row's table."""
     if connector == TICDC:
         return encodings[TICDC]
+    name = connector if type(connector) is str else ""
     # Debezium's connector names are lower-case; CloudCanal writes database names.
-    if type(connector) is str and connector != connector.lower():
-        return encodings["cloudcanal"]
-    return encodings["connector"]
+    producer = "connector" if name == name.lower() else "cloudcanal"
+    # MySQL has no schemas.
+    is_signed = schema is not None or name.lower() in WITHOUT_UNSIGNED
+    return encodings[SIGNED + producer if is_signed else producer]

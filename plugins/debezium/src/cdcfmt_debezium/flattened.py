@@ -7,7 +7,7 @@ their default prefix ``__``), ``delete.tombstone.handling.mode``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import attrs
@@ -19,9 +19,8 @@ from cdcfmt_core.schemas.versions import Position
 from cdcfmt_core.toolkit.wire_json import loads_fast, text_of
 from cdcfmt_debezium.envelope import position_of, time_of
 from cdcfmt_debezium.message import (
-    FLATTENED_FIELDS,
+    DELETED_FIELD,
     FLATTENED_PREFIX,
-    FLATTENED_PREFIXES,
     MYSQL_CONNECTORS,
     OF_MYSQL,
     OP_OF_WORD,
@@ -49,17 +48,26 @@ class FlatRecord:
 
 
 def read_flat_record(
-    payload: Mapping[str, Any] | None, message: Message, database: str | None
+    payload: Mapping[str, Any] | None,
+    message: Message,
+    database: str | None,
+    prefix: str,
+    key: Container[str],
 ) -> FlatRecord:
     """Split a payload into row and added fields; the payload None is a delete.
+
+    :param prefix: of added fields, the transform's ``add.fields.prefix``.
+    :param key: columns of the message's key, which are no added fields.
 
     :raises DecodeError: if the table is unknown.
     """
     row: dict[str, Any] = {}
-    added = {name: value for name, value in _headers(message) if value is not None}
+    added = {name: value for name, value in _headers(message, prefix) if value is not None}
     for name, value in (payload or {}).items():
-        if name in FLATTENED_FIELDS or name.startswith(FLATTENED_PREFIXES):
-            added[name.removeprefix(FLATTENED_PREFIX)] = value
+        if name == DELETED_FIELD:
+            added["deleted"] = value
+        elif name.startswith(prefix) and name not in key:
+            added[name.removeprefix(prefix)] = value
         else:
             row[name] = value
     source: dict[str, Any] = {}
@@ -154,11 +162,12 @@ def _op(payload: Mapping[str, Any] | None, added: Mapping[str, Any]) -> Op:
     return op
 
 
-def _headers(message: Message) -> list[tuple[str, Any]]:
+def _headers(message: Message, prefix: str) -> list[tuple[str, Any]]:
     """The added headers without their prefix; values are JsonConverter's JSON, or plain text."""
     result = []
     for name, data in message.headers:
-        if data is None or not (name in FLATTENED_FIELDS or name.startswith(FLATTENED_PREFIXES)):
+        start = next((each for each in (prefix, FLATTENED_PREFIX) if name.startswith(each)), None)
+        if data is None or start is None:
             continue
         try:
             value = loads_fast(orjson.loads, data)
@@ -166,5 +175,5 @@ def _headers(message: Message) -> list[tuple[str, Any]]:
             value = data.decode("utf-8", "replace")
         if type(value) is dict and "payload" in value:
             value = value["payload"]
-        result.append((name.removeprefix(FLATTENED_PREFIX), value))
+        result.append((name.removeprefix(start), value))
     return result

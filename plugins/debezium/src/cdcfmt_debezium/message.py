@@ -30,6 +30,12 @@ TICDC: Final = "TiCDC"
 MYSQL_CONNECTORS: Final = frozenset({"mysql", "mariadb", "vitess", TICDC, "MySQL"})
 """Connectors whose ``tableChanges`` have MySQL's types; ``MySQL`` is CloudCanal's name."""
 
+WITHOUT_UNSIGNED: Final = frozenset(
+    {"postgresql", "sqlserver", "oracle", "db2", "as400", "informix", "spanner", "cassandra"}
+    | {"yugabytedb", "cockroachdb", "greenplum", "hana", "dameng"}
+)
+"""Connectors, in lower case, of databases without unsigned integers."""
+
 OF_MYSQL: Final = frozenset({"file", "gtid", "server_id"})
 """Fields of ``source`` that only connectors of MySQL and MariaDB have."""
 
@@ -46,6 +52,9 @@ PAYLOAD_KNOWN: Final = frozenset(
 )
 
 HEARTBEAT_SCHEMA: Final = "io.debezium.connector.common.Heartbeat"
+NOTIFICATION_FIELDS: Final = frozenset(
+    {"id", "aggregate_type", "type", "additional_data", "timestamp"}
+)
 TRANSACTION_FIELDS: Final = frozenset({"status", "id", "event_count", "data_collections"})
 TRANSACTION_STATUS: Final[dict[str, Literal["begin", "commit"]]] = {
     "BEGIN": "begin",
@@ -53,14 +62,12 @@ TRANSACTION_STATUS: Final[dict[str, Literal["begin", "commit"]]] = {
 }
 
 FLATTENED_PREFIX: Final = "__"
-FLATTENED_FIELDS: Final = frozenset(
-    {"__deleted", "__op", "__ts_ms", "__ts_us", "__ts_ns"}
-    | {f"__{name}" for name in ("db", "schema", "table", "connector", "name", "version")}
-    | {f"__{name}" for name in ("snapshot", "sequence", "lsn", "txId", "xmin", "server_id")}
-    | {f"__{name}" for name in ("gtid", "file", "pos", "row", "thread", "query")}
-)
-"""Fields that ExtractNewRecordState adds by ``add.fields``, with its default prefix."""
+"""Default prefix of the fields and headers that ExtractNewRecordState adds."""
 
-FLATTENED_PREFIXES: Final = ("__source_", "__transaction_")
+DELETED_FIELD: Final = "__deleted"
+"""Its field of a rewritten delete, under every prefix."""
+
+ROUTED_TABLE: Final = "__dbz__physicalTableIdentifier"
+"""Field that ByLogicalTableRouter adds to keys, which is no column."""
 
 DEFAULT_PLACEHOLDER: Final = "__debezium_unavailable_value"

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import attrs
+
 from cdcfmt_core import Option
 from cdcfmt_core.toolkit.large_messages import COMPRESSION_OPTION
 from cdcfmt_debezium.binary import BINARY_MODES
 from cdcfmt_debezium.decimals import DECIMAL_MODES
-from cdcfmt_debezium.encoding import Encoding
-from cdcfmt_debezium.message import DEFAULT_PLACEHOLDER, TICDC
+from cdcfmt_debezium.encoding import SIGNED, Encoding
+from cdcfmt_debezium.message import DEFAULT_PLACEHOLDER, FLATTENED_PREFIX, TICDC
 
 _UNITS: Final[dict[str, tuple[str | None, str | None]]] = {
     "auto": ("auto", "auto"),
@@ -74,6 +76,12 @@ OPTIONS = (
         "message without value is then a delete.",
     ),
     Option(
+        name="flattenedPrefix",
+        default=FLATTENED_PREFIX,
+        help="The transform's `add.fields.prefix` (and `add.headers.prefix`). Fields whose names "
+        "begin with it are no columns, unless the key has them.",
+    ),
+    Option(
         name="flattenedDatabase",
         help="The database of flattened rows, if neither a header nor a field `__db` has it. "
         "Default: by the topic name.",
@@ -93,11 +101,12 @@ def encodings(options: Mapping[str, Any]) -> dict[str, Encoding]:
         doubles=decimals == "double",
         binary=binary,
     )
-    return {
-        TICDC: Encoding(null_years=True),
+    found = {
         "connector": connector,
         "cloudcanal": Encoding(doubles=False, binary=binary, texts=True),
     }
+    signed = {SIGNED + name: attrs.evolve(each, unsigned=False) for name, each in found.items()}
+    return {TICDC: Encoding(null_years=True)} | found | signed
 
 
 ENCODE_OPTIONS = (

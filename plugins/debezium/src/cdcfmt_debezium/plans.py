@@ -3,6 +3,7 @@
 A column's type is the first of these that is known:
 
 - the message's ``tidb_type``, with the parameters of the newest previous DDL
+- in the same way ``__debezium.source.column.type``, if the database has MySQL's types
 - the type in that DDL (``tableChanges``)
 - the type of the message's ``schema``
 - Unknown: values stay unchanged
@@ -23,7 +24,7 @@ from cdcfmt_core.schemas.versions import Position
 from cdcfmt_core.toolkit import plans
 from cdcfmt_core.toolkit.images import ReadValue
 from cdcfmt_core.types import Float, Int, LogicalType, Unknown
-from cdcfmt_debezium.connect import FieldType, field_type
+from cdcfmt_debezium.connect import FieldType, field_type, propagated_type
 from cdcfmt_debezium.documents import WireSchema
 from cdcfmt_debezium.encoding import Encoding
 from cdcfmt_debezium.values import value_parser
@@ -105,7 +106,12 @@ class TablePlans:
         for name in _ordered(source.names, fields if fields is not None else stored):
             field = fields[name] if fields is not None else None
             column, readers[name], unsure = self._column(
-                name, field, stored.get(name), source.encoding, name in key_names
+                name,
+                field,
+                stored.get(name),
+                source.encoding,
+                key=name in key_names,
+                of_bytes=source.wire is not None and source.wire.is_flinks,
             )
             columns.append(column)
             if unsure:
@@ -123,7 +129,9 @@ class TablePlans:
         field: Mapping[str, Any] | None,
         stored: Column | None,
         encoding: Encoding,
+        *,
         key: bool,
+        of_bytes: bool,
     ) -> tuple[Column, ReadValue, bool]:
         """The column, the reader of its values, and whether it may be unsigned."""
         default = None
@@ -132,12 +140,12 @@ class TablePlans:
             logical: LogicalType = stored.type if stored else Unknown()
             source_type = stored.source_type if stored else ""
             nullable = stored.nullable if stored else None
-            unsure = stored is None
+            unsure = stored is None and encoding.unsigned
         else:
-            type_ = field_type(field, encoding)
+            type_ = field_type(field, encoding, of_bytes=of_bytes)
             encoding = type_.encoding
             logical, source_type, certain = self._database_type(field, type_, stored)
-            unsure = not certain and logical == Int(64)
+            unsure = not certain and logical == Int(64) and encoding.unsigned
             optional = field.get("optional")
             nullable = optional if type(optional) is bool else None
             if nullable:
@@ -154,6 +162,8 @@ class TablePlans:
     ) -> tuple[LogicalType, str, bool]:
         """Logical type, source type, and whether they come from the database itself."""
         text = field.get("tidb_type")
+        if type(text) is not str and type_.encoding.unsigned:
+            text = propagated_type(field)
         known = None
         if stored is not None and not _is_narrower_float(stored, type_):
             known = type_.refined(stored.type)

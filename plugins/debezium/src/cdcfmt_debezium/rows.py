@@ -6,16 +6,17 @@ Sources: Debezium MySQL connector, "Data change events"; Debezium PostgreSQL con
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.events import Image, Op, RowChange
+from cdcfmt_core.events import Image, Op, RowChange, TableSchema
 from cdcfmt_core.toolkit.images import key_changed, read_image
 from cdcfmt_core.toolkit.wire_json import object_of
 from cdcfmt_debezium.documents import WireSchema
 from cdcfmt_debezium.encoding import Encoding
+from cdcfmt_debezium.message import ROUTED_TABLE
 from cdcfmt_debezium.plans import RowSource, TablePlan, TablePlans
 from cdcfmt_debezium.unavailable import Unavailable
 
@@ -53,6 +54,7 @@ class RowDecoder:
         """
         database, table, schema = place
         stored = None
+        of_key: dict[str, Any] = {}
         if self._schemas:
             stored = self._schemas.find(database, table, position, schema=schema, stream=stream)
         only_key = False
@@ -60,8 +62,9 @@ class RowDecoder:
             after = None
             if not before:
                 # Without an image, the key identifies the row.
-                before, only_key = key, True
-                if not key:
+                only_key = True
+                before, of_key = self._columns_of(key or {}, wire, stored)
+                if not before:
                     raise DecodeError("a delete has neither an image nor a key", field="before")
         elif op == "truncate":
             before = after = None
@@ -101,8 +104,22 @@ class RowDecoder:
             values = read_image(after, plan.readers, "after")
             new = Image(values, len(completed) == len(lacking_after), completed)
             ambiguous += tuple(name for name in _negative(values, plan) if name not in ambiguous)
-        extra = {_AMBIGUOUS: list(ambiguous)} if ambiguous else None
-        return RowChange(op, plan.schema, old, new, extra=extra)
+        extra = of_key | ({_AMBIGUOUS: list(ambiguous)} if ambiguous else {})
+        return RowChange(op, plan.schema, old, new, extra=extra or None)
+
+    def _columns_of(
+        self, key: dict[str, Any], wire: WireSchema | None, stored: TableSchema | None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The fields of a key that are columns, and others, which a transform added."""
+        columns: Container[str] = (wire.row_fields() if wire else None) or (
+            stored.column_names if stored else key
+        )
+        own: dict[str, Any] = {}
+        other: dict[str, Any] = {}
+        for name, value in key.items():
+            is_own = name in columns and name != ROUTED_TABLE
+            (own if is_own else other)[name] = value
+        return own, other
 
 
 def image_of(payload: Mapping[str, Any], field: str) -> dict[str, Any] | None:

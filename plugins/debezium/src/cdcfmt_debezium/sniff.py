@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from cdcfmt_core.events import Message
 
 _DDL: Final = (b'"source"', b'"ddl"', b'"databaseName"')
 _TRANSACTION: Final = (b'"status"', b'"event_count"', b'"data_collections"')
+_NOTIFICATION: Final = (b'"aggregate_type"', b'"additional_data"', b'"timestamp"')
+_HAS_NO_IMAGES: Final = re.compile(rb'"op"\s*:\s*"[mt]"').search
+_BARE_HEARTBEAT: Final = re.compile(rb'\{\s*"ts_ms"\s*:\s*[0-9]{1,19}\s*\}\s*').fullmatch
 _HEARTBEAT: Final = b'"io.debezium.connector.common.Heartbeat"'
 
 
@@ -20,7 +24,7 @@ def sniff(message: Message) -> float:
     if (
         b'"op"' in value
         and b'"source"' in value
-        and (b'"before"' in value or b'"after"' in value or b'"op":"m"' in value)
+        and (b'"before"' in value or b'"after"' in value or _HAS_NO_IMAGES(value))
     ):
         return 0.9 if b'"connector"' in value else 0.6
     if all(name in value for name in _DDL):
@@ -30,4 +34,6 @@ def sniff(message: Message) -> float:
         return 0.6 if b'"tableChanges"' in value else 0.0
     if all(name in value for name in _TRANSACTION) or _HEARTBEAT in value:
         return 0.8
+    if all(name in value for name in _NOTIFICATION) or _BARE_HEARTBEAT(value):
+        return 0.6
     return 0.0

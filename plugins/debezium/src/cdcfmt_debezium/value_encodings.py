@@ -69,7 +69,8 @@ def column_encodings(
 
     def of_columns(value: bytes, table: TableSchema) -> dict[str, ValueEncoding]:
         document = DocumentReader().read(value)
-        encoding = encoding_of(encodings, document.payload["source"].get("connector"))
+        connector = document.payload["source"].get("connector")
+        encoding = encoding_of(encodings, connector, table.schema)
         fields = document.schema.row_fields() if document.schema else None
         by_name = {}
         for column in table.columns:
@@ -101,7 +102,7 @@ def value_encoding(column: Column, kind: str | None, encoding: Encoding) -> Valu
     """
     logical = column.type
     if isinstance(logical, Unknown):
-        return ValueEncoding("json-value", signless=True)
+        return ValueEncoding("json-value", signless=encoding.unsigned)
     if isinstance(logical, Text | Json):
         return ValueEncoding("text")
     if isinstance(logical, Enum | Set):
@@ -117,7 +118,8 @@ def value_encoding(column: Column, kind: str | None, encoding: Encoding) -> Valu
         unsigned = logical == Int(64, signed=False)
         return ValueEncoding("connect-decimal") if unsigned else _OTHER
     if isinstance(logical, Int):
-        wraps, signless = logical == Int(64, signed=False), logical == Int(64)
+        wraps = logical == Int(64, signed=False)
+        signless = logical == Int(64) and encoding.unsigned
         return ValueEncoding("json-number", wraps=wraps, signless=signless)
     if isinstance(logical, Bit):
         return ValueEncoding("json-boolean" if kind == "boolean" else "little-endian-bits")

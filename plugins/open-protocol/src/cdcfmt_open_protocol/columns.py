@@ -70,9 +70,11 @@ class ColumnTypes:
         )
 
     def reader(self, column: Column, code: int, flags: int | None) -> ReadValue:
-        logical, zone, counts = column.type, self._context.time_zone, self._context.counts
-        encoding = encoding_of(column, code, flags)
+        zone, counts = self._context.time_zone, self._context.counts
+        logical = column.type
+        encoding = encoding_of(logical, code, flags)
         if encoding is not None:
+            encoding = bounded(encoding, column)
             return value_reader(encoding, logical, time_zone=zone, counts=counts)
         # If a type map gives a type other than text or bytes, its parser reads the text.
         binary = bool((flags or 0) & BINARY_FLAG)
@@ -98,14 +100,14 @@ class ColumnTypes:
         return source_type, logical
 
 
-def encoding_of(column: Column, code: int, flags: int | None) -> Encoding | None:
+def encoding_of(logical: LogicalType, code: int, flags: int | None) -> Encoding | None:
     """The value encoding of a column; None if a type map gives another type."""
     if code not in TEXT_OR_BINARY_CODES or flags is None:
         return Encoding("mysql-json")
     binary = bool(flags & BINARY_FLAG)
-    if not isinstance(column.type, Binary if binary else Text):
+    if not isinstance(logical, Binary if binary else Text):
         return None
-    return bounded(_ENCODINGS[code in BASE64_CODES, binary], column)
+    return _ENCODINGS[code in BASE64_CODES, binary]
 
 
 _ENCODINGS: Final = {

@@ -10,7 +10,7 @@ import orjson
 from cdcfmt_core.events import Op, TableSchema
 from cdcfmt_core.layout import Extra, Layout, Members, Role
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.encodings import Encoding, bounded
 from cdcfmt_open_protocol.columns import encoding_of
 from cdcfmt_open_protocol.message import NAME_IN_EXTRA, ROW
 
@@ -77,12 +77,15 @@ def _limits(
 
 def _encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
     cells = _cells(orjson.loads(value))
-    found = {
-        column.name: encoding_of(column, cells[column.name]["t"], cells[column.name].get("f"))
-        for column in table.columns
-        if column.name in cells  # other columns are only in the old row
-    }
-    return {name: encoding for name, encoding in found.items() if encoding is not None}
+    found = {}
+    for column in table.columns:
+        cell = cells.get(column.name)
+        if cell is None:
+            continue  # only in the old row
+        encoding = encoding_of(column.type, cell["t"], cell.get("f"))
+        if encoding is not None:
+            found[column.name] = bounded(encoding, column)
+    return found
 
 
 def _cells(images: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:

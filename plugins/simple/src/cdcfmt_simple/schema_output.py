@@ -30,7 +30,8 @@ _LENGTHS: Final = {
     "vector": -1,
     "bit": 1,
     "char": 1,
-    "binary": 1,
+    # SHOW CREATE TABLE prints binary(1): without a length, it is unknown, and this holds all.
+    "binary": 255,
     **dict.fromkeys(("tinytext", "tinyblob"), 255),
     **dict.fromkeys(("text", "blob"), 65_535),
     **dict.fromkeys(("mediumtext", "mediumblob"), 16_777_215),

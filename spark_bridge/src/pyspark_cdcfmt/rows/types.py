@@ -130,7 +130,9 @@ _RULES: dict[type, Callable[[Any, TypeOptions], spark.DataType]] = {
     logical.Json: lambda _, options: (
         spark.VariantType() if options.json_as == "variant" else spark.StringType()
     ),
-    logical.Vector: _always(spark.ArrayType(spark.FloatType())),
+    logical.Vector: lambda type_, _: spark.ArrayType(
+        spark.DoubleType() if getattr(type_, "bits", 32) == 64 else spark.FloatType()
+    ),
     logical.Geometry: _always(GEOMETRY),
     logical.Unknown: _always(spark.StringType()),
 }
@@ -223,8 +225,9 @@ def logical_type(type_: spark.DataType) -> LogicalType | None:
     if isinstance(type_, spark.DecimalType):
         return logical.Decimal(type_.precision, type_.scale)
     if isinstance(type_, spark.ArrayType):
-        floats = isinstance(type_.elementType, spark.FloatType | spark.DoubleType)
-        return logical.Vector() if floats else None
+        if isinstance(type_.elementType, spark.DoubleType):
+            return logical.Vector(64)
+        return logical.Vector() if isinstance(type_.elementType, spark.FloatType) else None
     if isinstance(type_, spark.StructType):
         return logical.Geometry() if type_.names == GEOMETRY.names else None
     return OWN_TYPES.get(type(type_))
