@@ -107,7 +107,7 @@ class TableSchema:
 
     @property
     def name(self) -> tuple[str, ...]:
-        """Database, schema where the source has one, and table."""
+        """Database and schema where the source has them, and table."""
         return full_name(self.database, self.schema, self.table)
 
     @property
@@ -121,8 +121,8 @@ class TableSchema:
 
 
 def full_name(database: str, schema: str | None, table: str) -> tuple[str, ...]:
-    """Database, schema where there is one, and table."""
-    return (database, table) if schema is None else (database, schema, table)
+    """Database and schema where there are any, and table."""
+    return (*filter(None, (database, schema)), table)
 
 
 @attrs.define

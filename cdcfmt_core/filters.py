@@ -1,7 +1,8 @@
 """Filter events by kind, operation, table and commit_ts.
 
 Table patterns are case-sensitive shell globs over ``database.table`` (or
-``database.schema.table``); in backticks, the dots and stars of a part are literal.
+``database.schema.table``); in backticks, the dots and stars of a part are literal.  ``*.table``
+also matches a table that has no database.
 """
 
 from __future__ import annotations
@@ -26,20 +27,22 @@ _ALWAYS_WANTED = frozenset({"watermark", "transaction", "heartbeat", "message", 
 
 
 def parse_table_name(text: str, *, option: str = "table") -> tuple[str, ...]:
-    """Split ``db.tbl`` or ``db.schema.tbl`` into its parts, and remove their backticks.
+    """Split ``tbl``, ``db.tbl`` or ``db.schema.tbl`` into its parts, and remove their backticks.
 
-    :raises OptionError: if the text does not have two or three parts.
+    A table that has no database is named by its own name alone.
+
+    :raises OptionError: if the text does not have one to three parts.
     """
-    return tuple(name for name, _ in _split(text, option))
+    return tuple(name for name, _ in _split(text, option, least=1))
 
 
 def split_name(name: tuple[str, ...]) -> tuple[str, str | None, str]:
-    """Database, schema (or None) and table of a name."""
-    database, *schema, table = name
-    return database, schema[0] if schema else None, table
+    """Database ("" if there is none), schema (or None) and table of a name."""
+    *parents, table = name
+    return parents[0] if parents else "", parents[1] if len(parents) > 1 else None, table
 
 
-def _split(text: str, option: str) -> list[tuple[str, bool]]:
+def _split(text: str, option: str, *, least: int = 2) -> list[tuple[str, bool]]:
     parts: list[tuple[str, bool]] = []
     position = 0
     while position < len(text):
@@ -51,7 +54,7 @@ def _split(text: str, option: str) -> list[tuple[str, bool]]:
         position = match.end()
         if not dot:
             break
-    if position != len(text) or len(parts) not in (2, 3) or text.endswith("."):
+    if position != len(text) or not least <= len(parts) <= 3 or text.endswith("."):
         raise OptionError(
             f"option {option}: {text!r} is not database.table or database.schema.table"
             " (put a part that holds a dot or blank in backticks)"
@@ -59,7 +62,11 @@ def _split(text: str, option: str) -> list[tuple[str, bool]]:
     return parts
 
 
-def _compile(text: str, option: str) -> tuple[re.Pattern[str], ...]:
+def compile_pattern(text: str, option: str) -> tuple[re.Pattern[str], ...]:
+    """The patterns of a table's database, schema if any, and name.
+
+    :raises OptionError: if the text does not have two or three parts.
+    """
     return tuple(
         re.compile(re.escape(name) if quoted else fnmatch.translate(name))
         for name, quoted in _split(text, option)
@@ -67,6 +74,8 @@ def _compile(text: str, option: str) -> tuple[re.Pattern[str], ...]:
 
 
 def _matches(patterns: Iterable[tuple[re.Pattern[str], ...]], parts: tuple[str, ...]) -> bool:
+    if len(parts) == 1:
+        parts = "", *parts
     return any(
         len(pattern) == len(parts)
         and all(part.fullmatch(name) for part, name in zip(pattern, parts, strict=True))
@@ -106,8 +115,12 @@ class EventFilter:
     )
 
     def __attrs_post_init__(self) -> None:
-        self._include = tuple(_compile(text, "includeTables") for text in self.include_tables)
-        self._exclude = tuple(_compile(text, "excludeTables") for text in self.exclude_tables)
+        self._include = tuple(
+            compile_pattern(text, "includeTables") for text in self.include_tables
+        )
+        self._exclude = tuple(
+            compile_pattern(text, "excludeTables") for text in self.exclude_tables
+        )
 
     @classmethod
     def of(cls, options: Mapping[str, Any], **more: Any) -> EventFilter:

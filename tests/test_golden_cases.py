@@ -17,6 +17,9 @@ import pytest
 from golden_data import case_messages
 from pyspark.sql.types import VariantVal
 
+from cdcfmt_canal_json.sniff import sniff
+from cdcfmt_core import opening
+from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import Result, check_equal, inferred_schema, parsed
@@ -465,3 +468,64 @@ def test_flink_cdcs_schemas_declare_only_images() -> None:
         assert columns(rows[0]) == expected
     events, _ = read_events(messages, protocol="debezium")
     assert (events[0]["op"], events[0]["after"]["d"]) == ("insert", 7.123)
+
+
+# --- Tables without a database, messages without a table ------------------------------------
+
+
+def test_a_keyspace_is_a_database() -> None:
+    messages = case_messages("15_vitess")
+    for protocol in ("debezium", "auto"):
+        events, _ = read_events(messages, protocol=protocol)
+        assert (events[0]["database"], events[0]["table"]) == ("commerce", "customers")
+        assert extra(events[0])["keyspace"] == "commerce"
+        rows, _ = read_changes(messages, "commerce.customers", protocol=protocol)
+        assert columns(rows[0]) == {"id": "18446744073709551615", "e": "a", "n": "1.10"}
+    other = with_source(messages[0], keyspace="other")
+    events, _ = read_events([messages[0], other], protocol="debezium")
+    assert [event["database"] for event in events] == ["commerce", "other"]
+
+
+def test_a_table_without_a_database_is_selected_by_its_name() -> None:
+    message = with_source(case_messages("15_vitess")[0], keyspace=None)
+    named = case_messages("15_vitess")[0]
+    rows, _ = read_changes([message, named], "customers", protocol="debezium")
+    assert [columns(row)["n"] for row in rows] == ["1.10"]
+    events, _ = read_events([message, named], protocol="debezium", includeTables="*.cust*")
+    assert [event["database"] for event in events] == ["", "commerce"]
+    events, _ = read_events([message, named], protocol="debezium", excludeTables="*.customers")
+    assert not events
+
+
+FLINK_SQL = {
+    "canal-json": [b'{"data":[{"id":1,"v":"a"}],"type":"INSERT"}'],
+    "debezium": [b'{"before":null,"after":{"id":1,"v":"a"},"op":"c"}'],
+}
+
+
+@pytest.mark.parametrize("protocol", list(FLINK_SQL))
+def test_messages_without_a_table_take_the_default(protocol: str) -> None:
+    messages = [Message(None, value, topic="t", partition=0) for value in FLINK_SQL[protocol]]
+    for given in (protocol, "auto"):
+        default = {"defaultTable": "shop.`or.ders`"}
+        rows, _ = read_changes(messages, "shop.`or.ders`", protocol=given, **default)
+        assert columns(rows[0]) == {"id": "1", "v": "a"}
+        events, _ = read_events(messages, protocol=given, defaultTable="shop.dbo.orders")
+        names = [events[0][part] for part in ("database", "schema", "table", "op")]
+        assert names == ["shop", "dbo", "orders", "insert"]
+        events, _ = read_events(messages, protocol=given)
+        assert "set defaultTable" in events[0]["_corrupt_record"]["reason"]
+    with pytest.raises(OptionError, match="option defaultTable"):
+        opening.open_decoder(protocol, {"defaultTable": "a.b.c.d"})
+
+
+def test_flink_cdcs_canal_json_is_recognised() -> None:
+    wire = {"old": None, "data": [{"id": 1}], "type": "INSERT", "database": "d", "table": "t"}
+    value = json.dumps(wire | {"pkNames": ["id"]}).encode()
+    messages = [Message(None, value, topic="t", partition=0)]
+    events, _ = read_events(messages, protocol="auto")
+    assert (events[0]["table"], events[0]["key_columns"]) == ("t", ["id"])
+    for rows in ({"id": 1}, None):
+        # Maxwell's rows are no lists.
+        maxwell = json.dumps(wire | {"data": rows, "xid": 1}).encode()
+        assert sniff(Message(None, maxwell)) == 0.0

@@ -210,7 +210,7 @@ def test_what_is_wrong_with_the_command_line(canal: Path, tmp_path: Path) -> Non
         (["cat", canal, "-o", "includeTables"], 2, "write it as -o name=value"),
         (["cat", canal, "--kind", "rows"], 2, "'rows' is not one of row, ddl"),
         (["cat", canal, "--starting-commit-ts", "x"], 2, "option startingCommitTs: 'x'"),
-        (["cat", canal, "--table", "orders"], 2, "'orders' is not database.table"),
+        (["cat", canal, "--table", "a.b.c.d"], 2, "'a.b.c.d' is not database.table"),
         (["cat", "-", canal], 2, "read alone"),
         (["cat"], 2, "Missing argument 'INPUT...'"),
     ):

@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdcfmt_core.errors import DecodeError, OptionError
-from cdcfmt_core.filters import EventFilter, nearest_tables, parse_table_name, table_names
+from cdcfmt_core.filters import (
+    EventFilter,
+    nearest_tables,
+    parse_table_name,
+    split_name,
+    table_names,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,6 +28,7 @@ from cdcfmt_core.filters import EventFilter, nearest_tables, parse_table_name, t
         ("库.表", ("库", "表")),
         ("`*`.`?`", ("*", "?")),
         ("my table.t", ("my table", "t")),
+        ("orders", ("orders",)),
     ],
 )
 def test_table_names(text: str, parts: tuple[str, ...]) -> None:
@@ -30,7 +37,7 @@ def test_table_names(text: str, parts: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "orders", "a.b.c.d", ".t", "a.", "a..b", "a.`b", "a.b`", "`a`b.c", "``.t", "a.b.", " . "],
+    ["", "a.b.c.d", ".t", "a.", "a..b", "a.`b", "a.b`", "`a`b.c", "``.t", "a.b.", " . "],
 )
 def test_what_is_no_table_name(text: str) -> None:
     with pytest.raises(OptionError) as caught:
@@ -48,9 +55,9 @@ def test_every_name_can_be_written_in_backticks(parts: tuple[str, ...]) -> None:
     assert parse_table_name(quoted) == parts
     # Quoted, it is no pattern: it matches itself and nothing besides.
     event_filter = EventFilter(include_tables=(quoted,))
-    database, *schema, table = parts
-    assert event_filter.wants_table(database, table, schema[0] if schema else None)
-    assert not event_filter.wants_table(database, table + "x", schema[0] if schema else None)
+    database, schema, table = split_name(parts)
+    assert event_filter.wants_table(database, table, schema)
+    assert not event_filter.wants_table(database, table + "x", schema)
 
 
 def wanted(

@@ -21,6 +21,7 @@ from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Event, Message, SchemaChange, TableSchema, Watermark
 from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_on
+from cdcfmt_core.toolkit.default_table import default_table
 from cdcfmt_core.toolkit.json_messages import JsonMessages
 from cdcfmt_core.toolkit.large_messages import claim_check_of, read_claimed
 from cdcfmt_core.toolkit.table_changes import readable, schema_from_table_changes
@@ -39,6 +40,7 @@ class _Decoder:
         self._context = context
         self._filter = context.event_filter
         self._dialect = DIALECTS[options["dialect"]]
+        self._default_table = default_table(options)
         self._json = JsonMessages(
             orjson.loads, context, compression=options["largeMessageHandleCompression"]
         )
@@ -76,6 +78,8 @@ class _Decoder:
         tidb = extension_of(wire)
         commit_ts = commit_ts_of(tidb, "commitTs", "_tidb.")
         place = names_of_table(wire)
+        if not place[1] and self._default_table is not None:
+            place = self._default_table
         if not self._filter.wants("row", *place, op, commit_ts):
             return []
         location = claim_check_of(tidb, is_claimed=claim_check is not None)

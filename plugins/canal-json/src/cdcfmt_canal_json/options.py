@@ -5,6 +5,7 @@ from __future__ import annotations
 from cdcfmt_canal_json.binary import BINARY_ENCODINGS, OPTION
 from cdcfmt_canal_json.dialects import DIALECTS
 from cdcfmt_core import Option
+from cdcfmt_core.toolkit.default_table import DEFAULT_TABLE_OPTION
 from cdcfmt_core.toolkit.large_messages import (
     COMPRESSION_OPTION,
     HANDLE_KEY_DELETES_ENCODE_OPTION,
@@ -32,6 +33,7 @@ OPTIONS = (
         "that could be both is an error.",
     ),
     HANDLE_KEY_DELETES_OPTION,
+    DEFAULT_TABLE_OPTION,
 )
 
 ENCODE_OPTIONS = (

@@ -19,6 +19,7 @@ from cdcfmt_canal_json.envelope import time_of
 from cdcfmt_canal_json.plans import TablePlan, TablePlans
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Event, Image, Op, RowChange
+from cdcfmt_core.toolkit.default_table import NO_TABLE
 from cdcfmt_core.toolkit.images import before_image, key_changed, read_image
 from cdcfmt_core.toolkit.table_changes import row_types
 from cdcfmt_core.toolkit.wire_json import list_of, names_of, object_of
@@ -44,7 +45,7 @@ class RowDecoder:
     ) -> list[Event]:
         """The events of a message's rows; ``place``: database, table and schema."""
         if not place[1]:
-            raise DecodeError("a required field of a row event is missing", field="table")
+            raise DecodeError(NO_TABLE, field="table")
         data, old = list_of(wire, "data"), list_of(wire, "old")
         field = "data"
         if op == "delete":

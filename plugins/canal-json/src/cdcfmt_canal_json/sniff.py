@@ -10,7 +10,13 @@ from cdcfmt_core.events import Message
 _TICDC_BEGINS: Final = re.compile(
     rb'\{"id":[0-9]+,"database":"[^"]*","table":"[^"]*","pkNames":(?:null|\[[^]]*\]),"isDdl":'
 ).match
-_ENVELOPE = (b'"database"', b'"type"', b'"data"', b'"es"')
+_ENVELOPE = (b'"database"', b'"type"', b'"data"')
+# Flink CDC sends no times.  Maxwell's row is no list.
+_HAS_ROWS: Final = re.compile(rb'"data"\s*:\s*\[').search
+# Flink SQL sends no more than rows and type; only both ends are searched, as it may be large.
+_ROWS_BEGIN: Final = re.compile(rb'\{\s*(?:"old"\s*:\s*null\s*,\s*)?"data"\s*:\s*\[\s*\{').match
+_ROWS_END: Final = re.compile(rb'\]\s*,\s*"type"\s*:\s*"(?:INSERT|UPDATE|DELETE)"\s*\}\s*\Z').search
+_END: Final = 100
 _STRONG = (b'"isDdl"', b'"mysqlType"', b'"pkNames"', b'"sqlType"', b'"old"')
 
 
@@ -22,7 +28,11 @@ def sniff(message: Message) -> float:
     # Five names in this order are enough: a search for all costs as much as decoding.
     if _TICDC_BEGINS(value):
         return 1.0
+    if _ROWS_BEGIN(value) and _ROWS_END(value[-_END:]):
+        return 0.5
     if not all(name in value for name in _ENVELOPE):
+        return 0.0
+    if b'"es"' not in value and not (b'"pkNames"' in value and _HAS_ROWS(value)):
         return 0.0
     found = sum(name in value for name in _STRONG)
     return 0.4 + 0.12 * found if found else 0.0

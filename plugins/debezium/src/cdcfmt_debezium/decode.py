@@ -16,6 +16,7 @@ from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Event, Heartbeat, LogicalMessage, Message, Transaction, Watermark
 from cdcfmt_core.mysql import InexactNumber
+from cdcfmt_core.toolkit.default_table import NO_TABLE, default_table
 from cdcfmt_core.toolkit.foreign import check_record
 from cdcfmt_core.toolkit.json_size import check_values
 from cdcfmt_core.toolkit.large_messages import open_decompressor
@@ -74,6 +75,7 @@ class _Decoder:
             TablePlans(context, fail_without_schema=options["onMissingSchema"] == "fail"),
             self._unavailable,
         )
+        self._default_table = default_table(options)
         self._flattened = options["flattened"]
         self._flattened_database = options["flattenedDatabase"]
         self._flattened_prefix = options["flattenedPrefix"] or FLATTENED_PREFIX
@@ -113,6 +115,9 @@ class _Decoder:
             return [Heartbeat(emit_time=time_of(payload))]
         if self._flattened:
             return self._flat(document, payload, message)
+        if type(op) is str and source is None and payload.keys() & {"before", "after"}:
+            # Flink SQL sends no source.
+            return self._enveloped(document, payload, op, {}, message)
         if payload.keys() == NOTIFICATION_FIELDS:
             return [_notification(payload)]
         if type(op) is str:
@@ -142,12 +147,16 @@ class _Decoder:
         op = OP_OF_WORD.get(word)
         if op is None:
             raise DecodeError("is not an operation of Debezium", field="op", sample=word)
-        database, table = text_of(source, "db", "source."), text_of(source, "table", "source.")
+        # A keyspace of Vitess is its database.
+        database = text_of(source, "db", "source.") or text_of(source, "keyspace", "source.")
+        table = text_of(source, "table", "source.")
         schema = text_of(source, "schema", "source.") or None
         if not table and source.get("connector") == "mongodb":
             raise DecodeError(_MONGODB, field="source.connector", sample="mongodb")
+        if not table and self._default_table is not None:
+            database, table, schema = self._default_table
         if not table:
-            raise DecodeError("a required field of a row event is missing", field="source.table")
+            raise DecodeError(NO_TABLE, field="source.table" if source else "source")
         if not self._filter.wants("row", database, table, schema, op, commit_ts):
             return []
         event = self._rows.decode(

@@ -27,9 +27,8 @@ class WireSchema:
     @property
     def is_flinks(self) -> bool:
         """Whether it declares only the images, as Flink CDC does."""
-        names = [field["field"] for field in self.fields]
-        kinds = {field.get("type") for field in self.fields}
-        return sorted(names) == ["after", "before"] and kinds == {"struct"}
+        names = {field["field"] for field in self.fields if field.get("type") == "struct"}
+        return len(self.fields) == 2 and names == {"before", "after"}
 
     def row_fields(self) -> dict[str, dict[str, Any]] | None:
         """The fields of a row by name: of an envelope's images, a flattened record, or a key."""

@@ -114,7 +114,8 @@ def _place(
     is not the database is the schema, so that two tables stay two.
     """
     stream, table = text_of(source, "name"), text_of(source, "table")
-    database, schema = text_of(source, "db") or given, text_of(source, "schema")
+    database = text_of(source, "db") or text_of(source, "keyspace") or given
+    schema = text_of(source, "schema")
     prefix, rest = "", topic
     if stream and topic.startswith(f"{stream}."):
         prefix, rest = stream, topic.removeprefix(f"{stream}.")

@@ -8,6 +8,7 @@ from typing import Any, Final
 import attrs
 
 from cdcfmt_core import Option
+from cdcfmt_core.toolkit.default_table import DEFAULT_TABLE_OPTION
 from cdcfmt_core.toolkit.large_messages import COMPRESSION_OPTION
 from cdcfmt_debezium.binary import BINARY_MODES
 from cdcfmt_debezium.decimals import DECIMAL_MODES
@@ -68,6 +69,7 @@ OPTIONS = (
         default=DEFAULT_PLACEHOLDER,
         help="The connector's `unavailable.value.placeholder`: a column with this value is absent.",
     ),
+    DEFAULT_TABLE_OPTION,
     Option(
         name="flattened",
         type="bool",

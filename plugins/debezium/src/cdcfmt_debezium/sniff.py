@@ -10,8 +10,12 @@ from cdcfmt_core.events import Message
 _DDL: Final = (b'"source"', b'"ddl"', b'"databaseName"')
 _TRANSACTION: Final = (b'"status"', b'"event_count"', b'"data_collections"')
 _NOTIFICATION: Final = (b'"aggregate_type"', b'"additional_data"', b'"timestamp"')
+# Flink SQL sends no more than images and "op"; only both ends are searched, as it may be large.
+_FLINKS_BEGIN: Final = re.compile(rb'\{\s*"before"\s*:\s*(?:\{|null\s*,\s*"after"\s*:\s*\{)').match
+_FLINKS_END: Final = re.compile(rb',\s*"op"\s*:\s*"[cdur]"\s*\}\s*\Z').search
+_END: Final = 100
 _HAS_NO_IMAGES: Final = re.compile(rb'"op"\s*:\s*"[mt]"').search
-_BARE_HEARTBEAT: Final = re.compile(rb'\{\s*"ts_ms"\s*:\s*[0-9]{1,19}\s*\}\s*').fullmatch
+_BARE_HEARTBEAT: Final = re.compile(rb'\{\s*"ts_ms"\s*:\s*[0-9]{13}\s*\}\s*').fullmatch
 _HEARTBEAT: Final = b'"io.debezium.connector.common.Heartbeat"'
 
 
@@ -27,6 +31,8 @@ def sniff(message: Message) -> float:
         and (b'"before"' in value or b'"after"' in value or _HAS_NO_IMAGES(value))
     ):
         return 0.9 if b'"connector"' in value else 0.6
+    if _FLINKS_BEGIN(value) and b'"after"' in value and _FLINKS_END(value[-_END:]):
+        return 0.5
     if all(name in value for name in _DDL):
         if b'"connector"' in value:
             return 0.9

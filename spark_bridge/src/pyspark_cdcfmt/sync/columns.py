@@ -21,6 +21,7 @@ from pyspark.sql.types import (
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.column_names import clashes
+from cdcfmt_core.events import full_name
 from cdcfmt_core.schemas.statements import refined_types
 from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.types import Bit, Decimal, Enum, LogicalType, Set, Time, Unknown
@@ -149,7 +150,7 @@ class ColumnPlanner:
             return tuple(names.get(name.lower(), name) for name in key)
 
         own = spelled(plan.state.keys)
-        name = tuple(part for part in plan.state.name if part is not None)
+        name = full_name(*plan.state.name)
         given = spelled(self.options.keys.get(name, ()))
         named = {spelled(version.key_columns) for version in plan.versions}
         keyless = [version for version in plan.versions if not (version.key_columns or given)]

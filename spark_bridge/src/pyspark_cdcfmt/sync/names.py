@@ -35,9 +35,7 @@ def text_literal(text: str) -> str:
 
 def table_text(name: TableName) -> str:
     """A source table's name in the syntax of the option ``table``."""
-    return ".".join(
-        part if _PLAIN.fullmatch(part) else quote(part) for part in name if part is not None
-    )
+    return ".".join(part if _PLAIN.fullmatch(part) else quote(part) for part in name if part)
 
 
 def check_pattern(into: str) -> None:
@@ -59,6 +57,11 @@ def check_pattern(into: str) -> None:
         )
     if "table" not in fields:
         raise OptionError(f"option into: {into!r} has no field {{table}}")
+
+
+def has_field(into: str, field: str) -> bool:
+    """Whether a pattern for target names has this field."""
+    return any(name == field for _, name, *_ in Formatter().parse(into))
 
 
 def target_of(into: str, name: TableName) -> str:

@@ -12,7 +12,7 @@ import attrs
 
 from cdcfmt_core import Option
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.filters import EventFilter, parse_table_name, table_names
+from cdcfmt_core.filters import EventFilter, compile_pattern, parse_table_name, table_names
 from cdcfmt_core.options import validate
 from cdcfmt_core.texts import parse_json
 from pyspark_cdcfmt.sync.names import TableName, check_pattern
@@ -220,7 +220,7 @@ class SyncOptions:
         check_pattern(values["into"])
         for name in ("tables", "exclude", "resume"):
             for pattern in values[name]:
-                parse_table_name(pattern, option=name)
+                compile_pattern(pattern, name)
         defaults = {option.name: option.default for option in OPTIONS}
         for name, store in _STORE_OF.items():
             if values[name] != defaults[name] and values["store"] != store:

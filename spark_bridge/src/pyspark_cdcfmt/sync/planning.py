@@ -22,6 +22,7 @@ from pyspark_cdcfmt.sync.columns import ColumnPlanner, Events
 from pyspark_cdcfmt.sync.definitions import Definitions, around, gives_other_names
 from pyspark_cdcfmt.sync.names import (
     TableName,
+    has_field,
     quote,
     refused_target,
     safe_name,
@@ -67,7 +68,7 @@ _OLD_TARGET = (
     "the target has rows of an earlier query, and no commit_ts orders the changes: all changes of "
     "this query are later; rows that were deleted at the source in between stay"
 )
-
+_NO_DATABASE = "its messages name no database: leave the table out by exclude"
 _FOREIGN_KEY = re.compile(r"\bON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET\s+NULL)\b", re.IGNORECASE)
 _NO_ROW_EVENTS = (
     "{}: InnoDB does not write the rows that it changes into the binlog, so the target keeps their "
@@ -137,8 +138,8 @@ class Planner:
         plan = TablePlan(state, versions)
         if state.halted:
             return plan
-        if "" in name:
-            plan.halt("its messages name no database: leave the table out by exclude")
+        if not name[2] or (not name[0] and has_field(self.options.into, "database")):
+            plan.halt(_NO_DATABASE)
             return plan
         own = {"checkpoint": self.options.checkpoint, "control": self.options.control}
         if reason := refused_target(state.target, own):

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from cdcfmt_core.errors import OptionError
+from cdcfmt_core.events import full_name
 from cdcfmt_core.filters import nearest_tables
 from pyspark_cdcfmt import decode, message_options
 from pyspark_cdcfmt.sync.control import ADDED, Batch, Control, LogRow
@@ -39,7 +40,7 @@ def resumed_tables(options: SyncOptions, states: Iterable[TableState]) -> list[T
     :raises OptionError: for a pattern without a table, and for a table that is not wanted.
     """
     known = {state.text: state for state in states if state.name != LETTERS}
-    names = [tuple(part for part in state.name if part is not None) for state in known.values()]
+    names = [full_name(*state.name) for state in known.values()]
     found: dict[str, TableState] = {}
     for pattern in options.resume:
         # A name in backticks may have the characters of a glob.

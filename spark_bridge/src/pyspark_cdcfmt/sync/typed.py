@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
+from cdcfmt_core.events import full_name
 from pyspark_cdcfmt import CORRUPT_RECORD, METADATA, changes, changes_of_blocks
 from pyspark_cdcfmt.sync.definitions import store_of
 from pyspark_cdcfmt.sync.expressions import COMPARED, At, key_text, literal
@@ -124,7 +125,7 @@ class TypedChanges:
 
     def _keys(self, state: TableState) -> tuple[str, ...] | None:
         """The user's key columns for a table."""
-        return self.options.keys.get(tuple(part for part in state.name if part is not None))
+        return self.options.keys.get(full_name(*state.name))
 
     def changes(self, plan: TablePlan, rows: DataFrame, *, with_reads: bool) -> DataFrame:
         """One row per change, with the types of the table's columns.
