@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypedDict, TypeVar
 
-from cdcfmt_core.texts import harmless, one_line, qualified
+from cdcfmt_core.texts import harmless, one_line, qualified, without_secrets
 
 SAMPLE_BYTES = 200
 """Number of bytes or characters of a bad value that an error shows."""
@@ -27,7 +27,7 @@ class CdcfmtError(Exception):
     """Base class of all errors of cdcfmt."""
 
     def __str__(self) -> str:
-        return harmless(super().__str__())
+        return harmless(without_secrets(super().__str__()))
 
 
 class OptionError(CdcfmtError, ValueError):
@@ -105,7 +105,7 @@ class _Located:
             if value is not None
         ]
         head = " ".join(filter(None, [self.protocol, ", ".join(known)]))
-        return one_line(f"{head}: {text}" if head else text)
+        return one_line(without_secrets(f"{head}: {text}" if head else text))
 
     def at(self, **position: Any) -> Self:
         """A copy of the error with the given attributes set; None keeps the old value."""

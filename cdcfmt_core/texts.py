@@ -48,10 +48,21 @@ def open_logger(name: str) -> logging.Logger:
 def _quote_harmlessly(record: logging.LogRecord) -> bool:
     if isinstance(record.args, tuple):
         record.args = tuple(
-            value if isinstance(value, int | float) else one_line(str(value), _MAX_QUOTED)
+            value
+            if isinstance(value, int | float)
+            else one_line(without_secrets(str(value)), _MAX_QUOTED)
             for value in record.args
         )
     return True
+
+
+_PASSWORD = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^\s/?#'\":@]*:)[^\s/?#'\"]*@")
+_QUERY = re.compile(r"\?[A-Za-z][\w.-]*=[^\s'\"]*")
+
+
+def without_secrets(text: str) -> str:
+    """``text`` without the passwords and query strings of its URLs, even of mistyped ones."""
+    return _QUERY.sub("?…", _PASSWORD.sub(r"\1…@", text) if "://" in text else text)
 
 
 def harmless(text: str) -> str:

@@ -32,6 +32,7 @@ from cdcfmt_core.io.sources.reader import checked, cut_lines, foreign
 from cdcfmt_core.io.topics.stream_offset import INITIAL, StreamOffset
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_core.registry import KNOWN_TRANSPORTS, default_registry
+from cdcfmt_core.texts import without_secrets
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.transport_opening import open_source, split_options
 
@@ -102,10 +103,8 @@ def _scheme(path: str) -> str:
 
 
 def public(paths: Sequence[str]) -> list[str]:
-    """The inputs without their options, which may hold secrets."""
-    return [
-        f"{path.partition('?')[0]}?…" if is_topic(path) and "?" in path else path for path in paths
-    ]
+    """The inputs without passwords and options, which may hold secrets."""
+    return list(map(without_secrets, paths))
 
 
 def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False) -> Input:

@@ -139,11 +139,14 @@ def kind_text(kind: str, op: str | None = None) -> Text:
 
 def reason_of(error: DecodeError) -> str:
     """Field and reason on one line, without position and sample."""
-    return printable(f"{error.field}: {error.reason}" if error.field else error.reason)
+    return printable(f"{error.field}: {error.reason}" if error.field else error.reason, 0)
 
 
-def printable(text: str, limit: int = 0) -> str:
-    """One line of ``text`` without control characters, cut to ``limit`` characters if given."""
+_LONGEST_NAME = 300
+
+
+def printable(text: str, limit: int = _LONGEST_NAME) -> str:
+    """One line of ``text`` without control characters, cut to ``limit`` characters; 0: whole."""
     if limit:
         text = text[: limit + 1]
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in clean(text))

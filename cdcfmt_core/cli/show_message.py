@@ -139,7 +139,7 @@ def _show_event(event: Event, out: Console) -> None:
         for name in ("field", "sample"):
             if (value := getattr(event.error, name)) is not None:
                 out.print(
-                    Text.assemble((f"  {name:<7}", "faint"), printable(value)), soft_wrap=True
+                    Text.assemble((f"  {name:<7}", "faint"), printable(value, 0)), soft_wrap=True
                 )
         return
     kind = KIND_OF[type(event)]
@@ -164,9 +164,9 @@ def _facts(event: Any) -> Iterator[tuple[str, str]]:
             yield name, text
     if isinstance(event, SchemaChange):
         yield "ddl type", event.ddl_type
-        yield "query", printable(event.query)
+        yield "query", printable(event.query, 0)
     if isinstance(event, RowChange):
-        yield "key", ", ".join(event.table.key_columns) or "none on the wire"
+        yield "key", printable(", ".join(event.table.key_columns)) or "none on the wire"
         for name, image in (("before", event.before), ("after", event.after)):
             if image is not None and not image.complete:
                 yield name, "only part of the row, according to the protocol"

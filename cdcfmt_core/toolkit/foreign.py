@@ -242,7 +242,7 @@ def _json(wire: Any) -> tuple[str, str] | None:
         check_record(wire, *wire.values())
     except DecodeError:
         return _AVRO_JSON
-    of_envelopes = wire.keys() & {"before", "after", "op", "data", "payload"}
+    of_envelopes = wire.keys() & {"before", "after", "op", "data", "payload", "table", "sql"}
     if wire and not (of_envelopes or any(type(each) in (dict, list) for each in wire.values())):
         return _ROW
     return None

@@ -19,8 +19,17 @@ from typing import Any, TypeVar
 import attrs
 
 from cdcfmt_core.codec import DecoderContext
-from cdcfmt_core.errors import DecodeError, MissingDependencyError, MissingSchemaError, show
+from cdcfmt_core.errors import (
+    CdcfmtError,
+    DecodeError,
+    MissingDependencyError,
+    MissingSchemaError,
+    show,
+)
+from cdcfmt_core.events import Corrupt
+from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.options import Option
+from cdcfmt_core.texts import without_secrets
 from cdcfmt_core.toolkit.filesystem import is_local, open_filesystem
 from cdcfmt_core.toolkit.json_size import check_values
 
@@ -173,7 +182,7 @@ class ClaimCheckStore:
     :raises SourceError: if the URL's scheme is unknown.
     """
 
-    root: str
+    root: str = attrs.field(repr=lambda root: repr(without_secrets(root)))
     storage_options: Mapping[str, Any] | None = attrs.field(default=None, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -259,21 +268,43 @@ def claim_check_of(wire: Mapping[str, Any], *, is_claimed: bool) -> Any:
 def read_claimed(context: DecoderContext, location: object, read: Callable[[bytes], T]) -> T:
     """The result of ``read`` for the value of the message in a claim check.
 
-    :raises DecodeError: the error of ``read``, without any bytes of the file.
+    Neither its errors nor those of single rows quote values of the file.
+
+    :raises DecodeError: the error of ``read``.
     """
     _, value = resolve_claim_check(context.claim_checks, location, context.max_message_bytes)
     try:
-        return read(value)
-    except MissingSchemaError:
+        found = read(value)
+    except (MissingSchemaError, InexactNumber):
         raise
     except DecodeError as error:
         raise error_of_claim_check(error, location) from None
+    except CdcfmtError:
+        raise
+    except Exception as error:
+        if os.environ.get("CDCFMT_DEBUG") == "1":
+            raise
+        # A fault of the decoder: its text may quote the file, too.
+        reason = f"the decoder failed: {type(error).__name__}"
+        raise error_of_claim_check(DecodeError(reason), location) from None
+    for event in found if isinstance(found, list) else [found]:
+        if isinstance(event, Corrupt) and not isinstance(event.error, MissingSchemaError):
+            event.error = error_of_claim_check(event.error, location)
+    return found
+
+
+_QUOTED = re.compile(r"""b?(['"])(?:\\.|(?!\1).)*\1|-?\d{3,}(?:\.\d+)?""", re.DOTALL)
 
 
 def error_of_claim_check(error: DecodeError, location: object) -> DecodeError:
-    """The error of a claim-check file, without its bytes, as the location may name any file."""
+    """The error of a claim-check file, without its values, as the location may name any file."""
     error.sample = None
-    return error.at(reason=f"claim check {show(location)}: {error.reason}")
+    return error.at(reason=f"claim check {show(location)}: {without_values(error.reason)}")
+
+
+def without_values(reason: str) -> str:
+    """The reason of an error without quoted texts and without numbers of three digits or more."""
+    return _QUOTED.sub("…", reason)
 
 
 def _unwrap(body: bytes, limit: int) -> tuple[bytes | None, bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import struct
 from collections.abc import Callable, Iterable
@@ -256,3 +257,14 @@ def test_good_messages(tmp_path: Path) -> None:
     result = run("validate", write_messages(tmp_path / "m.jsonl", messages))
     assert result.exit_code == 0
     assert "none corrupt, 38 changed: 181 messages" in result.stdout
+
+
+def test_a_long_topic_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "m.jsonl"
+    value = base64.b64encode(b"{}").decode()
+    path.write_text(
+        json.dumps({"topic": "t" * 1_000_000, "partition": 0, "offset": 0, "value": value})
+    )
+    for command in ("validate", "stats", "sniff", "inspect"):
+        assert len(run(command, path).output) < 20_000
+    assert len(run("cat", "--format", "table", path).output) < 20_000

@@ -30,6 +30,7 @@ from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.opening import claim_check_reader
 from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_core.toolkit.large_messages import without_values
 from cdcfmt_core.types import Enum, Set
 from pyspark_cdcfmt.kernel.learning import Decoder
 from pyspark_cdcfmt.options import ReadOptions
@@ -133,6 +134,7 @@ class RowMaker:
                 except PolicyError as error:
                     names = _names(event)
                     raise error.at(
+                        reason=without_values(error.reason) if _is_claimed(event) else None,
                         table=".".join(names),
                         column=_column(error.column, names),
                         protocol=protocol,
@@ -210,8 +212,15 @@ class RowMaker:
         reason = str(getattr(error, "reason", error))
         if not isinstance(error, BadRow | BadValue | CdcfmtError):
             reason = f"the row cannot be converted: {type(error).__name__}: {reason}"
+        if _is_claimed(event):
+            reason = without_values(reason)
         bad = DecodeError(reason, field=".".join(filter(None, [*names, field])) or None)
         return Corrupt(bad.at(protocol=self._decoder.protocol, **message.position), event.index)
+
+
+def _is_claimed(event: Event) -> bool:
+    """Whether an event was read from a claim-check file, which no error quotes."""
+    return "claim_check" in (getattr(event, "extra", None) or {})
 
 
 def _names(event: Any) -> list[str]:
