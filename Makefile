@@ -28,6 +28,7 @@ test: setup  ## linters, types, docs, the quick tests, and a quarter of the othe
 	$(MAKE) tests
 
 setup: $(if $(findstring .uv/,$(UV)),.uv/bin/uv)  ## the environment in .venv, with the kernel where Rust is
+	-@$(PYTHON) tests/crates.py
 	@$(UV) sync --quiet --group kernel || { $(UV) sync --quiet && echo "$(NO_KERNEL)"; }
 
 .uv/bin/uv:
@@ -48,6 +49,7 @@ crates:
 
 # The linters and tests of the kernel, which need Rust.
 kernel:  ## the kernel's own linters and tests; needs Rust
+	$(PYTHON) tests/crates.py
 	cd spark_bridge/kernel && cargo fmt --check && cargo clippy --all-targets -- -D warnings && cargo test
 
 # The site of docs/, in docs/_build; a link that leads nowhere is an error.

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import crates
 from fresh_venv import ROOT, build_wheels, uv
 
 DIST = ROOT / "dist"
@@ -61,6 +62,8 @@ def main(architectures: list[str]) -> None:
     shutil.rmtree(DIST, ignore_errors=True)
     projects = [ROOT, ROOT / "spark_bridge", *sorted((ROOT / "plugins").iterdir())]
     build_wheels((path for path in projects if (path / "pyproject.toml").exists()), DIST)
+    if architectures:
+        crates.pin()
     for architecture in architectures:
         build_kernel(architecture)
 
