@@ -21,7 +21,7 @@ from sync_lake import Lake, put, remove
 
 import pyspark_cdcfmt
 from cdcfmt_core.errors import OptionError
-from pyspark_cdcfmt.sync import batch, control, status, typed, writing
+from pyspark_cdcfmt.sync import batch, control, log, status, typed, writing
 from pyspark_cdcfmt.sync.__main__ import main
 from pyspark_cdcfmt.sync.delta import DeltaTarget
 from pyspark_cdcfmt.sync.expressions import of_tables
@@ -414,6 +414,16 @@ def test_numbers_of_tasks_are_those_of_the_cores(lake: Lake) -> None:
     user.conf.unset(shuffle)
     user.conf.unset(of_log)
     Lake(user, lake.folder).run(put(1, "a", 1))
+    assert unset_tasks(user) == [shuffle, of_log]
+    # So do reads of the control tables, which take most of the time to start tasks.
+    tracker = user.sparkContext.statusTracker()
+    earlier = {*tracker.getJobIdsForGroup()}
+    (row,) = status(user, f"{lake.folder}/checkpoint").collect()
+    assert (row.source, row.halted) == ("shop.orders", None)
+    assert [row.action for row in log(user, f"{lake.folder}/checkpoint").collect()] == ["create"]
+    jobs = [tracker.getJobInfo(job) for job in {*tracker.getJobIdsForGroup()} - earlier]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    assert 0 < max(stage.numTasks for stage in stages if stage) <= 16
     assert unset_tasks(user) == [shuffle, of_log]
     limit_tasks(user, unset_tasks(user))
     assert (user.conf.get(shuffle), user.conf.get(of_log)) == ("16", "2")

@@ -6,6 +6,7 @@ import re
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -327,6 +328,12 @@ def test_writes_of_another_run(delta: SparkSession, tmp_path: Path) -> None:
     for version, undone in ((0, (2, 0)), (1, None)):
         delta.sql(f"RESTORE TABLE {table} TO VERSION AS OF {version}")
         assert ahead.undone(table) == undone
+    # Another query takes the table over while this one runs.
+    for owner, error in (("other", "by now, other, and"), ("", None), ("q", None)):
+        delta.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('cdcfmt.query' = '{owner}')")
+        expected = pytest.raises(SinkError, match=error) if error else nullcontext()
+        with expected:
+            ahead.merge(table, rows, "t.id = s.id AND false", "WHEN MATCHED THEN DELETE")
     shutil.rmtree(tmp_path / "table")
     rows.write.format("delta").save(f"{tmp_path}/table")
     with pytest.raises(SinkError, match="was dropped or created again while the query runs"):

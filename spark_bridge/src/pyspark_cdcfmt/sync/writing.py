@@ -256,7 +256,8 @@ class Writer:
             if plan.state.epoch > plan.before.epoch and not is_new:
                 # Before the first row of the epoch.
                 self.target.set_properties(plan.state.target, plan.epoch_property)
-            for sequence in () if is_new else plan.truncates:
+            is_row = is_new or self.store.keeps_truncates
+            for sequence in () if is_row else plan.truncates:
                 self.target.check(plan.state.target)
                 self.store.truncate(plan.state, sequence)
             for cast in () if is_new else plan.casts:
