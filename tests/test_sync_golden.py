@@ -87,8 +87,14 @@ def test_native_producers(
     options = {"tables": "shop.*", "keys": {"shop.uk": "u"}, "schema_changes": "evolve"}
     source = {"sourceTimeZone": "UTC"}
     halted = run(delta, kafka, pattern, tmp_path, store=store, source=source, **options)
-    assert {"shop.nopk", "shop.later", "shop.later2", "shop.tmp_drop"} == set(halted)
+    # NULLs of pair became '' with a new definition: a history keeps them, and Debezium's statements
+    # have no order among the rows.
+    unknown = set() if is_canal and store == "scd1" else {"pair"}
+    others = {"shop.nopk", "shop.later", "shop.later2", "shop.tmp_drop"}
+    assert others | {f"shop.{table}" for table in unknown} == set(halted)
     for table, target in NATIVE.items():
+        if table in unknown:
+            continue
         frame = read(delta, tmp_path, f"lake/{target}")
         if store == "scd2":
             check_no_overlap(frame, KEYS.get(table, (frame.columns[0],)))
@@ -115,8 +121,6 @@ def check_dump(frame: DataFrame, table: str, *, is_canal: bool) -> None:
         cells = {
             column: (garbled_cell if is_canal else cell)(column, types[column], *value)
             for column, value in row.items()
-            # Its NULLs became '' with the column's new definition, without a change of a row.
-            if column != "renamed"
         }
         true[tuple(cells[column] for column in key)] = cells
     if table == "uk" and not is_canal:
