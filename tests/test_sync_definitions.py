@@ -20,6 +20,7 @@ from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import RowChange, SchemaChange
 from pyspark_cdcfmt import spark_schema
 from pyspark_cdcfmt.sync.definitions import Definitions, around, in_force
+from pyspark_cdcfmt.sync.expressions import At
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.summary import Statement
 from pyspark_cdcfmt.sync.table_plan import TablePlan
@@ -314,7 +315,10 @@ def test_golden_tables_have_the_types_of_a_batch_read(protocol: str, name: str) 
     for table, groups in rows.items():
         versions = [
             attrs.evolve(
-                version(dict(types)), protocol=codec, first=(min(at), 0), last=(max(at), 0)
+                version(dict(types)),
+                protocol=codec,
+                first=At(0, min(at), 0, 0),
+                last=At(0, max(at), 0, 0),
             )
             for types, at in groups.items()
         ]
