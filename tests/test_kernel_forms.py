@@ -211,6 +211,7 @@ def test_times_that_are_texts(*, assumes_utc: bool) -> None:
         "max_bytes": 1 << 20,
         "row_bytes": 8,
         "images": None,
+        "shown": {"place": False, "headers": False},
     }
     kernel = cdcfmt_kernel.Kernel(json.dumps(described))
 
@@ -218,7 +219,7 @@ def test_times_that_are_texts(*, assumes_utc: bool) -> None:
         return json.dumps({"table": "t", "op": "I", "at": time, "row": {}}).encode()
 
     rows = {"columns": [], "absent": [], "keyed": False, "event": None}
-    plan = {"rows": rows, "repeats": 0, "shown": None}
+    plan = {"rows": rows, "repeats": 0, "members": 0, "shown": None}
     kernel.add_plan(value("2024-01-01T00:00:00Z"), None, json.dumps(plan))
     good = ["1970-01-01T00:00:00Z", "2024-02-29T23:59:59.5Z", "9999-12-31T23:59:59.999999Z"]
     good += ["2024-01-01 00:00:00Z", "2024-01-01T00:00:00+01:00", "2024-01-01 00:00:00.25-03"]

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import attrs
-import orjson
 import pytest
 from golden_data import (
     Loss,
@@ -22,6 +21,7 @@ from golden_data import (
 from native_workload import ALTERED, Row
 
 from cdcfmt_core.events import Event, Message, RowChange, SchemaChange, Transaction
+from cdcfmt_core.toolkit.wire_json import loads_exact
 from cdcfmt_core.types import Unknown
 
 OPTIONS = {
@@ -234,7 +234,7 @@ def test_without_any_ddl_values_are_as_the_json_has_them(name: str) -> None:
             rows += 1
             assert {type(column.type) for column in event.table.columns} == {Unknown}
             assert message.value is not None
-            wire = orjson.loads(message.value)
+            wire = loads_exact(message.value)
             for image, sent in ((event.before, wire["before"]), (event.after, wire["after"])):
                 assert (None if image is None else image.values) == sent
     assert rows > 400
