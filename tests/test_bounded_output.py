@@ -20,16 +20,15 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import BadLine, Lines, wrap_line
 from cdcfmt_core.io.sources.lines import line_parser
+from cdcfmt_core.repeats import REPEATED_BYTES, REPEATED_SHARE, value_bytes
 from pyspark_cdcfmt.kernel import batches, feeding
 from pyspark_cdcfmt.kernel import settings as kernel_settings
 from pyspark_cdcfmt.kernel.batches import Item
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read import decoding
-from pyspark_cdcfmt.read.decoding import REPEATED_BYTES, REPEATED_SHARE
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.rows import record_batches
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
-from pyspark_cdcfmt.rows.record_batches import value_bytes
 from pyspark_cdcfmt.rows.row_schemas import events_schema, metadata_fields
 from pyspark_cdcfmt.testing import check_equal, parsed
 

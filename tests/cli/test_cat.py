@@ -300,3 +300,18 @@ def test_quiet(tmp_path: Path) -> None:
         assert quiet.exit_code == loud.exit_code
     error = result(("cat", "-q", "--table", "quiet.t9")).stderr
     assert error.startswith("error: no table quiet.t9 in the input; did you mean quiet")
+
+
+@pytest.mark.parametrize("rows", [[{"id": "1"}] * 300, [1] * 300])
+def test_what_rows_repeat_is_not_printed_for_each(tmp_path: Path, rows: list[object]) -> None:
+    value = json.dumps(
+        {"data": rows, "type": "INSERT", "database": "d", "table": "t", "isDdl": False, "es": 1}
+    ).encode()
+    path = tmp_path / "messages.jsonl"
+    for topic in ("t", "n" * 100_000):
+        write_messages(path, [Message(None, value, topic=topic)])
+        found = run_lines("cat", path)
+        assert len(json.dumps(found)) < 20 * (len(value) + len(topic)) + 300 * 4096
+        bad = [each["_corrupt_record"] for each in found if each["kind"] == "corrupt"]
+        assert len([each for each in bad if each.get("value")]) == bool(bad)
+        assert len(found) == (300 if topic == "t" else 1)

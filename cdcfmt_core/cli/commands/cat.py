@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 
+import attrs
 import click
 
 from cdcfmt_core.cli.console import note
@@ -21,6 +22,7 @@ from cdcfmt_core.column_names import UnitedNames, lacking
 from cdcfmt_core.errors import CdcfmtError, OptionError
 from cdcfmt_core.events import Corrupt, Event, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.options import Option
+from cdcfmt_core.repeats import limited
 
 OPTIONS = (
     Option(
@@ -143,7 +145,8 @@ class _Rows:
             self.columns()
         self.corrupt = self.truncated = 0
         for decoded in self._reader:
-            for event in decoded.events:
+            shown = () if self._changes else ("topic", "path")
+            for event in limited(decoded.message, decoded.events, shown, decoded.protocol):
                 self._meet(event)
                 if self._unmet_keys and isinstance(event, RowChange):
                     self._meet_keys(event.table)
@@ -162,6 +165,10 @@ class _Rows:
                     if self._images != "both":
                         self._drop_images(record)
                     yield record
+                if isinstance(event, Corrupt):
+                    # Only the first bad row of a message has its bytes.
+                    held = attrs.evolve(decoded.message, key=None, value=None)
+                    decoded = attrs.evolve(decoded, message=held)
         self.ended = True
 
     def columns(self) -> Iterable[str]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
+from cdcfmt_core.repeats import value_bytes
 from pyspark_cdcfmt.kernel.learning import ObservedDecoder
 from pyspark_cdcfmt.kernel.settings import Shape
 from pyspark_cdcfmt.rows.event_rows import microseconds
@@ -20,7 +21,6 @@ from pyspark_cdcfmt.rows.record_batches import (
     MAX_MESSAGE_BYTES,
     MAX_ROWS,
     to_array,
-    value_bytes,
 )
 
 if TYPE_CHECKING:

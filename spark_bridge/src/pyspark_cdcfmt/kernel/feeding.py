@@ -17,6 +17,7 @@ import pyarrow as pa
 from cdcfmt_core.codec import AUTO
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import BadLine, Lines
+from cdcfmt_core.repeats import beside_bytes, text_bytes, value_bytes
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.kernel.batches import (
     Buffer,
@@ -37,12 +38,7 @@ from pyspark_cdcfmt.kernel.learning import Learner
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.message_batch import MessageBatch, attributes
-from pyspark_cdcfmt.rows.record_batches import (
-    MAX_BATCH_BYTES,
-    beside_bytes,
-    text_bytes,
-    value_bytes,
-)
+from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES
 
 logger = open_logger("pyspark_cdcfmt")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import attrs
 
@@ -15,30 +15,25 @@ from cdcfmt_core.errors import (
     DecodeError,
     MissingSchemaError,
     PolicyError,
-    join_names,
 )
 from cdcfmt_core.events import (
     Corrupt,
     Event,
     Message,
     RowChange,
-    SchemaChange,
-    TableSchema,
-    TableSchemaEvent,
 )
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.opening import claim_check_reader
+from cdcfmt_core.repeats import Repeats, value_bytes
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.toolkit.large_messages import without_values
-from cdcfmt_core.types import Enum, Set
 from pyspark_cdcfmt.kernel.learning import Decoder
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.schemas import MissingSchemas
 from pyspark_cdcfmt.rows.change_rows import ChangeRows
 from pyspark_cdcfmt.rows.event_rows import EventRows
 from pyspark_cdcfmt.rows.policy import BadRow, BadValue
-from pyspark_cdcfmt.rows.record_batches import beside_bytes, table_bytes, text_bytes, value_bytes
 
 
 def open_decoder(
@@ -119,7 +114,13 @@ class RowMaker:
             events = self._without_duplicates(events)
         protocol = self._decoder.protocol
         held = message
-        repeats = Repeats(message, events, self._shape)
+        repeats = Repeats(
+            message,
+            events,
+            self._shape.shown,
+            of_events=isinstance(self._shape, EventRows),
+            of_columns=self._shape.wants_columns,
+        )
         if repeats.of_message is not None:
             error = repeats.of_message.at(protocol=protocol, **message.position)
             yield from self._corrupt(message, Corrupt(error))
@@ -127,7 +128,8 @@ class RowMaker:
         for event in events:
             if not isinstance(event, Corrupt):
                 try:
-                    repeats.check(event)
+                    if reason := repeats.excess(event):
+                        raise BadRow(reason)
                     rows = list(self._shape.rows(message, event, protocol))
                     yield from rows
                     continue
@@ -233,102 +235,3 @@ def _names(event: Any) -> list[str]:
 def _column(name: str | None, names: list[str]) -> str | None:
     """A column's name, without the database and table that the events shape prefixes."""
     return None if name is None else name.removeprefix(".".join([*names[:1], *names[-1:], ""]))
-
-
-REPEATED_BYTES: Final = 4096
-REPEATED_SHARE: Final = 8
-"""Limit for a row: REPEATED_BYTES, plus its share of REPEATED_SHARE times the message's bytes."""
-
-
-class Repeats:
-    """A limit for the bytes that the rows of one message repeat.
-
-    They repeat names and types of their table, members of ENUM and SET columns, ``extra``, a
-    statement, and what each row has of its message: topic, path and headers.  In total
-    REPEATED_SHARE times the message's bytes, plus REPEATED_BYTES per row.
-
-    :ivar of_message: an error if topic, path and headers alone exceed the limit: each bad row would
-        repeat them, too.
-    """
-
-    def __init__(
-        self, message: Message, events: Sequence[Event], shape: EventRows | ChangeRows
-    ) -> None:
-        self.of_message: DecodeError | None = None
-        self._sizes: dict[int, int] = {}
-        self._most = 0
-        count = len(events)
-        if count < 2:
-            return
-        shown = {name: getattr(message, name) for name in shape.shown}
-        beside = beside_bytes(shown.values())
-        size = len(message.value or b"") + len(message.key or b"") + beside
-        self._most = REPEATED_BYTES + REPEATED_SHARE * size // count
-        if beside > self._most:
-            self.of_message = DecodeError(
-                f"each of the message's {count} rows repeats {beside} bytes of its "
-                f"{join_names(shown)}; {self._limit}"
-            )
-            return
-        is_of_events = isinstance(shape, EventRows)
-        sizes = [
-            beside + each
-            for each in _repeated(events, of_events=is_of_events, of_columns=shape.wants_columns)
-        ]
-        if sum(sizes) > self._most * count:
-            self._sizes = {id(event): each for event, each in zip(events, sizes, strict=True)}
-
-    @property
-    def _limit(self) -> str:
-        return (
-            f"the limit is {self._most}: {REPEATED_BYTES}, plus its share of "
-            f"{REPEATED_SHARE} times the message"
-        )
-
-    def check(self, event: Event) -> None:
-        """Refuse a row whose repeated bytes exceed the limit.
-
-        :raises BadRow: without names from the row, since they may be too long.
-        """
-        size = self._sizes.get(id(event), 0)
-        if size > self._most:
-            raise BadRow(
-                f"each of the message's rows repeats {size} bytes of names, members, extra and "
-                f"headers; {self._limit}"
-            )
-
-
-def _repeated(events: Sequence[Event], *, of_events: bool, of_columns: bool) -> Iterator[int]:
-    """The bytes that each event's rows may repeat from other rows."""
-    table: TableSchema | None = None
-    extra: Mapping[str, Any] | None = None
-    of_table = of_extra = 0
-    with_members: list[str] = []
-    for event in events:
-        if isinstance(event, SchemaChange | TableSchemaEvent):
-            yield _statement_bytes(event)
-            continue
-        if not isinstance(event, RowChange):
-            yield 0
-            continue
-        if event.table is not table:
-            table, of_table = event.table, table_bytes(event.table, of_types=of_columns)
-            with_members = [
-                column.name for column in table.columns if isinstance(column.type, Enum | Set)
-            ]
-        if of_events and event.extra is not extra:
-            extra, of_extra = event.extra, value_bytes(event.extra or {})
-        members = 0
-        if with_members:
-            images = [image.values for image in (event.before, event.after) if image is not None]
-            members = sum(value_bytes(image.get(name)) for image in images for name in with_members)
-        yield of_table + of_extra + members
-
-
-def _statement_bytes(event: SchemaChange | TableSchemaEvent) -> int:
-    size = value_bytes(event.extra or {})
-    if isinstance(event, SchemaChange):
-        size += text_bytes(event.query)
-    if event.table_schema is not None:
-        size += table_bytes(event.table_schema, of_types=True)
-    return size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import Any, Final
@@ -19,8 +19,7 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from cdcfmt_core.events import TableSchema
-from cdcfmt_core.types import Enum, Set
+from cdcfmt_core.repeats import value_bytes
 from pyspark_cdcfmt.rows.variant_scalars import clean_text
 
 _LARGE: Final = 1 << 20
@@ -193,34 +192,6 @@ def _variant_array(column: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
 _OFFSETS: Final = 4
 
 
-def table_bytes(table: TableSchema, *, of_types: bool) -> int:
-    """The bytes of names, and optionally source types, that a row of the table may repeat."""
-    texts = [table.database, table.schema or "", table.table, *table.key_columns]
-    texts += table.column_names
-    if of_types:
-        texts += [column.source_type for column in table.columns]
-    return sum(map(text_bytes, texts))
-
-
-def member_bytes(table: TableSchema) -> int:
-    """The most bytes that the members of ENUM and SET columns take in two images of a row."""
-    size = 0
-    for column in table.columns:
-        if isinstance(column.type, Enum | Set) and column.type.names:
-            each = [text_bytes(name) + 1 for name in column.type.names]
-            size += max(each) if isinstance(column.type, Enum) else sum(each)
-    return 2 * size
-
-
-def beside_bytes(values: Iterable[str | Sequence[Any] | None]) -> int:
-    """The bytes of attributes that each row has of its message: topic, path or headers."""
-    return sum(value_bytes(each) for each in values if each is not None)
-
-
-def text_bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-
-
 def fixed_bytes(type_: DataType) -> int:
     """The bytes of a value that is NULL or empty."""
     if isinstance(type_, StructType):
@@ -230,16 +201,3 @@ def fixed_bytes(type_: DataType) -> int:
     if isinstance(type_, DecimalType):
         return 16
     return 1 + (_OFFSETS if isinstance(type_, StringType | BinaryType | ArrayType) else 8)
-
-
-def value_bytes(value: Any) -> int:
-    """Approximate bytes of a value: a variant's pair, a list, or a struct as a mapping."""
-    if isinstance(value, str):
-        return text_bytes(value)
-    if isinstance(value, bytes):
-        return len(value)
-    if isinstance(value, Mapping):
-        return sum(map(value_bytes, value.values())) + sum(map(text_bytes, value))
-    if isinstance(value, list | tuple):
-        return sum(map(value_bytes, value)) + 8 * len(value)
-    return 8
