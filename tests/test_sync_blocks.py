@@ -176,8 +176,12 @@ def check_types(found: Read, table: TableName) -> None:
 
 
 def ends(rows: DataFrame) -> tuple[Any, Any]:
-    offset = f.when(f.col("commit_ts").isNull(), f.col("_source.offset")).otherwise(0)
-    position = f.struct(f.coalesce("commit_ts", sequence_commit(), f.lit(0)), offset)
+    epoch, partition, offset = (
+        f.when(f.col("commit_ts").isNull(), f.coalesce(f"_source.{name}", f.lit(0))).otherwise(0)
+        for name in ("epoch", "partition", "offset")
+    )
+    commit = f.coalesce("commit_ts", sequence_commit(), f.lit(0))
+    position = f.struct(epoch.alias("epoch"), commit, partition.alias("partition"), offset)
     (row,) = rows.agg(f.min(position).alias("a"), f.max(position).alias("b")).collect()
     return tuple(row.a), tuple(row.b)
 

@@ -210,7 +210,7 @@ def test_binlog_positions_order_changes_across_partitions(
     found = {int(row["id"] or 0): row["name"] for row in mariadb.execute(rows)}
     assert to.rows() == found
     places = to.sequences()
-    assert len({place.partition for place in places}) == 3
+    assert len({place.partition for place in places}) > 1
     assert {place.server for place in places} == {1}
     # The new partitions alone, whose offsets are lower than those of the stored rows.
     mariadb.execute("SET timestamp=1795214400", "UPDATE grown.orders SET name = 'fourth'")

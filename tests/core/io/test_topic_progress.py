@@ -56,6 +56,11 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_module, "_PAUSE", 0)
 
 
+def epochs(offset: dict[str, Any]) -> set[int]:
+    """The epochs of the batch that ends here."""
+    return {each.epoch for each in StreamOffset.of_json(offset).ranges()}
+
+
 def follow(cluster: Cluster, **options: str) -> StreamProgress:
     declared = (SUBSCRIBE, *OFFSET_OPTIONS, *TOPIC_OPTIONS)
     values = validate({"subscribe": "t", **options}, declared, owner="the test")
@@ -196,6 +201,9 @@ def test_an_end_that_moved_backwards(fail: bool) -> None:
         return
     second = again(stream.advance(first, None, None))
     assert spans(second) == {"0": [7, 7]}
+    # What follows repeats offsets.
+    assert epochs(first) == {0}
+    assert epochs(second) == epochs(again(stream.advance(second, None, None))) == {1}
     cluster.spans[0] = (0, 9)
     assert spans(stream.advance(second, None, None)) == {"0": [7, 9]}
 
@@ -214,6 +222,9 @@ def test_a_topic_made_anew(fail: bool) -> None:
     second = again(stream.advance(first, None, None))
     assert spans(second) == {"0": [0, 30]}
     assert stream.advance(second, None, None) is second
+    cluster.spans, cluster.id = {0: (0, 5), 1: (0, 5)}, "C"
+    third = again(follow(cluster, failOnDataLoss="false").advance(second, None, None))
+    assert [epochs(each) for each in (first, second, third)] == [{0}, {1}, {2}]
 
 
 def test_a_topic_made_anew_while_a_run_reads_what_was_there() -> None:

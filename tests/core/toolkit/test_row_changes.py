@@ -1,4 +1,4 @@
-"""An update that changes the key is a delete and an insert."""
+"""An update that changes the key is a delete and an insert; the order of changes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cdcfmt_core.events import Column, Image, Op, RowChange, TableSchema
-from cdcfmt_core.toolkit.row_changes import split_key_update
+from cdcfmt_core.events import Column, Image, Message, Op, RowChange, TableSchema
+from cdcfmt_core.toolkit.row_changes import change_position, split_key_update
 from cdcfmt_core.types import Int
 
 TABLE = TableSchema("shop", "orders", (Column("id", "int", Int(32), key=True),), ("id",))
@@ -87,3 +87,54 @@ def test_only_updates_split(op: Op) -> None:
 def test_an_update_with_one_image_stays_whole() -> None:
     for event in (change(None, {"id": 2}), change({"id": 1}, None)):
         assert split_key_update(event, ["id"]) == [event]
+
+
+MESSAGE = Message(None, b"", topic="t", partition=3, offset=9, epoch=2)
+
+
+def sequence(op: Op = "update", commit_ts: int | None = None, **extra: Any) -> dict[str, Any]:
+    event = RowChange(
+        op, TABLE, None, Image({"id": 1}), commit_ts=commit_ts, source_time=8, extra=extra
+    )
+    cells: dict[str, Any] = change_position(MESSAGE, event, "insert", ["id"])["sequence"]
+    return cells
+
+
+def test_a_commit_ts_orders_changes_of_any_topic() -> None:
+    """A change that is sent again, to any place, has the position of the first."""
+    assert [*sequence(commit_ts=7, file="a", pos=1).values()] == [0, 7, 1, 0, 0, 0, 1, *[None] * 4]
+
+
+def test_without_it_they_have_their_place() -> None:
+    assert [*sequence().values()] == [2, 0, 0, 3, 9, 0, 1, 8, None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("extra", "position"),
+    [
+        ({"file": "binlog.000002", "pos": 10, "server_id": 5}, (5, "binlog.000002", 10)),
+        # A snapshot has no server.
+        ({"file": "binlog.000002", "pos": 10}, (0, "binlog.000002", 10)),
+        ({"file": "binlog.000002", "pos": 1 << 63}, (None, None, None)),
+        ({"file": "", "pos": 10}, (None, None, None)),
+        ({"lsn": 24023128}, (None, "", 24023128)),
+        (
+            {"commit_lsn": "00000027:00000758:0005", "change_lsn": "1"},
+            (None, "00000027:00000758:0005", 0),
+        ),
+        ({"scn": "900", "commit_scn": "1000"}, (None, "", 1000)),
+        ({"scn": "900"}, (None, "", 900)),
+        ({"scn": "no number"}, (None, None, None)),
+        ({}, (None, None, None)),
+    ],
+)
+def test_positions_in_the_logs_of_sources(
+    extra: dict[str, Any], position: tuple[int | None, str | None, int | None]
+) -> None:
+    found = sequence(**extra)
+    assert (found["server"], found["file"], found["pos"]) == position
+
+
+def test_a_snapshot_of_postgresql_has_no_position() -> None:
+    """It may lack transactions that began before it."""
+    assert sequence("read", lsn=24023128)["pos"] is None
