@@ -72,13 +72,20 @@ def is_newer(one: str, other: str, state: TableState) -> str:
 
 
 def with_order(
-    changes: DataFrame, keys: Sequence[str], sequence: str, state: TableState, *, spread: bool
+    changes: DataFrame,
+    keys: Sequence[str],
+    sequence: str,
+    state: TableState,
+    *,
+    spread: bool,
+    known: str = "false",
 ) -> DataFrame:
     """Add the column :data:`ORDER`, by which the changes of a key are in order.
 
     :param keys: quoted names of columns.
     :param sequence: the quoted name of the column with the ``_sequence``.
     :param spread: whether changes of a key may be from several partitions.
+    :param known: whether an earlier batch has written a change; the order of these is decided.
     """
     if not spread:
         return changes.selectExpr("*", f"{sequence} AS {ORDER}")
@@ -99,17 +106,22 @@ def with_order(
         f"{sequence}.index, {sequence}.part)"
     )
     changes = changes.selectExpr("*", f"{order} AS __sync_by")
-    before = f"lag({sequence}) OVER (PARTITION BY {key} ORDER BY __sync_by)"
-    changes = changes.selectExpr("*", f"{before} AS __sync_before")
+    by_key = f"OVER (PARTITION BY {key} ORDER BY __sync_by)"
+    changes = changes.selectExpr(
+        "*",
+        f"lag({sequence}) {by_key} AS __sync_before",
+        f"{known} AND lag({known}) {by_key} AS __sync_decided",
+    )
     # A restarted connector repeats changes: later offsets then have earlier positions.
     repeated = f"__sync_logged AND {sequence}.partition = __sync_before.partition"
     unordered = _raise(sequence, "__sync_before", state, _NO_ORDER, accepted="__sync_by")
+    is_later = is_newer(sequence, "__sync_before", state)
     checked = (
-        f"CASE WHEN NOT __sync_spread OR __sync_before IS NULL OR {sequence} = __sync_before "
-        f"THEN __sync_by WHEN {is_newer(sequence, '__sync_before', state)} OR ({repeated}) "
-        f"THEN __sync_by ELSE {unordered} END"
+        "CASE WHEN NOT __sync_spread OR __sync_before IS NULL OR __sync_decided "
+        f"OR {sequence} = __sync_before THEN __sync_by "
+        f"WHEN {is_later} OR ({repeated}) THEN __sync_by ELSE {unordered} END"
     )
-    added = (f"__sync_{name}" for name in ("spread", "logged", "by", "before"))
+    added = (f"__sync_{name}" for name in ("spread", "logged", "by", "before", "decided"))
     return changes.selectExpr("*", f"{checked} AS {ORDER}").drop(*added)
 
 

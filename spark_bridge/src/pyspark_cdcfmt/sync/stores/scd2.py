@@ -144,7 +144,7 @@ class History(Store):
         )
         ordered = Window.partitionBy(_KEY).orderBy(ORDER)
         rows = points.withColumn("__sync_nth", f.row_number().over(same)).where("__sync_nth = 1")
-        rows = with_order(rows, [_KEY], _AT, state, spread=counts.spread)
+        rows = with_order(rows, [_KEY], _AT, state, spread=counts.spread, known=_KNOWN)
         if counts.partial:
             rows = self._filled(state, rows, ordered)
         if READ in points.columns:
