@@ -86,6 +86,11 @@ def test_rows_without_a_commit() -> None:
     assert same.state.settled().casts == ()
     other = batch(alter(commit=0, offset=5, place="ddl/0"), after=made)
     assert "which rows are before it is unknown" in str(other.state.halted)
+    add = alter("ALTER TABLE orders ADD m INT", 0, offset=5, place="ddl/0")
+    not_null = alter("ALTER TABLE orders MODIFY m INT NOT NULL", 0, offset=6, place="ddl/0")
+    waiting = batch(add, not_null, after=made)
+    assert waiting.state.earlier == ()
+    assert "m: rows from before it have NULL" in waiting.log[-1].detail
 
 
 @pytest.mark.parametrize(

@@ -214,9 +214,12 @@ def _reason(
         return "its values change, and versions of rows keep theirs"
     if not is_whole:
         return f"{_COMPUTED}, as no CREATE TABLE of the topic defines the others"
-    if statement.place is not None and plan.state.places - {statement.place}:
-        return _UNORDERED
-    return None
+    return None if _is_ordered(plan, statement) else _UNORDERED
+
+
+def _is_ordered(plan: TablePlan, statement: Statement) -> bool:
+    """Whether ``_sequence`` orders a statement among the rows."""
+    return statement.place is None or not plan.state.places - {statement.place}
 
 
 def _has_names(plan: TablePlan, name: str) -> bool:
@@ -248,13 +251,13 @@ def _follow_waiting(plan: TablePlan, each: Change, statement: Statement) -> None
     waiting = [value for value in plan.state.earlier if value.name.lower() == name]
     if each.effect.kind == "same" or (not waiting and [step for step, _ in steps] != ["null"]):
         return
-    if not waiting:
+    if not waiting and _is_ordered(plan, statement):
         # ADD COLUMN left NULL in the rows.
         value = EarlierValue(each.name, statement.sequence, steps[0][1][0])
         plan.state = attrs.evolve(plan.state, earlier=(*plan.state.earlier, value))
     elif any(value.old for value in waiting):
         _halt(plan, f"{statement.query}: {each.name}: its values change", each.name)
-    elif [step for step, _ in steps] != ["null"]:
+    elif not waiting or [step for step, _ in steps] != ["null"]:
         others = tuple(value for value in plan.state.earlier if value not in waiting)
         plan.state = attrs.evolve(plan.state, earlier=others)
         text = f"{each.name}: rows from before it have NULL, and another value at the source"
