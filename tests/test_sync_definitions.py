@@ -18,7 +18,7 @@ from test_sync_planning import kept, plan, planner, statement, version
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import RowChange, SchemaChange
-from pyspark_cdcfmt import spark_schema
+from pyspark_cdcfmt import SEQUENCE, spark_schema
 from pyspark_cdcfmt.sync.definitions import Definitions, around, in_force
 from pyspark_cdcfmt.sync.expressions import At
 from pyspark_cdcfmt.sync.names import TableName
@@ -370,8 +370,7 @@ def test_held_rows_have_names(delta: SparkSession, tmp_path: Path) -> None:
     where = f"delta.`{tmp_path}/lake/shop/orders`"
     delta.sql(
         f"CREATE TABLE {where} (id INT, state STRING, tags DECIMAL(20,0), price DECIMAL(12,2), "
-        "flag BOOLEAN, mine INT, _sequence STRUCT<commit: BIGINT, rank: INT, offset: BIGINT, "
-        "index: INT, part: INT>) USING delta"
+        f"flag BOOLEAN, mine INT, _sequence {SEQUENCE.simpleString()}) USING delta"
     )
     partition = "ALTER TABLE orders DROP PARTITION p0"
     lake.run(
