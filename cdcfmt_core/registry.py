@@ -201,6 +201,9 @@ class Registry:
         if isinstance(picked, CdcfmtError):
             raise picked
         *overrides, own = picked
+        if isinstance(error := self._kept_aside("type map", name), PluginError):
+            # It may be an override, without which types differ.
+            warn_broken(f"type map {name} is used without", str(error))
 
         def resolve(text: str) -> LogicalType:
             for claim in overrides:

@@ -503,6 +503,17 @@ def test_an_override_that_fails_is_left_out(
     assert "CDCFMT_DISABLED_PLUGINS=mysql" in warning
 
 
+def test_an_override_that_cannot_be_loaded_is_told(
+    site: Site, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also to those who name their format: types differ without it."""
+    monkeypatch.setattr("cdcfmt_core.texts._warned", set())
+    site.install("acme-types", {"mysql": "acme_types"}, acme_types="1 / 0")
+    assert site.registry().get_type_map("mysql")("int") == Int(32)
+    (warning,) = (record.getMessage() for record in caplog.records)
+    assert "plugin 'mysql' of acme-types 1.0 could not be loaded: ZeroDivisionError" in warning
+
+
 def test_an_override_of_no_map_is_told(site: Site) -> None:
     site.install(
         "acme-types", {"mysql": "acme_types"}, acme_types=type_map_module("acme", "MySQL", "{}")
