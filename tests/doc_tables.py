@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import get_args
 
 import attrs
 import doc_examples
@@ -21,6 +22,7 @@ from doc_rooms import picture, rooms, way
 from doc_transports import carried, promises
 from doc_wires import samples, type_tables
 from documented_types import DOCUMENTED
+from encoding_ways import DETECTED, WAYS
 
 from cdcfmt_core import Option, default_registry, errors
 from cdcfmt_core.cli.app import EXIT_CODES
@@ -33,6 +35,7 @@ from cdcfmt_core.mysql.conversions import Conversion
 from cdcfmt_core.testing import Carries, CodecTests, suite
 from cdcfmt_core.testing.transports import Harness, TransportTests
 from cdcfmt_core.testing.transports import suite as transport_suite
+from cdcfmt_core.types import LogicalType
 from cdcfmt_rocketmq.settings import SETTINGS as ROCKETMQ_SETTINGS
 from pyspark_cdcfmt.cli.versions import MATRIX
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS
@@ -72,6 +75,7 @@ def tables() -> dict[Path, dict[str, str]]:
             "options": option_table(SYNC_OPTIONS),
             "conversions": alter_table(),
         },
+        ROOT / "docs/layouts.md": {"encodings": encoding_table()},
         ROOT / "docs/troubleshooting.md": {"errors": error_table()},
         ROOT / "docs/deployment.md": {"versions": version_table()},
         ROOT / "CONTRIBUTING.md": {
@@ -249,6 +253,21 @@ def type_table() -> str:
         ]
         rows.append((name, f"`{usual.simpleString()}`", ", ".join(others)))
     return _table(("logical type", "Spark type", "or"), rows)
+
+
+def encoding_table() -> str:
+    """The value encodings of each logical type that ``test_value_encodings.py`` reads."""
+    ways: dict[str, set[str]] = {each.__name__: set() for each in get_args(LogicalType)}
+    for encoding, type_, *_ in (*WAYS, *DETECTED):
+        ways[type(type_).__name__].add(f"`{encoding.name}`")
+    rows = [
+        (
+            f"`{name}`",
+            ", ".join(sorted(found)) or "none: the decoder reads a value that is not NULL",
+        )
+        for name, found in ways.items()
+    ]
+    return _table(("logical type", "value encodings that the kernel reads"), rows)
 
 
 def render(text: str, name: str, table: str) -> str:

@@ -192,3 +192,83 @@ def test_without_the_bridge_it_says_that_nothing_was_checked(
     # A format that declares no layouts has nothing to be checked.
     without = attrs.evolve(default_registry().get_codec("canal-json"), open_layouts=None)
     kernel.check_kernel(Subject(without, []))
+
+
+def dms_with_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encodings: str) -> Subject:
+    """DMS as an author may extend it by a type N, with rows of many numbers."""
+    source = ROOT / "docs/example/cdcfmt-dms/src/cdcfmt_dms"
+    package = f"numbers_{abs(hash(encodings))}"
+    changes = {
+        "schemas": [
+            ('    "STRING": Text(),', '    "N": Decimal(),\n    "STRING": Text(),'),
+            ("    Text: Enc", '    Decimal: Encoding("json-number"),\n    Text: Enc'),
+            ("import Bool, Date, Float", "import Bool, Date, Decimal, Float"),
+        ],
+        "layouts": [("return encodings_of(table)", f"return {encodings}")],
+    }
+    (tmp_path / package).mkdir()
+    for path in source.glob("*.py"):
+        text = path.read_text(encoding="utf-8").replace(source.name, package)
+        for old, new in changes.get(path.stem, []):
+            assert old in text, (path, old)
+            text = text.replace(old, new, 1)
+        (tmp_path / package / path.name).write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    assert default_registry().register(importlib.import_module(package), "dms").error is None
+    (case,) = (each for each in load_cases(source.parents[1] / "cases") if each.name == "changes")
+    control, first = case.messages[1], case.messages[2]
+    assert control.value is not None
+    assert first.value is not None
+    types = control.value.replace(
+        b'"age":{"nullable":true,"type":"INT32"}', b'"age":{"type":"NUMERIC"}'
+    )
+    types = types.replace(b'"name":{"nullable":true,"type":"STRING"}', b'"name":{"type":"ODD"}')
+    rows = [
+        first.value.replace(b'"age":30', b'"age":' + number).replace(b'"John"', number)
+        for number in (
+            b"null",
+            b"1.50",
+            b"12345678901234567890.123456789012345678",
+            b"1E-7",
+            b"18446744073709551616",
+            b"-0.5",
+            b"1.5e3",
+            b"7",
+            b"null",
+            b"2.25",
+        )
+    ]
+    messages = [attrs.evolve(control, value=types)]
+    messages += [attrs.evolve(first, value=value, offset=at) for at, value in enumerate(rows)]
+    return Subject(
+        default_registry().get_codec("dms"), [attrs.evolve(case, messages=tuple(messages))]
+    )
+
+
+def test_numbers_are_read_by_the_kernel(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fresh_registry: None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    encodings = "encodings_of(table)"
+    kernel.check_kernel(dms_with_numbers(tmp_path, monkeypatch, encodings))
+    assert "changes: read: 10 of 10 messages by the kernel" in capsys.readouterr().out
+
+
+def test_a_value_that_the_kernel_refuses_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_registry: None
+) -> None:
+    """The kernel reads some messages, but none with a number."""
+    encodings = (
+        "{**encodings_of(table), "
+        "'age': __import__('cdcfmt_core').toolkit.encodings.Encoding('json-boolean')}"
+    )
+    subject = dms_with_numbers(tmp_path, monkeypatch, encodings)
+    with pytest.raises(AssertionError) as caught:
+        kernel.check_kernel(subject)
+    text = str(caught.value)
+    assert "refuses messages that fit the layout" in text
+    assert "in the column 'age' (json-boolean), at byte 15 of a message's value: b'1.50" in text
+    assert "changes: read: 2 of 10 messages by the kernel" in text

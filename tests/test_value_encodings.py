@@ -7,23 +7,28 @@ import json
 from collections import Counter
 from datetime import UTC
 from decimal import Decimal
-from typing import Any
+from typing import Any, get_args
 
 import attrs
 import orjson
 import pyarrow as pa
 import pytest
+from encoding_ways import DETECTED, WAYS
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_kernel import TEXT, USUAL
+from pyspark.sql.types import StringType
+from test_kernel import TEXT
 
+from cdcfmt_core import DecoderContext
 from cdcfmt_core import types as logical
-from cdcfmt_core.events import Column
-from cdcfmt_core.layout import Layout
+from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.layout import Layout, Zoned
 from cdcfmt_core.mysql import InexactNumber, resolve_type
-from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_core.toolkit.encodings import Encoding, EncodingName
 from cdcfmt_core.toolkit.go_quote import quote
+from cdcfmt_core.toolkit.plans import encoded_plan
 from cdcfmt_core.toolkit.value_readers import value_reader
 from cdcfmt_core.toolkit.wire_json import loads_exact
 from cdcfmt_core.toolkit.zone_offsets import describe_zone
@@ -31,7 +36,9 @@ from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.kernel.plans import _encoding
 from pyspark_cdcfmt.kernel.settings import _layout, _target
 from pyspark_cdcfmt.rows.json_values import json_of
+from pyspark_cdcfmt.rows.policy import ValuePolicy
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
+from pyspark_cdcfmt.rows.values import converter
 
 pytestmark = pytest.mark.skipif(
     not is_installed(), reason="the kernel was not built: it needs Rust"
@@ -85,70 +92,6 @@ TEXTS = {
     | BYTES.map(lambda data: data.decode("latin-1"))
     | st.from_regex(r"(0x)?[0-9a-fA-F]{0,8}", fullmatch=True),
 }
-# The ways that a column of each type may be written, and a usual value.
-OF_BYTES = [
-    (Encoding("base64"), logical.Binary(), "AP8="),
-    (Encoding("base64-text"), logical.Text(), "bmHDr3Zl"),
-    (Encoding("hex"), logical.Binary(), "0x00ff"),
-    (Encoding("go-quoted"), logical.Binary(), r"\x00\u00e9\"\\ é"),
-    (Encoding("detected-bytes"), logical.Binary(), "é\u0000"),
-    (Encoding("detected-bytes", longest=3), logical.Binary(), "AP8="),
-    (Encoding("detected-bytes", exact=2, longest=2), logical.Binary(), "00ff"),
-    (Encoding("mysql-text", padded=4), logical.Binary(), "é"),
-]
-OF_TYPES = [
-    (Encoding(name), resolve_type(source_type), text)
-    for name in ("mysql-text", "mysql-json")
-    for source_type, text in USUAL.items()
-    if source_type != "json"
-]
-OF_NUMBERS = [
-    (Encoding("mysql-json"), resolve_type(source_type), value)
-    for source_type, value in {
-        "tinyint": -7, "bigint unsigned": 2**64 - 1, "decimal(20,4)": 1.5, "decimal(10,0)": 12,
-        "double": -2.5e-300, "float": 3, "bit(10)": 1023, "year": 2024, "enum('a','b')": 2,
-        "set('a','b')": 3, "boolean": 1,
-    }.items()
-]  # fmt: skip
-OF_JSON = [
-    (Encoding("text", aliases={"a\\,b": "a,b"}), logical.Enum(("a,b",)), "a\\,b"),
-    (Encoding("json-value"), logical.Unknown(), "x"),
-    (Encoding("json-value"), logical.Unknown(), 17520.25),
-    (Encoding("json-value"), logical.Unknown(), {"a": [1, {"b": "x, y:é", "c": None}], "d": 2.5}),
-    (Encoding("json-number"), logical.Int(16), -7),
-    (Encoding("json-number", wraps=True), logical.Int(64, signed=False), -1),
-    (Encoding("json-number"), logical.Float(32), 1.5),
-    (Encoding("json-number"), logical.Float(64), -2.5e-300),
-    (Encoding("json-number"), logical.Year(), 1900),
-    (Encoding("json-number", doubles=True), logical.Decimal(20, 4), 22540.56),
-    (Encoding("json-boolean"), logical.Bool(), True),
-    (Encoding("iso-text"), logical.Date(), "2024-02-29Z"),
-    (Encoding("iso-text"), logical.DateTime(3), "2024-02-29T10:00:00.123Z"),
-    (Encoding("iso-text"), logical.Time(3), "10:00:00.123Z"),
-    (Encoding("iso-instant"), logical.Timestamp(3), "2024-02-29T10:00:00.123Z"),
-    (Encoding("iso-instant"), logical.Timestamp(3), "2024-02-29 10:00:00.123-03:30"),
-    (Encoding("epoch-days"), logical.Date(), 19_000),
-    *(
-        (Encoding(name), type_, 36_000_000)
-        for name in ("epoch-millis", "epoch-micros", "epoch-nanos")
-        for type_ in (logical.DateTime(6), logical.Time(6), logical.Timestamp(6))
-    ),
-    (Encoding("connect-decimal", scale=2), logical.Decimal(20, 2), "MDk="),
-    (Encoding("connect-decimal", scale=30), logical.Decimal(65, 30), "MDk="),
-    (Encoding("connect-decimal"), logical.Int(64, signed=False), "AP//////////"),
-    (Encoding("little-endian-bits"), logical.Bit(10), "/wM="),
-    (Encoding("little-endian-bits"), logical.Bit(1), True),
-    *((Encoding("charset-text", charset=c), logical.Text(), "abc") for c in ("gbk", "cp1252")),
-    (Encoding("integer-text"), logical.Decimal(20, 0), "18446744073709551615"),
-    (Encoding("integer-text"), logical.Decimal(scale=0), "-12"),
-    (Encoding("calendar-parts"), logical.Date(), [2024, 2, 29, None, 0, None, None]),
-    (Encoding("calendar-parts"), logical.DateTime(), [1, 1, 1, 23, 59, 59, 999_999]),
-    (Encoding("calendar-parts"), logical.Time(), [None, None, None, -838, -59, -59, None]),
-    (Encoding("calendar-parts"), logical.Year(), [2024, *[None] * 6]),
-    (Encoding("calendar-parts"), logical.Year(), "2155"),
-    (Encoding("epoch-pair"), logical.Timestamp(), [-1, 999_999]),
-]
-WAYS = OF_BYTES + OF_TYPES + OF_NUMBERS + OF_JSON
 
 
 @attrs.define
@@ -175,6 +118,7 @@ class OneColumn:
             "max_rows": 1000,
             "max_bytes": 1 << 20,
             "row_bytes": 8,
+            "shown": {"place": False, "headers": False},
             "images": None,
         }
         self.kernel = cdcfmt_kernel.Kernel(json.dumps(described_settings))
@@ -183,10 +127,10 @@ class OneColumn:
             "name": "c",
             "use": {"output": 0},
             "key": False,
-            **_encoding(column, self.encoding, None, in_image=False),
+            **_encoding(column, self.encoding, Zoned("zone", "text", ())),
         }
         rows = {"columns": [described], "absent": [], "keyed": False, "event": None}
-        plan = {"rows": rows, "repeats": 0, "shown": None}
+        plan = {"rows": rows, "repeats": 0, "members": 0, "shown": None}
         self.kernel.add_plan(message(None), None, json.dumps(plan))
 
     def read(self, value: Any) -> list[Any]:
@@ -224,6 +168,18 @@ def test_usual_values_are_read(encoding: Encoding, type_: logical.LogicalType, u
     assert column.read(None) == [None]
 
 
+@pytest.mark.parametrize(("encoding", "type_", "wire", "value"), DETECTED)
+def test_detected_values_are_read(
+    encoding: Encoding, type_: logical.LogicalType, wire: Any, value: Any
+) -> None:
+    assert OneColumn(encoding, type_).read(wire) == [value]
+
+
+def test_the_ways_have_every_encoding() -> None:
+    known = {encoding.name for encoding, *_ in (*WAYS, *DETECTED)}
+    assert known | {"other"} == set(get_args(EncodingName))
+
+
 def alike(type_: logical.LogicalType, found: Any, expected: Any) -> bool:
     """Whether a value of Arrow's is one of Python's; Spark's types are others for some."""
     if expected is None:
@@ -239,7 +195,7 @@ def alike(type_: logical.LogicalType, found: Any, expected: Any) -> bool:
         exact = pa.float32() if type_.bits == 32 else pa.float64()
         return repr(found) == repr(pa.scalar(expected, exact).as_py())
     if isinstance(type_, logical.Decimal) and isinstance(found, str):
-        return found == format(expected, "f")
+        return bool(found == converter(type_, StringType(), "c", ValuePolicy())(expected))
     if isinstance(type_, logical.Bit) and isinstance(found, bool):
         return found == bool(expected)
     return bool(found == expected)
@@ -261,3 +217,12 @@ def test_values_are_those_of_python(
         if found:
             (expected,) = column.reference(value)
             assert alike(type_, found[0], expected), (value, found, expected)
+
+
+def test_a_bytea_is_not_read_as_text_of_mysql() -> None:
+    schema = TableSchema("d", "t", (Column("b", "bytea", logical.Binary()),))
+    context = DecoderContext(resolve_type=resolve_type, schemas=SchemaStore())
+    with pytest.raises(ValueError, match="use the value encoding hex"):
+        encoded_plan(schema, context, {"b": Encoding("mysql-text")})
+    plan = encoded_plan(schema, context, {"b": Encoding("hex")})
+    assert plan.readers["b"](r"\x00ff") == b"\0\xff"

@@ -79,7 +79,8 @@ class Encoding:
       (``cdcfmt_core/mysql/json_values.py``).
     - ``base64``: bytes in padded base64.
     - ``base64-text``: text in padded base64.
-    - ``hex``: bytes in hexadecimal, with or without ``0x``, zero-``padded``.
+    - ``hex``: bytes in hexadecimal, with or without ``0x`` or PostgreSQL's ``\\x``,
+      zero-``padded``.
     - ``go-quoted``: bytes as Go's ``strconv.Quote`` writes them.
     - ``detected-bytes``: bytes as Latin-1, base64 or hexadecimal, if only one of them is possible;
       a value has ``exact`` bytes, if known.
@@ -87,7 +88,7 @@ class Encoding:
     - ``zoned-text``: an object with a zone's name and a TIMESTAMP's text (``Layout.zoned``), or
       text in the source's own zone.
     - ``text``: unchanged text, except ``aliases``; ``json-value``: any value of an unknown type,
-      with fractions as decimals, or as ``doubles``.
+      numbers with all their digits.
     - ``json-number``: a number.  ``wraps``: an unsigned number sent as signed 64 bits;
       ``signless``: ``extra`` names the columns with negative values; ``doubles``: a decimal
       converted to a double, or a FLOAT that is a double in Avro; ``exponent_digits``: minimum

@@ -65,10 +65,19 @@ def table_plan(
 
 
 def encoded_plan(schema: TableSchema, context: DecoderContext, encodings: Encodings) -> TablePlan:
-    """The plan of a table by the value encodings of its columns, which a layout uses, too."""
+    """The plan of a table by the value encodings of its columns, which a layout uses, too.
+
+    :raises ValueError: for a ``bytea`` of PostgreSQL as MySQL's text, whose characters are bytes.
+    """
 
     def open_reader(column: Column) -> ReadValue:
         encoding, zone = encodings[column.name], context.time_zone
+        is_mysql = encoding.name in ("mysql-text", "mysql-json")
+        if is_mysql and column.source_type.lower() == "bytea":
+            raise ValueError(
+                f"{column.name} is a bytea, whose text \\x00ff {encoding.name} would read as six "
+                "bytes: use the value encoding hex"
+            )
         return value_reader(encoding, column.type, time_zone=zone, counts=context.counts)
 
     return _plan(schema, context, open_reader)

@@ -33,9 +33,9 @@ def parse_latin1(text: str) -> bytes:
 
 
 def parse_hex(text: str) -> bytes:
-    """Bytes from text with two hexadecimal digits per byte, with or without ``0x``."""
+    """Bytes from two hexadecimal digits each, with or without ``0x`` or PostgreSQL's ``\\x``."""
     try:
-        return binascii.unhexlify(text.removeprefix("0x"))
+        return binascii.unhexlify(text[2:] if text[:2] in ("0x", "\\x") else text)
     except ValueError:
         raise ValueError("not hexadecimal") from None
 

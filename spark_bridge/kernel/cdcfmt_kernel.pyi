@@ -18,6 +18,46 @@ def variant_members(batch: Any, column: str, integers: Sequence[str], texts: Seq
     :raises ValueError: for an unreadable variant.
     """
 
+class Reason:
+    """What is unusual about a message that the kernel did not read.
+
+    - ``FULL``: nothing; the batch must be finished first
+    - ``UNKNOWN_SCHEMA``: no plan has its schema key
+    - ``UNKNOWN_ZONE``: a value has a time zone that was not added
+    - ``VALUE``: the value of a column, in a message that otherwise fits the layout
+    - ``TARGET``: a value that is converted to the declared type of its column, if it fits
+    - ``DOUBT``: a value whose meaning the reference decides, or counts
+    - ``SIZE``: the message, or a row of it, is too large
+    - ``MESSAGE``: the form of the message, its members, its operation
+    - ``PANIC``: a mistake of the kernel
+    """
+
+    FULL: Reason
+    UNKNOWN_SCHEMA: Reason
+    UNKNOWN_ZONE: Reason
+    VALUE: Reason
+    TARGET: Reason
+    DOUBT: Reason
+    SIZE: Reason
+    MESSAGE: Reason
+    PANIC: Reason
+
+class Stop:
+    """Why the kernel stopped at a message.
+
+    - ``text``: the unusual fact, for logs
+    - ``at``: the byte of the message's value, if known; that of a value for a column
+    - ``column``, ``encoding``: the column of a value, and its value encoding
+    - ``event``: the number of the event in its message
+    """
+
+    reason: Reason
+    text: str
+    at: int | None
+    column: str | None
+    encoding: str | None
+    event: int
+
 class Rows:
     """Rows of a batch, for ``pyarrow.record_batch``."""
 
@@ -70,12 +110,8 @@ class Kernel:
     ]:
         """Topics, partitions, timestamps (ms), headers of messages just read by ``read_lines``."""
     @property
-    def stop(self) -> tuple[str, int]:
-        """The reason why the last message was not read ("full", "unknown" or other), and the byte.
-
-        The reason is empty if it was read.  For an unknown message of several events the number is
-        that of the event.
-        """
+    def stop(self) -> Stop | None:
+        """Why the last message was not read; None if it was."""
     def event(self, value: bytes, key: bytes | None, number: int) -> tuple[bytes, bytes]:
         """Value and key of one event of a message; other methods accept them as a message.
 

@@ -11,7 +11,7 @@ use crate::json::Kind;
 use crate::kernel::{Kernel, Outcome};
 use crate::layout::{Op, Role};
 use crate::plans::Plan;
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Reason, Refusal, Step};
 
 /// Larger documents are not reused for the next message.
 const KEPT_BYTES: usize = 1 << 20;
@@ -45,7 +45,7 @@ impl Kernel {
     pub fn open_record(&mut self, value: &[u8], document: &mut Vec<u8>) -> Step<Opened> {
         // The document may take 32 bytes per byte: numbers of a message have up to twenty digits.
         if value.len() > self.settings.max_message_bytes || value.len() > u32::MAX as usize / 32 {
-            return Err(Refusal::new("a message that is too long", 0));
+            return Err(Refusal::of(Reason::Size, "a message that is too long", 0));
         }
         let layouts = &self.settings.layouts;
         let mut refusal = Refusal::new("another beginning", 0);

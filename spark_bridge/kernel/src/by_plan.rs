@@ -12,6 +12,12 @@ use crate::plans::Plan;
 use crate::refusal::{Refusal, Step};
 use crate::row_plan::RowPlan;
 
+/// The position of a part of a message's value.
+pub fn place_of(part: &str, value: &[u8]) -> isize {
+    let place = part.as_ptr().addr().wrapping_sub(value.as_ptr().addr());
+    isize::try_from(place).unwrap_or(0)
+}
+
 impl Kernel {
     /// The plan of the previous message, if it is of the same table.
     pub fn guess_for(&self, document: &str) -> Option<&Arc<Plan>> {
@@ -106,6 +112,7 @@ impl Kernel {
         {
             return Ok(None);
         }
+        self.document_at = place_of(document, value);
         self.rows(&plan, at, op, document, place)?;
         Ok(Some(Outcome::Read))
     }

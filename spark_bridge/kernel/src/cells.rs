@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::json::{Token, plain};
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Reason, Refusal, Step};
 use crate::variant::Variants;
 
 /// The form of a column's integers in images, for all values of the column.
@@ -19,8 +19,9 @@ pub enum Form {
 
 impl Form {
     pub fn check(self, value: i128) -> Step<()> {
-        if self == Self::Signless && value < 0 {
-            return Err(Refusal::new("an integer whose sign is not known", 0));
+        if self == Self::Signless && (i128::from(i64::MIN)..0).contains(&value) {
+            let text = "an integer whose sign is not known";
+            return Err(Refusal::of(Reason::Doubt, text, 0));
         }
         Ok(())
     }
@@ -29,6 +30,16 @@ impl Form {
 /// A column of a batch, or an image of the events shape.
 pub trait Cells {
     fn is_text(&self) -> bool;
+
+    /// Whether it is a column of floats or doubles.
+    fn is_float(&self) -> bool {
+        false
+    }
+
+    /// Whether it is an image, which keeps a value's own type.
+    fn is_image(&self) -> bool {
+        false
+    }
 
     fn push_null(&mut self) -> Step<()>;
 
@@ -86,6 +97,11 @@ pub trait Cells {
     }
 
     fn push_time(&mut self, micros: i64, fsp: Option<u32>, scratch: &mut String) -> Step<()>;
+
+    /// An object or array of a column without a type, as its own text.
+    fn push_nested(&mut self, _text: &str, _variants: &mut Variants) -> Step<()> {
+        Err(Refusal::new("an object or list", 0))
+    }
 
     /// The text of a JSON column: parsed for a variant, else unchanged.
     fn push_json(&mut self, text: &str, variants: &mut Variants) -> Step<()>;

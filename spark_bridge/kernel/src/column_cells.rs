@@ -5,22 +5,27 @@ use crate::cells::Cells;
 use crate::columns::{Column, Values};
 use crate::json::{Kind, Token, append_unescaped, plain};
 use crate::numbers;
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Reason, Refusal, Step};
 use crate::temporal;
 use crate::text_bytes::{decode_base64, latin1};
 use crate::variant::Variants;
 
-const WRONG: Refusal = Refusal::new("a value of another type than the column", 0);
-const RANGE: Refusal = Refusal::new("a value out of the column's range", 0);
+const WRONG: Refusal = Refusal::of(Reason::Target, "a value of another type than the column", 0);
+const RANGE: Refusal = Refusal::of(Reason::Target, "a value out of the column's range", 0);
 
 impl Cells for Column {
     fn is_text(&self) -> bool {
         matches!(self.values, Values::String(_))
     }
 
+    fn is_float(&self) -> bool {
+        matches!(self.values, Values::Float(_) | Values::Double(_))
+    }
+
     fn push_null(&mut self) -> Step<()> {
         if !self.nullable {
-            return Err(Refusal::new("NULL in a column that is NOT NULL", 0));
+            let text = "NULL in a column that is NOT NULL";
+            return Err(Refusal::of(Reason::Target, text, 0));
         }
         self.valid.push(false);
         self.nulls += 1;

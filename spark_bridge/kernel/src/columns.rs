@@ -13,7 +13,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
 use serde::Deserialize;
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Reason, Refusal, Step};
 use crate::zones::Zone;
 
 /// Maximum number of values, or bytes of text, that a new batch has room for at once: a message may
@@ -53,7 +53,7 @@ impl Bytes {
     pub fn end(&mut self) -> Step<()> {
         let end = i32::try_from(self.data.len());
         self.ends
-            .push(end.map_err(|_| Refusal::new("a column of 2 GiB", 0))?);
+            .push(end.map_err(|_| Refusal::of(Reason::Size, "a column of 2 GiB", 0))?);
         Ok(())
     }
 

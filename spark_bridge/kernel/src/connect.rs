@@ -155,8 +155,7 @@ fn walk<'a>(
     known: Option<&str>,
     mut show: impl FnMut(&'a str) -> Step<()>,
 ) -> Step<Option<&'a str>> {
-    // The reference rejects numbers that are infinite as doubles.
-    let mut cursor = Cursor::exact(document)?;
+    let mut cursor = Cursor::new(document)?;
     let form = open(&mut cursor, known)?;
     cursor.expect(b'{', "a key that is no object")?;
     if !cursor.take(b'}') {

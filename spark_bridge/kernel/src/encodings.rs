@@ -15,7 +15,7 @@ use crate::json::{Kind, Token};
 use crate::names::ByText;
 use crate::packed::{BytesText, Unscaled};
 use crate::refusal::Refusal;
-use crate::scalars::{Any, Number};
+use crate::scalars::Number;
 use crate::variant::Variants;
 use crate::zones::Zone;
 
@@ -82,7 +82,7 @@ pub enum Encoding {
     JsonNumber(Number),
     JsonBoolean,
     /// Any JSON value of unknown type.
-    JsonValue(Any),
+    JsonValue,
     /// Text unchanged, except for aliases.
     Text {
         json: bool,
@@ -158,6 +158,40 @@ impl Encoding {
         }
     }
 
+    /// Its name in Python.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::MysqlText(_) => "mysql-text",
+            Self::MysqlJson(_) => "mysql-json",
+            Self::Base64 => "base64",
+            Self::Base64Text => "base64-text",
+            Self::Hex => "hex",
+            Self::GoQuoted => "go-quoted",
+            Self::DetectedBytes { .. } => "detected-bytes",
+            Self::BytesText(_) => "bytes-text",
+            Self::JsonNumber(_) => "json-number",
+            Self::JsonBoolean => "json-boolean",
+            Self::JsonValue => "json-value",
+            Self::Text { .. } => "text",
+            Self::IsoText(_) => "iso-text",
+            Self::IsoInstant => "iso-instant",
+            Self::EpochDays => "epoch-days",
+            Self::EpochMillis(_) => "epoch-millis",
+            Self::EpochMicros(_) => "epoch-micros",
+            Self::EpochNanos(_) => "epoch-nanos",
+            Self::EpochGuessed(_) => "epoch-guessed",
+            Self::ConnectDecimal(_) => "connect-decimal",
+            Self::GuessedDecimal { .. } => "guessed-decimal",
+            Self::LittleEndianBits { .. } => "little-endian-bits",
+            Self::CharsetText { .. } => "charset-text",
+            Self::IntegerText => "integer-text",
+            Self::CalendarParts(_) => "calendar-parts",
+            Self::EpochPair => "epoch-pair",
+            Self::Other => "other",
+            Self::ZonedText { .. } => "zoned-text",
+        }
+    }
+
     /// Whether values are bytes, as text with one byte per character.
     pub fn is_of_bytes(&self) -> bool {
         matches!(
@@ -166,7 +200,5 @@ impl Encoding {
         )
     }
 }
-
-pub const UNKNOWN_ZONE: &str = "a time zone that the kernel lacks";
 
 pub const BROKEN: Refusal = Refusal::new("text that is no value of the column's type", 0);

@@ -158,7 +158,8 @@ impl ImageColumn {
             };
             column
                 .reader
-                .read(token, source.document, &mut cells, tools)?;
+                .read(token, source.document, &mut cells, tools)
+                .map_err(|refusal| source.plan.refused(refusal, *place, token))?;
             self.cells.push(start..out.len());
         }
         if order.is_empty() {
@@ -246,7 +247,8 @@ impl ImageColumn {
                     };
                     column
                         .reader
-                        .read(cell.token, source.document, &mut cells, tools)?;
+                        .read(cell.token, source.document, &mut cells, tools)
+                        .map_err(|refusal| source.plan.refused(refusal, *place, cell.token))?;
                     is_json = cells.is_json;
                 }
             }

@@ -1,5 +1,6 @@
 //! Cells of JSON images, with the same text as `pyspark_cdcfmt/rows/json_values.py`.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use crate::appending::append;
@@ -8,6 +9,7 @@ use crate::image_numbers;
 use crate::image_times::{Day, reprint_datetime};
 use crate::json::{Cursor, Kind, Token, find_special, plain};
 use crate::refusal::{Refusal, Step};
+use crate::scalars;
 use crate::temporal;
 use crate::text_bytes::{decode_base64, encode_base64, latin1};
 use crate::variant::Variants;
@@ -38,9 +40,78 @@ impl JsonCells<'_> {
     }
 }
 
+impl JsonCells<'_> {
+    /// A value with all inner ones, the members of objects sorted by name.
+    fn push_value(&mut self, token: Token, text: &str) -> Step<()> {
+        match token.kind {
+            Kind::Array => {
+                self.out.push(b'[');
+                let mut cursor = Cursor::at(text, token.start + 1)?;
+                if !cursor.take(b']') {
+                    loop {
+                        self.push_value(cursor.value()?, text)?;
+                        if !cursor.more(b']')? {
+                            break;
+                        }
+                        self.out.push(b',');
+                    }
+                }
+                self.out.push(b']');
+                Ok(())
+            }
+            Kind::Object => {
+                let mut members = BTreeMap::new();
+                let mut cursor = Cursor::at(text, token.start + 1)?;
+                if !cursor.take(b'}') {
+                    loop {
+                        let name = plain(cursor.name()?, text, &mut Vec::new()).to_owned();
+                        if members.insert(name, cursor.value()?).is_some() {
+                            return cursor.refuse("two members of one name");
+                        }
+                        if !cursor.more(b'}')? {
+                            break;
+                        }
+                    }
+                }
+                let mut before = b'{';
+                for (name, value) in &members {
+                    self.out.push(before);
+                    self.push_text(name)?;
+                    self.out.push(b':');
+                    self.push_value(*value, text)?;
+                    before = b',';
+                }
+                if members.is_empty() {
+                    self.out.push(b'{');
+                }
+                self.out.push(b'}');
+                Ok(())
+            }
+            _ => {
+                let (mut scratch, mut variants) = (Vec::new(), Variants::default());
+                scalars::any(token, text, &mut self.plain(), &mut scratch, &mut variants)
+            }
+        }
+    }
+
+    /// For values within a column's value.
+    fn plain(&mut self) -> JsonCells<'_> {
+        JsonCells {
+            out: self.out,
+            form: Form::Plain,
+            is_json: true,
+            scratch: self.scratch,
+        }
+    }
+}
+
 impl Cells for JsonCells<'_> {
     fn is_text(&self) -> bool {
         false
+    }
+
+    fn is_image(&self) -> bool {
+        true
     }
 
     fn push_null(&mut self) -> Step<()> {
@@ -185,6 +256,11 @@ impl Cells for JsonCells<'_> {
         temporal::print_time(micros, Some(6), scratch);
         self.quoted(|out| out.extend_from_slice(scratch.as_bytes()));
         Ok(())
+    }
+
+    fn push_nested(&mut self, text: &str, _: &mut Variants) -> Step<()> {
+        let token = Cursor::new(text)?.value()?;
+        self.push_value(token, text)
     }
 
     fn push_json(&mut self, text: &str, _: &mut Variants) -> Step<()> {

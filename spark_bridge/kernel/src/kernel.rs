@@ -18,7 +18,7 @@ use crate::json::Cursor;
 use crate::layout::{Layout, Op};
 use crate::plan_table::{Name, PlanTable};
 use crate::plans::{Description, Plan};
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Reason, Refusal, Step};
 use crate::zones::Zone;
 
 #[derive(Deserialize)]
@@ -102,6 +102,10 @@ pub struct Kernel {
     /// The file of the last position in the source's log.
     pub log_file: Arc<str>,
     pub skipped: usize,
+    /// Column and value encoding of the last refused value.
+    pub refused: Option<(String, &'static str)>,
+    /// Position of the last document in its message's value; negative if part of it is elsewhere.
+    pub document_at: isize,
     /// Numbers of counted values, by note.
     pub counts: HashMap<Arc<str>, usize>,
 }
@@ -135,6 +139,8 @@ impl Kernel {
             joined: Joined::default(),
             log_file: "".into(),
             skipped: 0,
+            refused: None,
+            document_at: 0,
             counts: HashMap::new(),
         }
     }
@@ -157,8 +163,10 @@ impl Kernel {
     /// Reads one message; one that is not read or is skipped adds no rows.
     pub fn read(&mut self, value: &[u8], key: Option<&[u8]>, place: Place) -> Outcome {
         let (rows, extras) = (self.batch.row_count(), self.batch.extras.sizes());
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.message(value, key, place)))
-            .unwrap_or(Err(Refusal::new("a mistake of the kernel", 0)));
+        (self.refused, self.document_at) = (None, 0);
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.message(value, key, place))).unwrap_or(
+            Err(Refusal::of(Reason::Panic, "a mistake of the kernel", 0)),
+        );
         let outcome = outcome.unwrap_or_else(Outcome::Refused);
         match outcome {
             Outcome::Read | Outcome::Skipped => {
@@ -251,7 +259,7 @@ impl Kernel {
 
     fn envelope_of<'a>(&mut self, value: &'a [u8], guess: bool) -> Step<(usize, &'a str)> {
         if value.len() > self.settings.max_message_bytes {
-            return Err(Refusal::new("a message that is too long", 0));
+            return Err(Refusal::of(Reason::Size, "a message that is too long", 0));
         }
         let Ok(document) = from_utf8(value) else {
             return Err(Refusal::new("bytes that are no UTF-8", 0));
@@ -292,7 +300,7 @@ impl Kernel {
         if let Some(most) = self.max_events() {
             let size = value.len() + key.map_or(0, <[u8]>::len);
             if size > self.settings.max_message_bytes {
-                return Err(Refusal::new("a message that is too long", 0));
+                return Err(Refusal::of(Reason::Size, "a message that is too long", 0));
             }
             return self.events(most, key, value, place);
         }

@@ -86,6 +86,8 @@ use pyo3::prelude::*;
 #[pymodule]
 fn cdcfmt_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<python::PyKernel>()?;
+    module.add_class::<refusal::Reason>()?;
+    module.add_class::<refusal::Stop>()?;
     module.add_class::<python_rows::Rows>()?;
     module.add_function(wrap_pyfunction!(marks::holds_any, module)?)?;
     module.add_function(wrap_pyfunction!(variant_members::variant_members, module)?)?;

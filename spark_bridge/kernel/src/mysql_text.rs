@@ -7,7 +7,7 @@ use crate::reader::Reader;
 use crate::refusal::Step;
 use crate::variant::Variants;
 use crate::zones::{Zone, zoned_text};
-use crate::{numbers, temporal};
+use crate::{numbers, scalars, temporal};
 
 impl Reader {
     pub fn mysql_text(
@@ -29,14 +29,22 @@ impl Reader {
             }
             MysqlText::Text => column.push_text(text),
             MysqlText::Decimal { scale } if column.is_text() => {
-                if !numbers::is_printed_decimal(text, scale.unwrap_or(0)) {
-                    return Err(BROKEN);
+                if numbers::is_printed_decimal(text, scale.unwrap_or(0)) {
+                    return column.push_text(text);
                 }
-                column.push_text(text)
+                scalars::decimal_of_text(text, *scale, column)
             }
-            MysqlText::Decimal { .. } => {
-                let (value, scale) = numbers::decimal(text).ok_or(BROKEN)?;
-                column.push_number_text(value, Some(scale), text)
+            MysqlText::Decimal { scale } => {
+                if let Some((value, scale)) = numbers::decimal(text) {
+                    return column.push_number_text(value, Some(scale), text);
+                }
+                if column.is_image() && numbers::is_printed_decimal(text, 0) {
+                    return match numbers::exact(text) {
+                        Some((value, scale)) => column.push_decimal(value, scale),
+                        None => column.push_text(text),
+                    };
+                }
+                scalars::decimal_of_text(text, *scale, column)
             }
             MysqlText::Float => {
                 column.push_float_text(text, |text| numbers::float(text).ok_or(BROKEN))

@@ -2,9 +2,9 @@
 
 use crate::calendar::{self, Part};
 use crate::cells::Cells;
-use crate::encodings::{BROKEN, Tools, UNKNOWN_ZONE};
+use crate::encodings::{BROKEN, Tools};
 use crate::json::{Cursor, Kind, Token};
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Reason, Refusal, Step};
 
 /// Appends the instant of a text in the named zone.
 pub fn zoned(
@@ -17,7 +17,11 @@ pub fn zoned(
     let name = name.text(document);
     let Some(zone) = tools.zones.get(name) else {
         tools.missing_zone = Some(name.to_owned());
-        return Err(Refusal::new(UNKNOWN_ZONE, text.start as usize));
+        return Err(Refusal::of(
+            Reason::UnknownZone,
+            "a time zone that the kernel lacks",
+            text.start as usize,
+        ));
     };
     column.push_instant(zone.instant(text.text(document)).ok_or(BROKEN)?)
 }

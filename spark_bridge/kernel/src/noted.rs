@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::json::{Kind, Token, plain};
 use crate::numbers;
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Reason, Refusal, Step};
 
 /// A JSON value, and the note to count it under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -43,7 +43,8 @@ impl Noted {
             (Value::Number(value), Kind::Integer) if !value.is_f64() => {
                 Ok(numbers::integer(text) == whole.or_else(|| value.as_u64().map(i128::from)))
             }
-            _ => Err(Refusal::new(
+            _ => Err(Refusal::of(
+                Reason::Doubt,
                 "a value that may be counted",
                 token.start as usize,
             )),

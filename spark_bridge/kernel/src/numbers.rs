@@ -3,6 +3,8 @@
 //! Each reader accepts a subset of what its Python equivalent accepts, with the same value. None
 //! leaves the message to the reference.
 
+use std::borrow::Cow;
+
 /// Maximum digits of a number; 10^38 is the limit of a 128-bit decimal.
 const MAX_DIGITS: usize = 38;
 
@@ -71,6 +73,120 @@ pub fn decimal(text: &str) -> Option<(i128, u8)> {
     Some((if negative { -value } else { value }, scale))
 }
 
+/// A JSON number of at most 38 digits: its digits as an integer, and the number of fractional ones.
+///
+/// As `unscaled` in `pyspark_cdcfmt/rows/variant_scalars.py`, which writes numbers without exponent.
+pub fn exact(text: &str) -> Option<(i128, u8)> {
+    decimal(text).or_else(|| Digits::of(text).unscaled())
+}
+
+/// A JSON number without exponent, with all its digits.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    match memchr::memchr2(b'e', b'E', text.as_bytes()) {
+        None => Cow::Borrowed(text),
+        Some(_) => Cow::Owned(Digits::of(text).plain()),
+    }
+}
+
+/// Whether a decimal has a short exponent.
+pub fn is_scientific(text: &str) -> bool {
+    const EXPONENT: usize = 4;
+    let exponent = text.split_once(['e', 'E']).map(|(_, exponent)| exponent);
+    exponent.is_some_and(|exponent| exponent.len() <= EXPONENT) && float(text).is_some()
+}
+
+/// The double whose shortest text is this JSON number.
+pub fn equal_double(text: &str) -> Option<f64> {
+    let value: f64 = text.parse().ok()?;
+    let is_equal = value.is_finite()
+        && Digits::of(zmij::Buffer::new().format_finite(value)).equals(&Digits::of(text));
+    is_equal.then_some(value)
+}
+
+/// The digits of a JSON number, without leading zeros.
+pub struct Digits {
+    negative: bool,
+    digits: Vec<u8>,
+    /// Number of digits before the point; may be negative.
+    point: i64,
+}
+
+impl Digits {
+    pub fn of(text: &str) -> Self {
+        let (text, exponent) = match text.split_once(['e', 'E']) {
+            Some((digits, exponent)) => (digits, exponent.parse().unwrap_or(0)),
+            None => (text, 0),
+        };
+        let (negative, text) = match text.strip_prefix('-') {
+            Some(text) => (true, text),
+            None => (false, text),
+        };
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let all = || whole.bytes().chain(fraction.bytes());
+        let zeros = all().take_while(|digit| *digit == b'0').count();
+        Self {
+            negative,
+            digits: all().skip(zeros).collect(),
+            point: whole.len() as i64 - zeros as i64 + exponent,
+        }
+    }
+
+    pub fn is_zero(&self) -> bool {
+        self.digits.is_empty()
+    }
+
+    /// Number of digits behind the point of the plain form.
+    pub fn scale(&self) -> i64 {
+        (self.digits.len() as i64 - self.point).max(0)
+    }
+
+    /// Digits before the point, or minus the number of zeros behind it.
+    pub fn point(&self) -> i64 {
+        self.point
+    }
+
+    fn unscaled(&self) -> Option<(i128, u8)> {
+        let scale = u8::try_from(self.scale()).ok();
+        let scale = scale.filter(|scale| usize::from(*scale) <= MAX_DIGITS);
+        if self.is_zero() {
+            return Some((0, scale.unwrap_or(0)));
+        }
+        let zeros = u8::try_from((self.point - self.digits.len() as i64).max(0)).ok()?;
+        let value = scaled(digits_of(&self.digits)?, zeros)?;
+        let value = if self.negative { -value } else { value };
+        (value.abs() < POWERS[MAX_DIGITS]).then_some((value, scale?))
+    }
+
+    pub fn plain(&self) -> String {
+        let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or(0));
+        let digits = String::from_utf8_lossy(&self.digits);
+        let size = digits.len() as i64;
+        let mut text = String::from(if self.negative { "-" } else { "" });
+        let point = usize::try_from(self.point).unwrap_or(0).min(digits.len());
+        let (whole, fraction) = digits.split_at(point);
+        text.push_str(if whole.is_empty() { "0" } else { whole });
+        if !self.is_zero() {
+            text.push_str(&zeros(self.point - size));
+        }
+        if self.scale() > 0 {
+            text.push('.');
+            text.push_str(&zeros(self.scale() - fraction.len() as i64));
+            text.push_str(fraction);
+        }
+        text
+    }
+
+    fn equals(&self, other: &Self) -> bool {
+        let significant = |all: &Self| {
+            let end = all.digits.iter().rposition(|digit| *digit != b'0');
+            all.digits[..end.map_or(0, |end| end + 1)].to_vec()
+        };
+        self.negative == other.negative
+            && self.point == other.point
+            && significant(self) == significant(other)
+    }
+}
+
 /// Whether a decimal has its printed form, with all digits of a column's scale.
 ///
 /// Scale 0 means any scale.
@@ -85,7 +201,8 @@ pub fn is_printed_decimal(text: &str, scale: usize) -> bool {
         None => scale == 0,
         Some(fraction) => digits(fraction) && (scale == 0 || fraction.len() == scale),
     };
-    as_printed && digits(whole) && (whole == "0" || !whole.starts_with('0')) && text.len() <= MOST
+    let count = whole.len() + fraction.map_or(0, str::len);
+    as_printed && digits(whole) && (whole == "0" || !whole.starts_with('0')) && count <= MOST
 }
 
 /// Any decimal with this number of digits is the shortest text of a 64-bit float.
@@ -190,6 +307,58 @@ mod tests {
         assert_eq!(decimal("7"), Some((7, 0)));
         for text in [".5", "5.", "1e2", "+1", "1.5.2", ""] {
             assert_eq!(decimal(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_json() {
+        for (text, number, plainly) in [
+            ("1.50", Some((150, 2)), "1.50"),
+            ("-1.50e1", Some((-150, 1)), "-15.0"),
+            ("0.5E3", Some((500, 0)), "500"),
+            ("1E-7", Some((1, 7)), "0.0000001"),
+            ("0e5", Some((0, 0)), "0"),
+            ("0e-5", Some((0, 5)), "0.00000"),
+            (
+                "0.0e-39",
+                Some((0, 0)),
+                "0.0000000000000000000000000000000000000000",
+            ),
+            ("-0.0", Some((0, 1)), "-0.0"),
+            (
+                "1e37",
+                Some((10_i128.pow(37), 0)),
+                "10000000000000000000000000000000000000",
+            ),
+            ("1e38", None, "100000000000000000000000000000000000000"),
+            ("1e-39", None, "0.000000000000000000000000000000000000001"),
+            (
+                "0.00000000000000000000000000000000000001",
+                Some((1, 38)),
+                "0.00000000000000000000000000000000000001",
+            ),
+        ] {
+            assert_eq!(exact(text), number, "{text}");
+            assert_eq!(plain(text), plainly, "{text}");
+            assert_eq!(
+                exact(&plain(text)).map(|found| found.0),
+                number.map(|found| found.0)
+            );
+        }
+        for (text, double) in [
+            ("1e300", Some(1e300)),
+            ("1.0E300", Some(1e300)),
+            (
+                "-1.2345678901234567e-30",
+                Some(-1.234_567_890_123_456_7e-30),
+            ),
+            ("1.00000000000000000001e300", None),
+            ("4.9E-324", None),
+            ("5e-324", Some(5e-324)),
+            ("1e400", None),
+            ("1e-400", None),
+        ] {
+            assert_eq!(equal_double(text), double, "{text}");
         }
     }
 

@@ -12,7 +12,7 @@ use crate::json::{Cursor, Kind, Token};
 use crate::kernel::{Kernel, Outcome};
 use crate::layout::{Layout, Op};
 use crate::plans::Plan;
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Reason, Refusal, Step};
 
 /// Number of rows between two checks of a message's row bytes.
 const LOOK_AFTER: usize = 64;
@@ -27,6 +27,7 @@ impl Kernel {
         place: Place,
     ) -> Step<Outcome> {
         let mut keys = Frames::of_key(key.unwrap_or_default())?;
+        let whole = value;
         let mut values = Frames(value);
         let count = keys.count()?;
         if count == 0 || count > most || count != values.count()? {
@@ -34,10 +35,14 @@ impl Kernel {
         }
         let size = key.map_or(0, <[u8]>::len) + value.len();
         if count > 1 && self.repeats_much(count, self.beside, 0, size) {
-            return Err(Refusal::new("rows that repeat too much", 0));
+            return Err(Refusal::of(Reason::Size, "rows that repeat too much", 0));
         }
         if count > 1 && 2 * count * self.row_bytes() > self.settings.max_bytes {
-            return Err(Refusal::new("more rows than a batch has room for", 0));
+            return Err(Refusal::of(
+                Reason::Size,
+                "more rows than a batch has room for",
+                0,
+            ));
         }
         let begin = if count >= LOOK_AFTER {
             self.batch.size()
@@ -49,6 +54,9 @@ impl Kernel {
         self.event = 0;
         while let (Some(key), Some(value)) = (keys.take()?, values.take()?) {
             joined.set(key, value)?;
+            // The document has the event's key, then its value.
+            let start = value.as_ptr().addr().wrapping_sub(whole.as_ptr().addr());
+            self.document_at = isize::try_from(start).unwrap_or(0) - key.len() as isize;
             match self.one_event(&joined, place)? {
                 Outcome::Skipped => outcome = Outcome::Skipped,
                 Outcome::Read => {}
@@ -57,7 +65,7 @@ impl Kernel {
             self.event += 1;
             if self.event % LOOK_AFTER == 0 && self.batch.size() - begin > self.settings.max_bytes {
                 let reason = "more bytes of rows than a batch has room for";
-                return Err(Refusal::new(reason, 0));
+                return Err(Refusal::of(Reason::Size, reason, 0));
             }
         }
         self.joined = joined;

@@ -91,8 +91,11 @@ pub fn unscaled(
     let negative = first & 0x80 != 0;
     if data.len() > 15 {
         return match kind {
-            Unscaled::Decimal { scale } if cell.is_text() => {
+            Unscaled::Decimal { scale } if cell.is_text() || cell.is_image() => {
                 let digits = wide_digits(data, negative);
+                if let (false, Some(value)) = (cell.is_text(), numbers::integer(&digits)) {
+                    return cell.push_decimal(if negative { -value } else { value }, *scale);
+                }
                 cell.push_text(&with_point(&digits, negative, *scale).ok_or(RANGE)?)
             }
             _ => Err(RANGE),

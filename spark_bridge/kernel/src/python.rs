@@ -11,13 +11,11 @@ use crate::frames;
 use crate::kernel::Kernel;
 use crate::python_messages::Messages;
 use crate::python_rows::Rows;
-use crate::refusal::Refusal;
+use crate::refusal::{Reason, Refusal, Stop};
 use crate::whole_messages::{Origins, WholeMessage};
 
 /// Number of messages between two checks of Python's signals.
 pub const WINDOW: usize = 128;
-
-pub const READ: (&str, usize) = ("", 0);
 
 type OriginLists<'py> = (
     Bound<'py, PyList>,
@@ -34,14 +32,15 @@ pub fn value_error(error: impl std::fmt::Display) -> PyErr {
 }
 
 pub fn refused(refusal: Refusal) -> PyErr {
-    PyValueError::new_err(format!("{} at byte {}", refusal.reason, refusal.at))
+    let place = refusal.at().map(|at| format!(" at byte {at}"));
+    PyValueError::new_err(format!("{}{}", refusal.text, place.unwrap_or_default()))
 }
 
 /// Reads messages into batches; see `cdcfmt_kernel.pyi`.
 #[pyclass(name = "Kernel")]
 pub struct PyKernel {
     pub kernel: Kernel,
-    pub stop: (&'static str, usize),
+    pub stop: Option<Stop>,
     /// Bytes of the read messages in the batch.
     pub size: usize,
     /// For lines that are whole messages.
@@ -56,7 +55,7 @@ impl PyKernel {
         let settings = serde_json::from_str(settings).map_err(value_error)?;
         Ok(Self {
             kernel: Kernel::new(settings),
-            stop: READ,
+            stop: None,
             size: 0,
             whole: WholeMessage::default(),
             origins: Origins::default(),
@@ -75,7 +74,7 @@ impl PyKernel {
         beside: Vec<usize>,
         places: Option<&Bound<'_, PyList>>,
     ) -> PyResult<usize> {
-        self.stop = READ;
+        self.stop = None;
         let py = values.py();
         let beside_of = |place: usize| {
             let found = beside.get(place).or(beside.first());
@@ -113,7 +112,7 @@ impl PyKernel {
                 let read = |(number, (value, key, place)): (usize, &Record)| match value {
                     Some(value) => self.one(value, *key, *place, beside_of(at + number)),
                     None => {
-                        self.stop = ("no value", 0);
+                        self.stop = Some(Stop::new(Reason::Message, "no value"));
                         false
                     }
                 };
@@ -121,7 +120,7 @@ impl PyKernel {
                 window.map(read).take_while(|read| *read).count()
             });
             at += read;
-            if self.stop != READ {
+            if self.stop.is_some() {
                 break;
             }
         }
@@ -133,9 +132,9 @@ impl PyKernel {
         let py = batch.py();
         let batch = RecordBatch::from_pyarrow_bound(batch)?;
         let messages = Messages::new(&batch).ok_or_else(|| value_error("no messages"))?;
-        self.stop = READ;
+        self.stop = None;
         let mut at = start;
-        while at < messages.len() && self.stop == READ {
+        while at < messages.len() && self.stop.is_none() {
             at = py.detach(|| self.messages_of(&messages, at));
             py.check_signals()?;
         }
@@ -153,10 +152,10 @@ impl PyKernel {
         are_whole: bool,
         path: usize,
     ) -> PyResult<usize> {
-        self.stop = READ;
+        self.stop = None;
         self.origins.clear();
         let mut at = at;
-        while at < data.len() && self.stop == READ {
+        while at < data.len() && self.stop.is_none() {
             at = py.detach(|| self.lines(data, offset, at, are_whole, path));
             py.check_signals()?;
         }
@@ -200,10 +199,10 @@ impl PyKernel {
         Ok(lists)
     }
 
-    /// The reason why the last message was not read ("full", "unknown" or other), and the byte.
+    /// Why the last message was not read; None if it was.
     #[getter]
-    fn stop(&self) -> (&'static str, usize) {
-        self.stop
+    fn stop(&self) -> Option<Stop> {
+        self.stop.clone()
     }
 
     fn names(&mut self, value: &[u8], key: Option<&[u8]>) -> PyResult<(String, String, String)> {

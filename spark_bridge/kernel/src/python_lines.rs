@@ -2,7 +2,8 @@
 
 use crate::batch::Place;
 use crate::kernel::Outcome;
-use crate::python::{PyKernel, READ, WINDOW};
+use crate::python::{PyKernel, WINDOW};
+use crate::refusal::{Reason, Refusal, Stop};
 
 impl PyKernel {
     /// Reads some lines; returns the position of the next line, or of the first unread one.
@@ -58,7 +59,7 @@ impl PyKernel {
                 is_read
             }
             Err(refusal) => {
-                self.stop = (refusal.reason, refusal.at);
+                self.stop = Some(Stop::new(refusal.reason, refusal.text));
                 false
             }
         };
@@ -69,18 +70,33 @@ impl PyKernel {
     /// Reads a message; `beside`: bytes of topic, path and headers in each of its rows.
     pub fn one(&mut self, value: &[u8], key: Option<&[u8]>, place: Place, beside: usize) -> bool {
         if self.kernel.is_full() {
-            self.stop = ("full", 0);
+            self.stop = Some(Stop::new(Reason::Full, "a full batch"));
             return false;
         }
         self.kernel.beside = beside;
-        self.stop = match self.kernel.read(value, key, place) {
+        let stop = match self.kernel.read(value, key, place) {
             Outcome::Read | Outcome::Skipped => {
                 self.size += value.len() + beside;
-                READ
+                return true;
             }
-            Outcome::Unknown => ("unknown", self.kernel.event),
-            Outcome::Refused(refusal) => (refusal.reason, refusal.at),
+            Outcome::Unknown => Stop::new(Reason::UnknownSchema, "a schema without a plan"),
+            Outcome::Refused(refusal) => self.stopped(refusal),
         };
-        self.stop == READ
+        let event = self.kernel.event;
+        self.stop = Some(Stop { event, ..stop });
+        false
+    }
+
+    fn stopped(&mut self, refusal: Refusal) -> Stop {
+        let (column, encoding) = self.kernel.refused.take().unzip();
+        let at = refusal
+            .at()
+            .and_then(|at| at.checked_add_signed(self.kernel.document_at));
+        Stop {
+            at,
+            column,
+            encoding,
+            ..Stop::new(refusal.reason, refusal.text)
+        }
     }
 }

@@ -9,6 +9,7 @@ use arrow_array::{
 use crate::batch::Place;
 use crate::kernel::Shown;
 use crate::python::{PyKernel, WINDOW};
+use crate::refusal::{Reason, Stop};
 use crate::whole_messages::HEADER_BYTES;
 
 pub struct Messages<'a> {
@@ -110,7 +111,7 @@ impl PyKernel {
                 ..
             } = messages;
             if values.is_null(at) {
-                self.stop = ("no value", 0);
+                self.stop = Some(Stop::new(Reason::Message, "no value"));
                 return at;
             }
             let key = keys.is_valid(at).then(|| keys.value(at));

@@ -14,8 +14,8 @@ use crate::mysql_text::text_of;
 use crate::names::ByText;
 use crate::nested::{items, members, parts, zoned};
 use crate::noted::Noted;
-use crate::refusal::{Refusal, Step};
-use crate::scalars;
+use crate::refusal::{Reason, Refusal, Step};
+use crate::scalars::{self, Number, OTHER};
 use crate::shared::Weighed;
 use crate::text_bytes::Bound;
 use crate::zones::zoned_instant;
@@ -75,7 +75,13 @@ impl Reader {
         self.noted.is_some()
     }
 
+    pub fn encoding(&self) -> &'static str {
+        self.encoding.name()
+    }
+
     /// Appends a value to the column.
+    ///
+    /// A refusal has no place yet: see [`Refusal::in_column`].
     #[inline]
     pub fn read(
         &self,
@@ -99,12 +105,7 @@ impl Reader {
                     more,
                     ..
                 } = tools;
-                let located = |refusal| Refusal {
-                    at: token.start as usize,
-                    ..refusal
-                };
                 self.mysql_text(logical, text, column, zone, variants, more)
-                    .map_err(located)
             }
             _ => self.unusual(token, document, column, tools),
         }
@@ -124,8 +125,6 @@ impl Reader {
         {
             return self.read_printed(token, column, tools);
         }
-        let at = token.start as usize;
-        let located = |refusal| Refusal { at, ..refusal };
         if let Some(noted) = &self.noted
             && noted.is(token, document, &mut tools.plain)?
         {
@@ -141,12 +140,19 @@ impl Reader {
             }
             Encoding::MysqlText(MysqlText::Binary { padded }) if token.kind == Kind::Escaped => {
                 let bytes = &mut tools.bytes;
-                unescape_latin1(token.text(document), bytes).map_err(located)?;
+                unescape_latin1(token.text(document), bytes)?;
                 if let Some(bound) = &self.bound {
-                    bound.check_latin1(bytes).map_err(located)?;
+                    bound.check_latin1(bytes)?;
                 }
                 bytes.resize(bytes.len().max(*padded), 0);
                 column.push_bytes(bytes)
+            }
+            Encoding::MysqlJson(MysqlText::Decimal { scale }) if !token.is_text() => {
+                scalars::number(&Number::decimal(*scale), token, document, column)
+            }
+            Encoding::MysqlJson(MysqlText::Int { low, high }) if token.kind == Kind::Fraction => {
+                let (low, high, wraps) = (*low, *high, false);
+                scalars::number(&Number::Int { low, high, wraps }, token, document, column)
             }
             Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) => {
                 let Tools {
@@ -158,13 +164,10 @@ impl Reader {
                 } = tools;
                 let text = match &self.encoding {
                     _ if token.is_text() => plain(token, document, unescaped),
-                    Encoding::MysqlJson(logical) => {
-                        text_of(logical, token, document).map_err(located)?
-                    }
-                    _ => return Err(Refusal::new("a value that is no text", at)),
+                    Encoding::MysqlJson(logical) => text_of(logical, token, document)?,
+                    _ => return Err(Refusal::new("a value that is no text", 0)),
                 };
                 self.mysql_text(logical, text, column, zone, variants, more)
-                    .map_err(located)
             }
             Encoding::Base64 if token.kind == Kind::Text && self.bound.is_none() => {
                 column.push_base64(token.text(document))
@@ -176,8 +179,11 @@ impl Reader {
             }
             Encoding::JsonNumber(kind) => scalars::number(kind, token, document, column),
             Encoding::JsonBoolean => scalars::boolean(token, column),
-            Encoding::JsonValue(kind) => {
-                scalars::any(*kind, token, document, column, &mut tools.plain)
+            Encoding::JsonValue => {
+                let Tools {
+                    plain, variants, ..
+                } = tools;
+                scalars::any(token, document, column, plain, variants)
             }
             Encoding::Text {
                 json: false,
@@ -271,7 +277,7 @@ impl Reader {
                     _ => unquote_go(text, bytes)?,
                 }
                 if let Some(bound) = &self.bound {
-                    bound.check_length(bytes.len()).map_err(located)?;
+                    bound.check_length(bytes.len())?;
                     bound.pad(bytes);
                 }
                 column.push_bytes(bytes)
@@ -280,13 +286,13 @@ impl Reader {
                 let text = token.text(document);
                 let is_same = |letter| *is_latin1 && ('\u{a0}'..='\u{ff}').contains(&letter);
                 if !text.is_ascii() && !text.chars().all(|c| c.is_ascii() || is_same(c)) {
-                    return Err(Refusal::new("text in another charset", at));
+                    return Err(Refusal::of(Reason::Doubt, "text in another charset", 0));
                 }
                 column.push_text(text)
             }
             Encoding::IntegerText if token.kind == Kind::Text => {
                 let value = numbers::integer(token.text(document)).ok_or(BROKEN)?;
-                let value = scalars::within(value, i64::MIN, u64::MAX).map_err(located)?;
+                let value = scalars::within(value, i64::MIN, u64::MAX)?;
                 column.push_decimal(value, 0)
             }
             Encoding::CalendarParts(logical) if token.kind == Kind::Text => {
@@ -323,7 +329,7 @@ impl Reader {
                 let [name, text] = items(token, document)?;
                 zoned(name, text, document, column, tools)
             }
-            _ => Err(Refusal::new("a value of another form", at)),
+            _ => Err(OTHER),
         }
     }
 

@@ -1,16 +1,120 @@
-//! The reason why a message is left to the reference.
+//! Why a message is left to the reference.
 
-/// The unusual fact, and the byte of the document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    pub reason: &'static str,
-    pub at: usize,
+use pyo3::prelude::*;
+
+/// What is unusual about a message; the bridge branches on it.
+#[pyclass(
+    eq,
+    eq_int,
+    hash,
+    frozen,
+    skip_from_py_object,
+    rename_all = "SCREAMING_SNAKE_CASE"
+)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Reason {
+    /// The batch must be finished first.
+    Full,
+    /// No plan has the message's schema key.
+    UnknownSchema,
+    /// A value has a time zone that was not added.
+    UnknownZone,
+    /// The value of a column, in a message that otherwise fits.
+    Value,
+    /// A value that is converted to the declared type of its column, if it fits.
+    Target,
+    /// A value whose meaning the reference decides, or counts.
+    Doubt,
+    /// The message, or a row of it, is too large.
+    Size,
+    /// Anything else: the form of the message, its members, its operation.
+    Message,
+    /// A mistake of the kernel.
+    Panic,
 }
 
+/// The unusual fact, and its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub text: &'static str,
+    /// Byte of the document.
+    at: u32,
+    /// Index of the column in the plan.
+    column: u16,
+    pub reason: Reason,
+}
+
+const NO_COLUMN: u16 = u16::MAX;
+const NO_BYTE: u32 = u32::MAX;
+
 impl Refusal {
-    pub const fn new(reason: &'static str, at: usize) -> Self {
-        Self { reason, at }
+    pub const fn new(text: &'static str, at: usize) -> Self {
+        Self::of(Reason::Message, text, at)
+    }
+
+    pub const fn of(reason: Reason, text: &'static str, at: usize) -> Self {
+        // Documents are shorter than 4 GiB.
+        #[allow(clippy::cast_possible_truncation)]
+        Self {
+            text,
+            at: at as u32,
+            column: NO_COLUMN,
+            reason,
+        }
+    }
+
+    /// The refusal of a column's value that begins at this byte; None if that is unknown.
+    #[must_use]
+    pub fn in_column(self, column: usize, at: Option<u32>) -> Self {
+        let is_general = self.reason == Reason::Message;
+        Self {
+            at: at.unwrap_or(NO_BYTE),
+            column: u16::try_from(column).unwrap_or(NO_COLUMN),
+            reason: if is_general {
+                Reason::Value
+            } else {
+                self.reason
+            },
+            ..self
+        }
+    }
+
+    pub fn at(&self) -> Option<usize> {
+        (self.at != NO_BYTE).then_some(self.at as usize)
+    }
+
+    pub fn column(&self) -> Option<usize> {
+        (self.column != NO_COLUMN).then_some(self.column.into())
     }
 }
 
 pub type Step<T> = Result<T, Refusal>;
+
+/// Why reading stopped at a message.
+#[pyclass(frozen, get_all, skip_from_py_object)]
+#[derive(Clone, Debug)]
+pub struct Stop {
+    pub reason: Reason,
+    pub text: &'static str,
+    /// Byte of the message's value, if known.
+    pub at: Option<usize>,
+    /// The column of a value, and its value encoding.
+    pub column: Option<String>,
+    pub encoding: Option<&'static str>,
+    /// Number of the event in its message.
+    pub event: usize,
+}
+
+impl Stop {
+    pub fn new(reason: Reason, text: &'static str) -> Self {
+        Self {
+            reason,
+            text,
+            at: None,
+            column: None,
+            encoding: None,
+            event: 0,
+        }
+    }
+}

@@ -179,6 +179,13 @@ impl RowPlan {
         })
     }
 
+    /// The refusal of a column's value.
+    pub fn refused(&self, refusal: Refusal, column: usize, token: Token) -> Refusal {
+        // Tokens of Avro refer to no byte of the message.
+        let is_json = self.forms.is_empty();
+        refusal.in_column(column, is_json.then(|| token.whole_span().0 as u32))
+    }
+
     /// Whether the other plan reads the same rows from the same messages.
     pub fn reads_same(&self, other: &Self) -> bool {
         self.forms == other.forms && self.names == other.names && self.cells == other.cells

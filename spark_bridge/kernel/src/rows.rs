@@ -16,7 +16,7 @@ use crate::layout::{Image, Layout, Op};
 use crate::numbered::Numbered;
 use crate::numbers;
 use crate::plans::{Plan, Shown};
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Reason, Refusal, Step};
 use crate::roles::long;
 use crate::row_plan::{PlanColumn, RowPlan, Sink};
 
@@ -46,19 +46,23 @@ impl Kernel {
         let deletes_before = self.settings.layouts[layout].deleted_row == Image::Before;
         let count = images_of(&self.envelope, op, deletes_before).count();
         if count > 1 && document.len() > LONGEST_OF_ROWS {
-            return Err(Refusal::new("many rows in a long message", 0));
+            return Err(Refusal::of(Reason::Size, "many rows in a long message", 0));
         }
         let event = self.event(plan, layout, op, document)?;
         let extra_bytes = event.as_ref().map_or(0, |(_, bytes)| *bytes);
         let repeated = plan.repeats + extra_bytes + self.beside;
         if count > 1 && self.repeats_much(count, repeated, plan.members, document.len()) {
-            return Err(Refusal::new("rows that repeat too much", 0));
+            return Err(Refusal::of(Reason::Size, "rows that repeat too much", 0));
         }
         let keys = plan.rows.event.as_ref().map_or(0, |event| event.name_bytes);
         let names = keys + plan.shown.as_ref().map_or(0, Shown::bytes);
         let row_bytes = self.row_bytes() + plan.rows.absent_bytes + names + extra_bytes;
         if count > 1 && 2 * count * row_bytes > self.settings.max_bytes {
-            return Err(Refusal::new("more rows than a batch has room for", 0));
+            return Err(Refusal::of(
+                Reason::Size,
+                "more rows than a batch has room for",
+                0,
+            ));
         }
         let start = self.batch.row_count();
         // Visits all columns, so only for messages with many rows.
@@ -91,12 +95,14 @@ impl Kernel {
             if row % LOOK_AFTER == LOOK_AFTER - 1
                 && self.batch.size() - begin > self.settings.max_bytes
             {
-                return Err(Refusal::new(
+                return Err(Refusal::of(
+                    Reason::Size,
                     "more bytes of rows than a batch has room for",
                     0,
                 ));
             }
-            self.row(&plan.rows, layout, op, document, row)?;
+            let appended = self.row(&plan.rows, layout, op, document, row);
+            appended.inspect_err(|refusal| self.note_column(refusal, &plan.rows))?;
         }
         let rows = self.batch.row_count() - start;
         self.batch.push_nulls(&plan.rows.lacking, rows)
@@ -151,6 +157,15 @@ impl Kernel {
             file: Arc::clone(&self.log_file),
             pos,
         }))
+    }
+
+    /// Remembers the column of a refused value.
+    fn note_column(&mut self, refusal: &Refusal, plan: &RowPlan) {
+        let Some(column) = refusal.column() else {
+            return;
+        };
+        let name = plan.names.texts.iter().nth(column).unwrap_or_default();
+        self.refused = Some((name.to_owned(), plan.columns[column].reader.encoding()));
     }
 
     /// Values that the message's events share, and the bytes of their `extra`.
@@ -243,13 +258,14 @@ impl Kernel {
             return Ok(());
         }
         if let Some(before) = before {
-            for (column, (old, new)) in plan.columns.iter().zip(before.iter().zip(image)) {
+            for (place, (old, new)) in before.iter().zip(image).enumerate() {
+                let column = &plan.columns[place];
                 let is_same = old.kind == Kind::Missing
                     || (old.equals(*new, document) && !column.reader.counts());
                 if !is_same {
-                    append(column, *old, document, batch, tools)?;
+                    append(plan, place, *old, document, batch, tools)?;
                 }
-                append(column, *new, document, batch, tools)?;
+                append(plan, place, *new, document, batch, tools)?;
                 if let (Sink::Output(output), true) = (&column.sink, is_same) {
                     batch.columns[*output].repeat_last()?;
                 }
@@ -258,8 +274,8 @@ impl Kernel {
             batch.push(Change::Postimage, row);
             return Ok(());
         }
-        for (column, token) in plan.columns.iter().zip(image) {
-            append(column, *token, document, batch, tools)?;
+        for (place, token) in image.iter().enumerate() {
+            append(plan, place, *token, document, batch, tools)?;
         }
         let change = match op {
             Op::Insert | Op::Read => Change::Insert,
@@ -282,12 +298,12 @@ impl Batch {
         tools: &mut Tools,
     ) -> Step<()> {
         let rows = self.row_count();
-        for (column, (old, new)) in plan.columns.iter().zip(before.iter().zip(after)) {
+        for (column, (old, new)) in before.iter().zip(after).enumerate() {
             if old.equals(*new, document) {
                 continue;
             }
-            append(column, *old, document, self, tools)?;
-            if let Sink::Output(place) = column.sink {
+            append(plan, column, *old, document, self, tools)?;
+            if let Sink::Output(place) = plan.columns[column].sink {
                 self.columns[place].truncate(rows);
             }
         }
@@ -312,7 +328,21 @@ fn images_of(envelope: &Envelope, op: Op, deletes_before: bool) -> &Images {
     }
 }
 
+#[inline]
 fn append(
+    plan: &RowPlan,
+    place: usize,
+    token: Token,
+    document: &str,
+    batch: &mut Batch,
+    tools: &mut Tools,
+) -> Step<()> {
+    append_value(&plan.columns[place], token, document, batch, tools)
+        .map_err(|refusal| plan.refused(refusal, place, token))
+}
+
+#[inline]
+fn append_value(
     column: &PlanColumn,
     token: Token,
     document: &str,
@@ -338,9 +368,10 @@ fn append(
             column.reader.check(token, document, target, tools)
         }
         Sink::Null if token.kind == Kind::Null => Ok(()),
-        Sink::Null => Err(Refusal::new(
+        Sink::Null => Err(Refusal::of(
+            Reason::Doubt,
             "a value that no column takes",
-            token.start as usize,
+            0,
         )),
         Sink::Image(_) | Sink::Nothing => Ok(()),
     }

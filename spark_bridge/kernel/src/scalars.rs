@@ -5,13 +5,15 @@
 use serde::Deserialize;
 
 use crate::cells::Cells;
+use crate::encodings::BROKEN;
 use crate::json::{Kind, Token, append_spaced, plain};
 use crate::numbers;
 use crate::refusal::{Refusal, Step};
+use crate::variant::Variants;
+use crate::variant_bytes::MAX_UNSCALED;
 
 pub const OTHER: Refusal = Refusal::new("a value of another form", 0);
 pub const RANGE: Refusal = Refusal::new("a value that its type does not hold", 0);
-const PLAIN_DIGITS: i128 = 10_000_000_000_000_000;
 /// Maximum digits of a DECIMAL.
 const MAX_DIGITS: usize = 65;
 
@@ -37,6 +39,17 @@ pub enum Number {
     Year,
 }
 
+impl Number {
+    /// A DECIMAL of any number of digits.
+    pub fn decimal(scale: Option<usize>) -> Self {
+        Self::Decimal {
+            whole: MAX_DIGITS as u8,
+            scale: scale.and_then(|scale| scale.try_into().ok()),
+            doubles: false,
+        }
+    }
+}
+
 pub fn number(kind: &Number, token: Token, document: &str, cell: &mut impl Cells) -> Step<()> {
     let text = token.text(document);
     match kind {
@@ -48,35 +61,19 @@ pub fn number(kind: &Number, token: Token, document: &str, cell: &mut impl Cells
             whole,
             scale,
             doubles,
-        } => {
-            let (value, own_scale) = json_decimal(token, text, *doubles)?;
-            let limit = numbers::power_of_ten(whole.saturating_add(own_scale));
-            if limit.is_some_and(|limit| value.abs() >= limit) {
-                return Err(RANGE);
-            }
-            if cell.is_text() {
-                return decimal(value, own_scale, *scale, cell);
-            }
-            let (value, scale) = if *doubles {
-                with_zeros(value, own_scale, *scale)?
-            } else {
-                (value, own_scale)
-            };
-            if token.kind == Kind::Long {
-                return cell.push_decimal(value, scale);
-            }
-            cell.push_number_text(value, Some(scale), text)
-        }
+        } => decimal_number(token, text, (*whole, *scale, *doubles), cell),
         Number::Int { low, high, wraps } => {
-            let value = small(token, text)?;
-            let wrapped = *wraps && (-(1 << 63)..0).contains(&value);
-            if wrapped || token.kind == Kind::Long {
-                let value = if wrapped { value + (1 << 64) } else { value };
-                return cell.push_integer(within(value, *low, *high)?);
+            let value = whole_number(token, text)?;
+            let wrapped =
+                *wraps && token.kind != Kind::Fraction && (-(1 << 63)..0).contains(&value);
+            let value = if wrapped { value + (1 << 64) } else { value };
+            let value = within(value, *low, *high)?;
+            if wrapped || token.kind != Kind::Integer {
+                return cell.push_integer(value);
             }
-            cell.push_number_text(within(value, *low, *high)?, None, text)
+            cell.push_number_text(value, None, text)
         }
-        Number::Year => match small(token, text)? {
+        Number::Year => match whole_number(token, text)? {
             0 | 1900 => cell.push_integer(0),
             year @ 1901..=2155 => cell.push_integer(year),
             _ => Err(RANGE),
@@ -105,8 +102,11 @@ fn double(token: Token, text: &str) -> Step<f64> {
     if let Some(value) = token.double().or(token.long().map(|value| value as f64)) {
         return Ok(value);
     }
-    if !matches!(token.kind, Kind::Integer | Kind::Fraction) || text == "-0" {
+    if !matches!(token.kind, Kind::Integer | Kind::Fraction) {
         return Err(OTHER);
+    }
+    if text == "-0" {
+        return Ok(0.0);
     }
     let value: f64 = text.parse().map_err(|_| OTHER)?;
     if value.is_finite() {
@@ -116,53 +116,113 @@ fn double(token: Token, text: &str) -> Step<f64> {
     }
 }
 
-/// A number's digits, and the number of fractional digits.
-fn json_decimal(token: Token, text: &str, doubles: bool) -> Step<(i128, u8)> {
-    if matches!(token.kind, Kind::Integer | Kind::Long) {
-        return Ok((small(token, text)?, 0));
+/// An integer, perhaps written with an exponent or with zeros behind its point.
+fn whole_number(token: Token, text: &str) -> Step<i128> {
+    if token.kind != Kind::Fraction {
+        return small(token, text);
     }
-    if token.kind != Kind::Fraction || !doubles {
-        return Err(OTHER);
+    let (value, scale) = numbers::exact(text).ok_or(RANGE)?;
+    let one = numbers::power_of_ten(scale).ok_or(RANGE)?;
+    if value % one == 0 {
+        Ok(value / one)
+    } else {
+        Err(OTHER)
     }
-    let (value, scale) = numbers::decimal(text).ok_or(OTHER)?;
-    if value == 0 && text.starts_with('-') {
-        return Err(OTHER);
-    }
-    // Up to fifteen digits identify their double, and vice versa.
-    if value.abs() < 1_000_000_000_000_000 {
-        return Ok((value, scale));
-    }
-    let shortest = double(token, text)?.to_string();
-    let (other, other_scale) = numbers::decimal(&shortest).ok_or(OTHER)?;
-    let more = scale.checked_sub(other_scale).ok_or(OTHER)?;
-    if numbers::scaled(other, more) == Some(value) {
-        return Ok((value, scale));
-    }
-    Err(OTHER)
 }
 
-/// The digits of a number with the same zeros as in the reference: up to the column's scale, or
-/// as in Python's text of a double.
-fn with_zeros(mut value: i128, mut scale: u8, of_column: Option<u8>) -> Step<(i128, u8)> {
-    let least = of_column.unwrap_or(scale.min(1));
+/// Appends a decimal whose text has an exponent, a plus sign, or other zeros than its type.
+pub fn decimal_of_text(text: &str, scale: Option<usize>, cell: &mut impl Cells) -> Step<()> {
+    let text = text.strip_prefix('+').unwrap_or(text);
+    if !numbers::is_scientific(text) && !numbers::is_printed_decimal(text, 0) {
+        return Err(BROKEN);
+    }
+    let token = Token::new(Kind::Fraction, 0, text.len());
+    number(&Number::decimal(scale), token, text, cell)
+}
+
+/// Appends a number of a DECIMAL of `whole` digits before the point and `scale` digits after it.
+fn decimal_number(
+    token: Token,
+    text: &str,
+    (whole, of_column, doubles): (u8, Option<u8>, bool),
+    cell: &mut impl Cells,
+) -> Step<()> {
+    let printed;
+    let text = match (token.kind, token.long()) {
+        (_, Some(value)) => {
+            printed = value.to_string();
+            &printed
+        }
+        (Kind::Integer, _) if text == "-0" => "0",
+        (Kind::Integer | Kind::Fraction, _) => text,
+        _ => return Err(OTHER),
+    };
+    let exact = numbers::exact(text);
+    let fits = match exact {
+        Some((value, scale)) => {
+            let limit = numbers::power_of_ten(whole.saturating_add(scale));
+            limit.is_none_or(|limit| value.abs() < limit)
+        }
+        None => numbers::Digits::of(text).point() <= i64::from(whole),
+    };
+    if !fits {
+        return Err(RANGE);
+    }
+    if doubles && text.starts_with('-') && exact.is_some_and(|(value, _)| value == 0) {
+        return Err(OTHER);
+    }
+    let number = match exact {
+        Some((value, scale)) if doubles => with_zeros(value, scale, of_column),
+        found => found,
+    };
+    if !cell.is_text()
+        && let Some((value, scale)) = number
+    {
+        return if doubles || token.kind == Kind::Long {
+            cell.push_decimal(value, scale)
+        } else {
+            cell.push_number_text(value, Some(scale), text)
+        };
+    }
+    if !cell.is_text() && !cell.is_image() {
+        return Err(RANGE);
+    }
+    let mut plain = numbers::plain(text).into_owned();
+    let fraction = plain.find('.').map_or(0, |point| plain.len() - point - 1);
+    let mut zeros = usize::from(of_column.unwrap_or(0)).saturating_sub(fraction);
+    if !doubles && cell.is_image() {
+        zeros = 0;
+    }
+    if zeros > 0 && fraction == 0 {
+        plain.push('.');
+    }
+    plain.push_str(&"0".repeat(zeros));
+    if let (true, Some(least)) = (doubles, of_column) {
+        let more = fraction.saturating_sub(least.into());
+        let ends = plain.bytes().rev().take(more);
+        let ends = ends.take_while(|digit| *digit == b'0').count();
+        plain.truncate(plain.len() - ends);
+        if plain.ends_with('.') {
+            plain.pop();
+        }
+    }
+    if plain.bytes().filter(u8::is_ascii_digit).count() > MAX_DIGITS {
+        return Err(RANGE);
+    }
+    cell.push_text(&plain)
+}
+
+/// The digits of a number that was a double, with zeros up to the column's scale and none beyond.
+fn with_zeros(mut value: i128, mut scale: u8, of_column: Option<u8>) -> Option<(i128, u8)> {
+    let Some(least) = of_column else {
+        return Some((value, scale));
+    };
     while scale > least && value % 10 == 0 {
         (value, scale) = (value / 10, scale - 1);
     }
-    if of_column.is_none() {
-        // Python prints larger numbers with an exponent.
-        let limit = numbers::scaled(PLAIN_DIGITS, scale).ok_or(RANGE)?;
-        return if value.abs() < limit {
-            Ok((value, scale))
-        } else {
-            Err(RANGE)
-        };
-    }
-    if scale > least {
-        // More digits than the column's scale: keeps all but trailing zeros.
-        return Ok((value, scale));
-    }
-    let value = numbers::scaled(value, least - scale).ok_or(RANGE)?;
-    Ok((value, least))
+    let more = least.saturating_sub(scale);
+    let value = numbers::scaled(value, more)?;
+    (value.abs() < MAX_UNSCALED).then_some((value, scale + more))
 }
 
 /// Appends a decimal; its text has all digits of the column's scale.
@@ -200,56 +260,68 @@ pub fn with_point(digits: &str, negative: bool, scale: u8) -> Option<String> {
 }
 
 /// A JSON value of unknown type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
-pub struct Any {
-    /// Whether fractions are doubles.
-    doubles: bool,
-    /// Whether the target is an image, which keeps the value's own type.
-    in_image: bool,
-}
-
-/// Whether a fraction has no exponent, and no more digits than the reference accepts.
-fn is_plain(text: &str) -> bool {
-    text.len() < 1000 && !text.bytes().any(|byte| matches!(byte, b'e' | b'E'))
-}
-
 pub fn any(
-    kind: Any,
     token: Token,
     document: &str,
     cell: &mut impl Cells,
     scratch: &mut Vec<u8>,
+    variants: &mut Variants,
 ) -> Step<()> {
     let text = token.text(document);
     match token.kind {
         Kind::Text | Kind::Escaped => cell.push_text(plain(token, document, scratch)),
         Kind::True | Kind::False if cell.is_text() => cell.push_text(text),
         Kind::True | Kind::False => cell.push_boolean(token.kind == Kind::True),
-        Kind::Integer => {
-            let value = small(token, text)?;
-            if cell.is_text() && text != "-0" {
-                return cell.push_text(text);
-            }
-            cell.push_integer(value)
-        }
-        Kind::Fraction if kind.in_image && !kind.doubles => {
-            let (value, scale) = numbers::decimal(text).ok_or(OTHER)?;
-            cell.push_decimal(value, scale)
-        }
-        // Decimals are printed without exponent, so this is already their text.
-        Kind::Fraction if cell.is_text() && !kind.doubles && is_plain(text) => cell.push_text(text),
-        Kind::Object | Kind::Array if cell.is_text() && !kind.doubles => {
+        // JSON's -0 is the integer 0.
+        Kind::Integer if text == "-0" => any_number(Kind::Integer, "0", cell),
+        Kind::Integer | Kind::Fraction => any_number(token.kind, text, cell),
+        Kind::Object | Kind::Array if cell.is_text() => {
             scratch.clear();
             append_spaced(text, scratch)?;
             cell.push_text(std::str::from_utf8(scratch).map_err(|_| OTHER)?)
         }
-        Kind::Fraction if !cell.is_text() => {
-            let pushed = cell.push_float(double(token, text)?);
-            pushed.or_else(|_| {
-                let (value, scale) = json_decimal(token, text, true)?;
-                cell.push_decimal(value, scale)
-            })
-        }
+        Kind::Object | Kind::Array => cell.push_nested(text, variants),
+        Kind::Null => cell.push_null(),
         _ => Err(OTHER),
     }
+}
+
+/// Appends a number of unknown type with all its digits; only a float may round it.
+fn any_number(kind: Kind, text: &str, cell: &mut impl Cells) -> Step<()> {
+    /// As `decimal_text` in `pyspark_cdcfmt/rows/variant_scalars.py`.
+    const MOST_DIGITS: i64 = 500;
+    if cell.is_text() {
+        return cell.push_text(&numbers::plain(text));
+    }
+    if kind == Kind::Integer {
+        let value = numbers::integer(text).filter(|value| value.abs() < MAX_UNSCALED);
+        return match value {
+            Some(value) => cell.push_integer(value),
+            None if cell.is_image() => cell.push_text(text),
+            None => Err(RANGE),
+        };
+    }
+    if cell.is_float() {
+        let value: f64 = text.parse().map_err(|_| OTHER)?;
+        let is_zero = || numbers::Digits::of(text).is_zero();
+        return if value.is_finite() && (value != 0.0 || is_zero()) {
+            cell.push_float(value)
+        } else {
+            Err(RANGE)
+        };
+    }
+    if let Some((value, scale)) = numbers::exact(text) {
+        return cell.push_decimal(value, scale);
+    }
+    if !cell.is_image() {
+        return Err(RANGE);
+    }
+    if let Some(value) = numbers::equal_double(text) {
+        return cell.push_float(value);
+    }
+    let digits = numbers::Digits::of(text);
+    if (digits.point() - 1).abs() > MOST_DIGITS {
+        return Err(RANGE);
+    }
+    cell.push_text(&digits.plain())
 }

@@ -121,7 +121,12 @@ pub fn encode_hex(data: &[u8], out: &mut Vec<u8>) {
 
 /// Hexadecimal, optionally after `0x`.
 pub fn decode_hex(text: &str, out: &mut Vec<u8>) -> Step<()> {
-    hex_bytes(text, out).ok_or(Refusal::new("text that is no hexadecimal", 0))
+    let found = match text.strip_prefix(r"\x") {
+        // As PostgreSQL prints a bytea.
+        Some(digits) if !digits.starts_with("0x") => hex_bytes(digits, out),
+        _ => hex_bytes(text, out),
+    };
+    found.ok_or(Refusal::new("text that is no hexadecimal", 0))
 }
 
 fn hex_bytes(text: &str, out: &mut Vec<u8>) -> Option<()> {

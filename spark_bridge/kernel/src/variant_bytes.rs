@@ -2,7 +2,7 @@
 
 use crate::json::{Kind, Token};
 use crate::numbers;
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Reason, Refusal, Step};
 
 const SHORT: usize = 64;
 const MAX_SCALE: u8 = 38;
@@ -36,16 +36,10 @@ pub fn string(data: &[u8], out: &mut Vec<u8>) {
 pub fn number(token: Token, text: &str, out: &mut Vec<u8>) -> Option<()> {
     let text = token.text(text);
     if token.kind == Kind::Integer {
-        if text == "-0" {
-            return None;
-        }
         integer(numbers::integer(text)?, out);
         return Some(());
     }
-    if memchr::memchr2(b'e', b'E', text.as_bytes()).is_some() {
-        return None;
-    }
-    let (value, scale) = numbers::decimal(text)?;
+    let (value, scale) = numbers::exact(text)?;
     unscaled(value, scale, out);
     Some(())
 }
@@ -101,7 +95,11 @@ pub fn push_all(numbers: &[usize], width: u8, out: &mut Vec<u8>) {
 /// Refuses a value or metadata that is too large for Spark.
 pub fn check_size(size: usize) -> Step<()> {
     if size > SIZE_LIMIT {
-        return Err(Refusal::new("a variant of more than 128 MiB", 0));
+        return Err(Refusal::of(
+            Reason::Size,
+            "a variant of more than 128 MiB",
+            0,
+        ));
     }
     Ok(())
 }

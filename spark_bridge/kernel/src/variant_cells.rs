@@ -1,7 +1,7 @@
 //! Cells of variant images, with the same bytes as `pyspark_cdcfmt/rows/variant.py`.
 
 use crate::cells::{Cells, Form};
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Reason, Refusal, Step};
 use crate::temporal;
 use crate::text_bytes::{decode_base64, latin1};
 use crate::variant::{Dictionary, Variants};
@@ -26,7 +26,7 @@ impl VariantCells<'_> {
         let start = self.out.len();
         write(self.out)?;
         let size = u32::try_from(self.out.len() - start);
-        let size = size.map_err(|_| Refusal::new("a value of 4 GiB", 0))?;
+        let size = size.map_err(|_| Refusal::of(Reason::Size, "a value of 4 GiB", 0))?;
         self.out[start - 4..start].copy_from_slice(&size.to_le_bytes());
         Ok(())
     }
@@ -35,6 +35,10 @@ impl VariantCells<'_> {
 impl Cells for VariantCells<'_> {
     fn is_text(&self) -> bool {
         false
+    }
+
+    fn is_image(&self) -> bool {
+        true
     }
 
     fn push_null(&mut self) -> Step<()> {
@@ -111,6 +115,10 @@ impl Cells for VariantCells<'_> {
         scratch.clear();
         temporal::print_time(micros, Some(6), scratch);
         self.push_text(scratch)
+    }
+
+    fn push_nested(&mut self, text: &str, variants: &mut Variants) -> Step<()> {
+        self.push_json(text, variants)
     }
 
     fn push_json(&mut self, text: &str, _: &mut Variants) -> Step<()> {

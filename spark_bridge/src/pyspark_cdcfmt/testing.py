@@ -6,6 +6,7 @@ types, and no Java.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType, VariantVal
 
 from cdcfmt_core.errors import DecodeError, PolicyError
-from cdcfmt_core.events import Message, Op, RowChange
+from cdcfmt_core.events import Event, Message, Op, RowChange
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.schemas.store import SchemaStore
@@ -25,11 +26,14 @@ from cdcfmt_core.testing import Case, Subject
 from cdcfmt_core.testing.checks.kernel import NotChecked
 from cdcfmt_core.testing.damage import damaged_messages
 from cdcfmt_core.testing.outcome import expect
+from cdcfmt_core.types import InvalidValue, Json
 from pyspark_cdcfmt.kernel.formats import is_installed
+from pyspark_cdcfmt.kernel.learning import Refusal
 from pyspark_cdcfmt.options import ReadOptions, parse_options
 from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.read.inference import infer_columns
+from pyspark_cdcfmt.rows.json_values import KeepText, parse_json_column
 from pyspark_cdcfmt.rows.row_schemas import changes_schema, events_schema, metadata_fields
 from pyspark_cdcfmt.rows.types import TypeOptions
 
@@ -75,6 +79,7 @@ class Result:
     by_reference: int = 0
     refusal: str | None = None
     rows_of_messages: list[int] | None = None
+    refusals: Sequence[Refusal] = ()
 
 
 def read(
@@ -96,6 +101,7 @@ def read(
         schemas=schemas,
         event_filter=attrs.evolve(event_filter) if event_filter else None,
     )
+    refusals = engine.watch_refusals()
     batches: list[pa.RecordBatch] = []
     counts: list[int] | None = [] if as_lists else None
     error = None
@@ -113,7 +119,9 @@ def read(
         error = str(raised)
         batches, counts = [], None  # the rows before the error depend on the size of batches
     rows = pa.Table.from_batches(batches, to_arrow_schema(schema, timezone="UTC")).combine_chunks()
-    result = Result(rows, engine.counts, engine.skipped, error, 0, 0, engine.refusal, counts)
+    result = Result(
+        rows, engine.counts, engine.skipped, error, 0, 0, engine.refusal, counts, refusals
+    )
     if engine.chunks is not None:
         result.by_kernel, result.by_reference = engine.chunks.by_kernel, engine.chunks.by_reference
     return result
@@ -172,6 +180,8 @@ def _shown(value: object) -> str:
     return repr(value)
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MAX_REASONS = 5
 # Keeps the check of a format within seconds.
 _MAX_MESSAGES = 100
 _MAX_TABLES = 2
@@ -202,6 +212,7 @@ def check_kernel(subject: Subject) -> None:
     expect(layouts, "open_layouts returns no layout for the options' defaults")
     by_kernel: Counter[str] = Counter()
     refusals: dict[str, str] = {}
+    coverage = Coverage()
     for number, case in enumerate(subject.cases):
         messages = case.messages[:_MAX_MESSAGES]
         damaged = damaged_messages(messages)
@@ -215,14 +226,109 @@ def check_kernel(subject: Subject) -> None:
                 by_kernel[what] += result.by_kernel
                 if result.refusal is not None:
                     refusals.setdefault(what, result.refusal)
+        coverage.add(subject, case, number)
+    print(coverage.report())
     for what in ("rows", "events") if any(each.extra for each in layouts) else ("rows",):
         expect(
             by_kernel[what],
             f"open_layouts promises {what} for the kernel, but the kernel reads no message of the "
             f"cases; the first refusal: {refusals.get(what, 'none')}",
         )
+    expect(
+        not coverage.values,
+        "the kernel refuses messages that fit the layout, for a value that the decoder reads: give "
+        f"the column another value encoding. {coverage.wrong()}\n{coverage.report()}",
+    )
     if any(each.extra for each in layouts):
         _check_operations(subject, {op for each in layouts for op in each.ops.values()})
+
+
+@attrs.define
+class Coverage:
+    """How many ordinary messages of rows the kernel reads once it knows their schemas.
+
+    A message is ordinary if the decoder reads it without errors and values that their types
+    cannot hold.
+    """
+
+    _read: Counter[tuple[str, str]] = attrs.field(factory=Counter)
+    _all: Counter[tuple[str, str]] = attrs.field(factory=Counter)
+    _refused: dict[tuple[str, str], Counter[str]] = attrs.field(factory=dict)
+    values: list[str] = attrs.field(factory=list)
+
+    def add(self, subject: Subject, case: Case, number: int) -> None:
+        """Count the messages of a case, by operation."""
+        messages = case.messages[:_MAX_MESSAGES]
+        decoded = subject.decode(attrs.evolve(case, messages=messages))
+        copies = [attrs.evolve(message) for message in messages]
+        events = {id(copy): of for copy, of in zip(copies, decoded, strict=True)}
+        ops = {key: op for key, of in events.items() if (op := _op_of(of))}
+        for schema, options, inferred in _reads(subject, case, messages, number):
+            result = read([*messages, *copies], schema, options, by_kernel=True, inferred=inferred)
+            is_last = options.table is None
+            for refusal in result.refusals:
+                op = ops.get(id(refusal.message))
+                if op is None:
+                    continue
+                if _is_wrong(refusal, events[id(refusal.message)]):
+                    self.values.append(refusal.text)
+                if is_last:
+                    place = case.name, op
+                    self._refused.setdefault(place, Counter())[refusal.text] += 1
+                    self._read[place] -= 1
+            if is_last:
+                for op in ops.values():
+                    self._all[case.name, op] += 1
+                    self._read[case.name, op] += 1
+
+    def wrong(self) -> str:
+        """The first refusals for a value that the decoder reads."""
+        return "; ".join(list(dict.fromkeys(self.values))[:_MAX_REASONS])
+
+    def report(self) -> str:
+        """One line for each case and operation, each followed by the reasons of refusals."""
+        lines = []
+        for place, count in self._all.items():
+            name, op = place
+            lines.append(f"{name}: {op}: {self._read[place]} of {count} messages by the kernel")
+            reasons = self._refused.get(place, Counter()).most_common(_MAX_REASONS)
+            lines += [f"    {refused} refused: {reason}" for reason, refused in reasons]
+        return "\n".join(lines)
+
+
+def _is_wrong(refusal: Refusal, events: Sequence[Event]) -> bool:
+    """Whether the kernel should have read the message: all values of the column are ordinary.
+
+    The decoder, or the policy of the read, changes and counts the others.
+    """
+    if not refusal.is_value:
+        return False
+    for event in events:
+        assert isinstance(event, RowChange)
+        for image in filter(None, (event.before, event.after)):
+            value = image.values.get(refusal.column, "")
+            if value is None or isinstance(value, InvalidValue):
+                return False
+            if isinstance(value, str) and not value.isascii() and _SURROGATE.search(value):
+                return False
+            of = next((each for each in event.table.columns if each.name == refusal.column), None)
+            is_json = of is not None and isinstance(of.type, Json) and isinstance(value, str)
+            if is_json and isinstance(parse_json_column(value), KeepText):
+                return False
+    return True
+
+
+def _op_of(events: Sequence[Event]) -> str | None:
+    """The operation of an ordinary message's rows; None for other messages."""
+    ops = set()
+    for event in events:
+        if not isinstance(event, RowChange):
+            return None
+        images = [image for image in (event.before, event.after) if image is not None]
+        if any(isinstance(v, InvalidValue) for image in images for v in image.values.values()):
+            return None
+        ops.add(event.op)
+    return " and ".join(sorted(ops)) or None
 
 
 def _check_operations(subject: Subject, ops: Iterable[Op]) -> None:

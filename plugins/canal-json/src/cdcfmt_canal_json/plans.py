@@ -18,8 +18,9 @@ from cdcfmt_core.toolkit.images import ReadValue
 from cdcfmt_core.toolkit.plans import Plans, table_plan
 from cdcfmt_core.toolkit.table_changes import RowTypes, type_of
 from cdcfmt_core.toolkit.value_readers import value_reader
-from cdcfmt_core.types import Binary
+from cdcfmt_core.types import Binary, Unknown
 
+_UNTYPED = Encoding("json-value")
 _MAX_BINARY_LENGTH = 255
 _COLUMN_BYTES = 600
 """Memory of a column in a plan, in addition to its schema."""
@@ -128,7 +129,12 @@ def column_encodings(form: Form) -> Callable[[bytes, TableSchema], dict[str, Enc
     """A function from a message and its table to the value encodings of the columns."""
 
     def of_columns(value: bytes, table: TableSchema) -> dict[str, Encoding]:
-        return {column.name: _encoding(column, form, "mysql-text") for column in table.columns}
+        return {
+            column.name: _UNTYPED
+            if isinstance(column.type, Unknown)
+            else _encoding(column, form, "mysql-text")
+            for column in table.columns
+        }
 
     return of_columns
 

@@ -27,8 +27,6 @@ DECIMAL_MODES: Final = ("auto", "precise", "double", "string")
 
 _HINT: Final = f"set {OPTION} to the connector's decimal.handling.mode"
 _MAX_DIGITS: Final = 65
-_PLAIN_DIGITS: Final = 10**16
-"""From this value on, ``repr`` of a double has an exponent."""
 _KEEPING_DIGITS: Final = decimal.Context(prec=400, traps=[decimal.Inexact])
 
 
@@ -36,26 +34,26 @@ def decimal_parser(logical: Decimal, encoding: Encoding) -> ParseValue:
     # A double that was rounded up may exceed the bounds of the type.
     limit = _limit(logical)
     unit = decimal.Decimal(1).scaleb(-(logical.scale or 0))
-    any_scale = logical.scale is None
+    scale = logical.scale
     parse_text = _text_parser(logical, encoding)
 
     def parse_number(value: Any) -> Any:
         number = decimal.Decimal(repr(value) if type(value) is float else value)
         if not -limit < number < limit:
             return InvalidValue(str(value))
-        if any_scale and -_PLAIN_DIGITS < number < _PLAIN_DIGITS:
+        if scale is None:
             return check_decimal(number)
         try:
             # Adds the trailing zeros of the scale, and removes an exponent.
             return number.quantize(unit, None, _KEEPING_DIGITS)
         except decimal.Inexact:
-            return check_decimal(number)
+            return check_decimal(number.normalize(_KEEPING_DIGITS))
 
     def parse(value: Any) -> Any:
         if type(value) is str:
             return parse_text(value)
         if type(value) is float:
-            if not encoding.doubles:
+            if not encoding.doubles or scale is None:
                 raise InexactNumber
             if not math.isfinite(value):
                 raise ValueError("not a number")

@@ -3,7 +3,7 @@
 use crate::json::{Kind, Token};
 use crate::labels::Label;
 use crate::names::equal;
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Reason, Refusal, Step};
 
 pub struct Cursor<'a> {
     pub document: &'a str,
@@ -18,7 +18,7 @@ pub struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     pub fn new(document: &'a str) -> Step<Self> {
         if document.len() >= u32::MAX as usize {
-            return Err(Refusal::new("a document of 4 GiB", 0));
+            return Err(Refusal::of(Reason::Size, "a document of 4 GiB", 0));
         }
         Ok(Self {
             document,

@@ -3,6 +3,7 @@
 use crate::json::strings::end_of_string;
 use crate::json::words::digits_end;
 use crate::json::{Cursor, Kind, Token};
+use crate::numbers;
 use crate::refusal::Step;
 
 /// The reference accepts numbers below 10^1000, even if they are not used.
@@ -119,10 +120,8 @@ impl Cursor<'_> {
             self.digits()?;
             kind = Kind::Fraction;
         }
-        // Strict: counts sign and point as digits.
-        if self.exact && (self.at - start > 38 || matches!(self.peek(), b'e' | b'E')) {
-            return self.refuse("a number beyond 38 digits, or with an exponent");
-        }
+        let is_short = self.at - start <= 38;
+        let has_exponent = matches!(self.peek(), b'e' | b'E');
         if matches!(self.peek(), b'e' | b'E') {
             self.at += 1;
             if matches!(self.peek(), b'+' | b'-') {
@@ -142,6 +141,12 @@ impl Cursor<'_> {
         }
         if self.at - start > NUMBER_LENGTH {
             return self.refuse("a number that is too long");
+        }
+        if self.exact && (has_exponent || !is_short) {
+            let text = &self.document[start..self.at];
+            if numbers::exact(text).is_none() {
+                return self.refuse("a number beyond 38 digits");
+            }
         }
         Ok(Token::new(kind, start, self.at))
     }
@@ -229,6 +234,7 @@ mod tests {
     fn exact_numbers() {
         let read = |document: &str| Cursor::exact(document).unwrap().document().is_ok();
         assert!(read("1234567890.5"));
-        assert!(!read("1e3") && !read(&"1".repeat(39)));
+        assert!(read("1e3") && read(&format!("0.{}", "1".repeat(38))));
+        assert!(!read("1e38") && !read("1e-39") && !read(&"1".repeat(39)));
     }
 }

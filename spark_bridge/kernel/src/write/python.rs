@@ -52,7 +52,7 @@ impl PyWriter {
         let table = serde_json::from_str(table).map_err(value_error)?;
         let row = self.batch.as_ref().zip(row);
         let added = self.writer.add_table(table, row);
-        added.map_err(|refusal| value_error(refusal.reason))
+        added.map_err(|refusal| value_error(refusal.text))
     }
 
     fn clear_tables(&mut self) {

@@ -150,7 +150,7 @@ impl Writer {
                 Ok(size) => at += size,
                 Err(NOT_ALLOWED) => return (at, Stop::NotAllowed),
                 Err(NO_CHARACTERS) => return (at, Stop::NoCharacters),
-                Err(refusal) => return (at, Stop::Refused(refusal.reason)),
+                Err(refusal) => return (at, Stop::Refused(refusal.text)),
             }
         }
     }

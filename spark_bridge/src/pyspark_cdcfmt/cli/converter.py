@@ -138,7 +138,7 @@ class Converter:
 
         False if the kernel continues, or skips an unwanted message.
         """
-        if self._kernel.stop[0] == "full" or self._learner.skips(message):
+        if self._learner.needs_finish() or self._learner.skips(message):
             return False
         self._is_example = self._learner.is_example(message)
         is_rare = self._is_example or self._last_run >= ENOUGH
@@ -146,7 +146,7 @@ class Converter:
         return True
 
     def _by_reference(self, message: Message | BadLine) -> Iterator[Message]:
-        reason, place = self._kernel.stop
+        stop = self._kernel.stop
         number, self._number = self._number, self._number + 1
         self._writer.hand_over()
         if isinstance(message, BadLine):
@@ -159,7 +159,7 @@ class Converter:
         if self._is_example:
             self._learner.learn(message, self._by_kernel)
         else:
-            self._learner.note_refusal(message, reason, place)
+            self._learner.note_refusal(message, stop)
         self._observed.forget()
         self._decoder.last = None
 

@@ -34,7 +34,7 @@ from pyspark_cdcfmt.kernel.batches import (
     rows_of_each,
 )
 from pyspark_cdcfmt.kernel.formats import Format, find_format, is_installed, open_kernel
-from pyspark_cdcfmt.kernel.learning import Learner
+from pyspark_cdcfmt.kernel.learning import Learner, Refusal
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.message_batch import MessageBatch, attributes
@@ -165,7 +165,7 @@ class KernelChunks:
                 at = end + 1
 
     def _is_full(self) -> bool:
-        return self._kernel.stop[0] == "full" or self._buffer.is_full(self._kernel.size)
+        return self.learner.needs_finish() or self._buffer.is_full(self._kernel.size)
 
     def _add_span(self, origins: Origins, first: int) -> None:
         """Record the messages that the kernel has read from ``first`` on."""
@@ -177,7 +177,7 @@ class KernelChunks:
 
     def _pass_over(self, message: Message | BadLine, count_rows: bool) -> Iterator[SizedBatch]:
         """Decode a refused message by the reference."""
-        is_example, (reason, at) = self.learner.is_example(message), self._kernel.stop
+        is_example, stop = self.learner.is_example(message), self._kernel.stop
         number = self._number(message)
         for row in self._reference.rows(message, in_list=count_rows):
             if self._buffer.row_bytes >= MAX_BATCH_BYTES and not count_rows:
@@ -192,7 +192,7 @@ class KernelChunks:
         if is_example:
             self.learner.learn(message, self.by_kernel)
         else:
-            self.learner.note_refusal(message, reason, at)
+            self.learner.note_refusal(message, stop)
         self._reference.decoder.forget()
 
     def _number(self, message: Message | BadLine) -> int:
@@ -228,12 +228,17 @@ def _warn_once() -> None:
 
 @attrs.define
 class Opening:
-    """Opens the kernel for a read; ``refusal`` is the reason if it cannot."""
+    """Opens the kernel for a read.
+
+    :ivar refusal: the reason if it cannot be opened.
+    :ivar refusals: a list that gets all refused messages of rows; None to keep none.
+    """
 
     options: ReadOptions
     shape: Shape
     reference: Reference
     refusal: str | None = attrs.field(init=False, default=None)
+    refusals: list[Refusal] | None = attrs.field(init=False, default=None)
 
     def open(self, message: Message) -> KernelChunks | None:
         """The kernel for messages like this one; None for the reference."""
@@ -246,9 +251,11 @@ class Opening:
             _warn_once()
             return None
         try:
-            return KernelChunks(
+            chunks = KernelChunks(
                 format_, self.shape, self.reference, self.options["maxMessageBytes"]
             )
+            chunks.learner.refusals = self.refusals
+            return chunks
         except Unsupported as error:
             self.refusal = str(error)
             logger.debug("not by the kernel: %s", error)

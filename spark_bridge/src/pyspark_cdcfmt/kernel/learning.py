@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 from zoneinfo import ZoneInfo
 
+import attrs
 import orjson
 
 from cdcfmt_core.caches import Cache, text_size
@@ -30,12 +31,10 @@ from pyspark_cdcfmt.kernel.plans import describe_plan
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported
 
 if TYPE_CHECKING:
-    from cdcfmt_kernel import Kernel
+    from cdcfmt_kernel import Kernel, Stop
 
 logger = open_logger("pyspark_cdcfmt")
 
-_LEARNT = ("unknown", "a time zone that the kernel lacks")
-"""Reasons of the kernel that a new plan or zone resolves."""
 _SAMPLE = 40
 _LARGEST_EXAMPLE = 8 << 20
 """Maximum bytes of a message that is parsed again for a plan."""
@@ -97,6 +96,31 @@ class ObservedDecoder:
         return [event for event in self._events if isinstance(event, RowChange)]
 
 
+@attrs.frozen
+class Refusal:
+    """A message of rows that the kernel left to the reference.
+
+    - ``text``: the reason, and its place
+    - ``is_value``: only the value of a ``column`` was unusual; the message fits the layout
+    """
+
+    message: Message | BadLine
+    text: str
+    is_value: bool
+    column: str = ""
+
+
+def describe_stop(stop: Stop, value: bytes) -> str:
+    """Why the kernel stopped at a message: the reason, column, value encoding and position."""
+    text: str = stop.text
+    if stop.column is not None:
+        text += f", in the column {stop.column!r} ({stop.encoding})"
+    if stop.at is not None:
+        sample = show(value[stop.at : stop.at + _SAMPLE])
+        text += f", at byte {stop.at} of a message's value: {sample}"
+    return text
+
+
 class Learner:
     """Adds plans, tables and zones to a kernel for messages that it refused."""
 
@@ -112,7 +136,11 @@ class Learner:
         self._repeats_database = any(layout.repeats_database for layout in layouts)
         self._learned: Cache[tuple[str, ...], int] = Cache(_TABLE_BYTES)
         self._learned_more = 0
+        from cdcfmt_kernel import Reason
+
+        self._reasons = Reason
         self.refusal: str | None = None
+        self.refusals: list[Refusal] | None = None
 
     def forget_old_plans(self) -> None:
         """Drop plans of schemas that have changed since."""
@@ -120,12 +148,20 @@ class Learner:
             self._known_schemas = self._shape.schemas.changes
             self._kernel.clear_plans()
 
+    def needs_finish(self) -> bool:
+        """Whether the kernel stopped only because its batch is full."""
+        stop = self._kernel.stop
+        return stop is not None and stop.reason == self._reasons.FULL
+
     def skips(self, message: Message | BadLine) -> bool:
         """Whether the refused message is of an unwanted table, which the kernel then skips.
 
         Never for messages with a schema and a payload: the reference checks the schema.
         """
-        if self._kernel.stop[0] != "unknown" or not self._is_unwanted(message):
+        stop = self._kernel.stop
+        if stop is None or stop.reason != self._reasons.UNKNOWN_SCHEMA:
+            return False
+        if not self._is_unwanted(message):
             return False
         if any(layout.connect for layout in self._layouts):
             return False
@@ -134,8 +170,13 @@ class Learner:
 
     def is_example(self, message: Message | BadLine) -> bool:
         """Whether the refused message can give a plan."""
+        stop, reasons = self._kernel.stop, self._reasons
+        is_learnt = stop is not None and stop.reason in (
+            reasons.UNKNOWN_SCHEMA,
+            reasons.UNKNOWN_ZONE,
+        )
         is_small = len(message.value or b"") <= _LARGEST_EXAMPLE
-        return self._kernel.stop[0] in _LEARNT and isinstance(message, Message) and is_small
+        return is_learnt and isinstance(message, Message) and is_small
 
     def learn(self, message: Message | BadLine, by_kernel: int) -> None:
         """Add plans or zones from a message that the reference has decoded.
@@ -146,6 +187,8 @@ class Learner:
         changes = self._decoder.changes()
         if changes and not is_unwanted:
             self._add_plans(message, changes, by_kernel)
+            reason = self.refusal or "no plan of its schema"
+            self._add_refusal(Refusal(message, reason, is_value=False))
         elif self._decoder.is_whole():
             # The filters excluded the message.
             try:
@@ -153,11 +196,19 @@ class Learner:
             except ValueError as error:
                 logger.debug("not skipped by the kernel: %s", error)
 
-    def note_refusal(self, message: Message | BadLine, reason: str, at: int) -> None:
-        """Remember the reason, and the byte of the value, of the first refused message of rows."""
-        if self.refusal is None and self._decoder.changes():
-            sample = show((message.value or b"")[at : at + _SAMPLE])
-            self._note(f"{reason}, at byte {at} of a message's value: {sample}")
+    def note_refusal(self, message: Message | BadLine, stop: Stop | None) -> None:
+        """Remember why the kernel refused the first message of rows; all, if requested."""
+        if stop is None or (self.refusal is not None and self.refusals is None):
+            return
+        if self._decoder.changes():
+            text = describe_stop(stop, message.value or b"")
+            self._note(text)
+            is_value = stop.reason == self._reasons.VALUE and stop.encoding != "other"
+            self._add_refusal(Refusal(message, text, is_value, stop.column or ""))
+
+    def _add_refusal(self, refusal: Refusal) -> None:
+        if self.refusals is not None:
+            self.refusals.append(refusal)
 
     def _note(self, refusal: str) -> None:
         if self.refusal is None:
@@ -170,7 +221,9 @@ class Learner:
         """Value and key of a message, or of its event at which the kernel stopped."""
         value, key = message.value or b"", getattr(message, "key", None)
         if self._in_frames:
-            return self._kernel.event(value, key, self._kernel.stop[1] if event is None else event)
+            stop = self._kernel.stop
+            stopped = stop.event if stop is not None else 0
+            return self._kernel.event(value, key, stopped if event is None else event)
         return value, key
 
     def _is_unwanted(self, message: Message | BadLine) -> bool:

@@ -92,7 +92,7 @@ def describe_plan(
                 "key": column.name in keys,
                 "numbers": _numbers(column.type, target),
                 "signless": shape.events is not None and encoding.signless,
-                **_encoding(column, encoding, layout.zoned, in_image=_has_images(shape)),
+                **_encoding(column, encoding, layout.zoned),
             }
         )
     found = {field.name for field in own.values()}
@@ -183,12 +183,12 @@ def _spelled(name: str) -> str:
     return json.dumps(name, ensure_ascii=False)[1:-1]
 
 
-def _encoding(
-    column: Column, encoding: Encoding, zoned: Zoned | None, *, in_image: bool
-) -> dict[str, Any]:
+def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[str, Any]:
     described: dict[str, Any] = {}
     if not isinstance(column.type, ONLY_OF.get(encoding.name, object)):
         raise Unsupported(f"{column.name} is of a type that {encoding.name} is not for")
+    if encoding.name == "mysql-json" and isinstance(column.type, logical.Unknown):
+        encoding = attrs.evolve(encoding, name="json-value")
     if encoding.name in ("mysql-text", "mysql-json", "iso-text", "calendar-parts"):
         described = _mysql_text(column, encoding)
     elif encoding.name in ("detected-bytes", "bytes-text"):
@@ -199,8 +199,6 @@ def _encoding(
     elif encoding.name == "text":
         is_json = isinstance(column.type, logical.Json)
         described = {"json": is_json, "aliases": dict(encoding.aliases)}
-    elif encoding.name == "json-value":
-        described = {"doubles": encoding.doubles, "in_image": in_image}
     elif encoding.name == "charset-text":
         described = {"is_latin1": encoding.charset in _LATIN1}
     elif encoding.name == "guessed-decimal":
@@ -232,6 +230,9 @@ def _number(column: Column, encoding: Encoding) -> dict[str, Any]:
     if isinstance(type_, logical.Int):
         low, high = type_.bounds
         return {"logical": "int", "low": low, "high": high, "wraps": encoding.wraps}
+    if isinstance(type_, logical.Bit):
+        most = (1 << (type_.bits or 64)) - 1
+        return {"logical": "int", "low": 0, "high": most, "wraps": encoding.wraps}
     if isinstance(type_, logical.Float | logical.Year):
         return {"logical": _PLAIN[type(type_)]}
     if not isinstance(type_, logical.Decimal):

@@ -22,7 +22,7 @@ from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.kernel.batches import Item, Reference, merge_small
 from pyspark_cdcfmt.kernel.feeding import KernelChunks, Opening
-from pyspark_cdcfmt.kernel.learning import Decoder, ObservedDecoder
+from pyspark_cdcfmt.kernel.learning import Decoder, ObservedDecoder, Refusal
 from pyspark_cdcfmt.kernel.settings import make_shape
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.decoding import RowMaker, open_decoder
@@ -145,6 +145,13 @@ class Engine:
         if self.chunks is not None:
             return self.chunks.learner.refusal
         return None if self._opening is None else self._opening.refusal
+
+    def watch_refusals(self) -> list[Refusal]:
+        """A list that gets the messages of rows that the kernel refuses from now on."""
+        refusals: list[Refusal] = []
+        if self._opening is not None:
+            self._opening.refusals = refusals
+        return refusals
 
     @property
     def _unwanted(self) -> int:

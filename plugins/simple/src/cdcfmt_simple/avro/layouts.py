@@ -71,7 +71,12 @@ def _encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
     by_name = {}
     for column in table.columns:
         name, branches = _encoding(column.type)
-        encoding = Encoding(name, branches={each: {} for each in branches if each in known})
+        encoding = Encoding(
+            name,
+            # Unsigned 64-bit numbers, stored as signed ones.
+            wraps=column.type == types.Bit(64),
+            branches={each: {} for each in branches if each in known},
+        )
         by_name[column.name] = bounded(encoding, column)
     return by_name
 
@@ -82,7 +87,9 @@ def _encoding(logical: LogicalType) -> tuple[Any, tuple[str, ...]]:
         return "json-number", _INTEGERS
     if isinstance(logical, types.Float):
         return "json-number", ("float", "double")
-    if isinstance(logical, (types.Bit, types.Bool, types.Enum, types.Set, types.Year)):
+    if isinstance(logical, types.Bit):
+        return "json-number", _INTEGERS
+    if isinstance(logical, (types.Bool, types.Enum, types.Set, types.Year)):
         return "mysql-json", (*_INTEGERS, "string")
     if isinstance(logical, types.Timestamp):
         return "zoned-text", ("Timestamp", "string")
