@@ -713,3 +713,17 @@ def test_the_last_deletes_of_a_table() -> None:
     # What a table of tombstones had before this run is known by its last position alone.
     assert RecentDeletes((30,)).after((29,)) is None
     assert RecentDeletes((30,)).after((30,)) == []
+
+
+def test_statements_of_a_schema_affect_its_tables_only() -> None:
+    dbo, audit, other = (("app", schema, "orders") for schema in ("dbo", "audit", None))
+    for query, emptied in {
+        "TRUNCATE TABLE orders": set(),
+        "TRUNCATE TABLE dbo.orders": {dbo},
+        "DROP TABLE orders, dbo.orders": {dbo},
+        "RENAME TABLE dbo.orders TO dbo.old": {dbo},
+    }.items():
+        type_ = "TRUNCATE" if query.startswith("TRUNCATE") else "ERASE"
+        own = attrs.evolve(statement(query, type_), name=audit)
+        _, spread = spread_statements({audit: [own]}, [dbo, audit, other], bool)
+        assert {each.own.name for each in spread} == emptied, query
