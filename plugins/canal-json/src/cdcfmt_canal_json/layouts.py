@@ -42,6 +42,7 @@ _CANAL = Layout(
 # "id" is first and always 0 in TiCDC's messages; the Java producers sort their fields.
 _TICDC_BEGINS = b'{"id":0,'
 _SORTED_BEGINS = b'{"data":'
+_FLINK_BEGINS = b'{"old":'
 
 
 def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
@@ -76,6 +77,8 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
             orders_by_source_time=True,
         ),
         attrs.evolve(canal, begins=_SORTED_BEGINS),
+        # It has no types of columns.
+        attrs.evolve(seconds, begins=_FLINK_BEGINS, times=canal.times),
         # Seconds are never a commit time, wherever "id" is.
         attrs.evolve(seconds, times=(0, SECONDS_LIMIT - 1, 1_000_000)),
     )
