@@ -97,6 +97,11 @@ class _Located:
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), dict(self.__dict__))
 
+    def __repr__(self) -> str:
+        # Not from args: the text of an error with its place, kept for each of many bad rows of a
+        # message, would take hundreds of megabytes.
+        return f"{type(self).__name__}({str(self)!r})"
+
     def _located(self, text: str, **place: object) -> str:
         """``text`` after the known parts of the message's format and place."""
         known = [
@@ -138,7 +143,7 @@ class DecodeError(_OfMessage, CdcfmtError, ValueError):
         self.reason = reason
         self.field = field
         self.sample = None if sample is None else show(sample)
-        super().__init__(str(self))
+        super().__init__()
 
     @property
     def summary(self) -> str:
@@ -191,7 +196,7 @@ class PolicyError(_OfMessage, CdcfmtError, ValueError):
         self.reason = reason
         self.table = table
         self.column = column
-        super().__init__(str(self))
+        super().__init__()
 
     def __str__(self) -> str:
         what = ".".join(filter(None, [self.table, self.column]))
@@ -222,7 +227,7 @@ class EncodeError(_Located, CdcfmtError, ValueError):
         self.protocol = protocol
         self.table = table
         self.commit_ts = commit_ts
-        super().__init__(str(self))
+        super().__init__()
 
     def __str__(self) -> str:
         text = f"{self.reason}; got {self.sample}" if self.sample else self.reason
@@ -245,7 +250,6 @@ def _rebuild(cls: type[_Error], state: dict[str, Any]) -> _Error:
     error = cls.__new__(cls)
     for name, value in state.items():
         setattr(error, name, value)
-    error.args = (str(error),)
     return error
 
 

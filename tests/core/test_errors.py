@@ -207,7 +207,7 @@ def test_errors_are_short_and_on_one_line() -> None:
         pickle.loads(pickle.dumps(DecodeError(name, field=name))),
     ]
     for error in found:
-        for text in (str(error), str(error.args[0]), error.reason):
+        for text in (str(error), repr(error), error.reason):
             assert len(text) < 5_000
             assert OBEYED.search(text) is None
     assert "long)" in str(found[0])
@@ -239,3 +239,12 @@ def test_a_bad_row_keeps_no_frames() -> None:
     except DecodeError as error:
         kept = Corrupt(error).error
     assert kept.__traceback__ is kept.__cause__ is kept.__context__ is None
+
+
+def test_bad_rows_share_the_place_of_their_message() -> None:
+    """A topic may have any length, and a message any number of bad rows."""
+    place = {"topic": "t" * 100_000, "partition": 3, "offset": 7}
+    error = DecodeError("bad").at(**place)
+    held = [value for value in (*vars(error).values(), *error.args) if value not in (None, "bad")]
+    assert all(any(value is each for each in place.values()) for value in held)
+    assert "partition 3" in repr(error)
