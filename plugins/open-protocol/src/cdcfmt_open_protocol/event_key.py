@@ -49,6 +49,8 @@ def read_key(data: bytes) -> EventKey:
         expected = _OPTIONAL.get(name)
         if expected is not None and value is not None and type(value) is not expected[0]:
             raise DecodeError(expected[1], field=name, sample=value)
+        if expected is not None and type(value) is int and not -(1 << 63) <= value < 1 << 64:
+            raise DecodeError("has more than 64 bits", field=name, sample=value)
     if kind == ROW and not key.get("tbl"):
         raise DecodeError("a required field of a row event is missing", field="tbl", sample=data)
     return key

@@ -45,6 +45,8 @@ def event_value(type_: LogicalType) -> Convert:
         return _to_int(type_.bounds if isinstance(type_, logical.Int) else None)
     if isinstance(type_, logical.Float):
         return _binary32 if type_.bits == 32 else to_double
+    if isinstance(type_, logical.Decimal) and type_.precision is not None:
+        return _to_decimal(Decimal(10) ** (type_.precision - (type_.scale or 0)))
     return _CONVERTERS[type(type_)]
 
 
@@ -120,6 +122,16 @@ def _decimal(value: Any) -> Decimal | InvalidValue:
         if _NUMBER.fullmatch(value):
             return InvalidValue(value)
     raise BadValue(f"{show(value)} is not a decimal")
+
+
+def _to_decimal(limit: Decimal) -> Convert:
+    def bounded(value: Any) -> Decimal | InvalidValue:
+        number = _decimal(value)
+        # The text of a double that was rounded up beyond the bounds of its column.
+        is_beyond = isinstance(number, Decimal) and not -limit < number < limit
+        return InvalidValue(value) if type(value) is str and is_beyond else number
+
+    return bounded
 
 
 # With invalidValues=text, a reader's dates are texts, possible and impossible ones.

@@ -178,6 +178,7 @@ def _schema_change(row: Mapping[str, Any], index: int) -> SchemaChange:
         commit_ts=row["commit_ts"],
         source_time=row["source_time"],
         index=index,
+        extra=extra,
     )
 
 
