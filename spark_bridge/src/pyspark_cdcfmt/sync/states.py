@@ -199,10 +199,12 @@ class TableState:
         values = attrs.asdict(self, recurse=False)
         values["columns"] = self.columns and self.columns.jsonValue()
         values |= {name: sorted(values[name]) for name in _SETS}
-        values["earlier"] = [attrs.astuple(each) for each in self.earlier]
-        values["casts"] = [attrs.astuple(each) for each in self.casts]
-        values["seen"] = {k: [attrs.astuple(e) for e in v] for k, v in self.seen.items()}
-        values["definitions"] = [attrs.astuple(each) for each in self.definitions]
+        values["earlier"] = [attrs.astuple(each, recurse=False) for each in self.earlier]
+        values["casts"] = [attrs.astuple(each, recurse=False) for each in self.casts]
+        values["seen"] = {
+            k: [attrs.astuple(e, recurse=False) for e in v] for k, v in self.seen.items()
+        }
+        values["definitions"] = [attrs.astuple(each, recurse=False) for each in self.definitions]
         for name in _NAMES:
             values[name] = [
                 (each.name, each.now, each.place, each.at, _log_values(each.log))
