@@ -88,12 +88,12 @@ def test_a_panic_of_the_kernel_is_found(small: Corpus, monkeypatch: pytest.Monke
     assert (len(kept), slot.mutants.value, slot.failed.value) == (20, 2_000, 0)
     assert slot.events.value > 100
     # Any other reason, in the place of a panic's.
-    monkeypatch.setattr(kernel_mutants, "PANIC", "bytes that are no UTF-8")
+    monkeypatch.setattr(kernel_mutants, "PANIC", "MESSAGE")
     kernel_mutants.feed_chunk(target, "seed", query, slot)
     assert slot.failed.value == 1
     (path,) = findings.FOLDER.iterdir()
     messages, about = findings.load(path)
-    assert (len(messages), about["problem"]) == (500, "AssertionError: bytes that are no UTF-8")
+    assert (len(messages), about["problem"]) == (500, "AssertionError: a time out of range")
 
 
 def test_a_message_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,6 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.io.sources.lines import line_parser
 from cdcfmt_core.io.sources.whole_messages import wrap_line
-from cdcfmt_kernel import Reason
 from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.testing import table_option
@@ -53,6 +52,8 @@ MAX_RSS = 600.0
 """MB, beside the golden messages themselves."""
 ALL = ""
 """In place of a table's name: all tables."""
+PANIC = "PANIC"
+"""The name of the reason of a message at which the kernel panicked."""
 
 
 class Target:
@@ -141,9 +142,11 @@ class Feed:
 
     def _stopped(self, value: bytes, key: bytes | None) -> bool:
         """Goes on where the kernel stopped; whether that is behind the message."""
+        from cdcfmt_kernel import Reason
+
         stop = self.kernel.stop
         assert stop is not None
-        assert stop.reason != Reason.PANIC, stop.text
+        assert stop.reason != getattr(Reason, PANIC), stop.text
         if stop.reason == Reason.FULL:
             self._finish()
             return False
