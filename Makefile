@@ -29,7 +29,8 @@ test: setup  ## linters, types, docs, the quick tests, and a quarter of the othe
 
 setup: $(if $(findstring .uv/,$(UV)),.uv/bin/uv)  ## the environment in .venv, with the kernel where Rust is
 	-@$(PYTHON) tests/crates.py
-	@$(UV) sync --quiet --group kernel || { $(UV) sync --quiet && echo "$(NO_KERNEL)"; }
+	@$(UV) sync --quiet --all-packages || { \
+	$(UV) sync --quiet --all-packages --no-install-package cdcfmt-kernel && echo "$(NO_KERNEL)"; }
 
 .uv/bin/uv:
 	$(PYTHON) -m venv .uv
@@ -39,7 +40,7 @@ lint: setup crates  ## ruff, mypy, and which room imports which
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy
-	$(RUN) lint-imports --no-logo --no-cache
+	$(RUN) python tests/imports.py
 
 # The licences, versions and sources of the kernel's crates; advisories where they can be fetched.
 crates:

@@ -6,6 +6,7 @@ import gc
 import importlib.util
 import os
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -38,6 +39,9 @@ settings.register_profile("many", deadline=None, max_examples=200)
 settings.load_profile("cdcfmt")
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(of_drivers()))
+
+# Helpers of a plugin's tests, which tests of several packages use, too.
+sys.path += map(str, sorted(Path(__file__).parent.glob("plugins/*/tests")))
 
 _BROKERS = frozenset({"kafka", "mariadb", "rabbitmq", "rocketmq"})
 """Fixtures that take long to start, as `spark` does: tests of each share a process."""

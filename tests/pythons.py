@@ -148,11 +148,11 @@ def run(program: str, version: Version, group: str, tests: tuple[str, ...]) -> i
     folder = ROOT / ".venv-pythons" / name
     environment = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)}
     environment.pop("VIRTUAL_ENV", None)
-    groups = ["--no-group", "docs"]
+    groups = ["--all-packages", "--no-group", "docs"]
     if group == "spark-next":
         groups += ["--no-group", "spark", "--group", group]
-    elif group == "lowest" and find_spec("cdcfmt_kernel"):
-        groups += ["--group", "kernel"]
+    if group != "lowest" or not find_spec("cdcfmt_kernel"):
+        groups += ["--no-install-package", "cdcfmt-kernel"]
     subprocess.run(
         [os.environ["UV"], "sync", "--quiet", "--python", program, *groups],
         cwd=ROOT,
