@@ -148,7 +148,8 @@ impl Cells for JsonCells<'_> {
     }
 
     fn push_number_text(&mut self, value: i128, scale: Option<u8>, text: &str) -> Step<()> {
-        let printed = image_numbers::printed(text).filter(|_| value != 0);
+        let has_exponent = text.bytes().any(|byte| byte | 0x20 == b'e');
+        let printed = image_numbers::printed(text).filter(|_| value != 0 && !has_exponent);
         match (printed, scale) {
             (Some(printed), Some(_)) => self.out.extend_from_slice(printed),
             (Some(printed), None) if self.form != Form::Boolean => {
