@@ -67,7 +67,7 @@ def test_a_new_partition_holds_the_watermark(
             [("watermark", 6, 1), ("row", 5, 0)],
         )
     ):
-        (tmp_path / f"offsets/{number}").write_text("{}")
+        (tmp_path / f"offsets/{number}").write_text('{"batchTimestampMs": 0}')
         if restarts:
             resolved = Resolved(kept, Mock(), str(tmp_path), 1)
         rows = [(kind, ts, "shop", None, "orders", ("t", place)) for kind, ts, place in events]
