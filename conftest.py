@@ -86,7 +86,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.spark)
     elif _BROKERS.intersection(fixtures):
         item.add_marker(pytest.mark.broker)
-    if item.path.name.startswith("test_kernel") and not _HAS_KERNEL:
+    if item.path.name.startswith("test_kernel"):
+        item.add_marker(pytest.mark.kernel)
+    if item.get_closest_marker("kernel") and not _HAS_KERNEL:
         item.add_marker(pytest.mark.skip("the kernel was not built: it needs Rust"))
     if item.path.name.startswith(_ONE_PYTHON):
         item.add_marker(pytest.mark.one_python)

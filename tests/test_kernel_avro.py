@@ -25,13 +25,8 @@ from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.testing import Carries, without
 from cdcfmt_core.testing.strategies import row_changes
 from cdcfmt_core.types import Geometry, Vector
-from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
-
-pytestmark = pytest.mark.skipif(
-    not is_installed(), reason="the kernel was not built: it needs Rust"
-)
 
 VARIANTS = variant_names("simple-avro")
 

@@ -23,13 +23,8 @@ from cdcfmt_core.testing import Carries, without
 from cdcfmt_core.testing.strategies import row_changes
 from cdcfmt_core.types import Vector
 from cdcfmt_dts_avro.record import read_envelope
-from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
-
-pytestmark = pytest.mark.skipif(
-    not is_installed(), reason="the kernel was not built: it needs Rust"
-)
 
 WIDE = {"protocol": "dts-avro", "table": "shop.wide"}
 

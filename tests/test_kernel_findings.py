@@ -25,14 +25,9 @@ from test_kernel_debezium import message as of_debezium
 from test_kernel_debezium import payload
 
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.rows.row_schemas import events_schema, metadata_fields
 from pyspark_cdcfmt.rows.variant import decode_variant
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
-
-pytestmark = pytest.mark.skipif(
-    not is_installed(), reason="the kernel was not built: it needs Rust"
-)
 
 
 def test_layouts_of_one_format_take_turns(capfd: pytest.CaptureFixture[str]) -> None:

@@ -17,13 +17,8 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.layout import Layout
 from cdcfmt_core.toolkit.zone_offsets import describe_zone
 from cdcfmt_core.types import MAX_TIMESTAMP
-from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.kernel.settings import _layout
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
-
-pytestmark = pytest.mark.skipif(
-    not is_installed(), reason="the kernel was not built: it needs Rust"
-)
 
 BLANKS: tuple[dict[str, Any], ...] = (
     {},  # as json.dumps writes by default

@@ -28,12 +28,7 @@ from cdcfmt_core.opening import open_encoder
 from cdcfmt_core.testing.carries import Carries, without
 from cdcfmt_core.testing.strategies import event_lists
 from cdcfmt_core.types import Geometry, Int
-from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.rows.variant import encode_variant
-
-pytestmark = pytest.mark.skipif(
-    not is_installed(), reason="the kernel was not built: it needs Rust"
-)
 
 SKIP = {"unsupportedEvents": "skip", "ordered": "false"}
 OPTIONS: dict[str, dict[str, str]] = {

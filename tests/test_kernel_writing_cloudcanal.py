@@ -13,11 +13,6 @@ from written_rows import check_equal, decoded, event_rows, sent
 from cdcfmt_core.events import Message
 from cdcfmt_core.testing.carries import Carries
 from cdcfmt_core.testing.strategies import event_lists
-from pyspark_cdcfmt.kernel.formats import is_installed
-
-pytestmark = pytest.mark.skipif(
-    not is_installed(), reason="the kernel was not built: it needs Rust"
-)
 
 COMMON = {**SKIP, "protocol": "cloudcanal-json"}
 OPTIONS: list[dict[str, str]] = [

@@ -29,11 +29,6 @@ from written_rows import check_equal, decoded, event_rows, sent
 
 from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
 from cdcfmt_dts_avro.types import type_of_text
-from pyspark_cdcfmt.kernel.formats import is_installed
-
-pytestmark = pytest.mark.skipif(
-    not is_installed(), reason="the kernel was not built: it needs Rust"
-)
 
 COMMON = {**SKIP, "protocol": "dts-avro"}
 OPTIONS: list[dict[str, str]] = [

@@ -31,11 +31,6 @@ from written_rows import Rows, check_equal, decoded, event_rows, sent
 from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
 from cdcfmt_core.opening import open_decoder, open_encoder
 from cdcfmt_core.types import Decimal as DecimalType
-from pyspark_cdcfmt.kernel.formats import is_installed
-
-pytestmark = pytest.mark.skipif(
-    not is_installed(), reason="the kernel was not built: it needs Rust"
-)
 
 FORMS: list[dict[str, str]] = [{"encodingFormat": form} for form in ("json", "avro")]
 OPTIONS: list[dict[str, str]] = [

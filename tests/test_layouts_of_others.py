@@ -19,13 +19,10 @@ from cdcfmt_core.toolkit.images import read_image
 from cdcfmt_core.toolkit.value_readers import value_reader
 from cdcfmt_core.toolkit.wire_json import loads_exact
 from pyspark_cdcfmt import testing
-from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, parsed
 
-pytestmark = pytest.mark.skipif(
-    not is_installed(), reason="the kernel was not built: it needs Rust"
-)
+pytestmark = pytest.mark.kernel
 
 WAYS: list[tuple[Encoding, logical.LogicalType, list[Any]]] = [
     (Encoding("json-number"), logical.Decimal(10, 2), [0, 5, 1.5, 10**9]),

@@ -32,11 +32,8 @@ from cdcfmt_core.toolkit.row_messages import (
     RowMessages,
     Wire,
 )
-from pyspark_cdcfmt.kernel.formats import is_installed
 
-pytestmark = pytest.mark.skipif(
-    not is_installed(), reason="the kernel was not built: it needs Rust"
-)
+pytestmark = pytest.mark.kernel
 
 COLUMNS = (
     Column("key", "int", types.Int(32)),

@@ -17,7 +17,6 @@ from cdcfmt_core.events import Corrupt, Message, RowChange, SchemaChange
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.testing import Subject
 from cdcfmt_core.testing.cases import load_cases
-from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, read
 
@@ -79,10 +78,7 @@ def test_rows_have_the_newest_schema_before_them(subject: Subject) -> None:
     assert len({id(each.table) for each in rows}) == 2
 
 
-by_kernel = pytest.mark.skipif(not is_installed(), reason="the kernel was not built: it needs Rust")
-
-
-@by_kernel
+@pytest.mark.kernel
 def test_the_kernel_reads_both_schemas(subject: Subject) -> None:
     messages = [message for message in MESSAGES * 20 if b'"data":' in (message.value or b"")]
     options = parsed({"protocol": "dms"})
@@ -92,7 +88,7 @@ def test_the_kernel_reads_both_schemas(subject: Subject) -> None:
     assert result.by_kernel > len(messages) - 5, result.refusal
 
 
-@by_kernel
+@pytest.mark.kernel
 def test_without_limits_the_kernel_would_confuse_them(
     subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,6 @@ from table import BEGIN, END, Row, as_text, write_page
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt.kernel.formats import is_installed
 
 
 @pytest.fixture
@@ -77,7 +76,7 @@ def test_paths_that_differ_are_found(small: Corpus, monkeypatch: pytest.MonkeyPa
     assert list(findings.FOLDER.iterdir())
 
 
-@pytest.mark.skipif(not is_installed(), reason="the kernel was not built: it needs Rust")
+@pytest.mark.kernel
 def test_a_panic_of_the_kernel_is_found(small: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_mutants, "CHUNK", 2_000)
     target = kernel_mutants.Target(small)

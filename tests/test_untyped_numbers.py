@@ -176,6 +176,7 @@ def test_numbers_of_all_forms(number: str, text: str | None, value: Any) -> None
     assert row["x"] == text
 
 
+@pytest.mark.kernel
 def test_the_kernel_reads_these_numbers() -> None:
     options = parsed({"protocol": "debezium", **RAW})
     for number, text, _ in NUMBERS:

@@ -32,7 +32,6 @@ from cdcfmt_core.toolkit.plans import encoded_plan
 from cdcfmt_core.toolkit.value_readers import value_reader
 from cdcfmt_core.toolkit.wire_json import loads_exact
 from cdcfmt_core.toolkit.zone_offsets import describe_zone
-from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.kernel.plans import _encoding
 from pyspark_cdcfmt.kernel.settings import _layout, _target
 from pyspark_cdcfmt.rows.json_values import json_of
@@ -40,9 +39,7 @@ from pyspark_cdcfmt.rows.policy import ValuePolicy
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 from pyspark_cdcfmt.rows.values import converter
 
-pytestmark = pytest.mark.skipif(
-    not is_installed(), reason="the kernel was not built: it needs Rust"
-)
+pytestmark = pytest.mark.kernel
 
 LAYOUT = Layout(
     members={"table": "table", "op": "op", "ts": "source_time", "row": "after"},

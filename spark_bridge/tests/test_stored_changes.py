@@ -123,8 +123,8 @@ def test_options_and_columns_are_checked(spark: SparkSession, dump: str, tmp_pat
     events = spark.read.format("cdc").load(dump)
     with pytest.raises(OptionError, match=r"changes has no option 'protocol'"):
         changes(events, "shop.orders", schema="id int", protocol="canal-json")
-    with pytest.raises(OptionError, match=r"'orders' is not database\.table"):
-        changes(events, "orders", schema="id int")
+    with pytest.raises(OptionError, match=r"'a\.b\.c\.d' is not database\.table"):
+        changes(events, "a.b.c.d", schema="id int")
     with pytest.raises(PySparkException, match=r"UNRESOLVED_COLUMN.*`columns`"):
         changes(events, "shop.orders", schema="id int").collect()
 

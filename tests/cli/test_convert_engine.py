@@ -18,11 +18,8 @@ from turns import in_turn
 from cdcfmt_core.cli import conversion
 from cdcfmt_core.events import Message
 from cdcfmt_core.texts import warn_once
-from pyspark_cdcfmt.kernel.formats import is_installed
 
-pytestmark = pytest.mark.skipif(
-    not is_installed(), reason="the kernel was not built: it needs Rust"
-)
+pytestmark = pytest.mark.kernel
 
 NEVER = 1 << 60
 SOURCES = [
