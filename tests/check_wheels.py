@@ -11,10 +11,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from fresh_venv import ROOT, Venv, make_venv, uv
+from fresh_venv import Venv, make_venv, uv
 from pythons import interpreters, oldest_patches
 from run import load
 from wheels import ARCHITECTURES, DIST
+from workspace import projects
 
 MACHINES = {"x86_64": 62, "aarch64": 183}
 """``e_machine`` in the head of an ELF file."""
@@ -63,10 +64,8 @@ def without_rust(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_package_has_a_wheel() -> None:
-    projects = [ROOT, *ROOT.glob("plugins/*"), ROOT / "spark_bridge"]
-    count = sum((path / "pyproject.toml").exists() for path in projects)
     assert kernels()
-    assert len(list(DIST.glob("*.whl"))) == count + len(kernels())
+    assert len(list(DIST.glob("*.whl"))) == len(projects()) - 1 + len(kernels())
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

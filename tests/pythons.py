@@ -22,15 +22,15 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+
+from workspace import ROOT, projects, settings
 
 from pyspark_cdcfmt.cli.versions import MATRIX
 
 SUPPORTED = tuple((3, minor) for minor in MATRIX[0].pythons)
-ROOT = Path(__file__).parents[1]
 
 Version = tuple[int, int, int]
 
@@ -134,10 +134,13 @@ def oldest_patches(versions: dict[Version, str]) -> list[Version]:
 
 def floors() -> list[str]:
     """The oldest accepted version of each dependency and extra of the packages."""
-    lists: list[list[str]] = []
-    for package in (ROOT, ROOT / "spark_bridge", *ROOT.glob("plugins/*")):
-        project = tomllib.loads((package / "pyproject.toml").read_text())["project"]
-        lists += [project["dependencies"], *project.get("optional-dependencies", {}).values()]
+    lists: list[Sequence[str]] = []
+    for package in projects():
+        project = settings(package)["project"]
+        lists += [
+            project.get("dependencies", ()),
+            *project.get("optional-dependencies", {}).values(),
+        ]
     found = filter(None, (_FLOOR.match(text) for each in lists for text in each))
     return sorted({f"{match[1]}=={match[2]}" for match in found if "cdcfmt" not in match[1]})
 

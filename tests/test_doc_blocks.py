@@ -5,19 +5,25 @@ from __future__ import annotations
 import importlib.util
 import re
 import shlex
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cli_tools import run, write_messages
 from doc_snippets import ROOT, Snippet, snippets
 from golden_data import native_messages
+from workspace import projects, settings
 
 PAGES = sorted(
     file.relative_to(ROOT).as_posix()
-    for pattern in ("*.md", "docs/*.md", "docs/formats/*.md", "plugins/*/*.md", "spark_bridge/*.md")
+    for pattern in (
+        "*.md",
+        "docs/*.md",
+        "docs/formats/*.md",
+        "plugins/*/*.md",
+        "spark_bridge/*.md",
+        "cdcfmt_core/*.md",
+    )
     for file in ROOT.glob(pattern)
 )
 RUN_BY = {
@@ -123,17 +129,12 @@ def _can_be_installed(requirement: str) -> bool:
     name, _, extras = requirement.rstrip("]").partition("[")
     folders = [
         folder
-        for folder in (ROOT, ROOT / "spark_bridge", *(ROOT / "plugins").iterdir())
-        if _project(folder)["name"] == name
+        for folder in projects()
+        if settings(folder)["project"]["name"] == name
         or (name.startswith(".") and folder.match((ROOT / name).as_posix()))
     ]
     return bool(folders) and all(
-        extra in _project(folder)["optional-dependencies"]
+        extra in settings(folder)["project"]["optional-dependencies"]
         for folder in folders
         for extra in filter(None, extras.split(","))
     )
-
-
-def _project(folder: Path) -> Any:
-    text = (folder / "pyproject.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)["project"]

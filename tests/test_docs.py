@@ -131,11 +131,10 @@ def test_every_plugin_is_complete(plugin: Path) -> None:
     assert (plugin / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     (name,) = project["entry-points"]["cdcfmt"]
     assert (plugin.name, project["name"]) == (name, f"cdcfmt-{name}")
-    assert project["version"] == toml(ROOT / "pyproject.toml")["project"]["version"]
     page = f"docs/{name}.md" if plugin in TRANSPORTS else f"docs/formats/{name}.md"
     assert (ROOT / page).is_file()
     assert f"]({page})" in (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"### {project['name']}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert project["name"] in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("plugin", FORMATS, ids=relative)
@@ -178,9 +177,9 @@ def _anchor(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
-def test_plugin_snippets_run(capsys: pytest.CaptureFixture[str]) -> None:
-    for plugin in FORMATS:
-        runnable = [s for s in snippets(relative(plugin / "README.md")) if s.runs and not s.needs]
+def test_snippets_of_packages_run(capsys: pytest.CaptureFixture[str]) -> None:
+    for package in (ROOT / "cdcfmt_core", *FORMATS):
+        runnable = [s for s in snippets(relative(package / "README.md")) if s.runs and not s.needs]
         assert runnable
         for snippet in runnable:
             exec(compile(snippet.code, snippet.id, "exec"), {})

@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 
 import crates
-from fresh_venv import ROOT, build_wheels, uv
+from fresh_venv import build_wheels, uv
+from workspace import KERNEL, ROOT, projects
 
 DIST = ROOT / "dist"
-KERNEL = ROOT / "spark_bridge/kernel"
 ARCHITECTURES = ("x86_64", "aarch64")
 
 _MATURIN = ("tool", "run", "--from", "maturin==1.16.0", "--with", "ziglang==0.17.1", "maturin")
@@ -60,8 +60,7 @@ def main(architectures: list[str]) -> None:
     for reason in filter(None, map(lacking, architectures)):
         sys.exit(f"cdcfmt: {reason}")
     shutil.rmtree(DIST, ignore_errors=True)
-    projects = [ROOT, ROOT / "spark_bridge", *sorted((ROOT / "plugins").iterdir())]
-    build_wheels((path for path in projects if (path / "pyproject.toml").exists()), DIST)
+    build_wheels((path for path in projects() if path != KERNEL), DIST)
     if architectures:
         crates.pin()
     for architecture in architectures:
