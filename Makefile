@@ -20,10 +20,7 @@ demo: setup  ## the main job on embedded data
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
 
-# Of tests that take long, a run has the quarter that its commit determines; ROTATION=all has all.
-ROTATION ?= $(shell $(PYTHON) tests/rotation.py)
-
-test: setup  ## linters, types, docs, the quick tests, and a quarter of the others
+test: setup  ## linters, types, docs, and all tests
 	$(MAKE) --jobs 3 lint site archive
 	$(MAKE) tests
 
@@ -65,16 +62,9 @@ archive: setup
 # On two cores: what needs the one Spark session, and what needs a broker and waits for it at
 # times, beside everything else.
 tests: setup
-	$(MAKE) --jobs 3 unit-spark unit-brokers unit-quick unit-slow $(VERSIONS_$(ROTATION))
+	$(MAKE) --jobs 3 unit-spark unit-brokers unit-quick unit-slow smoke lowest newest oldest
 
-VERSIONS_0 = oldest
-VERSIONS_1 = newest
-VERSIONS_2 = smoke
-VERSIONS_3 = lowest
-VERSIONS_all = oldest newest smoke lowest
-
-PYTEST = $(RUN) python spark_bridge/tests/java.py -- python -m pytest --durations 20 \
-	--rotation $(ROTATION)
+PYTEST = $(RUN) python spark_bridge/tests/java.py -- python -m pytest --durations 20
 
 unit-spark:  ## the tests that need Spark
 	$(PYTEST) -m "spark and not soak"
@@ -103,10 +93,9 @@ wheels: setup  ## all wheels, in dist/
 	$(RUN) python tests/wheels.py $(TARGETS)
 	$(RUN) python -m pytest tests/check_wheels.py
 
-# What `make test` has samples of: all quarters, property tests with many examples, all
-# combinations and Pythons.
-thorough: setup  ## what `make test` has samples of: all quarters, examples, combinations, Pythons
-	$(MAKE) test ROTATION=all
+# What `make test` has samples of: property tests with many examples, all combinations and Pythons.
+thorough: setup  ## what `make test` has samples of: examples, combinations, Pythons
+	$(MAKE) test
 	CDCFMT_EXAMPLES=250 $(RUN) python spark_bridge/tests/java.py -- python -m pytest \
 		-m "soak or hypothesis" --hypothesis-profile many
 	$(RUN) python tests/pythons.py every

@@ -18,7 +18,6 @@ import pytest
 from brokers import Startable, start_broker
 from hypothesis import settings
 from java import environment, of_drivers
-from rotation import PARTS
 from spark_settings import CHEAP, FEW_ROWS, SMALL_DELTA
 
 if TYPE_CHECKING:
@@ -102,31 +101,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.quick)
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parts = ["all", *map(str, range(PARTS))]
-    parser.addoption(
-        "--rotation",
-        choices=parts,
-        default="all",
-        help="run the quick tests and this quarter of the others: 0, 1, 2 or 3",
-    )
-
-
-def pytest_report_header(config: pytest.Config) -> str:
-    part = config.getoption("rotation")
-    if part == "all":
-        return "rotation: all tests"
-    return f"rotation: quick tests, quarter {part} of the others; make test ROTATION=all has all"
-
-
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the other quarters of a lane; put tests of such brokers behind the others."""
-    if (part := config.getoption("rotation")) != "all":
-        rotating = [item for item in items if not item.get_closest_marker("quick")]
-        absent = {item for at, item in enumerate(rotating) if at % PARTS != int(part)}
-        config.hook.pytest_deselected(items=[item for item in items if item in absent])
-        items[:] = [item for item in items if item not in absent]
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put tests of such brokers behind the others."""
     items.sort(key=lambda item: [n in getattr(item, "fixturenames", ()) for n in _LAST])
 
 
