@@ -4,6 +4,8 @@ UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 RUN = $(UV) run --no-sync
 # Images of containers often forbid it: each process of Spark and of the tests would compile anew.
 export PYTHONDONTWRITEBYTECODE =
+# Else the kernel's build fetches a whole Rust toolchain, without a word, where there is none.
+export MATURIN_NO_INSTALL_RUST = 1
 
 NO_KERNEL = cdcfmt: the compiled kernel was not built (the reason is above), so decoding is \
 	slower. Install Rust 1.85 or newer, and run make setup again.

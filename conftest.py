@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
-import re
 import sys
 import threading
 import time
@@ -19,6 +18,8 @@ from brokers import Startable, start_broker
 from hypothesis import settings
 from java import environment, of_drivers
 from spark_settings import CHEAP, FEW_ROWS, SMALL_DELTA
+
+from cdcfmt_core.testing import CodecTests
 
 if TYPE_CHECKING:
     from debezium_connector import Connector
@@ -47,31 +48,18 @@ _BROKERS = frozenset({"kafka", "mariadb", "rabbitmq", "rocketmq"})
 _LAST = ("rocketmq", "rabbitmq")
 """Fixtures of brokers that are busy without messages, as RocketMQ's is."""
 
-_ONE_PYTHON = (
-    # Start Spark in processes of their own.
-    "test_broken_plugins",
-    "test_killed_writer",
-    "test_new_",
-    "test_pipeline",
-    "test_pyspark_python_unset",
-    "test_retries",
-    "test_simple_offsets",
-    "test_spark_connect",
-    # Hold compiled libraries to the reference, or tables in the docs to the code.
-    "test_kernel",
-    "test_conversions",
-    "test_mutants",
-    "test_soak",
+_SLOW_CHECKS = frozenset(
+    {
+        CodecTests.test_any_json_in_any_place,
+        CodecTests.test_any_value_in_any_place,
+        CodecTests.test_deterministic,
+        CodecTests.test_every_bit_is_flipped,
+        CodecTests.test_huge_values,
+        CodecTests.test_kernel_equals_reference,
+        CodecTests.test_lengths_lie,
+    }
 )
-"""How the names of modules begin that other Pythons leave out."""
-
-_SLOW = re.compile(
-    "huge_values|lengths_lie|deterministic|in_any_place|every_bit|very_many"
-    "|100_megabytes|memory|large_texts_in_lists|kept_of_tables|test_process|test_doctor"
-    "|all_types_are_as|values_are_those_of_python|kernel_equals_reference|many_tasks"
-    "|any_text_is_survived|both_paths_agree|estimates_of|test_blocks"
-)
-"""What takes seconds each, for its sizes, memory or processes: `make check` leaves it out."""
+"""The checks of the conformance kit that take seconds each; others need no marker of ours."""
 
 _SEEN: set[str] = set()
 """Tests that were collected, without their parameters."""
@@ -85,13 +73,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.spark)
     elif _BROKERS.intersection(fixtures):
         item.add_marker(pytest.mark.broker)
-    if item.path.name.startswith("test_kernel"):
-        item.add_marker(pytest.mark.kernel)
     if item.get_closest_marker("kernel") and not _HAS_KERNEL:
         item.add_marker(pytest.mark.skip("the kernel was not built: it needs Rust"))
-    if item.path.name.startswith(_ONE_PYTHON):
-        item.add_marker(pytest.mark.one_python)
-    if _SLOW.search(item.nodeid):
+    if getattr(item, "function", None) in _SLOW_CHECKS:
         item.add_marker(pytest.mark.slow)
     name = item.nodeid.partition("[")[0]
     if name not in _SEEN and not item.get_closest_marker("soak"):

@@ -22,6 +22,8 @@ from pyspark_cdcfmt.options import ReadOptions, parse_options
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 
+pytestmark = pytest.mark.slow
+
 NATIVE = {
     "canal/canal_flat": {"protocol": "canal-json", "sourceTimeZone": "UTC"},
     "debezium/schema_default": {"protocol": "debezium", "sourceTimeZone": "UTC"},

@@ -146,6 +146,7 @@ print(peak_mib() - before)
 """
 
 
+@pytest.mark.slow
 def test_known_reproductions_take_little_memory() -> None:
     """Of a process: long names took 530 MiB of it, and ``gtid`` as a variant most of them."""
     done = subprocess.run([sys.executable, "-c", READ], capture_output=True, text=True, check=False)
@@ -299,6 +300,7 @@ def test_a_list_that_is_too_large_is_one_bad_row(monkeypatch: pytest.MonkeyPatch
     assert check_equal(messages, schema, options, inferred=False).rows.num_rows == 2002
 
 
+@pytest.mark.slow
 def test_large_texts_in_lists_are_not_copied_as_text() -> None:
     lists = pa.list_(pa.field("element", pa.string()))
     # Python takes four bytes a character, and what is no Unicode cannot be encoded at once.

@@ -26,6 +26,8 @@ from cdcfmt_core.options import READING, WRITING
 from pyspark_cdcfmt.options import bridge_options
 from pyspark_cdcfmt.write_options import output_options
 
+pytestmark = pytest.mark.one_python
+
 NATIVE = {"canal": "canal/canal_flat", "dts": "dts/dts", "connector": "debezium/schema_default"}
 FORMATS = {*CODECS.values(), "cloudcanal-json", "dts-avro"}
 

@@ -90,6 +90,7 @@ def taken(work: Callable[[], Any]) -> tuple[int, int]:
     return held, sum(each.bytes for each in caches_made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", FORMATS)
 def test_estimates_of_decoders_are_near_what_is_taken(variant: str) -> None:
     messages = messages_of(variant, row_of(COLUMNS))
@@ -108,6 +109,7 @@ def test_estimates_of_decoders_are_near_what_is_taken(variant: str) -> None:
     assert held / 1.5 <= said <= held * 4, (held, said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", FORMATS)
 def test_estimates_of_encoders_are_near_what_is_taken(variant: str) -> None:
     events = [row_of(COLUMNS, f"t{number}") for number in range(3)]
@@ -125,6 +127,7 @@ def test_estimates_of_encoders_are_near_what_is_taken(variant: str) -> None:
     assert held / 1.5 <= said <= held * 4, (held, said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", FORMATS)
 def test_what_is_kept_of_tables_is_bounded(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a bound by bytes it was 2.7 to 140 MB here."""

@@ -6,6 +6,8 @@ import pytest
 from conversions import SOURCES, Survivors, survey, targets
 from doc_tables import ROOT, conversions, render
 
+pytestmark = pytest.mark.one_python
+
 PAIRS = [(source, target) for source in SOURCES for target in targets()]
 
 

@@ -59,6 +59,7 @@ def test_types_and_values_are_the_true_ones(protocol: str, name: str) -> None:
     assert {"decimal(65,30)", "enum('a','b','c,d','e''f','中')", "bit(64)"} <= seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("protocol", "name"), in_turn(VARIANTS, of=2, begin=1))
 def test_both_paths_agree(protocol: str, name: str) -> None:
     """Also where statements change a table's types between its rows."""

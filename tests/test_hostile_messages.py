@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 READ = """
 import logging, sys, tempfile
 from pathlib import Path
@@ -44,11 +46,13 @@ def read(*arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_hostile_messages_take_little_memory() -> None:
     """4 KB each; larger ones are the sweep's."""
     assert len(read("4000", "200")) > 100
 
 
+@pytest.mark.slow
 def test_what_rows_repeat_takes_little_memory() -> None:
     """A long topic in 12 000 rows made 1 GiB of 275 KiB."""
     assert len(read("300000", "300", "repeated")) == 8

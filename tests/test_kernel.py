@@ -24,6 +24,8 @@ from cdcfmt_core.events import Message
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import Result, check_equal, inferred_schema, parsed
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 # One usual value of each type, of which the kernel makes a plan.
 USUAL = {
     "tinyint": "-7",

@@ -28,6 +28,8 @@ from cdcfmt_core.types import Geometry, Vector
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 VARIANTS = variant_names("simple-avro")
 
 

@@ -18,6 +18,8 @@ from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 CORPORA = [corpus.name for protocol in FORMATS for corpus in corpora(protocol)]
 SIMILAR = 2
 """Messages of one table and operation that are read; a golden file has many more."""

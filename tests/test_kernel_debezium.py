@@ -19,6 +19,8 @@ from cdcfmt_core.events import Message
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 SOURCE = {
     "version": "3.5.0.Final",
     "connector": "mysql",

@@ -17,6 +17,8 @@ from turns import in_turn
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 DECLARED = (
     spark.ByteType(),
     spark.IntegerType(),

@@ -26,6 +26,8 @@ from cdcfmt_dts_avro.record import read_envelope
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 WIDE = {"protocol": "dts-avro", "table": "shop.wide"}
 
 

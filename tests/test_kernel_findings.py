@@ -29,6 +29,8 @@ from pyspark_cdcfmt.rows.row_schemas import events_schema, metadata_fields
 from pyspark_cdcfmt.rows.variant import decode_variant
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 
 def test_layouts_of_one_format_take_turns(capfd: pytest.CaptureFixture[str]) -> None:
     """A plan of one layout is no guess for another one, whose schema key has other parts."""

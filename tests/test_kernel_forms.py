@@ -20,6 +20,8 @@ from cdcfmt_core.types import MAX_TIMESTAMP
 from pyspark_cdcfmt.kernel.settings import _layout
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 BLANKS: tuple[dict[str, Any], ...] = (
     {},  # as json.dumps writes by default
     {"indent": 2},

@@ -24,6 +24,8 @@ from cdcfmt_core.io.sources import BadLine
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 PROTOCOLS = ("canal-json", "debezium", "simple-json", "open")
 VARIANTS = [(protocol, name) for protocol in PROTOCOLS for name in variant_names(protocol)]
 

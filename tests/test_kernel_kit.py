@@ -23,6 +23,8 @@ from cdcfmt_core.testing.checks import kernel
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, parsed
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 ROOT = Path(__file__).parents[1]
 PLUGIN = ROOT / "plugins/canal-json/src/cdcfmt_canal_json"
 

@@ -25,6 +25,8 @@ from cdcfmt_core.types import Int, Text, Timestamp
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 OPS: Any = {"I": "insert", "U": "update", "D": "delete"}
 TYPES: Any = {
     "int": (Int(32), Encoding("json-number")),

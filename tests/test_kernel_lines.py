@@ -26,6 +26,8 @@ from cdcfmt_core.io.sources import (
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, read, table_option
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 CASES = [
     ("canal-json", "default"),
     ("canal-json", "tidb-extension"),

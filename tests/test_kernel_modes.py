@@ -10,6 +10,8 @@ import pytest
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 SOURCE = {"connector": "mysql", "name": "p", "ts_ms": 1, "db": "shop", "table": "orders"}
 DDL = [
     ("id", "INT", None, None),

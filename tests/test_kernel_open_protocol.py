@@ -19,6 +19,8 @@ from cdcfmt_core.events import Message
 from cdcfmt_open_protocol.frames import HEAD, framed, split_key, split_value
 from pyspark_cdcfmt.testing import Result, check_equal, inferred_schema, parsed, table_option
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 RESOLVED = b'{"ts":470604474498940934,"t":3}'
 
 

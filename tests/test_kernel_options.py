@@ -19,6 +19,8 @@ from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, parsed
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 CASES = (
     ("canal-json", "default"),
     ("canal-json", "tidb-extension"),

@@ -14,6 +14,8 @@ from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import Result, check_equal, inferred_schema, parsed
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 VERSION = 470604474496319489
 TS = 470604474498940934
 BERLIN, LOCAL = "Europe/Berlin", "Local"

@@ -30,6 +30,8 @@ from cdcfmt_core.testing.strategies import event_lists
 from cdcfmt_core.types import Geometry, Int
 from pyspark_cdcfmt.rows.variant import encode_variant
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 SKIP = {"unsupportedEvents": "skip", "ordered": "false"}
 OPTIONS: dict[str, dict[str, str]] = {
     "default": {},

@@ -14,6 +14,8 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.testing.carries import Carries
 from cdcfmt_core.testing.strategies import event_lists
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 COMMON = {**SKIP, "protocol": "cloudcanal-json"}
 OPTIONS: list[dict[str, str]] = [
     {"upsertAs": "update"},

@@ -30,6 +30,8 @@ from written_rows import check_equal, decoded, event_rows, sent
 from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
 from cdcfmt_dts_avro.types import type_of_text
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 COMMON = {**SKIP, "protocol": "dts-avro"}
 OPTIONS: list[dict[str, str]] = [
     {"upsertAs": "update"},

@@ -32,6 +32,8 @@ from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
 from cdcfmt_core.opening import open_decoder, open_encoder
 from cdcfmt_core.types import Decimal as DecimalType
 
+pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
+
 FORMS: list[dict[str, str]] = [{"encodingFormat": form} for form in ("json", "avro")]
 OPTIONS: list[dict[str, str]] = [
     {},

@@ -25,6 +25,8 @@ from cdcfmt_core.testing import RoundTrip
 from cdcfmt_core.testing.cases import read_messages
 from cdcfmt_core.types import Unknown
 
+pytestmark = pytest.mark.one_python
+
 MAXWELL = ROOT / "docs/example/cdcfmt-maxwell"
 DMS = ROOT / "docs/example/cdcfmt-dms"
 DOC = "docs/write-a-format.md"

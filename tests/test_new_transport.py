@@ -22,6 +22,8 @@ from spark_settings import CHEAP, FEW_ROWS
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import wrap_line
 
+pytestmark = pytest.mark.one_python
+
 SPOOL = ROOT / "docs/example/cdcfmt-spool"
 DOC = "docs/write-a-transport.md"
 SNIPPETS = snippets(DOC)

@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from canal_messages import DELETE, INSERT, KEY_UPDATE, UPDATE, write_lines
 from connect_packages import packages
 from java import environment
+
+pytestmark = pytest.mark.one_python
 
 PIPELINE = """
 name: cdc

@@ -18,6 +18,8 @@ from turns import in_turn
 from cdcfmt_core.errors import MissingSchemaError
 from cdcfmt_core.events import Corrupt, Event, Image, Message, RowChange
 
+pytestmark = pytest.mark.one_python
+
 Schema: TypeAlias = tuple[str, str, int]
 """Database, table, version."""
 

@@ -22,6 +22,8 @@ from table import BEGIN, END, Row, as_text, write_page
 from cdcfmt_core import default_registry
 from cdcfmt_core.events import Message
 
+pytestmark = pytest.mark.one_python
+
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Corpus:

@@ -8,11 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from canal_messages import DELETE, INSERT, KEY_UPDATE, UPDATE, write_lines
 from connect_packages import packages
 from doc_snippets import snippets
 from java import environment
 from spark_daemon import daemon
+
+pytestmark = pytest.mark.one_python
 
 MORE = """
 import json

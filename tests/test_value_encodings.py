@@ -198,6 +198,7 @@ def alike(type_: logical.LogicalType, found: Any, expected: Any) -> bool:
     return bool(found == expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("encoding", "type_", "usual"), WAYS)
 @settings(max_examples=examples(25))
 @given(data=st.data())

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from canal_messages import COMMIT_TS, row_message, write_lines
 from java import environment
 from pyspark import cloudpickle
@@ -21,6 +22,8 @@ from test_stream_writing import run
 
 from cdcfmt_core.io.sinks import FileSink
 from pyspark_cdcfmt import DefaultSource
+
+pytestmark = pytest.mark.one_python
 
 APP = Path(__file__).with_name("killed_writer_app.py")
 POINTS = ("before", "moved")

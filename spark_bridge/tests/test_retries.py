@@ -13,6 +13,8 @@ import pytest
 from java import environment
 from retries import FILE_ROWS, ROWS
 
+pytestmark = pytest.mark.one_python
+
 SCRIPT = Path(__file__).parent / "retries.py"
 FILES = 2 * -(-ROWS // 2 // FILE_ROWS)
 """Of two tasks."""

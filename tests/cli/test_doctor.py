@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from cli_tools import run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def this_python(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,8 @@ from golden_data import load_variant
 
 from cdcfmt_core.cli.app import COMMANDS, EXIT_CODES
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def canal(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -12,7 +12,10 @@ import sys
 from importlib.resources import files
 from pathlib import Path
 
+import pytest
 from java import environment
+
+pytestmark = pytest.mark.one_python
 
 APP = """
 import os, sys

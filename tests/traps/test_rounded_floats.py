@@ -90,6 +90,7 @@ def test_floats_of_the_wire_are_as_before(type_: DataType) -> None:
         assert (result.error, result.by_kernel > 0) == (None, is_installed())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "type_"), in_turn(["canal-json", "debezium", "open", "simple-json"], HELD, of=2)
 )

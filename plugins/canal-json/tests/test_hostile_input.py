@@ -120,6 +120,7 @@ def test_deep_nesting(depth: int, field: str, braces: str) -> None:
         assert isinstance(events[0], Corrupt)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [["c0"], [f"c{i}" for i in range(50_000)]])
 def test_very_many_columns(keys: list[str]) -> None:
     names = [f"c{i}" for i in range(50_000)]
@@ -141,12 +142,14 @@ def test_very_many_columns(keys: list[str]) -> None:
     assert ddl.table_schema.key_columns == tuple(keys)
 
 
+@pytest.mark.slow
 def test_very_many_rows() -> None:
     events = decode(text_of(BATCH | {"data": [{"id": str(i)} for i in range(100_000)]}))
     assert len(events) == 100_000
     assert len({id(event.table) for event in events if isinstance(event, RowChange)}) == 1
 
 
+@pytest.mark.slow
 def test_ever_new_tables_and_types_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cdcfmt_core.caches.MAX_CACHE_BYTES", 1 << 20)
     decoder.cache_clear()
@@ -201,6 +204,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "start", "filling", "end", "good"),
     [

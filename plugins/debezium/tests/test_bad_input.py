@@ -81,6 +81,7 @@ def check(decoder: Any, value: bytes, key: bytes | None = b'{"a":1}') -> None:
 DECODERS = [open_decoder(), open_decoder(flattened="true"), open_decoder(onMissingSchema="fail")]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(1500), deadline=None)
 @given(st.sampled_from(PLACES), JSON)
 def test_any_value_in_any_place(place: tuple[int, tuple[Any, ...]], new: Any) -> None:
@@ -170,6 +171,7 @@ def test_json_numbers_of_any_size_stay_bounded() -> None:
         check(decoder, value.encode())
 
 
+@pytest.mark.slow
 def test_keys_of_very_many_columns() -> None:
     """Keys are looked up: a search of all for each column is quadratic."""
     names = [f"c{number}" for number in range(20_000)]

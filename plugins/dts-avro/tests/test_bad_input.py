@@ -126,6 +126,7 @@ def test_arrays_of_several_blocks() -> None:
     assert "values and fields" in the_error(head + long(2) + value * 2 + b"\0").reason
 
 
+@pytest.mark.slow
 def test_very_many_fields() -> None:
     fields = [{"name": str(i), "dataTypeNumber": 3} for i in range(30_000)]
     wire = record(**row(3, None) | {"fields": fields, "afterImages": [INTEGER] * 30_000})

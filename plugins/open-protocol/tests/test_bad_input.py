@@ -195,6 +195,7 @@ def test_unequal_numbers(keys: list[Any], values: list[Any]) -> None:
     assert error.reason.startswith(f"{len(keys)} event keys and {len(values)} event values")
 
 
+@pytest.mark.slow
 def test_very_many_events() -> None:
     start = time.process_time()
     (event,) = checked(VERSION + b"\0" * 8_000_000, b"")

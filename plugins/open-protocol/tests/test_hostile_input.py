@@ -64,6 +64,7 @@ def test_deep_nesting(depth: int, head: str, tail: str) -> None:
             assert isinstance(event, Corrupt)
 
 
+@pytest.mark.slow
 def test_very_many_columns() -> None:
     """As many as fit into the bound of values."""
     cells = {f"c{i}": {"t": 3, "f": 2, "h": True, "v": i} for i in range(40_000)}
@@ -75,6 +76,7 @@ def test_very_many_columns() -> None:
     assert len(event.before.completed) == 20_000
 
 
+@pytest.mark.slow
 def test_very_many_cells_without_a_name() -> None:
     columns = 20_000
     new = {f"c{i}": {"t": i, "f": 64, "v": None} for i in range(columns)}
@@ -118,6 +120,7 @@ def test_what_is_not_compressed(compression: str) -> None:
         assert compression in error.reason.lower()
 
 
+@pytest.mark.slow
 def test_ever_new_tables_and_types_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cdcfmt_core.caches.MAX_CACHE_BYTES", 1 << 20)
     own = open_decoder()

@@ -166,6 +166,7 @@ def test_columns_with_long_names() -> None:
     assert event.after.values == {name: index for name, (_, index) in data.items()}
 
 
+@pytest.mark.slow
 def test_blocks_with_their_size() -> None:
     """Avro's maps may come in blocks, each with a count below zero and its bytes."""
     whole = to_avro(row("INSERT", {"id": ("long", 1)}))

@@ -7,6 +7,8 @@ import pytest
 from cdcfmt_core.mysql.column_changes import column_changes
 from cdcfmt_core.mysql.conversions import Definition, charset_change, conversion
 
+pytestmark = pytest.mark.one_python
+
 OF = Definition.of_statement
 
 

@@ -185,6 +185,7 @@ def test_logical_types() -> None:
     assert history.spellings["db", "t"] == {("Db", "T")}
 
 
+@pytest.mark.slow
 def test_any_text_is_survived() -> None:
     choose = random.Random(7)
     others = """alter rename drop ( ) , ; ` ' " /*! */ /*T![x] -- # . to column"""

@@ -102,6 +102,7 @@ def _save_all(uri: str, versions: range) -> None:
         directory.save(record(version))
 
 
+@pytest.mark.slow
 def test_many_tasks_may_write_the_same(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     tasks = [

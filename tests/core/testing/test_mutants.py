@@ -17,6 +17,8 @@ from cdcfmt_core.testing import CodecTests, Subject, limits, load_cases
 from cdcfmt_core.testing.checks import malformed
 from cdcfmt_core.testing.limits import memory_limit, time_limit
 
+pytestmark = pytest.mark.one_python
+
 MUTANTS = [*DECODERS, *ENCODERS]
 PLUGIN = Path(__file__).parents[3] / "plugins/open-protocol"
 

@@ -17,6 +17,8 @@ from mutants_of_transports import MUTANTS
 from cdcfmt_core import TransportSpec
 from cdcfmt_core.testing.transports import Harness, TransportTests, subject
 
+pytestmark = pytest.mark.one_python
+
 EXAMPLE = Path(__file__).parents[3] / "docs/example/cdcfmt-spool"
 
 

@@ -416,6 +416,7 @@ def test_a_long_run_of_an_overlapping_separator_does_not_hang() -> None:
     assert found(items) == [(0, b"a"), (300_001, b"|b")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".json", ".gz", ".zst"])
 def test_memory_stays_bounded(tmp_path: Path, suffix: str) -> None:
     """300 MB of lines, and after them one line of 150 MB, which is more than is allowed."""
