@@ -93,15 +93,7 @@ class MariaDb:
                 f"GRANT ALL ON *.* TO '{USER}'@'%' WITH GRANT OPTION;",
             ]
         )
-        done = subprocess.run(
-            [*self._server(root), "--bootstrap", "--skip-log-bin"],
-            input=text,
-            capture_output=True,
-            text=True,
-            env=_environment(root),
-            timeout=120,
-            check=False,
-        )
+        done = _run(root, [*self._server(root), "--bootstrap", "--skip-log-bin"], text)
         if done.returncode:
             raise BrokerNotStartedError(f"MariaDB has no system tables: {done.stderr[-3000:]}")
 
@@ -124,25 +116,30 @@ class MariaDb:
         """
         root = unpacked("mariadb", _PACKAGES)
         login = [f"--user={USER}", f"--password={PASSWORD}", "--protocol=TCP"]
-        done = subprocess.run(
-            [
-                f"{root}/usr/bin/mariadb",
-                "--no-defaults",
-                f"--character-sets-dir={root}/usr/share/mysql/charsets",
-                "--default-character-set=utf8mb4",
-                *("--host=127.0.0.1", f"--port={self.port}", *login),
-                "--xml",
-            ],
-            input=";\n".join(statements) + ";\n",
-            capture_output=True,
-            text=True,
-            env=_environment(root),
-            timeout=120,
-            check=False,
-        )
+        command = [
+            f"{root}/usr/bin/mariadb",
+            "--no-defaults",
+            f"--character-sets-dir={root}/usr/share/mysql/charsets",
+            "--default-character-set=utf8mb4",
+            *("--host=127.0.0.1", f"--port={self.port}", *login),
+            "--xml",
+        ]
+        done = _run(root, command, ";\n".join(statements) + ";\n")
         if done.returncode:
             raise SqlError(done.stderr.strip())
         return _rows(done.stdout)
+
+
+def _run(root: Path, command: list[str], statements: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        input=statements,
+        capture_output=True,
+        text=True,
+        env=_environment(root),
+        timeout=120,
+        check=False,
+    )
 
 
 _NULL = "{http://www.w3.org/2001/XMLSchema-instance}nil"

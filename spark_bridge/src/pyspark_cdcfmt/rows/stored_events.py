@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from typing import Any, TypeAlias
 
 import attrs
@@ -28,6 +27,8 @@ from cdcfmt_core.mysql.temporal import parse_time
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schemas.statements import Statements, refined_types
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
+from pyspark_cdcfmt.rows.event_values import event_value
+from pyspark_cdcfmt.rows.policy import BadValue
 from pyspark_cdcfmt.rows.values import ParsedJson
 from pyspark_cdcfmt.rows.variant import decode_variant
 
@@ -193,14 +194,16 @@ def _number(value: Any) -> Any:
     return value if type(value) is str else int(value)
 
 
-def _decimal(value: Any) -> Any:
-    if type(value) is not str:
-        return value
-    try:
-        number = Decimal(value)
-    except ArithmeticError:
-        return InvalidValue(value)
-    return number if number.is_finite() else InvalidValue(value)
+def _decimal(type_: logical.Decimal) -> Restore:
+    convert = event_value(type_)
+
+    def restore(value: Any) -> Any:
+        try:
+            return convert(value)
+        except BadValue:
+            return InvalidValue(value)
+
+    return restore
 
 
 def _time(value: Any) -> Any:
@@ -223,7 +226,6 @@ _RESTORE: dict[type[LogicalType], Restore] = {
     logical.Bit: _number,
     logical.Enum: _number,
     logical.Set: _number,
-    logical.Decimal: _decimal,
     logical.Time: _time,
     logical.Date: _invalid_if_text,
     logical.DateTime: _invalid_if_text,
@@ -238,7 +240,7 @@ def _restore(type_: LogicalType) -> Restore | None:
         # A number, if the names were unknown when the event was decoded.
         name = (enum_name if isinstance(type_, logical.Enum) else set_names)(type_.names)
         return lambda value: value if type(value) is str else name(int(value))
-    return _RESTORE.get(type(type_))
+    return _decimal(type_) if isinstance(type_, logical.Decimal) else _RESTORE.get(type(type_))
 
 
 def is_of_table(table: tuple[str, ...]) -> Column:
