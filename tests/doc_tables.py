@@ -18,6 +18,7 @@ import attrs
 import doc_examples
 from alter_kinds import CONVERTED, HALTED, SAME
 from conversions import conversion_table
+from doc_decisions import decisions
 from doc_rooms import picture, rooms, way
 from doc_transports import carried, promises
 from doc_wires import samples, type_tables
@@ -82,6 +83,9 @@ def tables() -> dict[Path, dict[str, str]]:
             "rooms": _table(("room", "what is in it"), rooms()),
             "layers": picture(),
             "way": _table(("function", "what happens"), way()),
+        },
+        ROOT / "docs/decisions/index.md": {
+            "decisions": _table(("", "decision", "date", "status"), decisions())
         },
         ROOT / "docs/encoding.md": {"encoding-options": option_table(ENCODING_OPTIONS)},
     }

@@ -170,5 +170,5 @@ def damaged_messages(messages: Sequence[Message]) -> list[Message]:
 
 _LEAST_DAMAGED: Final = 200
 # The kernel does not detect numbers of over a thousand digits in skipped values
-# (docs/decisions.md).
+# (docs/decisions/076-filters-in-the-kernel.md).
 _SHORT_VALUES: Final = [value for value in OTHER_VALUES if len(repr(value)) < 100]

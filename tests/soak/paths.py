@@ -90,7 +90,7 @@ def seen(result: Result, query: Query) -> dict[str, int]:
     """The counts that both paths promise.
 
     A value without a type, of a column that the user's schema leaves out, is not looked at by
-    columns (docs/decisions.md), so that the reference alone counts it.
+    columns (docs/decisions/076-filters-in-the-kernel.md), so that the reference alone counts it.
     """
     left_out = () if query.inferred else LEFT_OUT
     return {name: count for name, count in result.counts.items() if not name.endswith(left_out)}
@@ -135,7 +135,7 @@ class Queries:
 
 
 def comparable(messages: Sequence[Message]) -> list[Message]:
-    """Those whose numbers both paths promise to see (docs/decisions.md)."""
+    """Those whose numbers both paths see (docs/decisions/076-filters-in-the-kernel.md)."""
     return [m for m in messages if not IMMENSE.search(m.value or b"")]
 
 
