@@ -2,10 +2,10 @@
 //!
 //! The truth is std's or serde_json's: what the kernel reads, they read alike. It may refuse more.
 
-use cdcfmt_kernel::go_quoted::unquote_go;
-use cdcfmt_kernel::json::{Cursor, plain, unescape, unescape_latin1};
-use cdcfmt_kernel::text_bytes::{decode_base64, decode_hex, encode_base64, encode_hex, latin1};
-use cdcfmt_kernel::{numbers, temporal};
+use cdcfmt_kernel::testing::{
+    Cursor, Step, decode_base64, decode_hex, encode_base64, encode_hex, latin1, numbers, plain,
+    temporal, unescape, unescape_latin1, unquote_go,
+};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -51,10 +51,7 @@ fn read(document: &str) -> Option<usize> {
     cursor.document().ok().map(|_| cursor.position())
 }
 
-fn bytes_of(
-    text: &str,
-    decode: fn(&str, &mut Vec<u8>) -> cdcfmt_kernel::refusal::Step<()>,
-) -> Option<Vec<u8>> {
+fn bytes_of(text: &str, decode: fn(&str, &mut Vec<u8>) -> Step<()>) -> Option<Vec<u8>> {
     let mut out = vec![7];
     decode(text, &mut out).ok()?;
     assert_eq!(out[0], 7, "what was there before stays");

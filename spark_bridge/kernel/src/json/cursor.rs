@@ -1,9 +1,9 @@
 //! A position in a document, and reading from there.
 
+use crate::json::labels::Label;
 use crate::json::{Kind, Token};
-use crate::labels::Label;
-use crate::names::equal;
 use crate::refusal::{Reason, Refusal, Step};
+use crate::text::equal;
 
 pub struct Cursor<'a> {
     pub document: &'a str,

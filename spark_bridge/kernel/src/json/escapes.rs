@@ -2,10 +2,10 @@
 
 use simdutf8::basic::from_utf8;
 
+use crate::json::simd::{HIGH_BITS, LOW_BITS};
 use crate::json::token::{Kind, Token};
-use crate::json::words::{HIGH_BITS, LOW_BITS};
 use crate::refusal::Step;
-use crate::text_bytes::{NO_BYTE, check_latin1, narrow};
+use crate::text::bytes::{NO_BYTE, check_latin1, narrow};
 
 /// Meaning of letters after a backslash; 0 for letters without one.
 pub(super) const SHORT_ESCAPES: [u8; 256] = {

@@ -6,16 +6,17 @@
 mod check;
 mod cursor;
 mod escapes;
-mod spaced;
+mod fast_members;
+mod labels;
+mod python_json;
+mod simd;
 mod strings;
 mod token;
-mod usual;
 mod values;
-mod words;
 
 pub use cursor::Cursor;
 pub use escapes::{append_unescaped, plain, unescape, unescape_latin1};
-pub use spaced::append_spaced;
+pub use labels::Label;
+pub use python_json::append_spaced;
+pub use simd::find_special;
 pub use token::{Kind, Token};
-pub use values::MAX_DEPTH;
-pub use words::find_special;

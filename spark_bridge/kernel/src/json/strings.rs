@@ -2,7 +2,7 @@
 
 use crate::json::Kind;
 use crate::json::escapes::{SHORT_ESCAPES, escape};
-use crate::json::words::{WIDE, specials};
+use crate::json::simd::{WIDE, specials};
 
 /// The end of text that continues at a position, and its kind.
 #[inline]

@@ -1,6 +1,6 @@
 //! The kind of a value, and its position in its document.
 
-use crate::names::equal;
+use crate::text::equal;
 
 // As long as a position: a processor waits for a token that it loads as one word, but stored byte
 // by byte.

@@ -1,10 +1,10 @@
 //! Reads and checks values of any kind.
 
+use crate::json::simd::digits_end;
 use crate::json::strings::end_of_string;
-use crate::json::words::digits_end;
 use crate::json::{Cursor, Kind, Token};
-use crate::numbers;
 use crate::refusal::Step;
+use crate::values::numbers;
 
 /// The reference accepts numbers below 10^1000, even if they are not used.
 const EXPONENT_DIGITS: usize = 3;

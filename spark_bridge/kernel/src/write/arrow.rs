@@ -12,8 +12,8 @@ use arrow_array::{
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::refusal::Step;
+use crate::variant::Variant;
 use crate::write::cell::Cell;
-use crate::write::variants::Variant;
 
 /// A column of cells.
 pub enum Column {

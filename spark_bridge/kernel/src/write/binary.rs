@@ -3,10 +3,10 @@
 //! The Python equivalent of parts for DTS only is `cdcfmt_dts_avro/values_output.py`.
 
 use crate::avro::{encode_long, shortest_double};
-use crate::calendar::civil;
-use crate::clocks::MAX_TIME;
 use crate::refusal::Step;
-use crate::temporal;
+use crate::values::MAX_TIME;
+use crate::values::civil;
+use crate::values::temporal;
 use crate::write::cell::{Cell, MISFIT};
 use crate::write::clocks::{Offsets, check_day};
 use crate::write::digits::decimal;

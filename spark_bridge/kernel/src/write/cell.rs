@@ -1,7 +1,7 @@
 //! A value of a row to write, from Arrow columns or variants.
 
 use crate::refusal::Refusal;
-use crate::write::variants::Variant;
+use crate::variant::Variant;
 
 pub const MISFIT: Refusal = Refusal::new("a value that is not plainly of its column's type", 0);
 

@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
-use crate::clocks::MAX_TIME;
 use crate::refusal::Step;
-use crate::temporal;
+use crate::values::MAX_TIME;
+use crate::values::temporal;
 use crate::write::cell::MISFIT;
 
 const DAY_MICROS: i64 = 86_400_000_000;

@@ -1,13 +1,13 @@
-//! Printing of value encodings, the inverse of `crate::encodings`.
+//! Printing of value encodings, the inverse of `crate::values::encodings`.
 //!
 //! The Python printers are in `cdcfmt_core/toolkit/value_printers.py`.
 
 use serde::Deserialize;
 
-use crate::clocks::MAX_TIME;
 use crate::refusal::Step;
-use crate::temporal;
-use crate::text_bytes::{encode_base64, encode_hex};
+use crate::text::bytes::{encode_base64, encode_hex};
+use crate::values::MAX_TIME;
+use crate::values::temporal;
 use crate::write::cell::{Cell, MISFIT};
 use crate::write::clocks::{self, Offsets};
 use crate::write::digits::{self, integer};

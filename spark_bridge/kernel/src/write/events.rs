@@ -5,6 +5,7 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, PrimitiveArray, RecordBatch, StringArray, StructArray};
 
 use crate::refusal::{Refusal, Step};
+use crate::variant::{Items, Variant};
 use crate::write::arrow::{Named, Variants, bytes, number};
 use crate::write::cell::Cell;
 use crate::write::changes::small;
@@ -13,7 +14,6 @@ use crate::write::identity::{Described, text};
 use crate::write::message::{Facts, Row};
 use crate::write::order::{Kind, Order, Position};
 use crate::write::plan::Image;
-use crate::write::variants::{Items, Variant};
 
 pub const NO_ROW: Refusal = Refusal::new("an event that is no row", 0);
 const EXTRA: Refusal = Refusal::new("something unusual in extra", 0);

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use crate::refusal::{Refusal, Step};
+use crate::variant::{Items, Variant};
 use crate::write::plan::Table;
-use crate::write::variants::{Items, Variant};
 
 pub const NO_IMAGE: Refusal = Refusal::new("an image that has not all columns", 0);
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use crate::refusal::{Refusal, Step};
-use crate::text_bytes::encode_hex;
+use crate::text::bytes::encode_hex;
 
 pub const NO_CHARACTERS: Refusal = Refusal::new("characters of unknown kind", 0);
 

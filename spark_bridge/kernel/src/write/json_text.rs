@@ -2,9 +2,9 @@
 
 use crate::json::Cursor;
 use crate::refusal::{Refusal, Step};
+use crate::variant::Variant;
 use crate::write::cell::Cell;
 use crate::write::digits::{self, Float};
-use crate::write::variants::Variant;
 
 const DEEPEST: usize = 100;
 const NOT_JSON: Refusal = Refusal::new("a value of JSON that is written otherwise", 0);

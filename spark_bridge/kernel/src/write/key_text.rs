@@ -1,7 +1,7 @@
 //! Values of key columns as in `cdcfmt_core.partitioning.key_text`, for order and partitions.
 
 use crate::refusal::{Refusal, Step};
-use crate::temporal;
+use crate::values::temporal;
 use crate::write::cell::{Cell, MISFIT};
 use crate::write::digits;
 use crate::write::printing::Printer;

@@ -3,7 +3,7 @@
 //! The Python equivalent is `cdcfmt_core/mysql/text_output.py`.
 
 use crate::refusal::Step;
-use crate::temporal;
+use crate::values::temporal;
 use crate::write::cell::{Cell, MISFIT};
 use crate::write::printing::Printer;
 

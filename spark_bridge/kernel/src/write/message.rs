@@ -4,12 +4,12 @@ use std::mem::discriminant;
 
 use crate::avro::encode_long;
 use crate::refusal::{Refusal, Step};
+use crate::variant::Variant;
 use crate::write::cell::{Cell, MISFIT};
 use crate::write::digits;
 use crate::write::encodings::{Scratch, Style};
 use crate::write::fields::NO_IMAGE;
 use crate::write::plan::{Choice, Image, Member, Members, Number, Part, Parts, Table, Wire};
-use crate::write::variants::Variant;
 
 const UNCHANGED: Refusal = Refusal::new("an update that changed nothing", 0);
 const NO_CHOICE: Refusal = Refusal::new("a row of a source that is written otherwise", 0);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::avro::encode_long;
 use crate::refusal::Step;
-use crate::temporal;
+use crate::values::temporal;
 use crate::write::binary::sized;
 use crate::write::cell::{Cell, MISFIT};
 use crate::write::clocks::{Offsets, check_day, clock, time};

@@ -1,17 +1,17 @@
 //! The message of one row, after the check of the order of its key.
 
 use crate::refusal::{Refusal, Step};
-use crate::text_bytes::encode_base64;
-use crate::write::allowed::Allowed;
+use crate::text::bytes::encode_base64;
 use crate::write::batches::{Begun, PartialMessage};
 use crate::write::compress::Compress;
 use crate::write::encodings::{Scratch, Style};
+use crate::write::generated_ts::Stamped;
 use crate::write::go_quote::Printable;
 use crate::write::key_text;
 use crate::write::message::{Printing, Row};
 use crate::write::order::{Kind, Order, Position};
+use crate::write::permits::Allowed;
 use crate::write::plan::{Image, Line, Message, Settings, Table, Wire, Written};
-use crate::write::stamped::Stamped;
 
 pub const NO_OP: Refusal = Refusal::new("an operation that is not written", 0);
 const KEY_CHANGED: Refusal = Refusal::new("an update of the key, which is split", 0);

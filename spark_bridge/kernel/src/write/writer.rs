@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use arrow_array::RecordBatch;
 
 use crate::refusal::Step;
-use crate::write::allowed::{Allowed, NOT_ALLOWED};
 use crate::write::batches::Begun;
 use crate::write::changes::Changes;
 use crate::write::compress::Compress;
@@ -14,6 +13,7 @@ use crate::write::events::Events;
 use crate::write::fields::{EventTable, Fields};
 use crate::write::go_quote::{NO_CHARACTERS, Printable};
 use crate::write::order::Order;
+use crate::write::permits::{Allowed, NOT_ALLOWED};
 use crate::write::plan::{Image, Op, Settings, Shape, Table};
 use crate::write::row::{Messages, NO_OP, Writing};
 

@@ -1,0 +1,307 @@
+//! The Python class of the kernel.
+
+use arrow_array::RecordBatch;
+use arrow_pyarrow::FromPyArrow;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString};
+
+use crate::python::messages::Messages;
+use crate::python::rows::Rows;
+use crate::read::Kernel;
+use crate::read::Place;
+use crate::read::frames;
+use crate::read::{Origins, WholeMessage};
+use crate::refusal::{Reason, Refusal, Stop};
+
+/// Number of messages between two checks of Python's signals.
+pub const WINDOW: usize = 128;
+
+type OriginLists<'py> = (
+    Bound<'py, PyList>,
+    Bound<'py, PyList>,
+    Bound<'py, PyList>,
+    Bound<'py, PyList>,
+);
+
+/// Value, key and place.
+type Record<'a> = (Option<&'a [u8]>, Option<&'a [u8]>, Place);
+
+pub fn value_error(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+pub fn refused(refusal: Refusal) -> PyErr {
+    let place = refusal.at().map(|at| format!(" at byte {at}"));
+    PyValueError::new_err(format!("{}{}", refusal.text, place.unwrap_or_default()))
+}
+
+/// Reads messages into batches; see `cdcfmt_kernel.pyi`.
+#[pyclass(name = "Kernel")]
+pub struct PyKernel {
+    pub kernel: Kernel,
+    pub stop: Option<Stop>,
+    /// Bytes of the read messages in the batch.
+    pub size: usize,
+    /// For lines that are whole messages.
+    pub whole: WholeMessage,
+    pub origins: Origins,
+}
+
+#[pymethods]
+impl PyKernel {
+    #[new]
+    fn new(settings: &str) -> PyResult<Self> {
+        let settings = serde_json::from_str(settings).map_err(value_error)?;
+        Ok(Self {
+            kernel: Kernel::new(settings),
+            stop: None,
+            size: 0,
+            whole: WholeMessage::default(),
+            origins: Origins::default(),
+        })
+    }
+
+    /// Reads messages from `start` on; returns the index of the first unread message.
+    #[pyo3(signature = (values, keys, offsets, start, beside=vec![0], places=None))]
+    #[allow(clippy::needless_pass_by_value)]
+    fn read(
+        &mut self,
+        values: &Bound<'_, PyList>,
+        keys: &Bound<'_, PyList>,
+        offsets: &Bound<'_, PyList>,
+        start: usize,
+        beside: Vec<usize>,
+        places: Option<&Bound<'_, PyList>>,
+    ) -> PyResult<usize> {
+        self.stop = None;
+        let py = values.py();
+        let beside_of = |place: usize| {
+            let found = beside.get(place).or(beside.first());
+            found.copied().unwrap_or_default()
+        };
+        let mut at = start;
+        while at < values.len() {
+            let end = values.len().min(at + WINDOW);
+            let mut window = Vec::with_capacity(end - at);
+            for place in at..end {
+                let value = values.get_item(place)?.cast_into::<PyBytes>().ok();
+                let key = match keys.is_empty() {
+                    true => None,
+                    false => keys.get_item(place)?.cast_into::<PyBytes>().ok(),
+                };
+                let (partition, epoch): (Option<i32>, Option<i32>) = match places {
+                    Some(places) => places.get_item(place)?.extract()?,
+                    None => (None, None),
+                };
+                let place = Place {
+                    epoch: epoch.unwrap_or_default(),
+                    partition: partition.unwrap_or_default(),
+                    offset: offsets.get_item(place)?.extract()?,
+                };
+                window.push((value, key, place));
+            }
+            let window: Vec<Record> = window
+                .iter()
+                .map(|(value, key, place)| {
+                    let key = key.as_ref().map(|key| key.as_bytes());
+                    (value.as_ref().map(|value| value.as_bytes()), key, *place)
+                })
+                .collect();
+            let read = py.detach(|| {
+                let read = |(number, (value, key, place)): (usize, &Record)| match value {
+                    Some(value) => self.one(value, *key, *place, beside_of(at + number)),
+                    None => {
+                        self.stop = Some(Stop::new(Reason::Message, "no value"));
+                        false
+                    }
+                };
+                let window = window.iter().enumerate();
+                window.map(read).take_while(|read| *read).count()
+            });
+            at += read;
+            if self.stop.is_some() {
+                break;
+            }
+        }
+        Ok(at)
+    }
+
+    /// Like `read`, for a record batch with all columns of messages.
+    fn read_batch(&mut self, batch: &Bound<'_, PyAny>, start: usize) -> PyResult<usize> {
+        let py = batch.py();
+        let batch = RecordBatch::from_pyarrow_bound(batch)?;
+        let messages = Messages::new(&batch).ok_or_else(|| value_error("no messages"))?;
+        self.stop = None;
+        let mut at = start;
+        while at < messages.len() && self.stop.is_none() {
+            at = py.detach(|| self.messages_of(&messages, at));
+            py.check_signals()?;
+        }
+        Ok(at)
+    }
+
+    /// Reads lines from the byte `at` on; returns the position of the first unread line.
+    #[pyo3(signature = (data, offset, at, are_whole, path=0))]
+    fn read_lines(
+        &mut self,
+        py: Python<'_>,
+        data: &[u8],
+        offset: i64,
+        at: usize,
+        are_whole: bool,
+        path: usize,
+    ) -> PyResult<usize> {
+        self.stop = None;
+        self.origins.clear();
+        let mut at = at;
+        while at < data.len() && self.stop.is_none() {
+            at = py.detach(|| self.lines(data, offset, at, are_whole, path));
+            py.check_signals()?;
+        }
+        Ok(at)
+    }
+
+    /// Topics, partitions, timestamps and headers of the messages that `read_lines` just read.
+    fn take_origins<'py>(&mut self, py: Python<'py>) -> PyResult<OriginLists<'py>> {
+        let Origins {
+            partitions,
+            timestamps,
+            headers,
+            ..
+        } = &self.origins;
+        let headers = headers.iter().map(|each| {
+            let each = each.iter();
+            let each =
+                each.map(|(name, value)| (name, value.as_deref().map(|v| PyBytes::new(py, v))));
+            PyList::new(py, each)
+        });
+        let headers = PyList::new(py, headers.collect::<PyResult<Vec<_>>>()?)?;
+        let topics = PyList::empty(py);
+        let mut last: Option<(usize, Bound<'py, PyString>)> = None;
+        for topic in &self.origins.topics {
+            let Some(number) = *topic else {
+                topics.append(py.None())?;
+                continue;
+            };
+            if last.as_ref().is_none_or(|(known, _)| *known != number) {
+                let text = self.origins.topic(number).unwrap_or_default();
+                last = Some((number, PyString::new(py, text)));
+            }
+            topics.append(last.as_ref().map(|(_, text)| text))?;
+        }
+        let lists = (
+            topics,
+            PyList::new(py, partitions)?,
+            PyList::new(py, timestamps)?,
+            headers,
+        );
+        Ok(lists)
+    }
+
+    /// Why the last message was not read; None if it was.
+    #[getter]
+    fn stop(&self) -> Option<Stop> {
+        self.stop.clone()
+    }
+
+    fn names(&mut self, value: &[u8], key: Option<&[u8]>) -> PyResult<(String, String, String)> {
+        let names = self.kernel.names(value, key);
+        let [database, schema, table] = names
+            .ok_or_else(|| value_error("the message has no layout"))?
+            .map(|name| name.to_string());
+        Ok((database, schema, table))
+    }
+
+    /// The index of a message's layout.
+    fn layout(&mut self, value: &[u8], key: Option<&[u8]>) -> PyResult<usize> {
+        self.kernel.layout_of(value, key).map_err(refused)
+    }
+
+    /// Value and key of one event of a message.
+    fn event<'py>(
+        &self,
+        py: Python<'py>,
+        value: &[u8],
+        key: Option<&[u8]>,
+        number: usize,
+    ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let (key, value) = frames::event(key, value, number).map_err(refused)?;
+        Ok((PyBytes::new(py, value), PyBytes::new(py, key)))
+    }
+
+    fn skip(&mut self, value: &[u8], key: Option<&[u8]>, all: bool) -> PyResult<()> {
+        self.kernel.skip(value, key, all).map_err(refused)
+    }
+
+    fn add_plan(&mut self, value: &[u8], key: Option<&[u8]>, plan: &str) -> PyResult<()> {
+        let description = serde_json::from_str(plan).map_err(value_error)?;
+        let added = self.kernel.add_plan(value, key, description);
+        added.map_err(refused)
+    }
+
+    fn add_zone(&mut self, name: String, zone: &str) -> PyResult<()> {
+        self.kernel
+            .add_zone(name, serde_json::from_str(zone).map_err(value_error)?);
+        Ok(())
+    }
+
+    fn missing_zone(&mut self, value: &[u8], key: Option<&[u8]>) -> Option<String> {
+        self.kernel.missing_zone(value, key)
+    }
+
+    /// Text and integers of an Avro message's envelope, as JSON.
+    fn envelope(&mut self, value: &[u8]) -> PyResult<String> {
+        self.kernel.envelope_as_json(value).map_err(refused)
+    }
+
+    fn clear_plans(&mut self) {
+        self.kernel.clear_plans();
+    }
+
+    /// Assigns the next number to a message that is decoded elsewhere.
+    fn pass_over(&mut self) -> i32 {
+        let batch = &mut self.kernel.batch;
+        batch.messages += 1;
+        batch.messages - 1
+    }
+
+    /// Number of messages in the batch so far.
+    #[getter]
+    fn messages(&mut self) -> i32 {
+        self.kernel.batch.messages
+    }
+
+    /// Bytes of the messages read into the batch, without keys.
+    #[getter]
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    #[getter]
+    fn rows(&mut self) -> usize {
+        self.kernel.batch.row_count()
+    }
+
+    /// Number of messages skipped by the filters so far.
+    #[getter]
+    fn skipped(&self) -> usize {
+        self.kernel.skipped
+    }
+
+    /// Numbers of counted values by note, since the last call.
+    fn take_counts(&mut self) -> Vec<(String, usize)> {
+        let counts = std::mem::take(&mut self.kernel.counts);
+        let counts = counts.into_iter();
+        counts
+            .map(|(note, count)| (note.to_string(), count))
+            .collect()
+    }
+
+    /// Returns the rows of the batch, and clears it.
+    fn finish(&mut self) -> PyResult<Rows> {
+        self.size = 0;
+        let (rows, fields) = self.kernel.batch.finish().map_err(value_error)?;
+        Ok(Rows::new(rows, fields))
+    }
+}

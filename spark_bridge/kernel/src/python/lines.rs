@@ -1,0 +1,102 @@
+//! Feeds lines to the kernel until it refuses one.
+
+use crate::python::kernel::{PyKernel, WINDOW};
+use crate::read::Outcome;
+use crate::read::Place;
+use crate::refusal::{Reason, Refusal, Stop};
+
+impl PyKernel {
+    /// Reads some lines; returns the position of the next line, or of the first unread one.
+    pub fn lines(
+        &mut self,
+        data: &[u8],
+        offset: i64,
+        start: usize,
+        are_whole: bool,
+        path: usize,
+    ) -> usize {
+        let mut at = start;
+        for _ in 0..WINDOW {
+            if at >= data.len() {
+                break;
+            }
+            let end = memchr::memchr(b'\n', &data[at..]).map_or(data.len(), |end| at + end);
+            let line = &data[at..end];
+            let place = Place {
+                offset: i64::try_from(at).ok().map(|at| offset + at),
+                ..Place::default()
+            };
+            if !line.trim_ascii().is_empty() {
+                let is_read = match are_whole {
+                    true => self.whole(line, place, path),
+                    false => self.one(line, None, place, path),
+                };
+                if !is_read {
+                    return at;
+                }
+            }
+            at = end + 1;
+        }
+        at.min(data.len())
+    }
+
+    /// `path`: bytes of the path in each row.
+    pub fn whole(&mut self, line: &[u8], place: Place, path: usize) -> bool {
+        let mut message = std::mem::take(&mut self.whole);
+        let is_read = match message.read(line, &mut self.origins) {
+            Ok(()) => {
+                let key = message.has_key.then_some(message.key.as_slice());
+                let beside = path + self.origins.beside(self.kernel.settings.shown);
+                let place = Place {
+                    partition: message.partition.unwrap_or_default(),
+                    offset: message.offset.or(place.offset),
+                    ..place
+                };
+                let is_read = self.one(&message.value, key, place, beside);
+                if !is_read {
+                    self.origins.pop();
+                }
+                is_read
+            }
+            Err(refusal) => {
+                self.stop = Some(Stop::new(refusal.reason, refusal.text));
+                false
+            }
+        };
+        self.whole = message;
+        is_read
+    }
+
+    /// Reads a message; `beside`: bytes of topic, path and headers in each of its rows.
+    pub fn one(&mut self, value: &[u8], key: Option<&[u8]>, place: Place, beside: usize) -> bool {
+        if self.kernel.is_full() {
+            self.stop = Some(Stop::new(Reason::Full, "a full batch"));
+            return false;
+        }
+        self.kernel.beside = beside;
+        let stop = match self.kernel.read(value, key, place) {
+            Outcome::Read | Outcome::Skipped => {
+                self.size += value.len() + beside;
+                return true;
+            }
+            Outcome::Unknown => Stop::new(Reason::UnknownSchema, "a schema without a plan"),
+            Outcome::Refused(refusal) => self.stopped(refusal),
+        };
+        let event = self.kernel.event;
+        self.stop = Some(Stop { event, ..stop });
+        false
+    }
+
+    fn stopped(&mut self, refusal: Refusal) -> Stop {
+        let (column, encoding) = self.kernel.refused.take().unzip();
+        let at = refusal
+            .at()
+            .and_then(|at| at.checked_add_signed(self.kernel.document_at));
+        Stop {
+            at,
+            column,
+            encoding,
+            ..Stop::new(refusal.reason, refusal.text)
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Feeds messages in Arrow arrays to the kernel until it refuses one.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{
+    Array, BinaryArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
+};
+
+use crate::python::kernel::{PyKernel, WINDOW};
+use crate::read::HEADER_BYTES;
+use crate::read::Place;
+use crate::read::Shown;
+use crate::refusal::{Reason, Stop};
+
+pub struct Messages<'a> {
+    values: &'a BinaryArray,
+    keys: &'a BinaryArray,
+    offsets: &'a Int64Array,
+    partitions: &'a Int32Array,
+    epochs: &'a Int32Array,
+    places: [&'a StringArray; 2],
+    headers: Headers<'a>,
+}
+
+/// Headers of each message, with the texts of all.
+struct Headers<'a> {
+    lists: &'a ListArray,
+    names: &'a StringArray,
+    values: &'a BinaryArray,
+}
+
+impl<'a> Messages<'a> {
+    /// The columns of a batch; None if one is missing.
+    pub fn new(batch: &'a RecordBatch) -> Option<Self> {
+        let int = |name| batch.column_by_name(name)?.as_primitive_opt::<Int32Type>();
+        Some(Self {
+            values: batch.column_by_name("value")?.as_binary_opt()?,
+            keys: batch.column_by_name("key")?.as_binary_opt()?,
+            offsets: batch
+                .column_by_name("offset")?
+                .as_primitive_opt::<Int64Type>()?,
+            partitions: int("partition")?,
+            epochs: int("epoch")?,
+            places: [
+                batch.column_by_name("topic")?.as_string_opt()?,
+                batch.column_by_name("path")?.as_string_opt()?,
+            ],
+            headers: Headers::new(batch.column_by_name("headers")?)?,
+        })
+    }
+
+    /// The bytes that each row of a message has of it.
+    fn beside(&self, at: usize, shown: Shown) -> usize {
+        let places = self.places.iter();
+        let of_place = places.map(|texts| texts.value_length(at) as usize).sum();
+        let of_headers = if shown.headers {
+            self.headers.bytes(at)
+        } else {
+            0
+        };
+        shown.bytes(of_place, of_headers)
+    }
+
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+}
+
+impl<'a> Headers<'a> {
+    fn new(array: &'a dyn Array) -> Option<Self> {
+        let lists = array.as_list_opt()?;
+        let [names, values] = lists.values().as_struct_opt()?.columns() else {
+            return None;
+        };
+        Some(Self {
+            lists,
+            names: names.as_string_opt()?,
+            values: values.as_binary_opt()?,
+        })
+    }
+
+    fn bytes(&self, at: usize) -> usize {
+        if self.lists.is_null(at) {
+            return 0;
+        }
+        let [start, end] = [at, at + 1].map(|place| self.lists.value_offsets()[place] as usize);
+        let (names, values) = (self.names.value_offsets(), self.values.value_offsets());
+        let of_texts = names[end] - names[start] + values[end] - values[start];
+        of_texts as usize + HEADER_BYTES * (end - start)
+    }
+}
+
+fn integer(column: &Int32Array, at: usize) -> i32 {
+    match column.is_valid(at) {
+        true => column.value(at),
+        false => 0,
+    }
+}
+
+impl PyKernel {
+    /// Reads some messages; returns the index of the next message, or of the first unread one.
+    pub fn messages_of(&mut self, messages: &Messages, start: usize) -> usize {
+        let end = messages.len().min(start + WINDOW);
+        for at in start..end {
+            let Messages {
+                values,
+                keys,
+                offsets,
+                partitions,
+                epochs,
+                ..
+            } = messages;
+            if values.is_null(at) {
+                self.stop = Some(Stop::new(Reason::Message, "no value"));
+                return at;
+            }
+            let key = keys.is_valid(at).then(|| keys.value(at));
+            let place = Place {
+                epoch: integer(epochs, at),
+                partition: integer(partitions, at),
+                offset: offsets.is_valid(at).then(|| offsets.value(at)),
+            };
+            let beside = messages.beside(at, self.kernel.settings.shown);
+            if !self.one(values.value(at), key, place, beside) {
+                return at;
+            }
+        }
+        end
+    }
+}

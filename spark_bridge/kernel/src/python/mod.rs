@@ -1,0 +1,12 @@
+//! The classes and functions for Python; see `cdcfmt_kernel.pyi`.
+
+mod kernel;
+mod lines;
+mod messages;
+mod rows;
+pub mod variant_members;
+mod writer;
+
+pub use kernel::PyKernel;
+pub use rows::Rows;
+pub use writer::PyWriter;

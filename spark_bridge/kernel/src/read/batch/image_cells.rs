@@ -1,0 +1,49 @@
+//! Sources of the cells of an event's image.
+
+use crate::json::{Kind, Token};
+use crate::read::plans::EventPlan;
+use crate::read::plans::{PlanColumn, RowPlan, Sink};
+use crate::refusal::{Refusal, Step};
+use crate::values::Form;
+
+/// The source of an image.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    pub plan: &'a RowPlan,
+    pub event: &'a EventPlan,
+    pub document: &'a str,
+}
+
+pub struct Cell {
+    pub token: Token,
+    /// Whether the earlier image has the same value.
+    pub is_earlier: bool,
+}
+
+#[inline]
+pub fn cell_of(image: &[Token], earlier: Option<&[Token]>, place: usize, source: Source) -> Cell {
+    let token = image[place];
+    let Some(other) = earlier else {
+        return Cell {
+            token,
+            is_earlier: false,
+        };
+    };
+    let other = other[place];
+    let is_missing = token.kind == Kind::Missing;
+    Cell {
+        token: if is_missing { other } else { token },
+        is_earlier: is_missing
+            || (token.equals(other, source.document)
+                && !source.plan.columns[place].reader.counts()),
+    }
+}
+
+#[inline]
+pub fn column_of(source: Source<'_>, place: usize) -> Step<(&PlanColumn, Form)> {
+    let column = &source.plan.columns[place];
+    match column.sink {
+        Sink::Image(form) => Ok((column, form)),
+        _ => Err(Refusal::new("a column that no image takes", 0)),
+    }
+}

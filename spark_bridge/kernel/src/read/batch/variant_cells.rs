@@ -1,0 +1,128 @@
+//! Cells of variant images, with the same bytes as `pyspark_cdcfmt/rows/variant.py`.
+
+use crate::refusal::{Reason, Refusal, Step};
+use crate::text::bytes::{decode_base64, latin1};
+use crate::values::temporal;
+use crate::values::{Cells, Form};
+use crate::variant::encode;
+use crate::variant::encode::MAX_UNSCALED;
+use crate::variant::{Dictionary, Variants};
+
+/// Writes cells, one after the other.
+pub struct VariantCells<'a> {
+    pub out: &'a mut Vec<u8>,
+    pub form: Form,
+    pub dictionary: &'a Dictionary,
+    /// The names that JSON columns add.
+    pub names: &'a mut Variants,
+    /// Whether the last cell was JSON, which may add names.
+    pub is_json: bool,
+}
+
+impl VariantCells<'_> {
+    fn sized(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Step<()>) -> Step<()> {
+        const BINARY: u8 = 15;
+        encode::primitive(BINARY, [0; 4], self.out);
+        let start = self.out.len();
+        write(self.out)?;
+        let size = u32::try_from(self.out.len() - start);
+        let size = size.map_err(|_| Refusal::of(Reason::Size, "a value of 4 GiB", 0))?;
+        self.out[start - 4..start].copy_from_slice(&size.to_le_bytes());
+        Ok(())
+    }
+}
+
+impl Cells for VariantCells<'_> {
+    fn is_text(&self) -> bool {
+        false
+    }
+
+    fn is_image(&self) -> bool {
+        true
+    }
+
+    fn push_null(&mut self) -> Step<()> {
+        self.out.push(encode::NULL);
+        Ok(())
+    }
+
+    fn push_integer(&mut self, value: i128) -> Step<()> {
+        self.form.check(value)?;
+        match self.form {
+            Form::Boolean => encode::boolean(value != 0, self.out),
+            Form::Decimal => encode::unscaled(value, 0, self.out),
+            Form::Plain | Form::Signless => encode::integer(value, self.out),
+        }
+        Ok(())
+    }
+
+    fn push_decimal(&mut self, value: i128, scale: u8) -> Step<()> {
+        if value.abs() >= MAX_UNSCALED || scale > 38 {
+            return Err(Refusal::new("a decimal of more than 38 digits", 0));
+        }
+        encode::unscaled(value, scale, self.out);
+        Ok(())
+    }
+
+    fn push_float(&mut self, value: f64) -> Step<()> {
+        encode::primitive(7, value.to_le_bytes(), self.out);
+        Ok(())
+    }
+
+    fn push_boolean(&mut self, value: bool) -> Step<()> {
+        encode::boolean(value, self.out);
+        Ok(())
+    }
+
+    fn push_text(&mut self, text: &str) -> Step<()> {
+        encode::string(text.as_bytes(), self.out);
+        Ok(())
+    }
+
+    fn push_bytes(&mut self, data: &[u8]) -> Step<()> {
+        self.sized(|out| {
+            out.extend_from_slice(data);
+            Ok(())
+        })
+    }
+
+    fn push_latin1(&mut self, text: &str, padded: usize) -> Step<()> {
+        self.sized(|out| latin1(text, padded, out))
+    }
+
+    fn push_base64(&mut self, text: &str) -> Step<()> {
+        self.sized(|out| decode_base64(text, out))
+    }
+
+    fn push_date(&mut self, days: i32) -> Step<()> {
+        encode::primitive(11, days.to_le_bytes(), self.out);
+        Ok(())
+    }
+
+    fn push_datetime(&mut self, micros: i64) -> Step<()> {
+        temporal::check_instant(micros)?;
+        encode::primitive(13, micros.to_le_bytes(), self.out);
+        Ok(())
+    }
+
+    fn push_instant(&mut self, micros: i64) -> Step<()> {
+        temporal::check_instant(micros)?;
+        encode::primitive(12, micros.to_le_bytes(), self.out);
+        Ok(())
+    }
+
+    fn push_time(&mut self, micros: i64, _: Option<u32>, scratch: &mut String) -> Step<()> {
+        scratch.clear();
+        temporal::print_time(micros, Some(6), scratch);
+        self.push_text(scratch)
+    }
+
+    fn push_nested(&mut self, text: &str, variants: &mut Variants) -> Step<()> {
+        self.push_json(text, variants)
+    }
+
+    fn push_json(&mut self, text: &str, _: &mut Variants) -> Step<()> {
+        self.is_json = true;
+        self.names.document(self.dictionary, text, self.out)
+    }
+}

@@ -1,0 +1,279 @@
+//! A layout: the structure of a format's row messages, as data (`cdcfmt_core/layout.py`).
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+use crate::json::Kind;
+use crate::json::Label;
+use crate::read::envelope::avro_layout::AvroLayout;
+use crate::text::AnyText;
+
+/// The role of a member of the envelope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    Database,
+    Schema,
+    Table,
+    /// Database, optional schema, and table, separated by dots.
+    ObjectName,
+    /// A part of the schema key: equal in all messages with the same plan.
+    Same,
+    /// Must be false, null or missing.
+    MustBeFalse,
+    /// Must be one of the words of rows.
+    Row,
+    Op,
+    CommitTs,
+    SourceTime,
+    OtherTime,
+    /// An integer that orders the schemas of a stream.
+    Position,
+    Before,
+    After,
+    /// The image of a deleted row.
+    Deleted,
+    /// An integer that only one version of the producer writes.
+    RowId,
+    /// An integer or null, ignored.
+    Integer,
+    /// An object or null, ignored.
+    Object,
+    /// Any value, ignored.
+    Extra,
+    Passed,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum RoleOrMembers {
+    Role(Role),
+    Members(Vec<Member>),
+}
+
+/// A member of an object: its name as in documents, and its role.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Member {
+    pub name: String,
+    /// The name as in documents.
+    #[serde(skip)]
+    pub label: Label,
+    pub role: RoleOrMembers,
+    /// Index of its part of the schema key.
+    #[serde(skip)]
+    pub part: usize,
+    /// Index among the leaves: the members without inner members.
+    #[serde(skip)]
+    pub leaf: usize,
+    /// Number among all members, starting at 1.
+    #[serde(skip)]
+    pub number: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Op {
+    Insert,
+    Read,
+    Update,
+    Upsert,
+    Delete,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Image {
+    Before,
+    After,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Layout {
+    /// The first bytes of every such message.
+    pub begins: String,
+    /// Documents may also be the payload of an object with their schema.
+    pub connect: bool,
+    /// Text that never occurs in documents of rows.
+    pub lacks: Vec<String>,
+    /// The schema key includes the columns of the message's key.
+    pub keyed: bool,
+    pub members: Vec<Member>,
+    pub ops: HashMap<String, Op>,
+    /// Words of rows, as in documents.
+    pub row_words: Vec<String>,
+    /// Images are in lists, one image per row.
+    pub in_lists: bool,
+    /// The image with the row of a delete.
+    pub deleted_row: Image,
+    /// Columns that `before` lacks did not change.
+    pub completes_before: bool,
+    /// Columns that `before` lacks are unknown.
+    pub partial_before: bool,
+    /// The minimum and maximum time, and the microseconds per unit.
+    pub times: (i64, i64, i64),
+    /// Times are ISO texts; then the unit is a microsecond.
+    pub iso_times: bool,
+    /// Texts without a zone are times in UTC.
+    pub assumes_utc: bool,
+    /// A source time is exactly `commit_ts >> 18`.
+    pub orders_by_source_time: bool,
+    /// The member of the schema key with the type of every column.
+    pub column_types: Option<String>,
+    /// Maximum number of frames with events; then members are those of an event's key and value.
+    pub max_events: Option<usize>,
+    /// The member of a column's object with its value.
+    pub cell: Option<String>,
+    /// The member with its name: images are lists of such objects.
+    pub cell_name: Option<String>,
+    /// Without a row id, NULLs before updates may mean something else.
+    pub doubts_nulls: bool,
+    /// Values before updates must be valid, even if no row shows them.
+    pub reads_before: bool,
+    /// The members with a position in the source's log: server, file, and offset in it.
+    pub log: Option<[Vec<String>; 3]>,
+    /// Messages are Avro records.
+    pub avro: Option<AvroLayout>,
+    /// Its index among the layouts of the format.
+    #[serde(skip)]
+    pub number: usize,
+    #[serde(skip)]
+    pub parts: Vec<String>,
+    /// Index of the payload's schema among the parts.
+    #[serde(skip)]
+    pub schema: Option<usize>,
+    #[serde(skip)]
+    odd: AnyText,
+    /// Indexes of leaves by path.
+    #[serde(skip)]
+    pub leaves: HashMap<Vec<String>, usize>,
+    /// Indexes of the leaves of `log`.
+    #[serde(skip)]
+    pub log_leaves: Option<[usize; 3]>,
+    /// Whether messages may have a commit_ts.
+    #[serde(skip)]
+    pub has_commit_ts: bool,
+    /// Whether messages may have any time.
+    #[serde(skip)]
+    pub has_times: bool,
+    /// Number of members, including nested ones.
+    #[serde(skip)]
+    pub member_count: usize,
+}
+
+impl Layout {
+    /// Numbers the parts of the schema key, and all leaves.
+    pub fn prepare(&mut self, place: usize) {
+        self.number = place;
+        self.has_commit_ts = has_role(&self.members, Role::CommitTs);
+        let times = [Role::CommitTs, Role::SourceTime, Role::OtherTime];
+        self.has_times = times.iter().any(|role| has_role(&self.members, *role));
+        number(
+            &mut self.members,
+            &mut self.parts,
+            &mut self.leaves,
+            &mut Vec::new(),
+            &mut self.member_count,
+        );
+        self.log_leaves = self.log.as_ref().and_then(|paths| {
+            let [server, file, pos] = paths;
+            let leaf = |path| self.leaves.get(path).copied();
+            Some([leaf(server)?, leaf(file)?, leaf(pos)?])
+        });
+        if let Some(avro) = &mut self.avro {
+            // The schema key consists of bytes instead of these parts.
+            self.parts.clear();
+            avro.prepare(&self.members);
+        }
+        if self.connect {
+            self.schema = Some(self.parts.len());
+            self.parts.push("schema".into());
+        }
+        self.odd = AnyText::new(&self.lacks);
+    }
+}
+
+impl Layout {
+    /// Whether a text contains something that never occurs in documents of rows.
+    pub fn is_odd(&self, text: &str) -> bool {
+        self.odd.is_in(text)
+    }
+
+    /// The kind of members with images, and their first byte.
+    pub fn form(&self) -> (Kind, u8) {
+        if self.in_lists || self.cell_name.is_some() {
+            (Kind::Array, b'[')
+        } else {
+            (Kind::Object, b'{')
+        }
+    }
+
+    /// Whether row messages may lack the word.
+    pub fn may_lack_word(&self) -> bool {
+        self.row_words.iter().any(|word| word == "null")
+    }
+
+    /// The inner members of a member, with its number.
+    pub fn inner_members(&self, place: usize) -> (&[Member], usize) {
+        let member = self.members.get(place);
+        match member.map(|member| (&member.role, member.number)) {
+            Some((RoleOrMembers::Members(inner), number)) => (inner, number),
+            _ => (&[], 0),
+        }
+    }
+
+    /// Whether images must be whole, if the operation may still follow.
+    pub fn guessed_whole(&self, op: Option<Op>, role: Role) -> Option<bool> {
+        match op {
+            Some(op) => self.whole(op, role),
+            None if role == Role::Before && self.max_events.is_some() => {
+                Some(!self.completes_before)
+            }
+            None => Some(true),
+        }
+    }
+
+    /// Whether the images before or after must be whole; None if the operation does not have them.
+    pub fn whole(&self, op: Op, role: Role) -> Option<bool> {
+        let deletes = op == Op::Delete;
+        match role {
+            Role::After => (!deletes || self.deleted_row == Image::After).then_some(true),
+            _ if deletes => (self.deleted_row == Image::Before).then_some(true),
+            _ => (op == Op::Update).then_some(!self.completes_before && !self.partial_before),
+        }
+    }
+}
+
+fn has_role(members: &[Member], wanted: Role) -> bool {
+    members.iter().any(|member| match &member.role {
+        RoleOrMembers::Role(role) => *role == wanted,
+        RoleOrMembers::Members(inner) => has_role(inner, wanted),
+    })
+}
+
+fn number(
+    members: &mut [Member],
+    parts: &mut Vec<String>,
+    leaves: &mut HashMap<Vec<String>, usize>,
+    path: &mut Vec<String>,
+    count: &mut usize,
+) {
+    for member in members {
+        *count += 1;
+        member.number = *count;
+        member.label = Label::of_name(&member.name);
+        path.push(member.name.clone());
+        match &mut member.role {
+            RoleOrMembers::Role(role) => {
+                if *role == Role::Same {
+                    member.part = parts.len();
+                    parts.push(member.name.clone());
+                }
+                member.leaf = leaves.len();
+                leaves.insert(path.clone(), member.leaf);
+            }
+            RoleOrMembers::Members(inner) => number(inner, parts, leaves, path, count),
+        }
+        path.pop();
+    }
+}

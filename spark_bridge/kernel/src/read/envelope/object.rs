@@ -1,0 +1,140 @@
+//! Reads the objects of an envelope.
+
+use crate::json::{Cursor, Kind, Token};
+use crate::read::envelope::layout::{Layout, Member, Role, RoleOrMembers};
+use crate::read::envelope::order::Order;
+use crate::read::envelope::unchanged::Run;
+use crate::read::envelope::{Envelope, KEPT_BYTES};
+use crate::read::plans::Guessing;
+use crate::refusal::{Refusal, Step};
+
+impl Envelope {
+    pub(crate) fn object(
+        &mut self,
+        layout: &Layout,
+        members: &[Member],
+        number: usize,
+        cursor: &mut Cursor,
+        guess: &mut Guessing,
+    ) -> Step<()> {
+        cursor.expect(b'{', "no object")?;
+        if cursor.take(b'}') {
+            return Ok(());
+        }
+        let mut seen = 0_u64;
+        let mut before = Order::first(number);
+        // Members that may be the same in the next document.
+        let mut run: Option<Box<Run>> = None;
+        loop {
+            if let Some(last) = self.take_run(before, &mut seen, cursor) {
+                self.repeats.keep(run.take(), cursor);
+                before = last;
+                if !cursor.more(b'}')? {
+                    return Ok(());
+                }
+                continue;
+            }
+            let (first, at, values) = (before, cursor.position(), cursor.values);
+            let expected = self.order.next(before);
+            let next = members.get(expected);
+            let place = if next.is_some_and(|member| cursor.take_label(&member.label)) {
+                expected
+            } else {
+                let name = cursor.name()?.text(cursor.document);
+                let place = members.iter().position(|member| member.name == name);
+                let place = place.ok_or(Refusal::new("a member that the layout lacks", at))?;
+                self.order.set(before, place);
+                place
+            };
+            if seen >> place & 1 == 1 {
+                return Err(Refusal::new("two members of one name", at));
+            }
+            seen |= 1 << place;
+            let member = &members[place];
+            before = Order::behind(member.number);
+            match &member.role {
+                RoleOrMembers::Members(inner) => {
+                    self.repeats.keep(run.take(), cursor);
+                    self.object(layout, inner, member.number, cursor, guess)?;
+                }
+                RoleOrMembers::Role(role) => {
+                    let token = self.value(layout, *role, member.part, cursor, guess)?;
+                    self.leaves[member.leaf] = token;
+                    self.member(
+                        layout,
+                        *role,
+                        member.part,
+                        token,
+                        cursor.document.as_bytes(),
+                    )?;
+                    if self.repeats.may_repeat(*role, member.number) {
+                        let run = run.get_or_insert_with(|| Box::new(Run::new(first, at, values)));
+                        run.add((member, place), *role, token, cursor);
+                    } else {
+                        self.repeats.keep(run.take(), cursor);
+                    }
+                }
+            }
+            if !cursor.more(b'}')? {
+                self.repeats.keep(run, cursor);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads a member's value; a guessed one is read as the plan's.
+    fn value(
+        &mut self,
+        layout: &Layout,
+        role: Role,
+        part: usize,
+        cursor: &mut Cursor,
+        guess: &mut Guessing,
+    ) -> Step<Token> {
+        cursor.blanks();
+        let start = cursor.position();
+        if matches!(role, Role::Same | Role::Before | Role::After) && !self.has_guessed {
+            self.guess(cursor.document, guess)?;
+        }
+        match (role, *guess.plan) {
+            (Role::Same, Some(plan)) => {
+                if plan.key.has_part(part, cursor) {
+                    return Ok(cursor.token_from(Kind::Object, start));
+                }
+                self.missed = true;
+                cursor.go_back(start);
+            }
+            (Role::Before | Role::After | Role::Deleted, Some(plan)) if !self.missed => {
+                // The operation may follow its images.
+                if let Some(whole) = layout.guessed_whole(self.op, role) {
+                    let (kind, opens) = layout.form();
+                    let images = match role {
+                        Role::After => &mut self.images_after,
+                        _ => &mut self.images_before,
+                    };
+                    if cursor.begins_with(opens)
+                        && images.read(&plan.rows, layout.in_lists, whole, cursor) == Ok(true)
+                    {
+                        return Ok(cursor.token_from(kind, start));
+                    }
+                    images.clear();
+                    cursor.go_back(start);
+                }
+            }
+            (Role::Object, _) => {
+                if !self.kept.is_empty() && cursor.take_all(&self.kept) {
+                    return Ok(cursor.token_from(Kind::Object, start));
+                }
+                let token = cursor.value()?;
+                let text = token.text(cursor.document);
+                if token.kind == Kind::Object && text.len() <= KEPT_BYTES {
+                    self.kept.clear();
+                    self.kept.push_str(text);
+                }
+                return Ok(token);
+            }
+            _ => {}
+        }
+        cursor.value()
+    }
+}

@@ -1,0 +1,172 @@
+//! Interpretation of the envelope's members by role.
+
+use crate::json::{Kind, Token};
+use crate::read::envelope::Envelope;
+use crate::read::envelope::layout::{Layout, Role};
+use crate::refusal::{Refusal, Step};
+use crate::values::numbers;
+use crate::values::temporal;
+use crate::values::zoned_instant;
+
+impl Envelope {
+    pub fn member(
+        &mut self,
+        layout: &Layout,
+        role: Role,
+        part: usize,
+        token: Token,
+        document: &[u8],
+    ) -> Step<()> {
+        let refuse = |reason| Err(Refusal::new(reason, token.start as usize));
+        match role {
+            Role::Schema if token.kind == Kind::Null => {}
+            Role::Database | Role::Schema | Role::Table => {
+                if token.kind != Kind::Text {
+                    return refuse("a name that is no plain text");
+                }
+                match role {
+                    Role::Database => self.database = token,
+                    Role::Schema => self.schema = token,
+                    _ => self.table = token,
+                }
+            }
+            Role::Same if layout.avro.is_some() => {}
+            Role::Same => self.key[part] = token,
+            Role::MustBeFalse => {
+                if !matches!(token.kind, Kind::False | Kind::Null) {
+                    return refuse("a message without rows");
+                }
+            }
+            Role::Row => {
+                let (start, end) = token.whole_span();
+                let word = document.get(start..end);
+                if !layout
+                    .row_words
+                    .iter()
+                    .any(|known| Some(known.as_bytes()) == word)
+                {
+                    return refuse("a message without rows");
+                }
+                self.has_row_word = true;
+            }
+            Role::Op => {
+                let word = token.bytes(document);
+                let known = layout.ops.iter().find(|known| known.0.as_bytes() == word);
+                self.op = known
+                    .map(|known| *known.1)
+                    .filter(|_| token.kind == Kind::Text);
+                if self.op.is_none() {
+                    return refuse("a message without rows");
+                }
+            }
+            Role::CommitTs => {
+                self.commit_ts = time(token, document, 0, i64::MAX)?;
+            }
+            Role::SourceTime => {
+                self.source_time = time_of(layout, token, document)?;
+            }
+            Role::OtherTime => {
+                self.other_time = time_of(layout, token, document)?;
+            }
+            Role::Position => self.position = time(token, document, i64::MIN, i64::MAX)?,
+            Role::Before | Role::After | Role::Deleted => {
+                let (expected, _) = layout.form();
+                if token.kind != expected && token.kind != Kind::Null {
+                    return refuse("images of another form");
+                }
+                let image = match role {
+                    Role::After => &mut self.after,
+                    _ => &mut self.before,
+                };
+                if image.kind != Kind::Missing {
+                    return refuse("a deleted row with an image before an update");
+                }
+                *image = token;
+                self.deleted |= role == Role::Deleted;
+            }
+            Role::Object => {
+                if !matches!(token.kind, Kind::Object | Kind::Null) {
+                    return refuse("a member that is no object");
+                }
+            }
+            Role::RowId | Role::Integer => {
+                let number = (token.kind == Kind::Integer)
+                    .then(|| numbers::integer(token.bytes(document)))
+                    .flatten();
+                let fits = |number| (i64::MIN.into()..=u64::MAX.into()).contains(&number);
+                let is_integer = token.kind == Kind::Long || number.is_some_and(fits);
+                if !is_integer && token.kind != Kind::Null {
+                    return refuse("a member that is no integer of 64 bits");
+                }
+                self.has_row_id |= role == Role::RowId && is_integer;
+            }
+            Role::ObjectName => self.object_name(token, document)?,
+            Role::Extra | Role::Passed => {}
+        }
+        Ok(())
+    }
+
+    /// Splits a qualified table name.
+    fn object_name(&mut self, token: Token, document: &[u8]) -> Step<()> {
+        let text = token.bytes(document);
+        let refusal = Refusal::new("a name of another form", token.start as usize);
+        // A backslash may escape a dot.
+        if token.kind != Kind::Text || text.contains(&b'\\') {
+            return Err(refusal);
+        }
+        let mut start = token.start as usize;
+        let mut tokens = Vec::with_capacity(3);
+        for part in text.split(|byte| *byte == b'.') {
+            if part.is_empty() {
+                return Err(refusal);
+            }
+            tokens.push(Token::new(Kind::Text, start, start + part.len()));
+            start += part.len() + 1;
+        }
+        (self.database, self.schema, self.table) = match tokens[..] {
+            [database, table] => (database, Token::MISSING, table),
+            // Some sources without schemas repeat the database as schema.
+            [database, schema, table] if database.bytes(document) != schema.bytes(document) => {
+                (database, schema, table)
+            }
+            _ => return Err(refusal),
+        };
+        Ok(())
+    }
+}
+
+/// An integer of 64 bits.
+pub fn long(token: Token, document: &[u8]) -> Option<i64> {
+    match token.kind {
+        Kind::Integer => i64::try_from(numbers::integer(token.bytes(document))?).ok(),
+        _ => token.long(),
+    }
+}
+
+/// A time in the layout's unit.
+fn time_of(layout: &Layout, token: Token, document: &[u8]) -> Step<Option<i64>> {
+    let (low, high, _) = layout.times;
+    if !layout.iso_times || token.kind == Kind::Null {
+        return time(token, document, low, high);
+    }
+    let text = std::str::from_utf8(token.bytes(document)).ok();
+    let text = text.filter(|_| token.kind == Kind::Text);
+    let micros = text.and_then(|text| match zoned_instant(text) {
+        None if layout.assumes_utc => temporal::datetime(text),
+        found => found,
+    });
+    match micros.filter(|micros| (low..=high).contains(micros)) {
+        Some(micros) => Ok(Some(micros)),
+        None => Err(Refusal::new("a time of another form", token.start as usize)),
+    }
+}
+
+fn time(token: Token, document: &[u8], low: i64, high: i64) -> Step<Option<i64>> {
+    if token.kind == Kind::Null {
+        return Ok(None);
+    }
+    match long(token, document) {
+        Some(value) if (low..=high).contains(&value) => Ok(Some(value)),
+        _ => Err(Refusal::new("a time out of range", token.start as usize)),
+    }
+}

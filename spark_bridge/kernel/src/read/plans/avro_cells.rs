@@ -1,0 +1,211 @@
+//! Values in Avro images: how a plan reads a column's values.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::avro::{Datum, encode_long};
+use crate::avro::{Field, Type};
+use crate::json::{Kind, Token};
+use crate::read::envelope::AvroLayout;
+use crate::read::plans::row_plan::RowPlan;
+use crate::refusal::{Refusal, Step};
+
+/// The branches of a union that a column's encoding reads; for each, the fields besides the value
+/// with their accepted values.
+pub type Branches = HashMap<String, HashMap<String, Vec<Value>>>;
+
+/// How to read the values of one branch.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Form {
+    /// The plan does not know this branch.
+    Unknown,
+    Null,
+    /// An enumeration, with the index of the symbol that means NULL.
+    Empty(usize, Option<usize>),
+    Scalar(Type),
+    /// A record, read as a list of its values.
+    Parts(Type),
+    Steps(Vec<Part>),
+}
+
+/// A field of a record that contains a value.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Part {
+    Value(Type),
+    /// Must be one of these encoded values.
+    Expected(Vec<Vec<u8>>),
+    Passed(Type),
+}
+
+/// How to read the values of a column, by branch.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Forms(Arc<[Form]>);
+
+impl Forms {
+    /// `are_bytes`: text holds one byte per character.
+    pub fn new(layout: &AvroLayout, branches: &Branches, are_bytes: bool) -> Step<Self> {
+        let refusal = Refusal::new("a plan with a wrong branch", 0);
+        let (type_, _) = layout.cells().ok_or(refusal)?;
+        let Type::Union(fields) = type_ else {
+            return Err(refusal);
+        };
+        if !branches
+            .keys()
+            .all(|name| fields.iter().any(|field| field.name == *name))
+        {
+            return Err(refusal);
+        }
+        let form = |field: &Field| match &field.type_ {
+            Type::Null => Ok(Form::Null),
+            Type::Enum(symbols) => {
+                let null = symbols
+                    .iter()
+                    .position(|symbol| layout.null.as_ref() == Some(symbol));
+                Ok(Form::Empty(symbols.len(), null))
+            }
+            type_ => match branches.get(&field.name) {
+                None => Ok(Form::Unknown),
+                Some(beside) => {
+                    let value = layout.values.get(&field.name);
+                    form_of(type_, value, beside, are_bytes).ok_or(refusal)
+                }
+            },
+        };
+        Ok(Self(fields.iter().map(form).collect::<Step<_>>()?))
+    }
+
+    /// Approximate bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.0.len() * size_of::<Form>()
+    }
+
+    /// The token of a value; None if the plan does not know its branch.
+    fn read(&self, datum: &mut Datum, document: &mut Vec<u8>) -> Step<Option<Token>> {
+        let start = document.len();
+        match &self.0[datum.choice(self.0.len())?] {
+            Form::Unknown => Ok(None),
+            Form::Null => Ok(Some(Token::new(Kind::Null, start, start))),
+            Form::Empty(symbols, null) => {
+                if Some(datum.choice(*symbols)?) == *null {
+                    return Ok(Some(Token::new(Kind::Null, start, start)));
+                }
+                datum.refuse("a column without a value")
+            }
+            Form::Scalar(type_) => type_.scalar(datum, true, document),
+            Form::Parts(type_) => {
+                type_.print(datum, true, document)?;
+                Ok(Some(Token::new(Kind::Array, start, document.len())))
+            }
+            Form::Steps(parts) => {
+                let mut token = None;
+                for part in parts {
+                    match part {
+                        Part::Value(type_) => token = type_.scalar(datum, true, document)?,
+                        Part::Expected(some) => {
+                            if !some.iter().any(|bytes| datum.take_all(bytes)) {
+                                return Ok(None);
+                            }
+                        }
+                        Part::Passed(type_) => type_.skip(datum)?,
+                    }
+                }
+                Ok(token)
+            }
+        }
+    }
+}
+
+fn form_of(
+    type_: &Type,
+    value: Option<&String>,
+    beside: &HashMap<String, Vec<Value>>,
+    are_bytes: bool,
+) -> Option<Form> {
+    let scalar = |type_: &Type| match type_ {
+        Type::Bytes if !are_bytes => Type::Text,
+        other => other.clone(),
+    };
+    let Type::Record(fields) = type_ else {
+        return Some(Form::Scalar(scalar(type_)));
+    };
+    if let [field] = &fields[..] {
+        return Some(Form::Scalar(scalar(&field.type_)));
+    }
+    let Some(value) = value else {
+        return Some(Form::Parts(type_.clone()));
+    };
+    let part = |field: &Field| {
+        if field.name == *value {
+            return Some(Part::Value(scalar(&field.type_)));
+        }
+        let Some(some) = beside.get(&field.name) else {
+            return Some(Part::Passed(field.type_.clone()));
+        };
+        let encoded = some.iter().map(|value| encoded(value, &field.type_));
+        Some(Part::Expected(encoded.collect::<Option<_>>()?))
+    };
+    Some(Form::Steps(fields.iter().map(part).collect::<Option<_>>()?))
+}
+
+/// A value in Avro's encoding.
+fn encoded(value: &Value, type_: &Type) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    match (value, type_) {
+        (Value::String(text), Type::Text) => {
+            encode_long(i64::try_from(text.len()).ok()?, &mut out);
+            out.extend_from_slice(text.as_bytes());
+        }
+        (Value::Number(number), Type::Long) => encode_long(number.as_i64()?, &mut out),
+        _ => return None,
+    }
+    Some(out)
+}
+
+impl RowPlan {
+    /// The values of an image, in the order of the plan's columns; a map or a list, after the index
+    /// of its branch.
+    ///
+    /// None if columns or their types differ from the plan; `tokens` must be all missing before.
+    pub fn avro_image(
+        &self,
+        is_map: bool,
+        datum: &mut Datum,
+        document: &mut Vec<u8>,
+        tokens: &mut [Token],
+    ) -> Step<Option<usize>> {
+        let mut found = 0;
+        let mut expected = 0;
+        loop {
+            let count = datum.block(found)?;
+            if count == 0 {
+                return Ok(Some(found));
+            }
+            if count > tokens.len() - found {
+                return Ok(None);
+            }
+            for _ in 0..count {
+                let place = if is_map {
+                    let name = datum.bytes()?;
+                    let Some(place) = self.names.find_from(expected, name) else {
+                        return Ok(None);
+                    };
+                    place
+                } else {
+                    expected
+                };
+                let token = &mut tokens[place];
+                if token.kind != Kind::Missing {
+                    return datum.refuse("two members of one name");
+                }
+                match self.forms[place].read(datum, document)? {
+                    Some(value) => *token = value,
+                    None => return Ok(None),
+                }
+                expected = place + 1;
+            }
+            found += count;
+        }
+    }
+}

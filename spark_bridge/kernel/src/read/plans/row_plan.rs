@@ -1,0 +1,302 @@
+//! How rows become columns: the part that plans of equal tables share.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::json::{Cursor, Kind, Token};
+use crate::read::batch::Target;
+use crate::read::envelope::Envelope;
+use crate::read::envelope::Layout;
+use crate::read::plans::avro_cells::{Branches, Forms};
+use crate::read::plans::event_plan::{self, EventPlan};
+use crate::read::plans::open_cells::{self, Cell};
+use crate::read::plans::row_order::RowOrder;
+use crate::read::plans::shared::{Shared, Weighed};
+use crate::refusal::{Refusal, Step};
+use crate::text::Names;
+use crate::text::bytes::Bound;
+use crate::values::Encoding;
+use crate::values::Form;
+use crate::values::Noted;
+use crate::values::Numbers;
+use crate::values::Reader;
+
+/// The columns of a table and their use, as described by the bridge.
+#[derive(Deserialize)]
+pub struct Description {
+    columns: Vec<ColumnDescription>,
+    /// Names in `_absent`.
+    absent: Vec<String>,
+    keyed: bool,
+    /// Whether columns are shown in the order of whole rows.
+    #[serde(default)]
+    in_order: bool,
+    event: Option<event_plan::Description>,
+}
+
+#[derive(Deserialize)]
+struct ColumnDescription {
+    /// As in documents.
+    name: String,
+    #[serde(flatten)]
+    encoding: Encoding,
+    #[serde(rename = "use")]
+    use_: Sink,
+    /// Whether a change of its value is a change of the key.
+    key: bool,
+    /// A value to count.
+    #[serde(default)]
+    noted: Option<Noted>,
+    bound: Option<Bound>,
+    /// Branches, if the type is a union.
+    #[serde(default)]
+    branches: Branches,
+    /// Names, if the output has their numbers.
+    #[serde(default)]
+    numbers: Option<Numbers>,
+    /// Negative integers that only `extra` shows are left to the reference.
+    #[serde(default)]
+    signless: bool,
+}
+
+/// The use of a column's values.
+#[derive(Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sink {
+    /// Index of the batch's column.
+    Output(usize),
+    /// Only in images, with this form of integers.
+    Image(Form),
+    /// Parsed as this type, then dropped.
+    Check(Target),
+    /// Must be NULL.
+    Null,
+    Nothing,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+pub struct PlanColumn {
+    pub reader: Arc<Reader>,
+    pub sink: Sink,
+    pub key: bool,
+    pub numbers: Option<Box<Numbers>>,
+    pub signless: bool,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+pub struct RowPlan {
+    pub columns: Vec<PlanColumn>,
+    pub names: Names,
+    /// Of the columns in documents, unless values are in cells.
+    order: RowOrder,
+    /// By column, if values are in unions.
+    pub forms: Vec<Forms>,
+    /// By column, if values are in cells.
+    cells: Vec<Cell>,
+    /// Images are lists of cells.
+    lists_cells: bool,
+    pub absent: Arc<[String]>,
+    /// Bytes of `_absent` in a row.
+    pub absent_bytes: usize,
+    /// Columns of the batch that the table lacks.
+    pub lacking: Vec<usize>,
+    pub keyed: bool,
+    in_order: bool,
+    pub event: Option<EventPlan>,
+}
+
+impl RowPlan {
+    /// Assumes the order of columns in the row of the document just read.
+    pub fn new(
+        description: Description,
+        outputs: usize,
+        layout: &Layout,
+        envelope: &Envelope,
+        document: &str,
+        shared: &mut Shared,
+    ) -> Step<Self> {
+        let mut lacking: Vec<bool> = vec![true; outputs];
+        let mut names = Names::default();
+        let mut columns = Vec::new();
+        let mut forms = Vec::new();
+        for column in description.columns {
+            if let Some(avro) = &layout.avro {
+                let are_bytes = column.encoding.is_of_bytes();
+                forms.push(Forms::new(avro, &column.branches, are_bytes)?);
+            }
+            if names.add(&column.name, 0) != columns.len() {
+                return Err(Refusal::new("two columns of one name", 0));
+            }
+            if let Sink::Output(place) = column.use_ {
+                if lacking.get(place) != Some(&true) {
+                    return Err(Refusal::new("a plan with a wrong column", 0));
+                }
+                lacking[place] = false;
+            }
+            let reader = Reader::new(column.encoding, column.noted, column.bound);
+            columns.push(PlanColumn {
+                reader: shared.readers.share(reader),
+                sink: column.use_,
+                key: column.key,
+                numbers: column.numbers.map(Box::new),
+                signless: column.signless,
+            });
+        }
+        let mut cells = Vec::new();
+        if let Some(cell) = &layout.cell {
+            let cell_name = layout.cell_name.as_deref();
+            let mut found = open_cells::cells(envelope.row_token(), cell, cell_name, document)?;
+            for name in names.texts.iter() {
+                let cell = found.remove(name);
+                cells.push(cell.ok_or(Refusal::new("a column without a cell", 0))?);
+            }
+            if !found.is_empty() {
+                return Err(Refusal::new("cells of other columns", 0));
+            }
+        }
+        let mut order = RowOrder::default();
+        if layout.avro.is_none() && cells.is_empty() {
+            order = RowOrder::new(&names, envelope.row_token(), document)?;
+        }
+        let event = match description.event {
+            Some(event) => Some(EventPlan::new(event, columns.len(), layout, shared)?),
+            None => None,
+        };
+        Ok(Self {
+            columns,
+            order,
+            names,
+            forms,
+            cells,
+            lists_cells: layout.cell_name.is_some(),
+            absent_bytes: description.absent.iter().map(|name| name.len() + 4).sum(),
+            absent: description.absent.into(),
+            lacking: (0..outputs).filter(|place| lacking[*place]).collect(),
+            keyed: description.keyed,
+            in_order: description.in_order,
+            event,
+        })
+    }
+
+    /// The refusal of a column's value.
+    pub fn refused(&self, refusal: Refusal, column: usize, token: Token) -> Refusal {
+        // Tokens of Avro refer to no byte of the message.
+        let is_json = self.forms.is_empty();
+        refusal.in_column(column, is_json.then(|| token.whole_span().0 as u32))
+    }
+
+    /// Whether the other plan reads the same rows from the same messages.
+    pub fn reads_same(&self, other: &Self) -> bool {
+        self.forms == other.forms && self.names == other.names && self.cells == other.cells
+    }
+
+    /// Appends the values of an image to `tokens`, in the order of the plan's columns.
+    ///
+    /// None if the columns differ; `whole`: no column may be missing.
+    pub fn image(
+        &self,
+        cursor: &mut Cursor,
+        whole: bool,
+        tokens: &mut Vec<Token>,
+    ) -> Step<Option<()>> {
+        let start = tokens.len();
+        tokens.resize(start + self.columns.len(), Token::MISSING);
+        let (opens, closes) = open_cells::ends(self.lists_cells);
+        cursor.expect(opens, "an image of another form")?;
+        if cursor.take(closes) {
+            return Ok((!whole || self.columns.is_empty()).then_some(()));
+        }
+        let (mut count, mut rank) = (0, 0);
+        loop {
+            let order = self.order.from(rank);
+            let (members, follows) = cursor.usual_members(order, &mut tokens[start..]);
+            count += members;
+            rank += members;
+            if !follows {
+                if !cursor.more(closes)? {
+                    break;
+                }
+                continue;
+            }
+            let Some(place) = self.member(cursor, whole, rank, &mut tokens[start..])? else {
+                return Ok(None);
+            };
+            count += 1;
+            rank = self.order.rank(place) + 1;
+            if !cursor.more(closes)? {
+                break;
+            }
+        }
+        Ok((!whole || count == self.columns.len()).then_some(()))
+    }
+
+    /// Reads a member in any form, whose rank is probably `rank`; the column, if it is the plan's.
+    fn member(
+        &self,
+        cursor: &mut Cursor,
+        whole: bool,
+        rank: usize,
+        tokens: &mut [Token],
+    ) -> Step<Option<usize>> {
+        let at = cursor.position();
+        let expected = self.order.column(rank);
+        let is_expected = self.cells.get(expected);
+        let place = if is_expected.is_some_and(|cell| cell.take(cursor)) {
+            expected
+        } else if self.lists_cells {
+            // Only a part of a row may lack the expected cell.
+            let found = self.cells.iter().position(|cell| cell.take(cursor));
+            let Some(place) = found.filter(|_| !whole) else {
+                return Ok(None);
+            };
+            place
+        } else {
+            let name = cursor.name()?;
+            let Some(place) = self.names.find_from(expected, cursor.bytes_of(name)) else {
+                return Ok(None);
+            };
+            if self.in_order && whole && place != expected {
+                return Ok(None);
+            }
+            if let Some(cell) = self.cells.get(place) {
+                // The cells of a whole row must be in the order of the key's columns.
+                let in_order = !whole || place == expected;
+                if !in_order || !cell.open(cursor) {
+                    return Ok(None);
+                }
+            }
+            place
+        };
+        let token = &mut tokens[place];
+        if token.kind != Kind::Missing {
+            return Err(Refusal::new("two members of one name", at));
+        }
+        *token = cursor.value()?;
+        let closes = self.cells.get(place).is_none_or(|cell| cell.close(cursor));
+        Ok(closes.then_some(place))
+    }
+}
+
+impl Weighed for RowPlan {
+    fn bytes(&self) -> usize {
+        let absent = self
+            .absent
+            .iter()
+            .map(|name| size_of::<String>() + name.len());
+        let numbers = self
+            .columns
+            .iter()
+            .filter_map(|column| column.numbers.as_ref());
+        size_of::<Self>()
+            + size_of_val(&self.columns[..])
+            + numbers.map(|numbers| numbers.bytes()).sum::<usize>()
+            + self.names.bytes()
+            + self.order.bytes()
+            + self.forms.iter().map(Forms::bytes).sum::<usize>()
+            + self.cells.iter().map(Cell::bytes).sum::<usize>()
+            + absent.sum::<usize>()
+            + size_of_val(&self.lacking[..])
+            + self.event.as_ref().map_or(0, EventPlan::bytes)
+    }
+}

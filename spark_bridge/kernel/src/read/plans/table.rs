@@ -1,0 +1,83 @@
+//! The plans of all tables.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use hashbrown::{Equivalent, HashMap};
+
+use crate::read::plans::plan::Plan;
+use crate::read::plans::shared::Shared;
+
+/// Maximum number of plans per table.
+pub const PLANS_OF_TABLE: usize = 16;
+
+/// Maximum bytes; beyond it all plans are dropped.
+const MAX_BYTES: usize = 128 << 20;
+
+/// A table's database, schema and name.
+pub type Name = [Arc<str>; 3];
+
+/// A name within a document.
+#[derive(Clone, Copy)]
+pub struct NameRef<'a>(pub &'a str, pub &'a str, pub &'a str);
+
+impl Hash for NameRef<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        [self.0, self.1, self.2].hash(state);
+    }
+}
+
+impl NameRef<'_> {
+    pub fn to_name(self) -> Name {
+        [self.0, self.1, self.2].map(Arc::from)
+    }
+}
+
+impl Equivalent<Name> for NameRef<'_> {
+    fn equivalent(&self, name: &Name) -> bool {
+        [self.0, self.1, self.2] == [&*name[0], &*name[1], &*name[2]]
+    }
+}
+
+#[derive(Default)]
+pub struct PlanTable {
+    plans: HashMap<Name, Vec<Arc<Plan>>>,
+    /// Bytes of the plans, excluding shared parts.
+    bytes: usize,
+    pub shared: Shared,
+}
+
+impl PlanTable {
+    /// The plans of a table, newest first.
+    pub fn of(&self, name: NameRef) -> &[Arc<Plan>] {
+        self.plans.get(&name).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn add(&mut self, plan: Plan) {
+        if self.bytes + self.shared.bytes() > MAX_BYTES {
+            self.shared.sweep();
+        }
+        if self.bytes + self.shared.bytes() > MAX_BYTES {
+            self.clear();
+        }
+        let plans = self.plans.entry(plan.table.clone()).or_default();
+        self.bytes += plan.bytes();
+        plans.retain(|known| {
+            let stays = !plan.replaces(known);
+            self.bytes -= if stays { 0 } else { known.bytes() };
+            stays
+        });
+        plans.insert(0, Arc::new(plan));
+        if plans.len() > PLANS_OF_TABLE
+            && let Some(oldest) = plans.pop()
+        {
+            self.bytes -= oldest.bytes();
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.plans.clear();
+        self.bytes = 0;
+        self.shared = Shared::default();
+    }
+}

@@ -1,0 +1,388 @@
+//! The rows of one message: changes, or events.
+
+use std::sync::Arc;
+
+use crate::json::{Kind, Token};
+use crate::read::batch::EventOrigin;
+use crate::read::batch::Source;
+use crate::read::batch::extra;
+use crate::read::batch::{Batch, Change, LogPosition, Origin, Place};
+use crate::read::envelope::Envelope;
+use crate::read::envelope::long;
+use crate::read::envelope::{Image, Layout, Op};
+use crate::read::kernel::Kernel;
+use crate::read::plans::Images;
+use crate::read::plans::{Plan, Shown};
+use crate::read::plans::{PlanColumn, RowPlan, Sink};
+use crate::refusal::{Reason, Refusal, Step};
+use crate::values::Form;
+use crate::values::Numbered;
+use crate::values::Tools;
+use crate::values::numbers;
+
+/// Number of rows between two checks of a message's row bytes.
+const LOOK_AFTER: usize = 64;
+
+/// Limits for what rows repeat of their message: a multiple of the message, plus bytes per row;
+/// larger messages are left to the reference.
+const REPEATED_SHARE: usize = 4;
+const REPEATED_BYTES: usize = 1024;
+/// The limit per row with the members of ENUM and SET columns, most of which are shorter.
+const BYTES_WITH_MEMBERS: usize = 3072;
+
+/// The reference makes the rows of longer messages one by one.
+const LONGEST_OF_ROWS: usize = 1 << 20;
+
+impl Kernel {
+    /// Appends the rows of the message whose envelope and images were read.
+    pub fn rows(
+        &mut self,
+        plan: &Arc<Plan>,
+        layout: usize,
+        op: Op,
+        document: &str,
+        place: Place,
+    ) -> Step<()> {
+        let deletes_before = self.settings.layouts[layout].deleted_row == Image::Before;
+        let count = images_of(&self.envelope, op, deletes_before).count();
+        if count > 1 && document.len() > LONGEST_OF_ROWS {
+            return Err(Refusal::of(Reason::Size, "many rows in a long message", 0));
+        }
+        let event = self.event(plan, layout, op, document)?;
+        let extra_bytes = event.as_ref().map_or(0, |(_, bytes)| *bytes);
+        let repeated = plan.repeats + extra_bytes + self.beside;
+        if count > 1 && self.repeats_much(count, repeated, plan.members, document.len()) {
+            return Err(Refusal::of(Reason::Size, "rows that repeat too much", 0));
+        }
+        let keys = plan.rows.event.as_ref().map_or(0, |event| event.name_bytes);
+        let names = keys + plan.shown.as_ref().map_or(0, Shown::bytes);
+        let row_bytes = self.row_bytes() + plan.rows.absent_bytes + names + extra_bytes;
+        if count > 1 && 2 * count * row_bytes > self.settings.max_bytes {
+            return Err(Refusal::of(
+                Reason::Size,
+                "more rows than a batch has room for",
+                0,
+            ));
+        }
+        let start = self.batch.row_count();
+        // Visits all columns, so only for messages with many rows.
+        let begin = if count >= LOOK_AFTER {
+            self.batch.size()
+        } else {
+            0
+        };
+        let Layout {
+            orders_by_source_time,
+            times,
+            ..
+        } = self.settings.layouts[layout];
+        let log = self.log(layout, document)?;
+        self.batch.begin(Origin {
+            row_bytes,
+            message: self.batch.messages,
+            index: self.event,
+            place,
+            log,
+            commit_ts: self.envelope.commit_ts,
+            source_time: self.envelope.source_time,
+            keyed: plan.rows.keyed,
+            orders_by_source_time,
+            unit: times.2,
+            absent: Arc::clone(&plan.rows.absent),
+            event: event.map(|(event, _)| event),
+        });
+        for row in 0..count {
+            if row % LOOK_AFTER == LOOK_AFTER - 1
+                && self.batch.size() - begin > self.settings.max_bytes
+            {
+                return Err(Refusal::of(
+                    Reason::Size,
+                    "more bytes of rows than a batch has room for",
+                    0,
+                ));
+            }
+            let appended = self.row(&plan.rows, layout, op, document, row);
+            appended.inspect_err(|refusal| self.note_column(refusal, &plan.rows))?;
+        }
+        let rows = self.batch.row_count() - start;
+        self.batch.push_nulls(&plan.rows.lacking, rows)
+    }
+
+    /// Whether rows may repeat more of a message of `size` bytes than the reference allows.
+    ///
+    /// `each`: bytes that each row repeats, without `members`, the maximum of which is known.
+    pub fn repeats_much(&self, rows: usize, each: usize, members: usize, size: usize) -> bool {
+        let share = REPEATED_SHARE * (size + self.beside);
+        rows * each > share + REPEATED_BYTES * rows
+            || rows * (each + members) > share + BYTES_WITH_MEMBERS * rows
+    }
+
+    /// Bytes of a row that has no values yet.
+    pub fn row_bytes(&self) -> usize {
+        self.settings.row_bytes + self.beside
+    }
+
+    /// The position in the source's log, if the layout and the message have one.
+    fn log(&mut self, layout: usize, document: &str) -> Step<Option<LogPosition>> {
+        let Some(leaves) = self.settings.layouts[layout].log_leaves else {
+            return Ok(None);
+        };
+        let [server, file, pos] = leaves.map(|leaf| self.envelope.leaves[leaf]);
+        let Some(pos) = long(pos, document.as_bytes()) else {
+            return Ok(None);
+        };
+        let text = file.text(document);
+        let text = match file.kind {
+            Kind::Text => text,
+            // A guessed member has no other kind, and its quotes.
+            Kind::Object => match text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
+                Some(text) => text,
+                None => return Ok(None),
+            },
+            Kind::Escaped => return Err(Refusal::new("an escaped name", file.start as usize)),
+            _ => return Ok(None),
+        };
+        if text.contains('\\') {
+            return Err(Refusal::new("an escaped name", file.start as usize));
+        }
+        if text.is_empty() {
+            return Ok(None);
+        }
+        // Most messages are of the same file as the previous one.
+        if *self.log_file != *text {
+            self.log_file = text.into();
+        }
+        Ok(Some(LogPosition {
+            server: long(server, document.as_bytes()).unwrap_or_default(),
+            file: Arc::clone(&self.log_file),
+            pos,
+        }))
+    }
+
+    /// Remembers the column of a refused value.
+    fn note_column(&mut self, refusal: &Refusal, plan: &RowPlan) {
+        let Some(column) = refusal.column() else {
+            return;
+        };
+        let name = plan.names.texts.iter().nth(column).unwrap_or_default();
+        self.refused = Some((name.to_owned(), plan.columns[column].reader.encoding()));
+    }
+
+    /// Values that the message's events share, and the bytes of their `extra`.
+    fn event(
+        &mut self,
+        plan: &Arc<Plan>,
+        layout: usize,
+        op: Op,
+        document: &str,
+    ) -> Step<Option<(EventOrigin, usize)>> {
+        let Some(event) = &plan.rows.event else {
+            return Ok(None);
+        };
+        let by_time = self.settings.layouts[layout].orders_by_source_time
+            && self.envelope.commit_ts.is_none();
+        // `extra` shows it only together with the columns.
+        let is_shown = by_time && !event.columns.is_empty();
+        let sequence_commit = self.envelope.source_time.filter(|_| is_shown);
+        let message = extra::Message {
+            leaves: &self.envelope.leaves,
+            document,
+            sequence_commit: sequence_commit.map(|time| (time << 18).to_string()),
+        };
+        let extras = &mut self.batch.extras;
+        let (value, metadata) = (extras.values.len(), extras.metadata.len());
+        self.tools.extra.begin(&event.extra);
+        let bytes = event.extra.append(
+            &message,
+            &mut self.tools.extra,
+            &mut self.tools.variants,
+            &mut extras.values,
+            &mut extras.metadata,
+        )?;
+        let places = (value..extras.values.len(), metadata..extras.metadata.len());
+        let origin = EventOrigin {
+            plan: Arc::clone(plan),
+            op,
+            emit_time: self.envelope.other_time,
+            extra: bytes.map(|_| places),
+        };
+        Ok(Some((origin, bytes.unwrap_or(0))))
+    }
+
+    fn row(
+        &mut self,
+        plan: &RowPlan,
+        layout: usize,
+        op: Op,
+        document: &str,
+        row: usize,
+    ) -> Step<()> {
+        let layout = &self.settings.layouts[layout];
+        let deletes_before = layout.deleted_row == Image::Before;
+        let images = images_of(&self.envelope, op, deletes_before);
+        let Some(image) = images.row(row) else {
+            return Err(Refusal::new("a row without an image", 0));
+        };
+        let before = self.envelope.images_before.row(row);
+        let before = before.filter(|_| op == Op::Update);
+        let (batch, tools) = (&mut self.batch, &mut self.tools);
+        if let Some(before) = before {
+            // If the key's value before is otherwise unused, read it only if it differs.
+            let reads_keys = plan.event.is_some() && !self.settings.before_updates;
+            if self.settings.splits_keys || reads_keys {
+                same_key(plan, before, image, document)?;
+            }
+            if layout.reads_before && !self.settings.before_updates {
+                batch.try_before(plan, before, image, document, tools)?;
+            }
+        }
+        let before = before.filter(|_| self.settings.before_updates);
+        if layout.partial_before
+            && let Some(before) = before
+            && before.iter().any(|value| value.kind == Kind::Missing)
+        {
+            return Err(Refusal::new("a part of the row before an update", 0));
+        }
+        if let (Some(event), Some(images)) = (&plan.event, &mut batch.images) {
+            let source = Source {
+                plan,
+                event,
+                document,
+            };
+            let (before, after) = match op {
+                Op::Delete => (Some(image), None),
+                _ => (before, Some(image)),
+            };
+            images.push(source, before, after, tools)?;
+            batch.push(Change::Insert, row);
+            return Ok(());
+        }
+        if let Some(before) = before {
+            for (place, (old, new)) in before.iter().zip(image).enumerate() {
+                let column = &plan.columns[place];
+                let is_same = old.kind == Kind::Missing
+                    || (old.equals(*new, document) && !column.reader.counts());
+                if !is_same {
+                    append(plan, place, *old, document, batch, tools)?;
+                }
+                append(plan, place, *new, document, batch, tools)?;
+                if let (Sink::Output(output), true) = (&column.sink, is_same) {
+                    batch.columns[*output].repeat_last()?;
+                }
+            }
+            batch.push(Change::Preimage, row);
+            batch.push(Change::Postimage, row);
+            return Ok(());
+        }
+        for (place, token) in image.iter().enumerate() {
+            append(plan, place, *token, document, batch, tools)?;
+        }
+        let change = match op {
+            Op::Insert | Op::Read => Change::Insert,
+            Op::Update | Op::Upsert => Change::Postimage,
+            Op::Delete => Change::Delete,
+        };
+        batch.push(change, row);
+        Ok(())
+    }
+}
+
+impl Batch {
+    /// Checks the values before an update that differ from those after it; keeps none.
+    fn try_before(
+        &mut self,
+        plan: &RowPlan,
+        before: &[Token],
+        after: &[Token],
+        document: &str,
+        tools: &mut Tools,
+    ) -> Step<()> {
+        let rows = self.row_count();
+        for (column, (old, new)) in before.iter().zip(after).enumerate() {
+            if old.equals(*new, document) {
+                continue;
+            }
+            append(plan, column, *old, document, self, tools)?;
+            if let Sink::Output(place) = plan.columns[column].sink {
+                self.columns[place].truncate(rows);
+            }
+        }
+        if let (Some(event), Some(images)) = (&plan.event, &mut self.images) {
+            let source = Source {
+                plan,
+                event,
+                document,
+            };
+            images.push(source, Some(before), Some(after), tools)?;
+            images.truncate(rows);
+        }
+        Ok(())
+    }
+}
+
+fn images_of(envelope: &Envelope, op: Op, deletes_before: bool) -> &Images {
+    if op == Op::Delete && deletes_before {
+        &envelope.images_before
+    } else {
+        &envelope.images_after
+    }
+}
+
+#[inline]
+fn append(
+    plan: &RowPlan,
+    place: usize,
+    token: Token,
+    document: &str,
+    batch: &mut Batch,
+    tools: &mut Tools,
+) -> Step<()> {
+    append_value(&plan.columns[place], token, document, batch, tools)
+        .map_err(|refusal| plan.refused(refusal, place, token))
+}
+
+#[inline]
+fn append_value(
+    column: &PlanColumn,
+    token: Token,
+    document: &str,
+    batch: &mut Batch,
+    tools: &mut Tools,
+) -> Step<()> {
+    match &column.sink {
+        Sink::Output(place) => {
+            let output = &mut batch.columns[*place];
+            match &column.numbers {
+                None => column.reader.read(token, document, output, tools),
+                Some(numbers) => {
+                    let mut output = Numbered { output, numbers };
+                    column.reader.read(token, document, &mut output, tools)
+                }
+            }
+        }
+        Sink::Check(target) => {
+            if column.signless && token.kind == Kind::Integer {
+                let value = numbers::integer(token.text(document)).unwrap_or(-1);
+                Form::Signless.check(value)?;
+            }
+            column.reader.check(token, document, target, tools)
+        }
+        Sink::Null if token.kind == Kind::Null => Ok(()),
+        Sink::Null => Err(Refusal::of(
+            Reason::Doubt,
+            "a value that no column takes",
+            0,
+        )),
+        Sink::Image(_) | Sink::Nothing => Ok(()),
+    }
+}
+
+fn same_key(plan: &RowPlan, before: &[Token], after: &[Token], document: &str) -> Step<()> {
+    for (column, (old, new)) in plan.columns.iter().zip(before.iter().zip(after)) {
+        let same = old.kind == Kind::Missing || old.equals(*new, document);
+        if column.key && !same {
+            return Err(Refusal::new("another key than before", old.start as usize));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,12 @@
+//! Texts and bytes: names, quotes, fast appends and searches.
+
+mod any_text;
+mod appending;
+pub mod bytes;
+mod go_quoted;
+mod names;
+
+pub use any_text::AnyText;
+pub use appending::{SHORT, append};
+pub use go_quoted::unquote_go;
+pub use names::{ByText, Names, Texts, equal};

@@ -1,0 +1,97 @@
+//! Times as numbers of units since 1970, or since midnight.
+
+use serde::Deserialize;
+
+use crate::json::Token;
+use crate::refusal::Step;
+use crate::values::cells::Cells;
+use crate::values::scalars::{RANGE, small};
+
+const YEAR_MICROS: u64 = 365 * 86_400_000_000;
+/// The range of Python's datetimes.
+const FIRST_MICROSECOND: i64 = -62_135_596_800_000_000;
+const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
+/// 838:59:59.999999
+pub const MAX_TIME: i64 = ((838 * 60 + 59) * 60 + 60) * 1_000_000 - 1;
+const DAY_MICROS: i64 = 86_400_000_000;
+
+/// The kind of time: since 1970 as a wall clock or in UTC, or since midnight.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(tag = "logical", rename_all = "snake_case")]
+pub enum Clock {
+    DateTime { fsp: Option<u32> },
+    Timestamp,
+    Time { fsp: Option<u32> },
+}
+
+/// Units of a clock; `Guessed` is the unit of most columns, if no other unit is plausible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    Millis,
+    Micros,
+    Nanos,
+    Guessed,
+}
+
+pub fn clock(
+    unit: Unit,
+    clock: &Clock,
+    token: Token,
+    document: &str,
+    cell: &mut impl Cells,
+    scratch: &mut String,
+) -> Step<()> {
+    let value = small(token, token.text(document))?;
+    let value = i64::try_from(value).map_err(|_| RANGE)?;
+    let micros = match unit {
+        Unit::Millis => value.checked_mul(1000),
+        Unit::Micros => Some(value),
+        Unit::Nanos => (value % 1000 == 0).then_some(value / 1000),
+        Unit::Guessed => guessed(value, clock),
+    };
+    let micros = micros.ok_or(RANGE)?;
+    match clock {
+        Clock::DateTime { .. } if (FIRST_MICROSECOND..=LAST_MICROSECOND).contains(&micros) => {
+            cell.push_datetime(micros)
+        }
+        Clock::Timestamp => cell.push_instant(micros),
+        Clock::Time { fsp } if (-MAX_TIME..=MAX_TIME).contains(&micros) => {
+            cell.push_time(micros, *fsp, scratch)
+        }
+        _ => Err(RANGE),
+    }
+}
+
+/// Microseconds in the unit of most columns; None if another unit is possible.
+fn guessed(value: i64, clock: &Clock) -> Option<i64> {
+    match clock {
+        Clock::DateTime { fsp } => {
+            let near = |micros: i64| {
+                let size = micros.unsigned_abs();
+                (YEAR_MICROS..=230 * YEAR_MICROS).contains(&size)
+            };
+            let millis = value.checked_mul(1000)?;
+            let usual = if fsp.unwrap_or(0) > 3 { value } else { millis };
+            // Nanoseconds are possible, too; refuses values with more digits than the column's.
+            let is_open = near(millis) || near(value) || near(value / 1000);
+            (near(usual) || !is_open).then_some(usual)
+        }
+        Clock::Timestamp => None,
+        Clock::Time { fsp } => {
+            let other = value.checked_mul(1000)?;
+            let step = 10_i64.checked_pow(6_u32.checked_sub(fsp.unwrap_or(0))?)?;
+            let is_none = other.checked_abs()? > MAX_TIME || other % step != 0;
+            let is_of_day = (1..DAY_MICROS).contains(&other);
+            (value == 0 || is_none || (value % step == 0 && !is_of_day)).then_some(value)
+        }
+    }
+}
+
+/// Days since 1970, for the years 1 to 9999.
+pub fn days(token: Token, document: &str, cell: &mut impl Cells) -> Step<()> {
+    let value = small(token, token.text(document))?;
+    if !(-719_162..=2_932_896).contains(&value) {
+        return Err(RANGE);
+    }
+    cell.push_date(i32::try_from(value).map_err(|_| RANGE)?)
+}

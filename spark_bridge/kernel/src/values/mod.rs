@@ -1,0 +1,25 @@
+//! Value encodings: the forms of a column's values in messages, and what readers make of them.
+
+mod calendar;
+mod cells;
+mod clocks;
+mod default_nulls;
+mod encodings;
+mod enum_numbers;
+mod mysql_text;
+mod nested;
+pub mod numbers;
+mod packed;
+mod reader;
+pub mod scalars;
+pub mod temporal;
+mod zones;
+
+pub use calendar::civil;
+pub use cells::{Cells, Form};
+pub use clocks::MAX_TIME;
+pub use default_nulls::Noted;
+pub use encodings::{Encoding, Tools};
+pub use enum_numbers::{Numbered, Numbers};
+pub use reader::Reader;
+pub use zones::{Zone, zoned_instant};

@@ -1,0 +1,131 @@
+//! MySQL's text of values, as in canal-json and other formats.
+
+use crate::json::{Kind, Token};
+use crate::refusal::Step;
+use crate::values::cells::Cells;
+use crate::values::encodings::{BROKEN, MysqlText};
+use crate::values::numbers;
+use crate::values::reader::Reader;
+use crate::values::scalars;
+use crate::values::temporal;
+use crate::values::zones::{Zone, zoned_text};
+use crate::variant::Variants;
+
+impl Reader {
+    pub fn mysql_text(
+        &self,
+        logical: &MysqlText,
+        text: &str,
+        column: &mut impl Cells,
+        zone: &Zone,
+        variants: &mut Variants,
+        scratch: &mut String,
+    ) -> Step<()> {
+        match logical {
+            MysqlText::Int { low, high } => {
+                let value = numbers::integer(text).ok_or(BROKEN)?;
+                if value < i128::from(*low) || value > i128::from(*high) {
+                    return Err(BROKEN);
+                }
+                column.push_number_text(value, None, text)
+            }
+            MysqlText::Text => column.push_text(text),
+            MysqlText::Decimal { scale } if column.is_text() => {
+                if numbers::is_printed_decimal(text, scale.unwrap_or(0)) {
+                    return column.push_text(text);
+                }
+                scalars::decimal_of_text(text, *scale, column)
+            }
+            MysqlText::Decimal { scale } => {
+                if let Some((value, scale)) = numbers::decimal(text) {
+                    return column.push_number_text(value, Some(scale), text);
+                }
+                if column.is_image() && numbers::is_printed_decimal(text, 0) {
+                    return match numbers::exact(text) {
+                        Some((value, scale)) => column.push_decimal(value, scale),
+                        None => column.push_text(text),
+                    };
+                }
+                scalars::decimal_of_text(text, *scale, column)
+            }
+            MysqlText::Float => {
+                column.push_float_text(text, |text| numbers::float(text).ok_or(BROKEN))
+            }
+            MysqlText::Date => column.push_date(temporal::date(text).ok_or(BROKEN)?),
+            MysqlText::DateTime => {
+                column.push_datetime_text(temporal::datetime(text).ok_or(BROKEN)?, text)
+            }
+            MysqlText::Timestamp => {
+                let instant = zone.instant(text).or_else(|| zoned_text(text));
+                column.push_instant(instant.ok_or(BROKEN)?)
+            }
+            MysqlText::Time { fsp } => {
+                column.push_time(temporal::time(text).ok_or(BROKEN)?, *fsp, scratch)
+            }
+            MysqlText::Year => column.push_integer(numbers::year(text).ok_or(BROKEN)?),
+            MysqlText::Json => column.push_json(text, variants),
+            MysqlText::Binary { padded } => {
+                if let Some(bound) = &self.bound {
+                    bound.check_text(text)?;
+                }
+                column.push_latin1(text, *padded)
+            }
+            MysqlText::Bool => match text {
+                "0" | "false" => column.push_boolean(false),
+                "1" | "true" => column.push_boolean(true),
+                _ => Err(BROKEN),
+            },
+            MysqlText::Enum { names } => match (names, self.names.get(text)) {
+                (Some(_), Some(name)) => column.push_text(name),
+                (Some(_), None) if !is_number(text) => column.push_text(text),
+                (None, _) if is_number(text) => {
+                    column.push_integer(within(numbers::integer(text), 65_535)?)
+                }
+                _ => Err(BROKEN),
+            },
+            MysqlText::Set { names } => match names {
+                Some(_) if !is_number(text) => column.push_text(text),
+                Some(names) => {
+                    let most = 1_i128.checked_shl(u32::try_from(names.len()).unwrap_or(127));
+                    let bitmap = within(numbers::integer(text), most.unwrap_or(0) - 1)?;
+                    let of_bits = names.iter().enumerate();
+                    let some: Vec<&str> = of_bits
+                        .filter(|(bit, _)| bitmap >> bit & 1 == 1)
+                        .map(|(_, name)| name.as_str())
+                        .collect();
+                    column.push_text(&some.join(","))
+                }
+                None if is_number(text) => {
+                    column.push_integer(within(numbers::integer(text), i128::from(u64::MAX))?)
+                }
+                None => Err(BROKEN),
+            },
+        }
+    }
+}
+
+/// The equivalent text of a number or boolean.
+pub fn text_of<'a>(logical: &MysqlText, token: Token, document: &'a str) -> Step<&'a str> {
+    let text = token.text(document);
+    let is_integer = token.kind == Kind::Integer;
+    let says_it = match logical {
+        MysqlText::Int { .. } | MysqlText::Year => is_integer,
+        // A negative number as text would be a name.
+        MysqlText::Enum { .. } | MysqlText::Set { .. } => is_integer && !text.starts_with('-'),
+        // JSON's -0 is the integer 0.
+        MysqlText::Float | MysqlText::Decimal { .. } => {
+            (is_integer && text != "-0") || token.kind == Kind::Fraction
+        }
+        MysqlText::Bool => is_integer || matches!(token.kind, Kind::True | Kind::False),
+        _ => false,
+    };
+    says_it.then_some(text).ok_or(BROKEN)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn within(value: Option<i128>, most: i128) -> Step<i128> {
+    value.filter(|value| *value <= most).ok_or(BROKEN)
+}

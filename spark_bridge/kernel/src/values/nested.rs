@@ -1,0 +1,94 @@
+//! Values that are lists or objects of a fixed form.
+
+use crate::json::{Cursor, Kind, Token};
+use crate::refusal::{Reason, Refusal, Step};
+use crate::values::calendar::{self, Part};
+use crate::values::cells::Cells;
+use crate::values::encodings::{BROKEN, Tools};
+
+/// Appends the instant of a text in the named zone.
+pub fn zoned(
+    name: Token,
+    text: Token,
+    document: &str,
+    column: &mut impl Cells,
+    tools: &mut Tools,
+) -> Step<()> {
+    let name = name.text(document);
+    let Some(zone) = tools.zones.get(name) else {
+        tools.missing_zone = Some(name.to_owned());
+        return Err(Refusal::of(
+            Reason::UnknownZone,
+            "a time zone that the kernel lacks",
+            text.start as usize,
+        ));
+    };
+    column.push_instant(zone.instant(text.text(document)).ok_or(BROKEN)?)
+}
+
+/// The numbers in a list.
+pub fn parts<const N: usize>(token: Token, document: &str) -> Step<[Part; N]> {
+    match calendar::printed_parts(token.text(document)) {
+        Some(parts) => Ok(parts),
+        None => Ok(items(token, document)?.map(|item| part(item, document))),
+    }
+}
+
+/// A number in a list.
+fn part(item: Token, document: &str) -> Part {
+    match item.kind {
+        Kind::Null => Part::Null,
+        Kind::Integer => {
+            let number = item.text(document).parse();
+            number.map_or(Part::Other, Part::Number)
+        }
+        _ => Part::Other,
+    }
+}
+
+/// The items of a list of exactly `N` items; texts have no escapes.
+pub fn items<const N: usize>(token: Token, document: &str) -> Step<[Token; N]> {
+    let mut found = [Token::MISSING; N];
+    let mut cursor = Cursor::at(document, token.start)?;
+    cursor.expect(b'[', "no list")?;
+    for (place, item) in found.iter_mut().enumerate() {
+        *item = cursor.value()?;
+        if item.kind == Kind::Escaped || cursor.more(b']')? != (place + 1 < N) {
+            return cursor.refuse("a list of another form");
+        }
+    }
+    Ok(found)
+}
+
+/// The text members of an object with exactly these members.
+pub fn members<const N: usize>(token: Token, document: &str, names: [&str; N]) -> Step<[Token; N]> {
+    let mut found = [Token::MISSING; N];
+    let mut cursor = Cursor::at(document, token.start)?;
+    cursor.expect(b'{', "no object")?;
+    loop {
+        let name = cursor.name()?;
+        let value = cursor.value()?;
+        let place = names.iter().position(|known| *known == name.text(document));
+        match place {
+            Some(place) if found[place].kind == Kind::Missing && value.kind == Kind::Text => {
+                found[place] = value;
+            }
+            _ => {
+                return Err(Refusal::new(
+                    "an object of another form",
+                    name.start as usize,
+                ));
+            }
+        }
+        if !cursor.more(b'}')? {
+            break;
+        }
+    }
+    if found.iter().any(|token| token.kind == Kind::Missing) {
+        return Err(Refusal::new(
+            "an object of another form",
+            token.start as usize,
+        ));
+    }
+    Ok(found)
+}

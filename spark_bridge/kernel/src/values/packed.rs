@@ -1,0 +1,198 @@
+//! Values whose bytes are text in JSON: binary, decimals and bits.
+//!
+//! The Python readers are in `cdcfmt_core/toolkit/value_readers.py`.
+
+use serde::Deserialize;
+
+use crate::json::{Kind, Token};
+use crate::refusal::Step;
+use crate::text::bytes::{self, decode_base64};
+use crate::values::cells::Cells;
+use crate::values::numbers;
+use crate::values::scalars::{OTHER, RANGE, decimal, small, with_point, within};
+
+/// The reference's limit for a DECIMAL.
+const MAX_BYTES: usize = 32;
+
+/// The integer of a decimal, or an unsigned 64-bit integer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(tag = "logical", rename_all = "snake_case")]
+pub enum Unscaled {
+    Int { low: i64, high: u64 },
+    Decimal { scale: u8 },
+}
+
+/// Bytes in one of two forms, and the column's number of bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+pub struct BytesText {
+    form: Form,
+    exact: Option<usize>,
+    longest: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Form {
+    Auto,
+    Base64,
+    Hex,
+}
+
+impl BytesText {
+    pub fn read(&self, text: &str, out: &mut Vec<u8>) -> Step<()> {
+        let as_base64 = (!text.is_empty() && text.len() % 4 == 0).then_some(text.len() / 4 * 3);
+        let pairs = text.len() % 2 == 0 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        // The reference takes text with upper and lower case digits as base64.
+        let mixed = text.bytes().any(|byte| byte.is_ascii_lowercase())
+            && text.bytes().any(|byte| byte.is_ascii_uppercase());
+        let is_hex = match self.form {
+            Form::Base64 => false,
+            Form::Hex => true,
+            Form::Auto if !pairs || mixed => false,
+            Form::Auto => match as_base64 {
+                Some(bytes) if self.longest.is_none_or(|longest| bytes <= longest) => {
+                    if self.exact != as_base64 {
+                        return Err(OTHER);
+                    }
+                    false
+                }
+                _ => true,
+            },
+        };
+        if is_hex {
+            if !pairs {
+                return Err(OTHER);
+            }
+            bytes::decode_hex(text, out)?;
+            let doubtful = self.exact.is_some_and(|exact| out.len() != exact);
+            if self.form == Form::Hex && doubtful && self.exact == as_base64 {
+                return Err(OTHER);
+            }
+        } else {
+            bytes::decode_base64(text, out)?;
+        }
+        if self.longest.is_some_and(|longest| out.len() > longest) {
+            return Err(RANGE);
+        }
+        Ok(())
+    }
+}
+
+/// A decimal's unscaled integer, as base64 of its big-endian bytes.
+pub fn unscaled(
+    kind: &Unscaled,
+    token: Token,
+    document: &str,
+    cell: &mut impl Cells,
+    data: &mut Vec<u8>,
+) -> Step<()> {
+    decode(token, document, MAX_BYTES, data)?;
+    let first = data.first().ok_or(OTHER)?;
+    let negative = first & 0x80 != 0;
+    if data.len() > 15 {
+        return match kind {
+            Unscaled::Decimal { scale } if cell.is_text() || cell.is_image() => {
+                let digits = wide_digits(data, negative);
+                if let (false, Some(value)) = (cell.is_text(), numbers::integer(&digits)) {
+                    return cell.push_decimal(if negative { -value } else { value }, *scale);
+                }
+                cell.push_text(&with_point(&digits, negative, *scale).ok_or(RANGE)?)
+            }
+            _ => Err(RANGE),
+        };
+    }
+    let mut value = if negative { -1 } else { 0 };
+    for byte in data.iter() {
+        value = value << 8 | i128::from(*byte);
+    }
+    match kind {
+        Unscaled::Int { low, high } => cell.push_integer(within(value, *low, *high)?),
+        Unscaled::Decimal { scale } => decimal(value, *scale, Some(*scale), cell),
+    }
+}
+
+/// The digits of an integer of any size, without sign.
+fn wide_digits(data: &[u8], negative: bool) -> String {
+    let flip = if negative { 0xff } else { 0 };
+    let mut size: Vec<u8> = data.iter().map(|byte| byte ^ flip).collect();
+    if negative {
+        // Two's complement.
+        for byte in size.iter_mut().rev() {
+            *byte = byte.wrapping_add(1);
+            if *byte != 0 {
+                break;
+            }
+        }
+    }
+    let mut digits = Vec::new();
+    while size.iter().any(|byte| *byte != 0) {
+        let mut rest = 0;
+        for byte in &mut size {
+            let value = rest << 8 | u32::from(*byte);
+            (*byte, rest) = (u8::try_from(value / 10).unwrap_or(0), value % 10);
+        }
+        digits.push(char::from_digit(rest, 10).unwrap_or('0'));
+    }
+    digits.iter().rev().collect()
+}
+
+/// Text with a point, or an unscaled integer as base64.
+pub fn guessed_decimal(
+    scale: u8,
+    token: Token,
+    document: &str,
+    cell: &mut impl Cells,
+    data: &mut Vec<u8>,
+) -> Step<()> {
+    let text = token.text(document);
+    if token.kind == Kind::Integer {
+        return Err(OTHER);
+    }
+    if token.kind == Kind::Text && text.bytes().any(|byte| matches!(byte, b'.' | b'-')) {
+        if cell.is_text() {
+            return Err(OTHER);
+        }
+        let (value, scale) = numbers::decimal(text).ok_or(OTHER)?;
+        return cell.push_decimal(value, scale);
+    }
+    // Some base64 texts are also numbers: 1E5, Infinity.
+    let says_number = |byte: u8| byte.is_ascii_digit() || b"+eEnNaAsSiIfFtTyY".contains(&byte);
+    if text.bytes().all(says_number) {
+        return Err(OTHER);
+    }
+    unscaled(&Unscaled::Decimal { scale }, token, document, cell, data)
+}
+
+/// Bits: base64 of their little-endian bytes, or one bit as a boolean.
+pub fn bits(
+    count: u32,
+    token: Token,
+    document: &str,
+    cell: &mut impl Cells,
+    data: &mut Vec<u8>,
+) -> Step<()> {
+    let value = match token.kind {
+        Kind::Integer => small(token, token.text(document))?,
+        Kind::True | Kind::False if count == 1 => i128::from(token.kind == Kind::True),
+        _ => {
+            decode(token, document, 8, data)?;
+            let folded = data.iter().rev();
+            folded.fold(0, |value, byte| value << 8 | i128::from(*byte))
+        }
+    };
+    if value < 0 || value >> count != 0 {
+        return Err(RANGE);
+    }
+    cell.push_integer(value)
+}
+
+/// The bytes of padded base64, at most `most`.
+fn decode(token: Token, document: &str, most: usize, out: &mut Vec<u8>) -> Step<()> {
+    let text = token.text(document);
+    out.clear();
+    if token.kind != Kind::Text || text.len() > most.div_ceil(3) * 4 {
+        return Err(OTHER);
+    }
+    decode_base64(text, out)?;
+    if out.len() > most { Err(RANGE) } else { Ok(()) }
+}

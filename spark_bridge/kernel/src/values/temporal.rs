@@ -1,0 +1,267 @@
+//! MySQL's dates and times as text; the Python readers are in `cdcfmt_core/mysql/temporal.py`
+//! and `instants.py`. None leaves the message to the reference.
+
+use crate::refusal::{Refusal, Step};
+use crate::values::calendar::civil;
+
+pub const DAY_MICROS: i64 = 86_400_000_000;
+
+pub fn pair(data: &[u8], at: usize, most: i64) -> Option<i64> {
+    let (high, low) = (
+        data.get(at)?.wrapping_sub(b'0'),
+        data.get(at + 1)?.wrapping_sub(b'0'),
+    );
+    let value = i64::from(high) * 10 + i64::from(low);
+    (high < 10 && low < 10 && value <= most).then_some(value)
+}
+
+fn mark(data: &[u8], at: usize, byte: u8) -> Option<()> {
+    (*data.get(at)? == byte).then_some(())
+}
+
+/// Days since 1970 of `YYYY-MM-DD`, from the year 1 on; ignores the rest of `data`.
+fn day(data: &[u8]) -> Option<i64> {
+    let year = pair(data, 0, 99)? * 100 + pair(data, 2, 99)?;
+    mark(data, 4, b'-')?;
+    let month = pair(data, 5, 12)?;
+    mark(data, 7, b'-')?;
+    days_of(year, month, pair(data, 8, 31)?)
+}
+
+/// Days since 1970, for the years 1 to 9999.
+pub fn days_of(year: i64, month: i64, day: i64) -> Option<i64> {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    let fits = (1..=9999).contains(&year) && (1..=12).contains(&month);
+    if !fits || !(1..=last).contains(&day) {
+        return None;
+    }
+    // Howard Hinnant's days_from_civil; the year begins in March.
+    let shifted = year - i64::from(month <= 2);
+    let era = shifted / 400;
+    let of_era = shifted - era * 400;
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
+}
+
+/// Microseconds of `hh:mm:ss` with up to six fractional digits.
+fn clock(data: &[u8], most_hours: i64) -> Option<i64> {
+    let hours = pair(data, 0, most_hours)?;
+    mark(data, 2, b':')?;
+    let minutes = pair(data, 3, 59)?;
+    mark(data, 5, b':')?;
+    let seconds = pair(data, 6, 59)?;
+    let fraction = match data.get(8..)? {
+        [] => 0,
+        [b'.', digits @ ..] if (1..=6).contains(&digits.len()) => {
+            let mut value = 0;
+            for place in 0..6 {
+                let digit = digits.get(place).map_or(0, |byte| byte.wrapping_sub(b'0'));
+                if digit > 9 {
+                    return None;
+                }
+                value = value * 10 + i64::from(digit);
+            }
+            value
+        }
+        _ => return None,
+    };
+    Some(((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + fraction)
+}
+
+/// DATE: days since 1970.
+pub fn date(text: &str) -> Option<i32> {
+    let data = text.as_bytes();
+    if data.len() != 10 {
+        return None;
+    }
+    i32::try_from(day(data)?).ok()
+}
+
+/// DATETIME: microseconds since 1970 of the wall clock.
+pub fn datetime(text: &str) -> Option<i64> {
+    let data = text.as_bytes();
+    let days = day(data)?;
+    if !matches!(data.get(10)?, b' ' | b'T') {
+        return None;
+    }
+    Some(days * DAY_MICROS + clock(data.get(11..)?, 23)?)
+}
+
+/// TIME: microseconds, within ±838:59:59.
+pub fn time(text: &str) -> Option<i64> {
+    let data = text.as_bytes();
+    let (negative, data) = match data {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, data),
+    };
+    let value = if data.get(3) == Some(&b':') {
+        let hundreds = i64::from(data[0].wrapping_sub(b'0'));
+        if hundreds > 9 {
+            return None;
+        }
+        hundreds * 360_000_000_000 + clock(&data[1..], 99)?
+    } else {
+        clock(data, 99)?
+    };
+    const MOST: i64 = ((838 * 60 + 59) * 60 + 60) * 1_000_000;
+    (value < MOST).then_some(if negative { -value } else { value })
+}
+
+/// TIME as printed by MySQL, with `fsp` fractional digits.
+///
+/// Without `fsp`, or if it is too small for the fraction, prints six digits of a fraction.
+pub fn print_time(micros: i64, fsp: Option<u32>, out: &mut String) {
+    use std::fmt::Write;
+    let sign = if micros < 0 { "-" } else { "" };
+    let micros = micros.unsigned_abs();
+    let (seconds, fraction) = (micros / 1_000_000, micros % 1_000_000);
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    let _ = write!(out, "{sign}{hours:02}:{minutes:02}:{:02}", seconds % 60);
+    let digits = match fsp {
+        Some(fsp) if fsp <= 6 && fraction % 10_u64.pow(6 - fsp) == 0 => fsp,
+        _ if fraction != 0 => 6,
+        _ => 0,
+    };
+    if digits > 0 {
+        let _ = write!(
+            out,
+            ".{:0width$}",
+            fraction / 10_u64.pow(6 - digits),
+            width = digits as usize
+        );
+    }
+}
+
+/// The range of Python's datetimes.
+const FIRST_MICROSECOND: i64 = -62_135_596_800_000_000;
+const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
+
+/// Refuses times outside of the range of Python's datetimes.
+pub fn check_instant(micros: i64) -> Step<()> {
+    if (FIRST_MICROSECOND..=LAST_MICROSECOND).contains(&micros) {
+        Ok(())
+    } else {
+        Err(Refusal::new("a time out of range", 0))
+    }
+}
+
+/// Writes two digits at a position.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn put_pair(value: i64, at: usize, out: &mut [u8]) {
+    let value = value as u8;
+    out[at] = b'0' + value / 10;
+    out[at + 1] = b'0' + value % 10;
+}
+
+/// `YYYY-MM-DD` from days since 1970, for four-digit years.
+pub fn print_date(days: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(&date_text(days));
+}
+
+pub fn date_text(days: i64) -> [u8; 10] {
+    let [year, month, day] = civil(days);
+    let mut text = *b"0000-00-00";
+    put_pair(year / 100, 0, &mut text);
+    put_pair(year % 100, 2, &mut text);
+    put_pair(month, 5, &mut text);
+    put_pair(day, 8, &mut text);
+    text
+}
+
+/// `YYYY-MM-DD hh:mm:ss` from microseconds since 1970, and the fraction without trailing
+/// zeros.
+pub fn print_datetime(micros: i64, out: &mut Vec<u8>) {
+    print_date(micros.div_euclid(DAY_MICROS), out);
+    print_clock(micros.rem_euclid(DAY_MICROS), out);
+}
+
+/// ` hh:mm:ss` and the fraction without trailing zeros.
+pub fn print_clock(of_day: i64, out: &mut Vec<u8>) {
+    let seconds = of_day / 1_000_000;
+    let mut text = *b" 00:00:00.000000";
+    put_pair(seconds / 3600, 1, &mut text);
+    put_pair(seconds / 60 % 60, 4, &mut text);
+    put_pair(seconds % 60, 7, &mut text);
+    let fraction = of_day % 1_000_000;
+    let mut length = 9;
+    if fraction != 0 {
+        put_pair(fraction / 10_000, 10, &mut text);
+        put_pair(fraction / 100 % 100, 12, &mut text);
+        put_pair(fraction % 100, 14, &mut text);
+        length = text.len();
+        while text[length - 1] == b'0' {
+            length -= 1;
+        }
+    }
+    out.extend_from_slice(&text[..length]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        assert_eq!(date("1970-01-01"), Some(0));
+        assert_eq!(date("0001-01-01"), Some(-719_162));
+        assert_eq!(date("9999-12-31"), Some(2_932_896));
+        assert_eq!(date("2024-02-29"), Some(19_782));
+        for text in [
+            "2023-02-29",
+            "0000-01-01",
+            "2023-00-01",
+            "2023-1-1",
+            "2023-01-010",
+        ] {
+            assert_eq!(date(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn datetimes() {
+        assert_eq!(datetime("1970-01-02 00:00:01.5"), Some(86_401_500_000));
+        assert_eq!(datetime("1969-12-31T23:59:59"), Some(-1_000_000));
+        for text in ["1970-01-01", "1970-01-01 24:00:00", "1970-01-01 00:00:00."] {
+            assert_eq!(datetime(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn printed() {
+        for text in [
+            "0001-01-01",
+            "1969-12-31",
+            "2000-02-29",
+            "2100-03-01",
+            "9999-12-31",
+        ] {
+            let mut out = Vec::new();
+            print_date(date(text).unwrap().into(), &mut out);
+            assert_eq!(out, text.as_bytes());
+        }
+        for text in ["1969-12-31 23:59:59.99", "2024-01-01 00:00:00"] {
+            let mut out = Vec::new();
+            print_datetime(datetime(text).unwrap(), &mut out);
+            assert_eq!(out, text.as_bytes());
+        }
+    }
+
+    #[test]
+    fn times() {
+        let mut out = String::new();
+        for text in ["-838:59:59.000001", "00:00:01", "100:00:00"] {
+            out.clear();
+            print_time(time(text).unwrap(), None, &mut out);
+            assert_eq!(out, text);
+        }
+        assert_eq!(time("839:00:00"), None);
+        out.clear();
+        print_time(1_500_000, Some(3), &mut out);
+        assert_eq!(out, "00:00:01.500");
+    }
+}

@@ -1,0 +1,216 @@
+//! Reads variants, the inverse of `from_json.rs`.
+//!
+//! Accepts variants of any writer, with ids and offsets of every width.
+
+use crate::refusal::{Refusal, Step};
+use crate::write::Cell;
+
+const BROKEN: Refusal = Refusal::new("a variant that cannot be read", 0);
+const OBJECT: u8 = 2;
+const ARRAY: u8 = 3;
+const VERSION: u8 = 1;
+
+/// A value, with the names of fields.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Variant<'a> {
+    pub value: &'a [u8],
+    pub metadata: &'a [u8],
+}
+
+impl<'a> Variant<'a> {
+    pub fn cell(self) -> Step<Cell<'a>> {
+        let (header, rest) = self.value.split_first().ok_or(BROKEN)?;
+        let info = header >> 2;
+        Ok(match (header & 3, info) {
+            (1, size) => Cell::Text(rest.get(..usize::from(size)).ok_or(BROKEN)?),
+            (0, 0) => Cell::Null,
+            (0, 1) => Cell::Bool(true),
+            (0, 2) => Cell::Bool(false),
+            (0, 3) => Cell::Int(i8::from_le_bytes(fixed(rest)?).into()),
+            (0, 4) => Cell::Int(i16::from_le_bytes(fixed(rest)?).into()),
+            (0, 5) => Cell::Int(i32::from_le_bytes(fixed(rest)?).into()),
+            (0, 6) => Cell::Int(i64::from_le_bytes(fixed(rest)?)),
+            (0, 7) => Cell::Double(f64::from_le_bytes(fixed(rest)?)),
+            (0, 8..=10) => decimal(info, rest)?,
+            (0, 11) => Cell::Date(i32::from_le_bytes(fixed(rest)?)),
+            (0, 12) => Cell::Instant(i64::from_le_bytes(fixed(rest)?)),
+            (0, 13) => Cell::Clock(i64::from_le_bytes(fixed(rest)?)),
+            (0, 14) => Cell::Double(f32::from_le_bytes(fixed(rest)?).into()),
+            (0, 15) => Cell::Bytes(sized(rest)?),
+            (0, 16) => Cell::Text(sized(rest)?),
+            (OBJECT | ARRAY, _) => Cell::Nested(self),
+            _ => return Err(BROKEN),
+        })
+    }
+
+    pub fn is_object(self) -> bool {
+        self.value
+            .first()
+            .is_some_and(|header| header & 3 == OBJECT)
+    }
+
+    /// Fields of an object or items of an array.
+    pub fn items(self) -> Step<Items<'a>> {
+        let (header, rest) = self.value.split_first().ok_or(BROKEN)?;
+        let info = usize::from(header >> 2);
+        let is_object = header & 3 == OBJECT;
+        let (large, id_width) = match is_object {
+            true => (info >> 4 & 1, (info >> 2 & 3) + 1),
+            false => (info >> 2 & 1, 0),
+        };
+        let width = (info & 3) + 1;
+        let (count, at) = match large {
+            0 => (usize::from(*rest.first().ok_or(BROKEN)?), 1),
+            _ => (u32::from_le_bytes(fixed(rest)?) as usize, 4),
+        };
+        // Every item has at least one byte.
+        if count > rest.len() {
+            return Err(BROKEN);
+        }
+        let offsets_at = at + count * id_width;
+        let values_at = offsets_at + (count + 1) * width;
+        Ok(Items {
+            count,
+            ids: rest.get(at..offsets_at).ok_or(BROKEN)?,
+            id_width,
+            offsets: rest.get(offsets_at..values_at).ok_or(BROKEN)?,
+            width,
+            values: rest.get(values_at..).ok_or(BROKEN)?,
+            metadata: self.metadata,
+        })
+    }
+}
+
+/// The parts of an object or array; arrays have no ids.
+#[derive(Clone, Copy, Debug)]
+pub struct Items<'a> {
+    pub count: usize,
+    pub ids: &'a [u8],
+    id_width: usize,
+    offsets: &'a [u8],
+    width: usize,
+    values: &'a [u8],
+    pub metadata: &'a [u8],
+}
+
+impl<'a> Items<'a> {
+    pub fn value(&self, number: usize) -> Step<Variant<'a>> {
+        let start = little_endian(self.offsets, number, self.width)?;
+        Ok(Variant {
+            value: self.values.get(start..).ok_or(BROKEN)?,
+            metadata: self.metadata,
+        })
+    }
+
+    pub fn name(&self, number: usize) -> Step<&'a [u8]> {
+        name(
+            self.metadata,
+            little_endian(self.ids, number, self.id_width)?,
+        )
+    }
+
+    /// The value of a named field.
+    pub fn find(&self, wanted: &str) -> Step<Option<Variant<'a>>> {
+        for number in 0..self.count {
+            if self.name(number)? == wanted.as_bytes() {
+                return self.value(number).map(Some);
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn name(metadata: &[u8], id: usize) -> Step<&[u8]> {
+    let (header, rest) = metadata.split_first().ok_or(BROKEN)?;
+    if header & 0x0f != VERSION {
+        return Err(BROKEN);
+    }
+    let width = usize::from(header >> 6) + 1;
+    let size = little_endian(rest, 0, width)?;
+    if id >= size {
+        return Err(BROKEN);
+    }
+    let (start, end) = (
+        little_endian(rest, 1 + id, width)?,
+        little_endian(rest, 2 + id, width)?,
+    );
+    let names = size
+        .checked_add(2)
+        .and_then(|count| count.checked_mul(width))
+        .and_then(|at| rest.get(at..));
+    names.and_then(|names| names.get(start..end)).ok_or(BROKEN)
+}
+
+fn little_endian(data: &[u8], number: usize, width: usize) -> Step<usize> {
+    let at = number * width;
+    let bytes = data.get(at..at + width).ok_or(BROKEN)?;
+    Ok(bytes
+        .iter()
+        .rev()
+        .fold(0, |value, byte| value << 8 | usize::from(*byte)))
+}
+
+fn fixed<const N: usize>(data: &[u8]) -> Step<[u8; N]> {
+    data.first_chunk().copied().ok_or(BROKEN)
+}
+
+fn sized(data: &[u8]) -> Step<&[u8]> {
+    let size = u32::from_le_bytes(fixed(data)?) as usize;
+    data[4..].get(..size).ok_or(BROKEN)
+}
+
+fn decimal(info: u8, data: &[u8]) -> Step<Cell<'_>> {
+    let (scale, rest) = data.split_first().ok_or(BROKEN)?;
+    let value = match info {
+        8 => i32::from_le_bytes(fixed(rest)?).into(),
+        9 => i64::from_le_bytes(fixed(rest)?).into(),
+        _ => i128::from_le_bytes(fixed(rest)?),
+    };
+    if *scale > 38 {
+        return Err(BROKEN);
+    }
+    Ok(Cell::Decimal(value, *scale))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::variant::from_json::Variants;
+
+    #[test]
+    fn objects_are_read_back() {
+        let (mut value, mut metadata) = (Vec::new(), Vec::new());
+        let text = r#"{"b": [1, "x"], "a": -300}"#;
+        Variants::default()
+            .append(text, &mut value, &mut metadata)
+            .unwrap();
+        let variant = Variant {
+            value: &value,
+            metadata: &metadata,
+        };
+        let items = variant.items().unwrap();
+        assert!(variant.is_object() && items.count == 2);
+        let a = items.find("a").unwrap().unwrap();
+        assert_eq!(a.cell(), Ok(Cell::Int(-300)));
+        let list = items.find("b").unwrap().unwrap().items().unwrap();
+        assert_eq!(list.value(1).unwrap().cell(), Ok(Cell::Text(b"x")));
+        assert_eq!(items.find("c"), Ok(None));
+    }
+
+    #[test]
+    fn cut_bytes_are_refused() {
+        for value in [
+            &[][..],
+            &[2],
+            &[2, 9, 0],
+            &[6 << 2, 1],
+            &[16 << 2, 9, 0, 0, 0],
+        ] {
+            let variant = Variant {
+                value,
+                metadata: &[1, 0, 0],
+            };
+            assert!(variant.cell().and_then(|_| variant.items()).is_err());
+        }
+    }
+}
