@@ -2,6 +2,9 @@
 PYTHON ?= python3
 UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 RUN = $(UV) run --no-sync
+# The programs in tests/support, and commands that need Java.
+SUPPORT = PYTHONPATH=tests $(RUN) python -m support
+JAVA = $(SUPPORT).java -- python
 # Images of containers often forbid it: each process of Spark and of the tests would compile anew.
 export PYTHONDONTWRITEBYTECODE =
 # Else the kernel's build fetches a whole Rust toolchain, without a word, where there is none.
@@ -17,7 +20,7 @@ NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be r
 .PHONY: bench bench-kafka bench-write
 
 demo: setup  ## the main job on embedded data
-	$(RUN) python spark_bridge/tests/java.py -- python -m pyspark_cdcfmt.demo
+	$(JAVA) -m pyspark_cdcfmt.demo
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
@@ -27,7 +30,7 @@ test: setup  ## linters, types, docs, and all tests
 	$(MAKE) tests
 
 setup: $(if $(findstring .uv/,$(UV)),.uv/bin/uv)  ## the environment in .venv, with the kernel where Rust is
-	-@$(PYTHON) tests/crates.py
+	-@PYTHONPATH=tests $(PYTHON) -m support.crates
 	@$(UV) sync --quiet --all-packages || { \
 	$(UV) sync --quiet --all-packages --no-install-package cdcfmt-kernel && echo "$(NO_KERNEL)"; }
 
@@ -39,7 +42,7 @@ lint: setup crates  ## ruff, mypy, and which room imports which
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy
-	$(RUN) python tests/imports.py
+	$(SUPPORT).imports
 
 # The licences, versions and sources of the kernel's crates; advisories where they can be fetched.
 crates:
@@ -49,7 +52,7 @@ crates:
 
 # The linters and tests of the kernel, which need Rust.
 kernel:  ## the kernel's own linters and tests; needs Rust
-	$(PYTHON) tests/crates.py
+	PYTHONPATH=tests $(PYTHON) -m support.crates
 	cd spark_bridge/kernel && cargo fmt --check && cargo clippy --all-targets -- -D warnings && cargo test
 
 # The site of docs/, in docs/_build; a link that leads nowhere is an error.
@@ -58,15 +61,15 @@ site: setup  ## the site of docs/, in docs/_build
 
 # What the JVMs of tests start from, in two thirds of the time, and Spark's Python processes.
 archive: setup
-	@$(RUN) python spark_bridge/tests/spark_bytecode.py
-	@PYTHONPATH=tests $(RUN) python spark_bridge/tests/java.py -- python spark_bridge/tests/spark_archive.py
+	@$(SUPPORT).spark_bytecode
+	@$(JAVA) -m support.spark_archive
 
 # On two cores: what needs the one Spark session, and what needs a broker and waits for it at
 # times, beside everything else.
 tests: setup
 	$(MAKE) --jobs 3 unit-spark unit-brokers unit-quick unit-slow smoke lowest newest oldest
 
-PYTEST = $(RUN) python spark_bridge/tests/java.py -- python -m pytest --durations 20
+PYTEST = $(JAVA) -m pytest --durations 20
 
 unit-spark:  ## the tests that need Spark
 	$(PYTEST) -m "spark and not soak"
@@ -85,27 +88,27 @@ check: lint  ## linters, types, and the quick tests: no Spark, no broker
 	$(RUN) python -m pytest --numprocesses 2 --hypothesis-profile few -q -m quick \
 		--durations 20
 
-# Each in an environment of its own; tests/pythons.py says which tests.
+# Each in an environment of its own; tests/support/pythons.py says which tests.
 oldest newest lowest smoke:  ## tests on the oldest or newest Python, oldest libraries, newest Spark
-	$(RUN) python tests/pythons.py $@
+	$(SUPPORT).pythons $@
 
 # All wheels, in dist/, and a look at them as users have them; the kernel's need Rust.
 TARGETS ?= x86_64 aarch64
 wheels: setup  ## all wheels, in dist/
-	$(RUN) python tests/wheels.py $(TARGETS)
-	$(RUN) python -m pytest tests/check_wheels.py
+	$(SUPPORT).wheels $(TARGETS)
+	$(RUN) python -m pytest tests/support/check_wheels.py
 
 # What `make test` has samples of: property tests with many examples, all combinations and Pythons.
 thorough: setup  ## what `make test` has samples of: examples, combinations, Pythons
 	$(MAKE) test
-	CDCFMT_EXAMPLES=250 $(RUN) python spark_bridge/tests/java.py -- python -m pytest \
+	CDCFMT_EXAMPLES=250 $(JAVA) -m pytest \
 		-m "soak or hypothesis" --hypothesis-profile many
-	$(RUN) python tests/pythons.py every
+	$(SUPPORT).pythons every
 
 # The campaign of faults, MINUTES long; WRITE=1 puts its table into docs/reliability.md.
 MINUTES ?= 10
 soak: thorough  ## `make thorough`, then the campaign of faults, MINUTES long
-	PYTHONPATH=$(SOAK_PATH) $(RUN) python spark_bridge/tests/java.py -- python tests/soak/soak.py --minutes $(MINUTES) $(if $(WRITE),--write)
+	PYTHONPATH=$(SOAK_PATH) $(RUN) python -m support.java -- python tests/soak/soak.py --minutes $(MINUTES) $(if $(WRITE),--write)
 
 SOAK_PATH = tests:tests/soak:tests/benchmarks:spark_bridge/tests:plugins/cloudcanal-json/tests
 
@@ -119,15 +122,15 @@ bench: setup  ## the benchmarks, into docs/bench.md
 
 # Needs Maven Central for Spark's own Kafka source.
 bench-kafka: setup
-	PYTHONPATH=tests:spark_bridge/tests $(RUN) python spark_bridge/tests/java.py -- python tests/benchmarks/kafka.py
+	$(JAVA) tests/benchmarks/kafka.py
 
 # Needs Maven Central for a broker and Spark's own Kafka sink.
 bench-write: setup
-	PYTHONPATH=tests:spark_bridge/tests $(RUN) python spark_bridge/tests/java.py -- python tests/benchmarks/spark_write.py
+	$(JAVA) tests/benchmarks/spark_write.py
 
 # Writes the tables in docs/ that come from the code, then the site.
 docs: setup  ## the tables in docs/ that come from the code, and the site
-	PYTHONPATH=plugins/cloudcanal-json/tests:spark_bridge/tests $(RUN) python tests/doc_tables.py
+	PYTHONPATH=tests:plugins/cloudcanal-json/tests $(RUN) python -m support.doc_tables
 	$(MAKE) site
 
 clean:  ## remove what the others have made

@@ -14,21 +14,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
-from brokers import Startable, start_broker
 from hypothesis import settings
-from java import environment, of_drivers
-from spark_settings import CHEAP, FEW_ROWS, SMALL_DELTA
+from support.brokers import Startable, start_broker
+from support.java import environment, of_drivers
+from support.spark_settings import CHEAP, FEW_ROWS, SMALL_DELTA
 
 from cdcfmt_core.testing import CodecTests
 
 if TYPE_CHECKING:
-    from debezium_connector import Connector
-    from kafka_broker import Broker
-    from kafka_cluster import Cluster
-    from mariadb_server import MariaDb
     from pyspark.sql import SparkSession
-    from rabbitmq_broker import RabbitBroker
-    from rocketmq_broker import RocketBroker
+    from support.debezium_connector import Connector
+    from support.kafka_broker import Broker
+    from support.kafka_cluster import Cluster
+    from support.mariadb_server import MariaDb
+    from support.rabbitmq_broker import RabbitBroker
+    from support.rocketmq_broker import RocketBroker
 
 _B = TypeVar("_B", bound=Startable)
 
@@ -105,8 +105,8 @@ def pytest_runtestloop(session: pytest.Session) -> None:
 
 
 def _download_rocketmq() -> None:
-    from maven import UnavailableError
-    from rocketmq_broker import class_path
+    from support.maven import UnavailableError
+    from support.rocketmq_broker import class_path
 
     # The fixture skips its tests, with this reason.
     with suppress(UnavailableError):
@@ -130,7 +130,7 @@ def _settings_of_jars(wanted: set[str]) -> dict[str, str]:
     """Of the one session, if any test of this run needs more than Spark."""
     if wanted.isdisjoint({"jvm_kafka", "delta"}):
         return {}
-    import spark_jars
+    from support import spark_jars
 
     paths: list[str] = []
     settings: dict[str, str] = {}
@@ -179,7 +179,7 @@ def jvm_kafka(spark: SparkSession) -> None:
 @pytest.fixture(scope="session")
 def delta_jars() -> list[str]:
     """Of an application that a test starts; skipped only where Maven Central is missing."""
-    import spark_jars
+    from support import spark_jars
 
     try:
         return spark_jars.jars(spark_jars.DELTA)
@@ -193,7 +193,7 @@ def delta(spark: SparkSession) -> SparkSession:
 
     One for all, as Spark starts workers of Python for each session.
     """
-    import spark_jars
+    from support import spark_jars
 
     if reason := _NO_JARS.get("delta"):
         pytest.skip(_NO_DELTA.format(reason))
@@ -205,7 +205,7 @@ def delta(spark: SparkSession) -> SparkSession:
 
 
 def _running(kind: Callable[[Path], _B], folder: Path, name: str) -> Iterator[_B]:
-    from maven import UnavailableError
+    from support.maven import UnavailableError
 
     try:
         broker = start_broker(kind, folder)
@@ -218,7 +218,7 @@ def _running(kind: Callable[[Path], _B], folder: Path, name: str) -> Iterator[_B
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A real broker; skipped only where Java or Maven Central is missing."""
-    from kafka_broker import Broker
+    from support.kafka_broker import Broker
 
     yield from _running(Broker, tmp_path_factory.mktemp("kafka"), "Kafka")
 
@@ -226,7 +226,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 @pytest.fixture(scope="session")
 def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDb]:
     """A real server; skipped only where apt-get is missing, or has no MariaDB."""
-    from mariadb_server import MariaDb
+    from support.mariadb_server import MariaDb
 
     yield from _running(MariaDb, tmp_path_factory.mktemp("mariadb"), "MariaDB")
 
@@ -236,8 +236,8 @@ def debezium(
     kafka: Broker, mariadb: MariaDb, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., Connector]]:
     """Starts connectors of ``mariadb`` to ``kafka``, by their prefix and properties."""
-    from debezium_connector import Connector
-    from maven import UnavailableError
+    from support.debezium_connector import Connector
+    from support.maven import UnavailableError
 
     started: list[Connector] = []
 
@@ -258,7 +258,7 @@ def debezium(
 @pytest.fixture
 def kafka_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Three real brokers; skipped only where Java or Maven Central is missing."""
-    from kafka_cluster import Cluster
+    from support.kafka_cluster import Cluster
 
     yield from _running(Cluster, tmp_path_factory.mktemp("kafka_cluster"), "Kafka")
 
@@ -266,7 +266,7 @@ def kafka_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
 @pytest.fixture(scope="session")
 def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitBroker]:
     """A real broker; skipped only where apt-get is missing, or has no RabbitMQ."""
-    from rabbitmq_broker import RabbitBroker
+    from support.rabbitmq_broker import RabbitBroker
 
     yield from _running(RabbitBroker, tmp_path_factory.mktemp("rabbitmq"), "RabbitMQ")
 
@@ -274,6 +274,6 @@ def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitBroker]
 @pytest.fixture(scope="session")
 def rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RocketBroker]:
     """A real broker with its proxy; skipped only where Java or Maven Central is missing."""
-    from rocketmq_broker import RocketBroker
+    from support.rocketmq_broker import RocketBroker
 
     yield from _running(RocketBroker, tmp_path_factory.mktemp("rocketmq"), "RocketMQ")

@@ -8,7 +8,7 @@ MODIFY, CHANGE and CONVERT TO CHARACTER SET convert stored values, and no row me
   the ``sql_mode``: where a strict server would reject a value, the statement has failed.
 - *halt*: values may change in another way, or the definitions do not say enough.
 
-``tests/test_sync_alter.py`` holds each of them to a real MariaDB.
+``tests/sync/test_alter.py`` holds each of them to a real MariaDB.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The readers of value encodings, for decoders.
 
-The compiled kernel has a counterpart of each (``spark_bridge/kernel/src/values/encodings.rs``), with
-equal results, which rejects unusual values.
+The compiled kernel has a counterpart of each (``spark_bridge/kernel/src/values/encodings.rs``),
+with equal results, which rejects unusual values.
 """
 
 from __future__ import annotations

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canal_messages import (
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from support.canal_messages import (
     COMMIT_TS,
     DELETE,
     INSERT,
@@ -22,8 +24,6 @@ from canal_messages import (
     row_message,
     write_lines,
 )
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
 
 COMMITTED = datetime(1970, 1, 1) + timedelta(milliseconds=PHYSICAL_MS)
 

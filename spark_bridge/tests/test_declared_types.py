@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from documented_types import DOCUMENTED
 from pyspark.sql import types as spark
+from support.documented_types import DOCUMENTED
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.errors import OptionError, PolicyError

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from canal_messages import COMMIT_TS, DELETE, INSERT, KEY_UPDATE, UPDATE, row_message
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from support.canal_messages import COMMIT_TS, DELETE, INSERT, KEY_UPDATE, UPDATE, row_message
 
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt import KAFKA_COLUMNS, SEQUENCE, decode

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from canal_messages import COMMIT_TS, row_message, watermark_message, write_lines
 from pyspark.sql import DataFrame, SparkSession
+from support.canal_messages import COMMIT_TS, row_message, watermark_message, write_lines
 
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt import encode

@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from canal_messages import (
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from support.canal_messages import (
     COMMIT_TS,
     DELETE,
     INSERT,
@@ -19,8 +21,6 @@ from canal_messages import (
     watermark_message,
     write_lines,
 )
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
 TABLE_CHANGES = {
     "type": "ALTER",

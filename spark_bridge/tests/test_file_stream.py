@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canal_messages import ddl_message, row_message, write_lines
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
+from support.canal_messages import ddl_message, row_message, write_lines
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.io.sources import FileInfo, FileOffset

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from variants import decode, typed
 
 from pyspark_cdcfmt.rows.json_values import KeepText, parse_json_column

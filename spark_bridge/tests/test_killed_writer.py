@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from canal_messages import COMMIT_TS, row_message, write_lines
-from java import environment
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+from support.canal_messages import COMMIT_TS, row_message, write_lines
+from support.java import environment
 from test_stream_writing import run
 
 from cdcfmt_core.io.sinks import FileSink

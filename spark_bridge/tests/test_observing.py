@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from canal_messages import (
+from pyspark.sql import Observation, SparkSession
+from support.canal_messages import (
     COMMIT_TS,
     DELETE,
     INSERT,
@@ -17,7 +18,6 @@ from canal_messages import (
     watermark_message,
     write_lines,
 )
-from pyspark.sql import Observation, SparkSession
 
 from pyspark_cdcfmt import observed, resolved_ts
 

@@ -14,12 +14,13 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-from doc_snippets import snippets
-from fresh_venv import ROOT, install_line
-from java import environment
-from kafka_broker import Broker
 from packaging.requirements import Requirement
-from spark_jars import DELTA_CATALOG, DELTA_EXTENSIONS, DELTA_PACKAGE
+from support.doc_snippets import snippets
+from support.fresh_venv import install_line
+from support.java import environment
+from support.kafka_broker import Broker
+from support.spark_jars import DELTA_CATALOG, DELTA_EXTENSIONS, DELTA_PACKAGE
+from support.workspace import ROOT
 
 from pyspark_cdcfmt.cli.versions import MATRIX
 

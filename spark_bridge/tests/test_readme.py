@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canal_messages import (
+from pyspark.sql import SparkSession
+from support.canal_messages import (
     COMMIT_TS,
     DELETE,
     INSERT,
@@ -21,9 +22,9 @@ from canal_messages import (
     watermark_message,
     write_lines,
 )
-from doc_snippets import ROOT, Snippet, snippets
-from kafka_broker import Broker
-from pyspark.sql import SparkSession
+from support.doc_snippets import Snippet, snippets
+from support.kafka_broker import Broker
+from support.workspace import ROOT
 
 FILES = (
     "README.md",

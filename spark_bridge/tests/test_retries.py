@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from java import environment
 from retries import FILE_ROWS, ROWS
+from support.java import environment
 
 pytestmark = pytest.mark.one_python
 

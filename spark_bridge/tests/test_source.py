@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from canal_messages import DELETE, INSERT, UPDATE, row_message, write_lines
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from support.canal_messages import DELETE, INSERT, UPDATE, row_message, write_lines
 
 import pyspark_cdcfmt
 from cdcfmt_core.errors import CdcfmtError, OptionError

@@ -1,6 +1,6 @@
 """``changes(events, table)`` through Spark: typed changes out of stored events.
 
-That every golden row is the same is tests/test_changes_from_events.py.
+That every golden row is the same is spark_bridge/tests/test_changes_from_events.py.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canal_messages import (
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from support.canal_messages import (
     DELETE,
     INSERT,
     KEY_UPDATE,
@@ -19,8 +21,6 @@ from canal_messages import (
     watermark_message,
     write_lines,
 )
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
 
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt import changes

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from canal_messages import COMMIT_TS, row_message, watermark_message, write_lines
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
+from support.canal_messages import COMMIT_TS, row_message, watermark_message, write_lines
 
 
 def run(spark: SparkSession, schema: StructType, source: Path, out: Path, checkpoint: Path) -> None:

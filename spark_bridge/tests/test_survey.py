@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canal_messages import INSERT, ddl_message, row_message, write_lines
 from debezium_messages import column, ddl, row
 from pyspark.sql.types import IntegerType, StringType, StructType
+from support.canal_messages import INSERT, ddl_message, row_message, write_lines
 
 from pyspark_cdcfmt.read.batch_reader import plan_tasks
 from pyspark_cdcfmt.read.checks import check_batch

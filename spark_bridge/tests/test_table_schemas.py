@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from canal_messages import INSERT, UPDATE, ddl_message, row_message, write_lines
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
+from support.canal_messages import INSERT, UPDATE, ddl_message, row_message, write_lines
 
 from cdcfmt_core.errors import OptionError, SourceError
 from pyspark_cdcfmt import changes, columns_schema, spark_schema

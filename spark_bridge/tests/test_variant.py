@@ -8,9 +8,9 @@ from enum import IntEnum
 from typing import Any
 
 import pytest
-from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from variants import as_read, decode, names, typed
 
 from cdcfmt_core.errors import EncodeError, UnsupportedTypeError

@@ -9,9 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canal_messages import COMMIT_TS, ddl_message, row_message, watermark_message, write_lines
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from support.canal_messages import (
+    COMMIT_TS,
+    ddl_message,
+    row_message,
+    watermark_message,
+    write_lines,
+)
 
 from pyspark_cdcfmt import register
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canal_messages import (
+from pyspark.sql import SparkSession
+from support.canal_messages import (
     COMMIT_TS,
     DELETE,
     INSERT,
@@ -16,8 +17,7 @@ from canal_messages import (
     watermark_message,
     write_lines,
 )
-from doc_snippets import snippets
-from pyspark.sql import SparkSession
+from support.doc_snippets import snippets
 
 FOLDERS = re.compile(
     r'"(dump/|as-open-protocol/|orders-canal/|filtered/|masked/|out/|checkpoint/)"'

@@ -13,15 +13,15 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import attrs
-from brokers import start_broker
-from kafka_broker import Broker
 from processes import peak_memory
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from samples import SAMPLES, distinct
 from spark import WARMING, check, timed
-from spark_jars import KAFKA, jars
 from spark_queries import QUERIES, SOURCE_TIME_ZONE, changes_schema
+from support.brokers import start_broker
+from support.kafka_broker import Broker
+from support.spark_jars import KAFKA, jars
 
 _CANAL = SAMPLES[0]
 

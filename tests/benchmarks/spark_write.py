@@ -19,14 +19,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from brokers import start_broker
 from input_rows import TABLE, ZONE, input_rows
 from kafka import spark_session
-from kafka_broker import Broker
 from processes import cpu_seconds, peak_memory
 from pyspark.sql import DataFrame, SparkSession
 from spark_queries import COLUMNS
 from spark_write_queries import BY_HAND, OPTIONS, SOURCE_TYPES
+from support.brokers import start_broker
+from support.kafka_broker import Broker
 
 WARMING = 3
 """Rounds before those that are measured: a JVM is as fast as it gets."""

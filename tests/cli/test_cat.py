@@ -11,10 +11,10 @@ from pathlib import Path
 
 import attrs
 import pytest
-from canal_messages import row_message
-from cli_tools import run, run_lines, write_messages
 from click.testing import Result
-from golden_data import load_variant, native_messages
+from support.canal_messages import row_message
+from support.cli_tools import run, run_lines, write_messages
+from support.golden_data import load_variant, native_messages
 
 from cdcfmt_core.cli.json_text import plain_value, to_json
 from cdcfmt_core.events import Message

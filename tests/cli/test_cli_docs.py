@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from cli_tools import run
-from doc_examples import DOC, filled_in
+from support.cli_tools import run
+from support.doc_examples import DOC, filled_in
 
 from cdcfmt_core.cli.app import COMMANDS
 from cdcfmt_core.cli.commands.cat import OPTIONS as CAT_OPTIONS

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_tools import run, run_lines, write_messages
-from golden_data import load_variant, native_messages
+from support.cli_tools import run, run_lines, write_messages
+from support.golden_data import load_variant, native_messages
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import attrs
 import pytest
-from cli_tools import run, write_messages
-from test_kernel_writing import golden_messages
-from test_kernel_writing_simple import usual_messages
-from turns import in_turn
+from kernel.test_writing import golden_messages
+from kernel.test_writing_simple import usual_messages
+from support.cli_tools import run, write_messages
+from support.turns import in_turn
 
 from cdcfmt_core.cli import conversion
 from cdcfmt_core.events import Message

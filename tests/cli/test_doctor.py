@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_tools import run
+from support.cli_tools import run
 
 pytestmark = pytest.mark.slow
 

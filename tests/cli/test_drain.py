@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_tools import run
+from support.cli_tools import run
 
 QUEUE = "rabbitmq://127.0.0.1:1/orders"
 

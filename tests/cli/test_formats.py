@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cli_tools import run, run_json
+from support.cli_tools import run, run_json
 
 from cdcfmt_core import CodecSpec, Registry, default_registry, hookimpl
 from cdcfmt_core.cli.commands import formats

@@ -10,8 +10,8 @@ from typing import Any
 
 import attrs
 import pytest
-from cli_tools import run, run_lines, write_messages
-from golden_data import (
+from support.cli_tools import run, run_lines, write_messages
+from support.golden_data import (
     CODECS,
     GOLDEN,
     Variant,

@@ -11,7 +11,7 @@ from typing import Any
 
 import click.testing
 import pytest
-from cli_tools import run, write_messages
+from support.cli_tools import run, write_messages
 
 from cdcfmt_core.events import Column, Message, TableSchema
 from cdcfmt_core.schemas.directory import SchemaDirectory

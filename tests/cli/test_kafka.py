@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_tools import run, run_json, run_lines, start
-from kafka_orders import order, orders
+from support.cli_tools import run, run_json, run_lines, start
+from support.kafka_orders import order, orders
 
 from cdcfmt_core.events import Message
 
 if TYPE_CHECKING:
-    from kafka_broker import Broker
+    from support.kafka_broker import Broker
 
 COUNT = 90
 

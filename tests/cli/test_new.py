@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli_tools import run
+from support.cli_tools import run
 
 
 def test_a_plugin_and_what_to_type_next(tmp_path: Path) -> None:

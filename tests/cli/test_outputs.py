@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_tools import WIDE, run, run_json, run_lines, write_messages
-from golden_data import native_messages
+from support.cli_tools import WIDE, run, run_json, run_lines, write_messages
+from support.golden_data import native_messages
 
 TO = ("--to", "canal-json")
 FULL = "No space left on device"

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_tools import WIDE, start, write_messages
-from golden_data import load_variant
+from support.cli_tools import WIDE, start, write_messages
+from support.golden_data import load_variant
 
 from cdcfmt_core.cli.app import COMMANDS, EXIT_CODES
 

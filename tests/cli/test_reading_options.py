@@ -8,8 +8,8 @@ from pathlib import Path
 import attrs
 import click
 import pytest
-from cli_tools import run, run_json, run_lines, write_messages
-from golden_data import load_variant, native_messages
+from support.cli_tools import run, run_json, run_lines, write_messages
+from support.golden_data import load_variant, native_messages
 
 from cdcfmt_core.cli.app import COMMANDS, app
 

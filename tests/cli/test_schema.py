@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canal_messages import INSERT, ddl_message, row_message, write_lines
-from cli_tools import run, run_json, run_lines, write_messages
-from golden_data import load_variant, native_messages
+from support.canal_messages import INSERT, ddl_message, row_message, write_lines
+from support.cli_tools import run, run_json, run_lines, write_messages
+from support.golden_data import load_variant, native_messages
 
 from cdcfmt_core import Column, TableSchema
 from cdcfmt_core.cli.reading import Reader

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_tools import run, run_lines
+from support.cli_tools import run, run_lines
 
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.schemas.directory import SchemaDirectory

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_tools import run, run_json, write_messages
-from golden_data import load_variant, native_messages
+from support.cli_tools import run, run_json, write_messages
+from support.golden_data import load_variant, native_messages
 
 FOLDERS = {
     "canal/canal_flat": "canal-json",

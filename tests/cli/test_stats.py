@@ -13,8 +13,8 @@ from typing import Any
 
 import attrs
 import pytest
-from cli_tools import run, run_json, write_messages
-from golden_data import load_variant, native_messages
+from support.cli_tools import run, run_json, write_messages
+from support.golden_data import load_variant, native_messages
 
 from cdcfmt_core.cli.json_text import time_text
 from cdcfmt_core.cli.timeline import Timeline, span_text

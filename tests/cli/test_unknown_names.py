@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_tools import run, write_messages
-from golden_data import native_messages
+from support.cli_tools import run, write_messages
+from support.golden_data import native_messages
 
 
 @pytest.fixture(scope="module")

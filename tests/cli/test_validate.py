@@ -12,10 +12,10 @@ from typing import Any
 import attrs
 import lz4.frame
 import pytest
-from bad_input import changed
-from cli_tools import run, write_messages
 from cloudcanal_messages import DML
-from golden_data import load_variant, native_messages
+from support.bad_input import changed
+from support.cli_tools import run, write_messages
+from support.golden_data import load_variant, native_messages
 
 from cdcfmt_core.events import Message
 

@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from cli_tools import run, run_lines, write_messages
-from golden_data import load_variant, native_messages
+from support.cli_tools import run, run_lines, write_messages
+from support.golden_data import load_variant, native_messages
 
 from cdcfmt_core.cli.changed import IMPOSSIBLE, NO_TEXT, NO_VARIANT
 from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from installed_plugins import HEADER, Site, codec_module, transport_module, type_map_module
+from support.installed_plugins import HEADER, Site, codec_module, transport_module, type_map_module
 
 from cdcfmt_core import (
     CodecSpec,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from cli_tools import run
+from support.cli_tools import run
 
 from cdcfmt_core.cli.inputs import public
 from cdcfmt_core.errors import DecodeError, SourceError

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import attrs
 from cloudcanal_messages import DDL_EXAMPLE, DML
 from encode import converted
-from golden_data import (
+from support.golden_data import (
     CODECS,
     SOURCE_ZONE,
     load_variant,

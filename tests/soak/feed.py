@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from confluent_kafka import KafkaException, Producer
 from encode import converted
-from golden_data import SOURCE_ZONE, load_variant, native_messages, open_decoder
-from kafka_broker import Broker
 from pyspark.sql.types import StructType, VariantType
 from run import load
+from support.golden_data import SOURCE_ZONE, load_variant, native_messages, open_decoder
+from support.kafka_broker import Broker
 from topics import of_topic
 
 from cdcfmt_core.events import Message, RowChange

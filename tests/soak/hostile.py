@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import attrs
-from golden_encoding import open_encoder
+from support.golden_encoding import open_encoder
 
 from cdcfmt_core.events import (
     Column,

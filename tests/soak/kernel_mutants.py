@@ -21,13 +21,13 @@ from functools import partial
 import attrs
 import pyarrow as pa
 from corpus import FORMATS, Corpus, corpora
-from golden_data import open_decoder
 from mutants import compare, note, watch
 from mutators import mutant
 from paths import Queries, Query, comparable
 from processes import own_peak
+from support.golden_data import open_decoder
+from support.valid_mutants import valid_mutant
 from table import MAX_CPU, Row, as_text, progress
-from valid_mutants import valid_mutant
 from watching import Slot
 
 from cdcfmt_core.errors import DecodeError

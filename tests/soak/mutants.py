@@ -18,12 +18,12 @@ from typing import Any
 import attrs
 import findings
 from corpus import FORMATS, Corpus, corpora
-from golden_data import open_decoder
 from mutators import mutant
 from paths import Queries, Query, comparable, difference, smallest
 from processes import own_peak
+from support.golden_data import open_decoder
+from support.valid_mutants import valid_mutant
 from table import MAX_CPU, Row, progress
-from valid_mutants import valid_mutant
 from watching import Slot, Watched
 
 from cdcfmt_core.errors import DecodeError

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 
 import attrs
-from avro_damage import mutated_avro
-from damaged_messages import mutated_message
+from support.avro_damage import mutated_avro
+from support.damaged_messages import mutated_message
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import attrs
 from corpus import Corpus
-from damaged_messages import IMMENSE
-from golden_data import open_decoder
+from kernel.test_golden import OF_EVENTS, OPTIONS
 from pyspark.sql.types import StructType
-from test_kernel_golden import OF_EVENTS, OPTIONS
+from support.damaged_messages import IMMENSE
+from support.golden_data import open_decoder
 
 from cdcfmt_core.events import Message, RowChange
 from pyspark_cdcfmt.options import ReadOptions

@@ -15,18 +15,19 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow.dataset as ds
-from brokers import start_broker
-from cli_tools import start
-from kafka_orders import orders
-from killing import started
-from rabbitmq_broker import RabbitBroker
 from rstream import AMQPMessage
+from support.brokers import start_broker
+from support.cli_tools import start
+from support.kafka_orders import orders
+from support.killing import started
+from support.rabbitmq_broker import RabbitBroker
+from support.workspace import SUPPORT
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.draining import REPEATED
 from cdcfmt_core.io.sources import FileSplit, list_files, read_split
 
-APP = Path(__file__).parents[1] / "topic_stream_app.py"
+APP = SUPPORT / "topic_stream_app.py"
 EACH = 600
 DRAINED_EACH = 5_000
 

@@ -12,9 +12,9 @@ import time
 from functools import partial
 from pathlib import Path
 
-from brokers import start_broker
-from rocketmq_broker import RocketBroker
-from rocketmq_kills import kill_brokers_of_streams, kill_drains, kill_drivers
+from support.brokers import start_broker
+from support.rocketmq_broker import RocketBroker
+from support.rocketmq_kills import kill_brokers_of_streams, kill_drains, kill_drivers
 
 CAMPAIGNS = {
     "drivers": kill_drivers,

@@ -14,12 +14,12 @@ from pathlib import Path
 import attrs
 import findings
 from corpus import FORMATS, Corpus, corpora
-from golden_data import scan_schemas
 from mutators import mutant
 from paths import comparable
 from processes import peak_memory
 from pyspark.sql import SparkSession
 from streams_driver import session
+from support.golden_data import scan_schemas
 from table import Row, progress
 
 from cdcfmt_core import default_registry

@@ -18,11 +18,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from brokers import start_broker
 from feed import SEQUENCED, STREAMS, WIRES, Feed, partitions_of, topic_of
-from kafka_broker import Broker
-from killing import App, started
 from processes import resident
+from support.brokers import start_broker
+from support.kafka_broker import Broker
+from support.killing import App, started
 from table import Row, progress
 
 APP = Path(__file__).with_name("streams_driver.py")

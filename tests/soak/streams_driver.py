@@ -13,11 +13,11 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-import spark_jars
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import StructType
+from support import spark_jars
 
 import pyspark_cdcfmt
 

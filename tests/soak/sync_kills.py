@@ -15,12 +15,12 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from brokers import start_broker
-from kafka_broker import Broker
-from killing import started
 from streams import workers_of
-from sync_source import Source
-from test_sync_kill import APP, check
+from support.brokers import start_broker
+from support.kafka_broker import Broker
+from support.killing import started
+from support.sync_source import Source
+from sync.test_kill import APP, check
 
 TABLES = tuple(f"t{number:02}" for number in range(20))
 CHANGES = 300

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from brokers import start_broker
 from corpus import FORMATS
-from golden_data import SOURCE_ZONE, open_decoder, read_files
-from kafka_broker import Broker
-from killing import App, started
 from run import load
 from streams import workers_of
+from support.brokers import start_broker
+from support.golden_data import SOURCE_ZONE, open_decoder, read_files
+from support.kafka_broker import Broker
+from support.killing import App, started
 from table import Row, progress
 from topics import of_topic
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_tools import run, run_json, run_lines, write_messages
-from golden_data import load_variant
+from support.cli_tools import run, run_json, run_lines, write_messages
+from support.golden_data import load_variant
 
 NODE = "for (const line of require('fs').readFileSync(0, 'utf8').split('\\n'))" + (
     "if (line) console.log(JSON.stringify(JSON.parse(line)))"

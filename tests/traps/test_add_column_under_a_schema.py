@@ -10,9 +10,9 @@ import json
 from pathlib import Path
 
 import pytest
-from canal_messages import ddl_message
-from golden_data import native_messages
 from pyspark.sql.types import LongType, StringType, StructField, StructType
+from support.canal_messages import ddl_message
+from support.golden_data import native_messages
 
 from cdcfmt_core.errors import PolicyError
 from cdcfmt_core.events import Message

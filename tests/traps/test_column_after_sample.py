@@ -10,9 +10,9 @@ import json
 from pathlib import Path
 
 import pytest
-from canal_messages import INSERT, row_message, write_lines
-from kafka_broker import Broker
 from pyspark.sql import SparkSession
+from support.canal_messages import INSERT, row_message, write_lines
+from support.kafka_broker import Broker
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.source import CdcDataSource

@@ -11,11 +11,11 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from canal_messages import DELETE, INSERT, KEY_UPDATE, UPDATE, row_message, write_lines
+from kernel.test_golden import golden
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrameReader, Row, SparkSession
 from pyspark.sql.types import StructField, StructType
-from test_kernel_golden import golden
+from support.canal_messages import DELETE, INSERT, KEY_UPDATE, UPDATE, row_message, write_lines
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt import decode

@@ -9,8 +9,8 @@ import json
 
 import pyarrow as pa
 import pytest
-from canal_messages import INSERT, row_message
 from pyspark.sql.types import StructType, VariantVal
+from support.canal_messages import INSERT, row_message
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.options import parse_options

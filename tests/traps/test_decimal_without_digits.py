@@ -10,10 +10,10 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from canal_messages import row_message, write_lines
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from support.canal_messages import row_message, write_lines
 
 from cdcfmt_core.events import Column, Image, RowChange, TableSchema
 from cdcfmt_core.toolkit.decimal_digits import DecimalDigits

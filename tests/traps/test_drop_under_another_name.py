@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from canal_messages import COMMIT_TS, ddl_message, row_message
 from pyspark.sql.types import LongType, StringType, StructType
+from support.canal_messages import COMMIT_TS, ddl_message, row_message
 
 from cdcfmt_core.errors import PolicyError
 from cdcfmt_core.events import Message

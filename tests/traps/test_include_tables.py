@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canal_messages import INSERT, row_message, write_lines
-from cli_tools import run
+from support.canal_messages import INSERT, row_message, write_lines
+from support.cli_tools import run
 
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.source import CdcDataSource

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canal_messages import INSERT, KEY_UPDATE, row_message, write_lines
-from cli_tools import run
 from pyspark.sql.types import IntegerType, StringType, StructType
+from support.canal_messages import INSERT, KEY_UPDATE, row_message, write_lines
+from support.cli_tools import run
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.rows.row_schemas import events_schema

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from golden_data import native_messages
 from pyspark.sql.types import (
     LongType,
     StringType,
@@ -24,6 +23,7 @@ from pyspark.sql.types import (
     TimestampType,
     VariantType,
 )
+from support.golden_data import native_messages
 
 from cdcfmt_core import texts
 from cdcfmt_core.io.sources import wrap_line

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canal_messages import INSERT, row_message, write_lines
 from pyspark.sql.types import IntegerType, StructType
+from support.canal_messages import INSERT, row_message, write_lines
 
 from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.source import CdcDataSource

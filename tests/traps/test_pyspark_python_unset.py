@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from java import environment
+from support.java import environment
 
 pytestmark = pytest.mark.one_python
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from golden_data import load_variant, reading_options
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as f
+from support.golden_data import load_variant, reading_options
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import wrap_line

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from golden_data import native_messages
 from pyspark.sql import DataFrame, SparkSession
+from support.golden_data import native_messages
 
 from cdcfmt_core.io.sources import wrap_line
 from pyspark_cdcfmt import CORRUPT_RECORD, SEQUENCE, SOURCE, decode

@@ -8,12 +8,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from canal_messages import row_message
-from golden_data import load_variant, reading_options
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import DataType, DoubleType, FloatType, NumericType, StructType
-from turns import in_turn
+from support.canal_messages import row_message
+from support.golden_data import load_variant, reading_options
+from support.turns import in_turn
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.kernel.formats import is_installed

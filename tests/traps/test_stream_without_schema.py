@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from canal_messages import INSERT, write_lines
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from support.canal_messages import INSERT, write_lines
 
 from pyspark_cdcfmt.source import CdcDataSource
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from canal_messages import INSERT, write_lines
 from pyspark.sql import SparkSession
+from support.canal_messages import INSERT, write_lines
 
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt.sync import status, sync

@@ -9,9 +9,9 @@ import re
 from pathlib import Path
 
 import pytest
-from canal_messages import row_message, write_lines
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from support.canal_messages import row_message, write_lines
 
 BAD = "_corrupt_record STRUCT<reason: STRING, key: BINARY, value: BINARY>"
 ADVICE = "(onSchemaChange=fail; to continue, set rescue, ignore or corrupt)"

@@ -2,7 +2,7 @@
 
 The rows of a TRUNCATE were bad rows that the MERGE filtered away: the target kept 54 rows where
 the source had 2.  Of a new column there was no word.  (Rows older than a TRUNCATE of an earlier
-batch, and INT that became BIGINT, are in tests/test_merge_by_hand.py.)
+batch, and INT that became BIGINT, are in tests/docs/test_merge_by_hand.py.)
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canal_messages import COMMIT_TS, ddl_message, row_message, write_lines
-from doc_snippets import snippets
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
+from support.canal_messages import COMMIT_TS, ddl_message, row_message, write_lines
+from support.doc_snippets import snippets
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canal_messages import INSERT, row_message, watermark_message, write_lines
-from kafka_broker import Broker
-from kafka_orders import orders
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType, StructField, StructType
+from support.canal_messages import INSERT, row_message, watermark_message, write_lines
+from support.kafka_broker import Broker
+from support.kafka_orders import orders
 
 from pyspark_cdcfmt.source import CdcDataSource
 

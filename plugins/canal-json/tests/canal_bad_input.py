@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bad_input import check_error, check_row
+from support.bad_input import check_error, check_row
 
 from cdcfmt_core import opening
 from cdcfmt_core.decoding import MessageDecoder

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from bad_input import JSON, patient
 from canal_bad_input import MESSAGES, decode, text_of
 from hypothesis import given
 from hypothesis import strategies as st
+from support.bad_input import JSON, patient
 
 from cdcfmt_core.events import (
     Corrupt,

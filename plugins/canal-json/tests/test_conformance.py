@@ -1,4 +1,4 @@
-"""The conformance kit on messages of TiCDC and Canal, whose truth tests/test_*canal* have."""
+"""The conformance kit on messages of TiCDC and Canal, whose truth test_golden.py has."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import attrs
-from bare_types import with_bare_types
-from golden_data import native_messages
-from golden_encoding import golden_cases
+from support.bare_types import with_bare_types
+from support.golden_data import native_messages
+from support.golden_encoding import golden_cases
 
 from cdcfmt_core.events import Event, RowChange
 from cdcfmt_core.testing import Carries, Case, CodecTests, RoundTrip
@@ -100,7 +100,7 @@ class TestCanalJson(CodecTests):
     @classmethod
     def load_cases(cls) -> Iterable[Case]:
         yield from golden_cases("canal-json")
-        # Canal puts many rows into a message; tests/test_golden_canal_json_encoding.py
+        # Canal puts many rows into a message; plugins/canal-json/tests/test_golden_encoding.py
         # writes them one by one.
         messages = tuple(native_messages("canal/canal_flat"))[:500]
         yield Case("canal", messages, writing=None)

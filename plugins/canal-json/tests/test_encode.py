@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from golden_encoding import open_encoder
+from support.golden_encoding import open_encoder
 
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError
 from cdcfmt_core.events import Column, Image, RowChange, SchemaChange, TableSchema, Watermark

@@ -10,10 +10,10 @@ import sys
 import tracemalloc
 
 import pytest
-from bad_input import JSON, changed, paths_of, patient
 from canal_bad_input import BATCH, DDL, MESSAGES, UPDATE, decode, decoder, text_of, the_error
 from hypothesis import given
 from hypothesis import strategies as st
+from support.bad_input import JSON, changed, paths_of, patient
 
 from cdcfmt_core.events import (
     KIND_OF,

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from cloudcanal_messages import DML
-from golden_data import codec_decoder
+from support.golden_data import codec_decoder
 
 from cdcfmt_core import DecoderContext, default_registry
 from cdcfmt_core.events import (

@@ -7,11 +7,11 @@ from functools import cache
 from typing import Any
 
 import pytest
-from bad_input import JSON, changed, check_error, check_row, paths_of, patient
 from cloudcanal_messages import DDL_EXAMPLE, DML
-from golden_data import open_decoder
 from hypothesis import given
 from hypothesis import strategies as st
+from support.bad_input import JSON, changed, check_error, check_row, paths_of, patient
+from support.golden_data import open_decoder
 
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import DecodeError

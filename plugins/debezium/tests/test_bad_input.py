@@ -17,9 +17,9 @@ from debezium_messages import (
     open_decoder,
     row,
 )
-from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from cdcfmt_core.events import Corrupt, Message, RowChange, SchemaChange
 

@@ -1,4 +1,4 @@
-"""The conformance kit on messages of TiCDC and Debezium; tests/test_*debezium* have their truth."""
+"""The conformance kit on messages of TiCDC and Debezium; test_golden.py has their truth."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import attrs
-from bare_types import without_signs_of_zeros
-from golden_data import native_messages
-from golden_encoding import golden_cases
+from support.bare_types import without_signs_of_zeros
+from support.golden_data import native_messages
+from support.golden_encoding import golden_cases
 
 from cdcfmt_core.events import Event, Image, RowChange, SchemaChange, Watermark
 from cdcfmt_core.testing import Carries, Case, CodecTests, RoundTrip, without

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from golden_encoding import open_encoder
+from support.golden_encoding import open_encoder
 
 from cdcfmt_core import types
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError
@@ -32,7 +32,7 @@ def encode(event: Any, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def test_null_is_no_key() -> None:
-    """Nor the value of a NOT NULL column; see tests/test_connect_reader.py."""
+    """Nor the value of a NOT NULL column; see tests/interop/test_connect_reader.py."""
     schema = table(("id", types.Int(32)), ("n", types.Int(32)), key=("id",))
     with pytest.raises(EncodeError, match=r"column id.*: it is NULL.*invalidValues=text"):
         encode(insert(schema, id=None, n=None))

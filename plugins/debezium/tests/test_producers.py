@@ -23,7 +23,7 @@ from debezium_messages import (
     row,
     struct,
 )
-from golden_data import codec_decoder
+from support.golden_data import codec_decoder
 
 from cdcfmt_core import DecoderContext, default_registry
 from cdcfmt_core import open_decoder as core_decoder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dts_records import encode, record
-from golden_data import codec_decoder
+from support.golden_data import codec_decoder
 
 from cdcfmt_core import DecoderContext, default_registry
 from cdcfmt_core.events import (

@@ -9,11 +9,11 @@ from typing import Any
 
 import fastavro
 import pytest
-from bad_input import check_error, check_row, patient
 from dts_records import encode, record, row, schema
-from golden_data import native_messages, open_decoder
 from hypothesis import given
 from hypothesis import strategies as st
+from support.bad_input import check_error, check_row, patient
+from support.golden_data import native_messages, open_decoder
 
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import DecodeError

@@ -1,4 +1,4 @@
-"""The conformance kit on records of the DTS SDK, whose truth tests/test_golden_dts.py has."""
+"""The conformance kit on records of the DTS SDK; test_golden.py has their truth."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import attrs
 from dts_records import branch_of, read_record, usual
-from golden_data import native_messages
+from support.golden_data import native_messages
 
 from cdcfmt_core.events import Event, Image, Message, RowChange
 from cdcfmt_core.testing import Carries, Case, CodecTests, RoundTrip, without

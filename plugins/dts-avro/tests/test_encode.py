@@ -12,8 +12,8 @@ from typing import Any
 import attrs
 import pytest
 from dts_records import NAMESPACE, read_record
-from golden_data import open_decoder
-from golden_encoding import open_encoder
+from support.golden_data import open_decoder
+from support.golden_encoding import open_encoder
 
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError
 from cdcfmt_core.events import (

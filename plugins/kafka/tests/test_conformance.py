@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 import pytest
-from brokers import NOWHERE
 from confluent_kafka import Producer
-from kafka_broker import PASSWORD, USER, WRONG_LOGIN, Broker, send
+from support.brokers import NOWHERE
+from support.kafka_broker import PASSWORD, USER, WRONG_LOGIN, Broker, send
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.testing.transports import Harness, Login, TransportTests

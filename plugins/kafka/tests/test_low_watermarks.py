@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from kafka_broker import Broker
+from support.kafka_broker import Broker
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.low_watermarks import LowWatermarks

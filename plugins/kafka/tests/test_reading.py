@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
-from kafka_broker import PASSWORD, USER, Broker, send
+from support.kafka_broker import PASSWORD, USER, Broker, send
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kafka_broker import Broker
+from support.kafka_broker import Broker
 
 from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.io.topics.schema_search import SchemaSearch

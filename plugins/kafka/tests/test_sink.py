@@ -8,9 +8,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from brokers import NOWHERE
 from confluent_kafka import Consumer, TopicPartition
-from kafka_broker import PASSWORD, USER, Broker
+from support.brokers import NOWHERE
+from support.kafka_broker import PASSWORD, USER, Broker
 
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from bad_input import check_error, check_row
 from open_messages import (
     ID,
     NAME,
     open_decoder,
 )
+from support.bad_input import check_error, check_row
 
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
-from bare_types import with_bare_types, without_signs_of_zeros
+from support.bare_types import with_bare_types, without_signs_of_zeros
 
 from cdcfmt_core.events import Column, Event, Image, RowChange, SchemaChange
 from cdcfmt_core.mysql.codes import (

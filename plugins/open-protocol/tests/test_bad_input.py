@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bad_input import patient
 from hypothesis import given
 from hypothesis import strategies as st
 from open_bad_input import INSERT, UPDATE, checked
@@ -27,6 +26,7 @@ from open_messages import (
     message,
     the_error,
 )
+from support.bad_input import patient
 
 from cdcfmt_core.events import Corrupt, RowChange
 

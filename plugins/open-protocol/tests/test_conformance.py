@@ -1,13 +1,13 @@
-"""The conformance kit on TiCDC's messages, whose truth tests/test_golden_open_protocol.py has."""
+"""The conformance kit on TiCDC's messages; test_golden.py has their truth."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from golden_encoding import golden_cases
 from open_messages import put_together, take_apart
 from open_round_trips import DIFFERENCES, ROUND_TRIPS
+from support.golden_encoding import golden_cases
 
 from cdcfmt_core.testing import Case, CodecTests
 

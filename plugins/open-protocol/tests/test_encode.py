@@ -6,9 +6,9 @@ import struct
 from collections import Counter
 from typing import Any
 
-import naive_open_protocol
 import pytest
-from golden_encoding import open_encoder
+from support import naive_open_protocol
+from support.golden_encoding import open_encoder
 
 from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import Column, Image, Message, RowChange, SchemaChange, TableSchema

@@ -11,7 +11,6 @@ from typing import Any
 import cramjam
 import lz4.frame
 import pytest
-from golden_data import scan_schemas
 from open_bad_input import INSERT, checked
 from open_messages import (
     DDL_KEY,
@@ -25,6 +24,7 @@ from open_messages import (
     open_decoder,
     the_error,
 )
+from support.golden_data import scan_schemas
 
 from cdcfmt_core import types
 from cdcfmt_core.events import Corrupt, Image, RowChange

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import naive_open_protocol
-from examples import examples
-from golden_encoding import open_encoder
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from naive_values import document_value
 from open_round_trips import CARRIES
+from support import naive_open_protocol
+from support.examples import examples
+from support.golden_encoding import open_encoder
+from support.naive_values import document_value
 
 from cdcfmt_core.events import Image, RowChange
 from cdcfmt_core.testing.strategies import row_changes

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 import pytest
-from brokers import NOWHERE
-from rabbitmq_broker import RabbitBroker
-from rabbitmq_files import PASSWORD, USER
 from rstream import AMQPMessage
+from support.brokers import NOWHERE
+from support.rabbitmq_broker import RabbitBroker
+from support.rabbitmq_files import PASSWORD, USER
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.testing.transports import Harness, Login, NotOfferedError, TransportTests

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from brokers import NOWHERE
-from cli_tools import run, start
 from cloudcanal_messages import DML
-from golden_data import native_messages
-from rabbitmq_broker import RabbitBroker
-from rabbitmq_files import PASSWORD, USER
+from support.brokers import NOWHERE
+from support.cli_tools import run, start
+from support.golden_data import native_messages
+from support.rabbitmq_broker import RabbitBroker
+from support.rabbitmq_files import PASSWORD, USER
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import FileSplit, list_files, read_split

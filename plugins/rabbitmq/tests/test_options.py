@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from rabbitmq_broker import RabbitBroker
-from rabbitmq_files import PASSWORD, USER
+from support.rabbitmq_broker import RabbitBroker
+from support.rabbitmq_files import PASSWORD, USER
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_rabbitmq.broker_errors import of_certificate

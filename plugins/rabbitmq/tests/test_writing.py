@@ -7,9 +7,9 @@ import time
 
 import attrs
 import pytest
-from brokers import NOWHERE
-from rabbitmq_broker import RabbitBroker
-from rabbitmq_files import UNREADABLE
+from support.brokers import NOWHERE
+from support.rabbitmq_broker import RabbitBroker
+from support.rabbitmq_files import UNREADABLE
 
 from cdcfmt_core.errors import SinkError, SourceError
 from cdcfmt_core.events import Message

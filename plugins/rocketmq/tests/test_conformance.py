@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import attrs
 import pytest
-from brokers import NOWHERE
-from rocketmq_broker import PASSWORD, RocketBroker
+from support.brokers import NOWHERE
+from support.rocketmq_broker import PASSWORD, RocketBroker
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.testing.transports import Harness, Login, TransportTests

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 
 import pytest
-from brokers import NOWHERE
-from kafka_orders import orders
-from rocketmq_broker import PASSWORD, USER, RocketBroker
-from rocketmq_kills import source_of
+from support.brokers import NOWHERE
+from support.kafka_orders import orders
+from support.rocketmq_broker import PASSWORD, USER, RocketBroker
+from support.rocketmq_kills import source_of
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.errors import OptionError, SinkError, SourceError

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from certificates import make_certificates
-from kafka_orders import orders
-from rocketmq_broker import BROKER_NAME, RocketBroker
-from rocketmq_kills import source_of
+from support.certificates import make_certificates
+from support.kafka_orders import orders
+from support.rocketmq_broker import BROKER_NAME, RocketBroker
+from support.rocketmq_kills import source_of
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.errors import OptionError, SinkError, SourceError

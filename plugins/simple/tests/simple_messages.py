@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
-from golden_data import open_decoder
+from support.golden_data import open_decoder
 
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import DecodeError

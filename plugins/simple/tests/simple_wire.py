@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import fastavro
-from golden_data import GOLDEN
+from support.golden_data import GOLDEN
 
 
 @cache

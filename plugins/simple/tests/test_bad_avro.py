@@ -7,8 +7,6 @@ import struct
 from functools import cache
 
 import pytest
-from bad_input import check_error, check_row
-from golden_data import open_decoder, scan_schemas
 from simple_bad_input import AVRO_FULL, CHECKSUM, FULL, TOLD
 from simple_messages import (
     AVRO_DATA,
@@ -25,6 +23,8 @@ from simple_messages import (
     to_avro,
     to_json,
 )
+from support.bad_input import check_error, check_row
+from support.golden_data import open_decoder, scan_schemas
 
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from bad_input import check_row, patient
 from hypothesis import given
 from hypothesis import strategies as st
 from simple_bad_input import AVRO_FULL, CHECKSUM, FULL, TOLD
@@ -25,6 +24,7 @@ from simple_messages import (
     to_avro,
     to_json,
 )
+from support.bad_input import check_row, patient
 
 from cdcfmt_core.events import Corrupt, RowChange, SchemaChange, TableSchemaEvent
 from cdcfmt_core.schemas import store

@@ -1,4 +1,4 @@
-"""The conformance kit on TiCDC's messages, whose truth tests/test_golden_simple.py has."""
+"""The conformance kit on TiCDC's messages, whose truth plugins/simple/tests/test_golden.py has."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import attrs
-from golden_encoding import golden_cases
 from simple_wire import read_wire
+from support.golden_encoding import golden_cases
 
 from cdcfmt_core.events import (
     Column,

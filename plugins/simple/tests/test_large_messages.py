@@ -7,7 +7,6 @@ from typing import Any
 
 import lz4.frame
 import pytest
-from golden_data import codec_decoder
 from simple_messages import (
     AT,
     AVRO_DATA,
@@ -28,6 +27,7 @@ from simple_messages import (
     to_avro,
     to_json,
 )
+from support.golden_data import codec_decoder
 
 from cdcfmt_core import DecoderContext, default_registry
 from cdcfmt_core.codec import Projection

@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from golden_data import codec_decoder
 from simple_messages import (
     AT,
     AVRO_DATA,
@@ -26,6 +25,7 @@ from simple_messages import (
     to_json,
     unsigned,
 )
+from support.golden_data import codec_decoder
 
 from cdcfmt_core import DecoderContext, default_registry
 from cdcfmt_core.events import (

@@ -9,7 +9,6 @@ from typing import Any
 import cramjam
 import lz4.frame
 import pytest
-from golden_data import scan_schemas
 from simple_messages import (
     AVRO_DATA,
     BUILD,
@@ -30,6 +29,7 @@ from simple_messages import (
     to_avro,
     to_json,
 )
+from support.golden_data import scan_schemas
 
 from cdcfmt_core.caches import table_size
 from cdcfmt_core.errors import MissingSchemaError

@@ -1,6 +1,6 @@
 """How a stream moves on when brokers give the answers that one broker alone cannot be made to.
 
-The cluster is a script of answers here; ``tests/test_kafka_stream.py`` has a real one.
+The cluster is a script of answers here; ``tests/brokers/test_kafka_stream.py`` has a real one.
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import Phase, settings
-from mutants_of_decoders import MUTANTS as DECODERS
-from mutants_of_decoders import Mutant
-from mutants_of_encoders import MUTANTS as ENCODERS
 from open_messages import put_together, take_apart
 from open_round_trips import DIFFERENCES, ROUND_TRIPS
+from support.mutants_of_decoders import MUTANTS as DECODERS
+from support.mutants_of_decoders import Mutant
+from support.mutants_of_encoders import MUTANTS as ENCODERS
 
 from cdcfmt_core.testing import CodecTests, Subject, limits, load_cases
 from cdcfmt_core.testing.checks import malformed

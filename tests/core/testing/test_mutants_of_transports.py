@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from mutants_of_decoders import Mutant
-from mutants_of_transports import MUTANTS
+from support.mutants_of_decoders import Mutant
+from support.mutants_of_transports import MUTANTS
 
 from cdcfmt_core import TransportSpec
 from cdcfmt_core.testing.transports import Harness, TransportTests, subject

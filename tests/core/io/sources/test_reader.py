@@ -16,9 +16,9 @@ from typing import Any
 import fsspec
 import pytest
 import zstandard
-from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from cdcfmt_core.errors import MissingDependencyError, OptionError, SourceError
 from cdcfmt_core.events import Message

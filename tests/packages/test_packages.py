@@ -1,0 +1,88 @@
+"""What an index shows of each package, one version for all, and what type checkers need."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import requires
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from support.workspace import KERNEL, ROOT, projects, settings
+
+from cdcfmt_core.registry import KNOWN_FORMATS
+
+PROJECTS = projects()
+BRIDGE = ROOT / "spark_bridge"
+VERSION: str = settings(ROOT)["project"]["version"]
+URLS = settings(ROOT)["project"]["urls"]
+OWN = {settings(folder)["project"]["name"] for folder in PROJECTS}
+
+every_project = pytest.mark.parametrize("folder", PROJECTS, ids=lambda folder: folder.name)
+
+
+@every_project
+def test_metadata_for_an_index(folder: Path) -> None:
+    project = settings(folder)["project"]
+    assert {"change-data-capture", "cdc"} < set(project["keywords"])
+    assert {"Typing :: Typed", "Topic :: Database"} < set(project["classifiers"])
+    assert project["license"] == "Apache-2.0"
+    assert project["urls"] == URLS
+    for pattern in project["license-files"]:
+        assert (folder / pattern).is_file()
+
+
+@every_project
+def test_links_of_a_long_description_lead_somewhere_from_an_index(folder: Path) -> None:
+    text = (folder / settings(folder)["project"]["readme"]).read_text("utf-8")
+    assert text.startswith("# ")
+    assert [link for link in re.findall(r"\]\(([^)]*)\)", text) if "://" not in link] == []
+
+
+@every_project
+def test_one_version_of_all_packages(folder: Path) -> None:
+    """The root has it; hatchling reads it from there, and maturin cannot."""
+    found = settings(folder)
+    if folder in (ROOT, KERNEL):
+        assert found["project"]["version"] == VERSION
+    else:
+        assert found["project"]["dynamic"] == ["version"]
+        source = found["tool"]["hatch"]["version"]["path"]
+        assert (folder / source).resolve() == ROOT / "pyproject.toml"
+        assert {"file": source} in found["tool"]["uv"]["cache-keys"]
+
+
+def test_the_crate_has_the_version_of_all_packages() -> None:
+    assert f'\nversion = "{VERSION}"\n' in (KERNEL / "Cargo.toml").read_text("utf-8")
+
+
+@every_project
+def test_requirements_between_packages_accept_the_version(folder: Path) -> None:
+    project = settings(folder)["project"]
+    lists = [project.get("dependencies", []), *project.get("optional-dependencies", {}).values()]
+    for needed in (Requirement(text) for each in lists for text in each):
+        if needed.name in OWN - {project["name"]}:
+            assert VERSION in needed.specifier, str(needed)
+            assert str(needed.specifier), f"{needed} accepts every version"
+
+
+def test_extras_of_the_bridge() -> None:
+    extras = settings(BRIDGE)["project"]["optional-dependencies"]
+    names = {extra: {Requirement(each).name for each in extras[extra]} for extra in extras}
+    assert names["formats"] == {f"cdcfmt-{name}" for name in KNOWN_FORMATS}
+    (everything,) = map(Requirement, extras["all"])
+    assert everything.extras == set(extras) - {"all", "spark"}
+
+
+@pytest.mark.parametrize("folder", [p for p in PROJECTS if p != KERNEL], ids=lambda p: p.name)
+def test_types_come_with_a_wheel(folder: Path) -> None:
+    (package,) = settings(folder)["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    assert (folder / package / "py.typed").is_file()
+
+
+def test_pyspark_requires_what_uv_takes_for_granted() -> None:
+    (known,) = settings(ROOT)["tool"]["uv"]["dependency-metadata"]
+    required = map(Requirement, requires(known["name"]) or ())
+    assert [*map(Requirement, known["requires-dist"])] == [
+        each for each in required if not each.marker
+    ]

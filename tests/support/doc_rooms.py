@@ -1,0 +1,96 @@
+"""Where things are, for CONTRIBUTING: the rooms by what may import what, and a message's way."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from pyspark_cdcfmt.source import CdcDataSource
+from support.canal_messages import INSERT, write_lines
+from support.workspace import ROOT
+
+PACKAGES = {
+    "cdcfmt_core": "cdcfmt_core",
+    "pyspark_cdcfmt": "spark_bridge/src/pyspark_cdcfmt",
+}
+"""With their folders."""
+
+STATIONS = {
+    "pyspark_cdcfmt.read.engine.Engine.batches": "a task: the kernel is given whole blocks, and "
+    "what it refuses goes on below",
+    "cdcfmt_core.io.sources.reader.read_lines": "a file becomes lines and messages",
+    "cdcfmt_core.decoding.MessageDecoder.decode": "a codec is chosen; errors get their place",
+    "cdcfmt_canal_json.decode._Decoder.decode": "a message becomes events",
+    "cdcfmt_canal_json.rows.RowDecoder.decode": "its rows become images",
+    "cdcfmt_core.toolkit.plans.Plans.find": "the table schema, and what reads each column",
+    "cdcfmt_core.toolkit.images.read_value": "a value",
+    "pyspark_cdcfmt.rows.event_rows.EventRows.rows": "an event becomes a row",
+    "pyspark_cdcfmt.rows.record_batches.BatchBuilder.batch": "rows become a record batch",
+}
+"""What the functions do that a message without the kernel comes to, in this order."""
+
+
+def layers() -> Iterator[tuple[str, list[list[str]]]]:
+    """Each package with its layers as import-linter holds them, the highest first."""
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    for contract in config["tool"]["importlinter"]["contracts"]:
+        if contract["type"] == "layers":
+            (package,) = contract["containers"]
+            yield package, [line.replace("|", ":").split(" : ") for line in contract["layers"]]
+
+
+def picture() -> str:
+    """The layers as a diagram: each may import those below it."""
+    lines = ["```mermaid", "flowchart TD"]
+    for package, rows in layers():
+        lines.append(f"  subgraph {package}")
+        for number, names in enumerate(rows):
+            shown = "<br>".join(" ".join(names[at : at + 6]) for at in range(0, len(names), 6))
+            lines.append(f'    {package}{number}["{shown}"]')
+        lines += [f"    {package}{n} --> {package}{n + 1}" for n in range(len(rows) - 1)]
+        lines.append("  end")
+    lines += ["  pyspark_cdcfmt --> cdcfmt_core", "  plugins --> cdcfmt_core", "```"]
+    return "\n".join(lines)
+
+
+def rooms() -> Iterator[tuple[str, str]]:
+    """Each room and what its package says of itself."""
+    for package, folder in PACKAGES.items():
+        for path in sorted((ROOT / folder).glob("*/__init__.py")):
+            name = f"{package}.{path.parent.name}"
+            doc = inspect.getdoc(importlib.import_module(name)) or ""
+            yield f"`{name}`", doc.split("\n\n")[0].replace("\n", " ").replace("``", "`")
+
+
+def way() -> list[tuple[str, str]]:
+    """The stations as a table.
+
+    :raises ValueError: if a message comes to them in another order, or to others.
+    """
+    seen: dict[str, None] = {}
+
+    def enter(frame: FrameType, event: str, _: Any) -> None:
+        name = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_qualname}"
+        if event == "call" and name in STATIONS:
+            seen[name] = None
+
+    with tempfile.TemporaryDirectory() as folder:
+        write_lines(Path(folder) / "rows.json", INSERT)
+        source = CdcDataSource({"path": folder, "protocol": "canal-json"})
+        reader = source.reader(source.schema())
+        (task,) = reader.partitions()
+        sys.setprofile(enter)
+        try:
+            list(reader.read(task))
+        finally:
+            sys.setprofile(None)
+    if list(seen) != list(STATIONS):
+        raise ValueError(f"a message comes to {list(seen)}")
+    return [(f"`{name.replace('.<locals>', '')}`", words) for name, words in STATIONS.items()]

@@ -1,0 +1,50 @@
+"""The import contracts of pyproject.toml, checked: ``python tests/support/imports.py``.
+
+import-linter takes lists of packages alone.  In its settings here ``plugins`` stands for the
+packages of all folders under ``plugins``, so that a new one adds a folder and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import tomllib
+from typing import Any
+
+from importlinter.cli import lint_imports
+
+from support.workspace import ROOT
+
+_ALL = "plugins"
+_LISTS = ("root_packages", "modules", "source_modules", "forbidden_modules")
+
+
+def settings() -> dict[str, Any]:
+    """``[tool.importlinter]`` with the names of the plugins."""
+    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][
+        "importlinter"
+    ]
+    plugins = sorted(path.parent.name for path in ROOT.glob("plugins/*/src/*/__init__.py"))
+    for each in (found, *found["contracts"]):
+        for name in _LISTS:
+            if _ALL in each.get(name, ()):
+                each[name] = [one for one in each[name] if one != _ALL] + plugins
+    return found
+
+
+def main() -> int:
+    """Print the contracts that hold and those that are broken; 1 if any is broken."""
+    found = settings()
+    tables = [("[tool.importlinter]", found)]
+    tables += [("[[tool.importlinter.contracts]]", each) for each in found.pop("contracts")]
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+        for title, table in tables:
+            # JSON's texts, lists and booleans are TOML's.
+            lines = (f"{name} = {json.dumps(value)}" for name, value in table.items())
+            print(title, *lines, sep="\n", file=file, flush=True)
+        return lint_imports(file.name, cache_dir=None, no_logo=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,271 @@
+"""What sync decides about statements and rows with changed types, without Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+from pyspark.sql.types import BinaryType, DecimalType, IntegerType, StringType
+from sync.test_planning import kept, plan, planner, statement, version
+
+from pyspark_cdcfmt.sync.retyping import cast_sql
+from pyspark_cdcfmt.sync.states import Cast, TableState
+from pyspark_cdcfmt.sync.summary import Statement, Version
+from pyspark_cdcfmt.sync.table_plan import TablePlan
+
+CREATE = statement(
+    "CREATE TABLE orders (id INT PRIMARY KEY, price DECIMAL(12,4), name VARCHAR(20), "
+    "state ENUM('a','b'))",
+    "CREATE",
+    5,
+)
+ROWS = {"id": "int", "price": "decimal(12,4)", "name": "varchar(20)", "state": "enum('a','b')"}
+NARROW = "ALTER TABLE orders MODIFY price DECIMAL(10,2)"
+LATER = ROWS | {"price": "decimal(10,2)"}
+
+
+def batch(*given: Version | Statement, after: TablePlan | None = None, **options: Any) -> TablePlan:
+    """Plan a batch of the table, after another one."""
+    statements = tuple(each for each in given if isinstance(each, Statement))
+    versions = [each for each in given if isinstance(each, Version)]
+    by = planner(**options)
+    if after is not None and after.state.catching_up is None:
+        after = kept(after)
+    by.know([after.state] if after else [])
+    by.define(statements)
+    return plan(*versions, after=after, statements=statements, by=by)
+
+
+def alter(query: str = NARROW, commit: int = 20, **more: Any) -> Statement:
+    return statement(query, "ALTER", commit, **more)
+
+
+def rows(at: int, types: dict[str, str] = ROWS, **more: Any) -> Version:
+    return version(types, first=(at, 0), **more)
+
+
+def casts(made: TablePlan) -> list[tuple[str, tuple[int, ...]]]:
+    assert made.state.halted is None, made.state.halted
+    return [(cast.name, cast.at) for cast in made.casts]
+
+
+PRICE = [("price", (0, 20, 1, 0, 0, 0, 1))]
+
+
+def test_rows_from_before_it_are_converted() -> None:
+    together = batch(CREATE, rows(10), alter(), rows(30, LATER))
+    assert casts(together) == PRICE
+    made = batch(CREATE, rows(10))
+    later = batch(alter(), after=made)
+    assert casts(later) == PRICE
+    # The copy of another partition does nothing again, and late rows are converted, too.
+    again = batch(alter(), rows(15), rows(30, LATER), after=later)
+    assert casts(again) == []
+    assert [cast.name for cast in again.state.casts] == ["price"]
+    assert TableState.from_json(again.state.to_json()) == again.state
+
+
+def test_rows_of_a_column_that_is_renamed_and_converted() -> None:
+    change = alter("ALTER TABLE orders CHANGE price cost DECIMAL(10,2)")
+    types = {"cost" if name == "price" else name: text for name, text in LATER.items()}
+    made = batch(CREATE, rows(10))
+    changed = batch(change, rows(30, types), after=made)
+    assert casts(changed) == PRICE
+    assert changed.fills == [("cost", "CAST(`price` AS decimal(10,2))", PRICE[0][1])]
+    evolved = batch(change, rows(30, types), after=made, schema_changes="evolve")
+    assert casts(evolved) == PRICE
+    assert evolved.retired == [("price", "cost")]
+
+
+def test_rows_without_a_commit() -> None:
+    place = {"place": "t/0"}
+    made = batch(CREATE, rows(0, **place))
+    same = batch(alter(commit=0, offset=5, **place), after=made)
+    assert casts(same) == [("price", (0, 0, 1, 0, 5, 0, 1))]
+    assert same.state.settled().casts == ()
+    other = batch(alter(commit=0, offset=5, place="ddl/0"), after=made)
+    assert "which rows are before it is unknown" in str(other.state.halted)
+    add = alter("ALTER TABLE orders ADD m INT", 0, offset=5, place="ddl/0")
+    not_null = alter("ALTER TABLE orders MODIFY m INT NOT NULL", 0, offset=6, place="ddl/0")
+    waiting = batch(add, not_null, after=made)
+    assert waiting.state.earlier == ()
+    assert "m: rows from before it have NULL" in waiting.log[-1].detail
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("ALTER TABLE orders MODIFY id SMALLINT", "id: its values change, and it is of the key"),
+        ("ALTER TABLE orders MODIFY state ENUM('a')", "ENUM('a','b') to ENUM('a'): members"),
+        ("ALTER TABLE orders CHANGE name label INT", "name: VARCHAR(20) to INT"),
+        ("ALTER TABLE orders ADD x INT, MODIFY price DATE", "price: DECIMAL(12,4) to DATE"),
+        ("ALTER TABLE orders CONVERT TO CHARACTER SET latin1", "name: VARCHAR(20) to"),
+        ("ALTER TABLE orders MODIFY price INT AS (id) STORED", "a generated column may change"),
+        ("ALTER TABLE orders ALTER COLUMN price TYPE numeric(10,2)", "resume leaves these"),
+        ("ALTER TABLE orders MODIFY (price NUMBER(10,2))", "resume leaves these"),
+    ],
+)
+def test_what_halts_a_table(query: str, reason: str) -> None:
+    made = batch(CREATE, rows(10))
+    halted = batch(alter(query), after=made).state
+    assert str(halted.halted).startswith(query)
+    assert reason in str(halted.halted)
+    # Nothing of it is kept, and resume passes it, also its copy on another partition.
+    assert attrs.evolve(halted, halted=None, definitions=()) == attrs.evolve(
+        kept(made).state, definitions=()
+    )
+    resumed = attrs.evolve(halted, halted=None, catching_up="now")
+    passed = batch(alter(query), after=attrs.evolve(made, state=resumed))
+    assert passed.state.halted is None
+    assert batch(alter(query), after=passed).state.halted is None
+
+
+def test_statements_of_other_databases_that_only_add_columns() -> None:
+    made = batch(CREATE, rows(10))
+    oracle = alter('ALTER TABLE "SHOP"."ORDERS" ADD ("N" NUMBER(9))')
+    assert batch(oracle, after=made).state.halted is None
+    server = alter("ALTER TABLE dbo.x.orders ALTER COLUMN price decimal(10,2)")
+    assert batch(server, after=made).state.halted
+
+
+def test_without_all_definitions_a_conversion_halts() -> None:
+    halted = batch(alter(), after=batch(rows(10))).state.halted
+    assert "as no CREATE TABLE of the topic defines the others" in str(halted)
+    longer = alter("ALTER TABLE orders MODIFY name VARCHAR(50)")
+    assert batch(longer, after=batch(rows(10))).state.halted is None
+    bare = {"id": "int", "name": "varchar"}
+    assert batch(longer, after=batch(rows(10, bare))).state.halted
+    text = alter("ALTER TABLE orders MODIFY name TEXT")
+    assert batch(text, after=batch(rows(10, bare))).state.halted is None
+
+
+def test_a_stored_column_that_depends_on_it() -> None:
+    create = attrs.evolve(CREATE, query=f"{CREATE.query[:-1]}, twice INT AS (price * 2) STORED)")
+    made = batch(create, rows(10, ROWS | {"twice": "int"}))
+    for query in (NARROW, "ALTER TABLE orders MODIFY price DECIMAL(14,4)"):
+        halted = batch(alter(query), after=made).state.halted
+        assert "a generated column may change with it" in str(halted)
+
+
+def test_members_that_are_numbers_in_the_target() -> None:
+    create = attrs.evolve(CREATE, query=CREATE.query.replace("'a','b'", "'a','b'"))
+    moved = alter("ALTER TABLE orders MODIFY state ENUM('x','a','b')")
+    names = batch(create, rows(10))
+    assert batch(moved, after=names).state.halted is None
+    numbers = batch(rows(10, ROWS | {"state": "enum"}))
+    assert "the members are unknown" in str(batch(moved, after=numbers).state.halted)
+
+
+@pytest.mark.parametrize(
+    ("options", "action"),
+    [
+        ({"schema_changes": "exception"}, "halt"),
+        ({"schema_changes": "ignore"}, "convert column"),
+        ({"store": "scd2"}, "halt"),
+        ({"store": "changelog"}, "convert column"),
+    ],
+)
+def test_options(options: dict[str, str], action: str) -> None:
+    made = batch(CREATE, rows(10), **options)
+    assert batch(alter(), after=made, **options).log[-1].action == action
+
+
+def test_a_charset_that_columns_get_by_default() -> None:
+    made = batch(CREATE, rows(10))
+    charset = batch(alter("ALTER TABLE orders DEFAULT CHARSET=latin1"), after=made)
+    assert charset.state.halted is None
+    modify = alter("ALTER TABLE orders MODIFY name VARCHAR(30)", 30)
+    assert "may lose characters" in str(batch(modify, after=charset).state.halted)
+
+
+def test_types_that_only_rows_show() -> None:
+    made = batch(rows(10))
+    narrower = batch(rows(30, LATER), after=made)
+    assert "column price is decimal(10,2) in rows, and was decimal(12,4), and no" in str(
+        narrower.state.halted
+    )
+    wider = batch(rows(30, ROWS | {"price": "decimal(14,4)"}), after=made)
+    assert wider.state.halted is None
+    # Rows from before it, of a partition that lags, and rows whose type says less.
+    assert batch(rows(20), after=wider).state.halted is None
+    assert batch(rows(20, LATER), after=wider).state.halted is None
+    assert batch(rows(40, ROWS | {"price": "decimal"}), after=wider).state.halted is None
+    back = batch(rows(40), after=wider)
+    assert "and was decimal(14,4)" in str(back.state.halted)
+    shorter = batch(rows(30, ROWS | {"name": "varchar(10)"}), after=made)
+    assert "column name is varchar(10)" in str(shorter.state.halted)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "halts"),
+    [
+        ("int32", "int64", False),
+        ("int32", "int16", True),
+        ("io.debezium.time.MicroTimestamp", "io.debezium.time.Timestamp", True),
+        ("io.debezium.time.Timestamp", "io.debezium.time.MicroTimestamp", False),
+        ("io.debezium.time.MicroTimestamp", "io.debezium.time.Date", True),
+        ("org.apache.kafka.connect.data.Decimal(12,4)", "decimal(10,2)", True),
+        ("io.debezium.data.Enum('a','b')", "io.debezium.data.Enum('x','a','b')", False),
+        ("io.debezium.data.Enum('a','b')", "io.debezium.data.Enum('a')", True),
+        ("io.debezium.data.EnumSet('a','b')", "io.debezium.data.EnumSet('b','a')", True),
+        # A statement tells the types of columns that it does not change, too.
+        ("int32", "int(11)", False),
+        ("string", "varchar(9)", False),
+    ],
+)
+def test_types_of_connect(before: str, after: str, halts: bool) -> None:
+    first, second = (
+        attrs.evolve(rows(at, {"id": "int32", "c": text}), protocol="debezium")
+        for at, text in ((10, before), (30, after))
+    )
+    halted = batch(second, after=batch(first)).state.halted
+    assert bool(halted) is halts, halted
+
+
+def test_a_column_that_no_row_has_yet() -> None:
+    made = batch(CREATE, rows(10))
+    add = alter("ALTER TABLE orders ADD n INT DEFAULT 42, ADD m INT")
+    rename = alter("ALTER TABLE orders RENAME COLUMN n TO o", 21)
+    change = alter("ALTER TABLE orders CHANGE o p BIGINT, MODIFY m INT NOT NULL", 22)
+    types = ROWS | {"p": "bigint", "m": "int"}
+    for policy in ("lenient", "evolve"):
+        waiting = batch(add, rename, change, after=made, schema_changes=policy)
+        filled = batch(rows(30, types), after=waiting, schema_changes=policy)
+        assert filled.state.halted is None
+        assert [(name, value) for name, value, _ in filled.fills] == [
+            ("p", "TRY_CAST('42' AS bigint)"),
+            ("m", "TRY_CAST('0' AS int)"),
+        ]
+    # One that the rows have again only by its second definition.
+    gone = alter("ALTER TABLE orders DROP n", 23)
+    again = alter("ALTER TABLE orders ADD n INT DEFAULT 43", 24)
+    second = batch(add, gone, again, rows(30, ROWS | {"n": "int", "m": "int"}), after=made)
+    assert [value for name, value, _ in second.fills if name == "n"] == ["TRY_CAST('43' AS int)"]
+    # And one whose value the source converts by its own rules.
+    text = alter("ALTER TABLE orders MODIFY n VARCHAR(9)", 25)
+    unknown = batch(add, text, rows(30, ROWS | {"n": "varchar(9)", "m": "int"}), after=made)
+    assert [value for name, value, _ in unknown.fills if name == "n"] == []
+    assert "warning" in {row.level for row in unknown.log}
+
+
+@pytest.mark.parametrize(
+    ("steps", "type_", "expected"),
+    [
+        (
+            (("cut", ("5",)), ("trim", ())),
+            StringType(),
+            "CAST(rtrim(substring(`c`, 1, 5)) AS string)",
+        ),
+        ((("null", ("",)),), BinaryType(), "CAST(coalesce(`c`, X'') AS binary)"),
+        ((("pad", ("4",)),), BinaryType(), "CAST(rpad(`c`, 4, X'00') AS binary)"),
+        (
+            (("clip", ("-128", "127")),),
+            IntegerType(),
+            "CAST(IF(`c` < -128BD, -128BD, IF(`c` > 127BD, 127BD, `c`)) AS int)",
+        ),
+        ((("round", ("2",)),), DecimalType(12, 4), "CAST(round(`c`, 2) AS decimal(12,4))"),
+    ],
+)
+def test_conversions_in_sql(steps: Any, type_: Any, expected: str) -> None:
+    assert cast_sql(Cast("c", steps, ()), "`c`", type_) == expected
