@@ -108,9 +108,9 @@ thorough: setup  ## what `make test` has samples of: examples, combinations, Pyt
 # The campaign of faults, MINUTES long; WRITE=1 puts its table into docs/reliability.md.
 MINUTES ?= 10
 soak: thorough  ## `make thorough`, then the campaign of faults, MINUTES long
-	PYTHONPATH=$(SOAK_PATH) $(RUN) python -m support.java -- python tests/soak/soak.py --minutes $(MINUTES) $(if $(WRITE),--write)
+	PYTHONPATH=$(TESTS):tests/soak:tests/benchmarks $(RUN) python -m support.java -- python tests/soak/soak.py --minutes $(MINUTES) $(if $(WRITE),--write)
 
-SOAK_PATH = tests:tests/soak:tests/benchmarks:spark_bridge/tests:plugins/cloudcanal-json/tests
+TESTS = tests:spark_bridge/tests:plugins/cloudcanal-json/tests
 
 # Writes docs/bench.md and docs/bench.svg; BENCH="--megabytes 50 --rounds 2" makes it short.
 bench: setup  ## the benchmarks, into docs/bench.md
@@ -130,7 +130,7 @@ bench-write: setup
 
 # Writes the tables in docs/ that come from the code, then the site.
 docs: setup  ## the tables in docs/ that come from the code, and the site
-	PYTHONPATH=tests:plugins/cloudcanal-json/tests $(RUN) python -m support.doc_tables
+	PYTHONPATH=$(TESTS) $(RUN) python -m support.doc_tables
 	$(MAKE) site
 
 clean:  ## remove what the others have made
