@@ -186,4 +186,4 @@ UNKNOWN_DEFAULTS = (
     "FLOAT(7,2) DEFAULT 1.125",
     "INT AS (id + 1) STORED",
 )
-"""Of others it warns."""
+"""Of others the table halts."""

@@ -90,7 +90,7 @@ def test_rows_without_a_commit() -> None:
     not_null = alter("ALTER TABLE orders MODIFY m INT NOT NULL", 0, offset=6, place="ddl/0")
     waiting = batch(add, not_null, after=made)
     assert waiting.state.earlier == ()
-    assert "m: rows from before it have NULL" in waiting.log[-1].detail
+    assert "MODIFY m INT NOT NULL: m: its values change" in str(waiting.state.halted)
 
 
 @pytest.mark.parametrize(
@@ -223,6 +223,19 @@ def test_types_of_connect(before: str, after: str, halts: bool) -> None:
     assert bool(halted) is halts, halted
 
 
+def test_a_character_set_that_nothing_shows() -> None:
+    longer = alter("ALTER TABLE orders MODIFY name VARCHAR(50)")
+    unknown = batch(longer, after=batch(rows(10)))
+    assert unknown.state.halted is None
+    (warning,) = (row.detail for row in unknown.log if row.level == "warning")
+    assert warning.startswith(f"{longer.query}: name: its character set before is unknown")
+    for made in (
+        batch(longer, after=batch(CREATE, rows(10))),
+        batch(longer, rows(30), after=batch(rows(10)), definitions={"shop.orders": CREATE.query}),
+    ):
+        assert not [row for row in made.log if row.level == "warning"]
+
+
 def test_a_column_that_no_row_has_yet() -> None:
     made = batch(CREATE, rows(10))
     add = alter("ALTER TABLE orders ADD n INT DEFAULT 42, ADD m INT")
@@ -245,8 +258,7 @@ def test_a_column_that_no_row_has_yet() -> None:
     # And one whose value the source converts by its own rules.
     text = alter("ALTER TABLE orders MODIFY n VARCHAR(9)", 25)
     unknown = batch(add, text, rows(30, ROWS | {"n": "varchar(9)", "m": "int"}), after=made)
-    assert [value for name, value, _ in unknown.fills if name == "n"] == []
-    assert "warning" in {row.level for row in unknown.log}
+    assert "MODIFY n VARCHAR(9): n: its values change" in str(unknown.state.halted)
 
 
 @pytest.mark.parametrize(

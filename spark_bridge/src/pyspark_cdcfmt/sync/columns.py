@@ -31,7 +31,7 @@ from pyspark_cdcfmt.sync.expressions import is_wider
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retiring import check_retired
-from pyspark_cdcfmt.sync.retyping import observe
+from pyspark_cdcfmt.sync.seen_types import observe
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Version
 from pyspark_cdcfmt.sync.table_plan import TablePlan

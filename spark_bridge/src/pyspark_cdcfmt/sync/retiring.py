@@ -28,6 +28,10 @@ _TEXT_TYPES = TEXT_BASES | {"enum", "set"}
 _MAX_EARLIER = 100
 """Maximum number kept per table, for late rows."""
 
+_NO_CONSTANT = "the text of its default does not show the value that rows get"
+_UNORDERED = "without a commit_ts, which rows are before it is unknown"
+_OTHER_TYPE = "its new type does not hold the old values in Delta"
+
 _TIME = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,6})?)?").fullmatch
 
 
@@ -182,8 +186,11 @@ def follow_added(plan: TablePlan, statement: Statement, policy: str) -> None:
         if value.name.lower() in known or value in plan.state.earlier:
             continue
         if value.text is value.old is None or not is_ordered:
-            _note_unfilled(plan, value.name, query)
-            continue
+            _halt_unfilled(plan, value.name, query, None if is_ordered else _UNORDERED)
+            if plan.state.halted:
+                return
+            # Resumed: a copy of the statement on another partition halts no more.
+            value = EarlierValue(value.name, at)
         earlier = [*plan.state.earlier, value][-_MAX_EARLIER:]
         plan.state = attrs.evolve(plan.state, earlier=tuple(earlier))
 
@@ -215,6 +222,8 @@ def fill_added(plan: TablePlan, before: StructType | None) -> None:
     assert plan.state.columns is not None
     fields = {field.name.lower(): field for field in plan.state.columns.fields}
     for value in plan.state.earlier:
+        if value.text is value.old is None:
+            continue
         name, at = value.name, At.of(value.at)
         field = fields.get((plan.state.name_now(name) or "").lower())
         is_late = any(each.lacks(name) and each.first < at for each in plan.versions)
@@ -228,12 +237,15 @@ def fill_added(plan: TablePlan, before: StructType | None) -> None:
             if is_new:
                 plan.note("fill column", f"{field.name} with {cell} in rows from before it")
         elif is_new:
-            _note_unfilled(plan, name, value.old or repr(value.text))
+            what = "ADD COLUMN" if value.old is None else f"RENAME COLUMN {value.old}"
+            _halt_unfilled(plan, name, what, None if value.old is None else _OTHER_TYPE)
+            if plan.state.halted:
+                return
 
 
-def _note_unfilled(plan: TablePlan, name: str, why: str) -> None:
-    text = f"{name}: rows from before it have NULL, and another value at the source: {why}"
-    plan.note("add column", text, "warning")
+def _halt_unfilled(plan: TablePlan, name: str, query: str, why: str | None = None) -> None:
+    """Halt: rows from before a statement would have NULL, and have another value at the source."""
+    plan.halt_for_values(f"{query}: {name}: {why or _NO_CONSTANT}", name)
 
 
 def _cell(

@@ -1,15 +1,14 @@
-"""Changed column types: what they do to rows from before the statement, which no message says."""
+"""Statements that change column types: what they do to earlier rows, which no message says."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 
 import attrs
 from pyspark.sql.types import BinaryType, DataType, StringType, StructField
 
 from cdcfmt_core.mysql.column_changes import DefinitionChange, column_changes
-from cdcfmt_core.mysql.column_type import TEXT_BASES, ColumnType, parse_column_type
+from cdcfmt_core.mysql.column_type import TEXT_BASES, parse_column_type
 from cdcfmt_core.mysql.conversions import (
     UNKNOWN,
     Conversion,
@@ -19,49 +18,30 @@ from cdcfmt_core.mysql.conversions import (
 )
 from cdcfmt_core.mysql.ddl import ddl_type_of
 from cdcfmt_core.mysql.lexemes import NotUnderstood
-from cdcfmt_core.mysql.type_map import resolve_type
-from cdcfmt_core.types import Enum, LogicalType, Set
 from pyspark_cdcfmt.sync import definitions
 from pyspark_cdcfmt.sync.definitions import around, identity
-from pyspark_cdcfmt.sync.expressions import is_wider
 from pyspark_cdcfmt.sync.names import text_literal
-from pyspark_cdcfmt.sync.states import Cast, EarlierValue, SeenType, TableState
-from pyspark_cdcfmt.sync.summary import Statement, Version
+from pyspark_cdcfmt.sync.seen_types import TypesOf, observe, with_types
+from pyspark_cdcfmt.sync.states import Cast, EarlierValue, TableState
+from pyspark_cdcfmt.sync.summary import Statement
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 
 _MAX_CASTS = 100
-_MAX_SEEN = 20
-"""Maximum numbers that a table keeps, and a column of it, for late rows and statements."""
+"""Maximum number that a table keeps, for late rows and statements."""
 
-_THEN = (
-    "the source may have changed {0} in rows from before it, without messages: resume leaves these "
-    "as they are; then copy the source's values of {0} into the target, or start a new sync that "
-    "reads all rows again"
-)
-_NO_STATEMENT = "column {} is {} in rows, and was {}, and no statement says so ({}); "
 _UNORDERED = "its values change, and without a commit_ts which rows are before it is unknown"
 _COMPUTED = "its values change, and a generated column may change with it"
 _NUMBERS = "the target has the numbers of its members, which the source changes"
 
-_NARROWER = "it may not hold all values"
-_SHORTER = "it is shorter, or has fewer digits"
-_MEMBERS = "its members are others"
+_CHARSET = (
+    "its character set before is unknown; if that was not the table's, the source has converted "
+    "the values, outside of strict mode with ? for what the table's lacks: a CREATE TABLE in the "
+    "option definitions shows it"
+)
 
 _RETYPES = re.compile(r"\b(?:MODIFY|CHANGE|CONVERT|ALTER\s+COLUMN)\b", re.IGNORECASE).search
 
 _WITH_CHARSET = TEXT_BASES | {"enum", "set"}
-
-TypesOf = Callable[[Version, str], tuple[LogicalType, DataType] | None]
-"""The logical and the Spark type of a source type of a version; None if it depends on values."""
-
-_LONGEST = frozenset(
-    {
-        *("text", "string", "longtext", "clob", "bytea", "bytes"),
-        *("io.debezium.time.MicroTimestamp", "io.debezium.time.NanoTimestamp"),
-        *("io.debezium.time.MicroTime", "io.debezium.time.NanoTime"),
-    }
-)
-"""Types of other dialects that hold all values of their Spark type."""
 
 
 @attrs.frozen
@@ -95,7 +75,8 @@ def follow_types(
         # Such as those of Oracle, of which ADD and DROP show in the rows.
         is_alter = "ALTER" in (statement.type, ddl_type_of(statement.query))
         if is_alter and _RETYPES(statement.query):
-            _halt(plan, f"{statement.query}: {error or 'it cannot be read'}", "its columns")
+            what = f"{statement.query}: {error or 'it cannot be read'}"
+            plan.halt_for_values(what, "its columns")
             if not plan.state.halted:
                 _note_followed(plan, by)
         return
@@ -107,38 +88,58 @@ def follow_types(
         return
     found = [c for change in changes.definitions for c in _changes(plan, before, change)]
     for each in found:
-        if not plan.had(each.name, statement):
-            _follow_waiting(plan, each, statement)
-        elif reason := _reason(plan, before, each, statement, policy, store):
-            if policy == "ignore":
-                plan.note("ignore column", f"{statement.query}: {each.name}: {reason}", "warning")
-                continue
-            _halt(plan, f"{statement.query}: {each.name}: {reason}", each.name)
-            if plan.state.halted:
-                return
-        elif each.effect.steps and store == "changelog":
-            text = f"{each.name}: rows from before it have the values that were sent"
-            plan.note("convert column", f"{statement.query}: {text}", "warning")
-        elif each.effect.steps:
-            _convert(plan, each, statement)
-    seen = dict(plan.state.seen)
+        _follow(plan, before, each, statement, policy, store)
+        if plan.state.halted:
+            return
+    seen = plan.state.seen
     renamed = [(old.lower(), new) for old, new in changes.renamed.items() if old.lower() in seen]
     texts = {new: seen[old][-1].text for old, new in renamed}
-    for name, text in (texts | {each.now: each.new.text for each in found}).items():
-        entry = SeenType(text, statement.at, statement.place)
-        seen[name.lower()] = (*seen.get(name.lower(), ()), entry)[-_MAX_SEEN:]
+    plan.state = with_types(
+        plan.state, statement, texts | {each.now: each.new.text for each in found}
+    )
     charset = next((c.charset for c in changes.definitions if c.charset), plan.state.charset)
-    plan.state = attrs.evolve(plan.state, seen=seen, charset=charset)
+    plan.state = attrs.evolve(plan.state, charset=charset)
     _note_followed(plan, by)
+
+
+def _follow(
+    plan: TablePlan,
+    before: definitions.Definition | None,
+    each: Change,
+    statement: Statement,
+    policy: str,
+    store: str,
+) -> None:
+    what = f"{statement.query}: {each.name}"
+    if not plan.had(each.name, statement):
+        _follow_waiting(plan, each, statement)
+    elif reason := _reason(plan, before, each, statement, policy, store):
+        if policy == "ignore":
+            plan.note("ignore column", f"{what}: {reason}", "warning")
+        else:
+            plan.halt_for_values(f"{what}: {reason}", each.name)
+    else:
+        if _has_unknown_charset(plan, before, each):
+            plan.note("convert column", f"{what}: {_CHARSET}", "warning")
+        if each.effect.steps and store == "changelog":
+            text = "rows from before it have the values that were sent"
+            plan.note("convert column", f"{what}: {text}", "warning")
+        elif each.effect.steps:
+            _convert(plan, each, statement)
+
+
+def _has_unknown_charset(
+    plan: TablePlan, before: definitions.Definition | None, each: Change
+) -> bool:
+    """Whether a text column may get the table's character set in place of another one."""
+    is_defined = before is not None and before.column(each.name) is not None
+    charsets = (plan.state.charset, each.old and each.old.charset, each.new.charset)
+    return each.new.base in _WITH_CHARSET and not is_defined and not any(charsets)
 
 
 def _note_followed(plan: TablePlan, by: str) -> None:
     retyped = (*plan.state.retyped, by)[-_MAX_CASTS:]
     plan.state = attrs.evolve(plan.state, retyped=retyped)
-
-
-def _halt(plan: TablePlan, what: str, columns: str) -> None:
-    plan.halt_unless_catching_up(f"{what}; {_THEN.format(columns)}")
 
 
 def _changes(
@@ -255,13 +256,11 @@ def _follow_waiting(plan: TablePlan, each: Change, statement: Statement) -> None
         # ADD COLUMN left NULL in the rows.
         value = EarlierValue(each.name, statement.sequence, steps[0][1][0])
         plan.state = attrs.evolve(plan.state, earlier=(*plan.state.earlier, value))
-    elif any(value.old for value in waiting):
-        _halt(plan, f"{statement.query}: {each.name}: its values change", each.name)
-    elif not waiting or [step for step, _ in steps] != ["null"]:
-        others = tuple(value for value in plan.state.earlier if value not in waiting)
-        plan.state = attrs.evolve(plan.state, earlier=others)
-        text = f"{each.name}: rows from before it have NULL, and another value at the source"
-        plan.note("add column", f"{text}: {statement.query}", "warning")
+    elif not waiting or [step for step, _ in steps] != ["null"] or any(v.old for v in waiting):
+        plan.halt_for_values(f"{statement.query}: {each.name}: its values change", each.name)
+        if not plan.state.halted:
+            others = tuple(value for value in plan.state.earlier if value not in waiting)
+            plan.state = attrs.evolve(plan.state, earlier=others)
 
 
 def _convert(plan: TablePlan, each: Change, statement: Statement) -> None:
@@ -306,111 +305,3 @@ def cast_sql(cast: Cast, column: str, type_: DataType) -> str:
         else:
             value = f"rpad({value}, {arguments[0]}, X'00')"
     return f"CAST({value} AS {type_.simpleString()})"
-
-
-def observe(
-    plan: TablePlan,
-    versions: Sequence[Version],
-    defined: definitions.Definition | None,
-    types_of: TypesOf,
-) -> None:
-    """Compare the types of rows with earlier ones, or halt the table.
-
-    Where no statement defines a column, only its rows show that its type has changed.
-    """
-    known = {name.lower() for name, _ in defined.columns} if defined else set()
-    for version in sorted(versions, key=lambda each: each.first):
-        for column in version.columns:
-            if column.name.lower() not in known:
-                _observe(plan, version, column.name, column.source_type or "", types_of)
-            if plan.state.halted:
-                return
-
-
-def _observe(plan: TablePlan, version: Version, name: str, text: str, types_of: TypesOf) -> None:
-    seen = plan.state.seen.get(name.lower(), ())
-    if seen and seen[-1].text == text:
-        return
-    types = types_of(version, text)
-    if types is None:
-        return
-    place = next(iter(version.places)) if len(version.places) == 1 else None
-    entry = SeenType(text, version.first, place)
-    if seen:
-        last = seen[-1]
-        old, new = Definition.of_message(last.text), Definition.of_message(text)
-        if _are_mysql(old, new) and old.says_no_more(new):
-            return
-        is_later = _is_later(version, last)
-        if is_later is False or (not is_later and any(each.text == text for each in seen)):
-            return
-        effect = _seen_effect(old, new, types_of(version, last.text), types)
-        if effect.kind != "same":
-            what = _NO_STATEMENT.format(name, text, last.text, effect.halt or "its values change")
-            plan.halt_unless_catching_up(what + _THEN.format(name))
-            if plan.state.halted:
-                return
-    kept = {**plan.state.seen, name.lower(): (*seen, entry)[-_MAX_SEEN:]}
-    plan.state = attrs.evolve(plan.state, seen=kept)
-
-
-def _is_later(version: Version, seen: SeenType) -> bool | None:
-    """Whether all rows are from after the time of a type; None if that is unknown."""
-    if seen.place is None and not version.places:
-        is_ordered = bool(version.first.commit)
-    else:
-        is_ordered = version.places == {seen.place}
-    if not is_ordered or version.first <= seen.at <= version.last:
-        return None
-    return version.first > seen.at
-
-
-def _are_mysql(*definitions: Definition) -> bool:
-    return all(resolve_type(each.text) is not None for each in definitions)
-
-
-def _seen_effect(
-    old: Definition,
-    new: Definition,
-    was: tuple[LogicalType, DataType] | None,
-    now: tuple[LogicalType, DataType],
-) -> Conversion:
-    """The effect of a change that only the rows show."""
-    if _are_mysql(old, new):
-        # Of a charset rows say nothing.
-        return conversion(old, attrs.evolve(new, charset=old.charset, type=_completed(old, new)))
-    if was is None:
-        return Conversion(halt=_NARROWER)
-    (before, had), (after, has) = was, now
-    if isinstance(before, Enum | Set) and isinstance(after, Enum | Set):
-        return Conversion(halt=None if _are_more(before, after, has) else _MEMBERS)
-    if had != has:
-        return Conversion(halt=None if is_wider(had, has) else _NARROWER)
-    if _are_mysql(old) != _are_mysql(new):
-        # The types of Connect, until a statement has told the source's.
-        return Conversion()
-    (kind, _, first), (kind_now, _, second) = old.text.partition("("), new.text.partition("(")
-    if kind != kind_now:
-        return Conversion(halt=None if kind_now in _LONGEST and not second else _NARROWER)
-    fewer = any(a > b for a, b in zip(_digits(first), _digits(second), strict=False))
-    return Conversion(halt=_SHORTER if second and (fewer or not first) else None)
-
-
-def _are_more(before: Enum | Set, after: Enum | Set, has: DataType) -> bool:
-    """Whether members keep their meaning."""
-    known, names = before.names, after.names or ()
-    if known is None or type(before) is not type(after):
-        return False
-    is_reordered = isinstance(after, Enum) and isinstance(has, StringType)
-    return names[: len(known)] == known or (is_reordered and {*known} <= {*names})
-
-
-def _digits(text: str) -> list[int]:
-    return [*map(int, re.findall(r"[0-9]{1,9}", text))]
-
-
-def _completed(old: Definition, new: Definition) -> ColumnType:
-    """The new type, with the old one's parameters if the message has none."""
-    if old.base == new.base and not new.type.params:
-        return attrs.evolve(new.type, params=old.type.params)
-    return new.type

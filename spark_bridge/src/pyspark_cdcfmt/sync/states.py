@@ -44,7 +44,7 @@ class EarlierValue:
 
     :ivar at: the ``_sequence`` of the statement.
     :ivar text: a constant of the source.
-    :ivar old: the column's old name, which the target keeps.
+    :ivar old: the column's old name, which the target keeps.  Without both the rows keep NULL.
     """
 
     name: str

@@ -58,6 +58,11 @@ _TAKEN = (
     "restore rows which that one deleted: leave the table out by exclude; or ALTER TABLE {target} "
     "SET TBLPROPERTIES ('{property}' = '{own}') gives it to this query"
 )
+_THEN = (
+    "the source may have changed {0} in rows from before it, without messages: resume leaves these "
+    "as they are; then copy the source's values of {0} into the target, or start a new sync that "
+    "reads all rows again"
+)
 _ACCEPTED = "cdcfmt.restored"
 """The property of a target with the version of a RESTORE that the user accepts."""
 _OF_STORES = ("change_type", "deleted", "date")
@@ -182,6 +187,13 @@ class TablePlan:
             self.note("pass", reason, "warning")
         else:
             self.halt(reason)
+
+    def halt_for_values(self, what: str, columns: str) -> None:
+        """Halt, unless the table is resuming, for values that no message has.
+
+        :param what: the statement, the column, and why sync cannot compute its values.
+        """
+        self.halt_unless_catching_up(f"{what}; {_THEN.format(columns)}")
 
 
 def base_epoch(target: Target, table: str, query_id: str) -> int:
