@@ -182,7 +182,10 @@ def test_binlog_positions_order_changes_across_partitions(
     debezium: Callable[..., Connector],
     tmp_path: Path,
 ) -> None:
-    """The binlog has seconds; what moves within one is in the order of its positions."""
+    """The binlog has seconds; what moves within one is in the order of its positions.
+
+    Then the topic is made anew, and a new query reads it over the target.
+    """
     mariadb.execute(
         "CREATE DATABASE grown",
         "CREATE TABLE grown.orders (id INT PRIMARY KEY, name VARCHAR(20))",
@@ -193,7 +196,11 @@ def test_binlog_positions_order_changes_across_partitions(
     source = {"kafka.bootstrap.servers": kafka.servers, "subscribe": topic}
     to = Sink(delta, tmp_path, source | {"protocol": "debezium"})
     to.run()
-    rows = "SELECT id, name FROM grown.orders"
+
+    def source_rows() -> dict[int, str | None]:
+        rows = mariadb.execute("SELECT id, name FROM grown.orders")
+        return {int(row["id"] or 0): row["name"] for row in rows}
+
     mariadb.execute("SET timestamp=1795214400", "UPDATE grown.orders SET name = 'second'")
     connector.catch_up()
     connector.stop()
@@ -207,8 +214,7 @@ def test_binlog_positions_order_changes_across_partitions(
     )
     connector.catch_up()
     assert not to.run().halted
-    found = {int(row["id"] or 0): row["name"] for row in mariadb.execute(rows)}
-    assert to.rows() == found
+    assert to.rows() == source_rows()
     places = to.sequences()
     assert len({place.partition for place in places}) > 1
     assert {place.server for place in places} == {1}
@@ -217,3 +223,30 @@ def test_binlog_positions_order_changes_across_partitions(
     connector.catch_up()
     assert not to.run().halted
     assert set(to.rows().values()) == {"fourth"}
+    connector.stop()
+    kafka.delete_topic(topic)
+    kafka.create_topic(topic, 2)
+    connector.start()
+    to.source["failOnDataLoss"] = "false"
+    mariadb.execute(
+        "SET timestamp=1795214400",
+        "UPDATE grown.orders SET name = 'anew' WHERE id % 2 = 1",
+        "DELETE FROM grown.orders WHERE id IN (2, 5)",
+        "INSERT INTO grown.orders VALUES (2, 'back'), (20, 'new')",
+    )
+    connector.catch_up()
+    assert not to.run().halted
+    assert to.rows() == source_rows()
+    other = attrs.evolve(to, checkpoint="other")
+    mariadb.execute(
+        "UPDATE grown.orders SET name = 'of another query' WHERE id IN (1, 20)",
+        "DELETE FROM grown.orders WHERE id = 4",
+    )
+    connector.catch_up()
+    assert not other.run().halted
+    assert other.rows() == source_rows()
+    # The first one is no owner any more.
+    mariadb.execute("UPDATE grown.orders SET name = 'later'")
+    connector.catch_up()
+    assert to.run().halted == ["grown.orders"]
+    assert "belongs to another query by now" in to.halted()
