@@ -17,8 +17,8 @@ from pathlib import Path
 
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
-from spark_settings import CHEAP
-from sync_app import delta_session
+from support.spark_settings import CHEAP
+from support.sync_app import delta_session
 
 from pyspark_cdcfmt.sync import status, sync
 

@@ -15,13 +15,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from brokers import start_broker
-from kafka_broker import Broker
-from killing import started
-from spark_settings import CHEAP
-from sync_app import delta_session
+from support.brokers import start_broker
+from support.kafka_broker import Broker
+from support.killing import started
+from support.spark_settings import CHEAP
+from support.sync_app import delta_session
+from support.sync_source import Source
 from sync_racer import OTHERS_ID
-from sync_source import Source
 
 RACER = Path(__file__).with_name("sync_racer.py")
 TABLES = ("orders",)
