@@ -16,7 +16,7 @@ NO_DENY = cdcfmt: the crates of the kernel were not checked: cargo install --loc
 NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be reached
 
 .PHONY: help demo test check setup lint kernel crates site archive tests unit-spark unit-brokers
-.PHONY: unit-quick unit-slow oldest newest lowest smoke wheels thorough soak docs clean
+.PHONY: unit-quick unit-slow oldest newest lowest smoke wheels release-check thorough soak docs clean
 .PHONY: bench bench-kafka bench-write
 
 demo: setup  ## the main job on embedded data
@@ -97,6 +97,12 @@ TARGETS ?= x86_64 aarch64
 wheels: setup  ## all wheels, in dist/
 	$(SUPPORT).wheels $(TARGETS)
 	$(RUN) python -m pytest tests/support/check_wheels.py
+
+# RELEASE=v1.2.3 and REPOSITORY=https://… compare these with version, changelog and URLs.
+export RELEASE REPOSITORY
+release-check: setup  ## source archives and wheels of all packages, installed and tried as by users
+	$(SUPPORT).wheels --release $(TARGETS)
+	$(RUN) python -m pytest tests/support/check_release.py
 
 # What `make test` has samples of: property tests with many examples, all combinations and Pythons.
 thorough: setup  ## what `make test` has samples of: examples, combinations, Pythons

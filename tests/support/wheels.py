@@ -3,13 +3,20 @@
 ``make wheels`` runs this, and then ``check_wheels.py``, which installs and reads with them.
 The kernel's are manylinux wheels, one for each architecture that is named: zig links them against
 an old glibc, whatever this machine's is.
+
+``--release``, for ``make release-check``: source archives, too, and each wheel from its archive.
+What this machine cannot build of the kernel is named and left out.
 """
 
 from __future__ import annotations
 
+import argparse
+import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import tempfile
 from pathlib import Path
 
 from support import crates
@@ -49,23 +56,54 @@ def lacking(architecture: str) -> str | None:
     return None
 
 
-def build_kernel(architecture: str) -> None:
+def build_kernel(architecture: str, source: Path = KERNEL) -> None:
     """The kernel's wheel for one architecture."""
     arguments = ("--release", "--zig", "--target", target_of(architecture), "--out", str(DIST))
-    subprocess.run([uv(), *_MATURIN, "build", *arguments], cwd=KERNEL, check=True)
+    # The crates that were compiled before serve an unpacked archive, too.
+    environment = {"CARGO_TARGET_DIR": str(KERNEL / "target"), **os.environ}
+    command = [uv(), *_MATURIN, "build", *arguments]
+    subprocess.run(command, cwd=source, env=environment, check=True)
 
 
-def main(architectures: list[str]) -> None:
+def release(architectures: list[str]) -> None:
+    """Source archives of all packages, and their wheels, built from these."""
+    for project in projects():
+        if project != KERNEL:
+            subprocess.run([uv(), "build", "--quiet", project, "--out-dir", DIST], check=True)
+    reasons = {each: lacking(each) for each in architectures}
+    for reason in dict.fromkeys(filter(None, reasons.values())):
+        print(f"cdcfmt: without the kernel's wheel: {reason}", flush=True)
+    if shutil.which("cargo") is None:
+        return
+    crates.pin()
+    subprocess.run([uv(), *_MATURIN, "sdist", "--out", DIST], cwd=KERNEL, check=True)
+    (archive,) = DIST.glob("cdcfmt_kernel-*.tar.gz")
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(archive) as file:
+            file.extractall(folder, filter="data")
+        (source,) = Path(folder).iterdir()
+        for architecture in (each for each, reason in reasons.items() if reason is None):
+            build_kernel(architecture, source)
+
+
+def main() -> None:
     """Build everything anew; exit with a reason where something is lacking."""
-    for reason in filter(None, map(lacking, architectures)):
-        sys.exit(f"cdcfmt: {reason}")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("architectures", nargs="*")
+    parser.add_argument("--release", action="store_true", help="source archives, too")
+    arguments = parser.parse_args()
     shutil.rmtree(DIST, ignore_errors=True)
+    if arguments.release:
+        release(arguments.architectures)
+        return
+    for reason in filter(None, map(lacking, arguments.architectures)):
+        sys.exit(f"cdcfmt: {reason}")
     build_wheels((path for path in projects() if path != KERNEL), DIST)
-    if architectures:
+    if arguments.architectures:
         crates.pin()
-    for architecture in architectures:
+    for architecture in arguments.architectures:
         build_kernel(architecture)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
