@@ -7,6 +7,7 @@ from functools import partial
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message
+from cdcfmt_core.io.topics.stream_offset import StreamOffset
 from cdcfmt_core.offsets import EARLIEST, OffsetRange
 from cdcfmt_core.testing.outcome import expect
 from cdcfmt_core.testing.transports.checks.streams import Query
@@ -137,7 +138,7 @@ def check_deleted(subject: TransportSubject) -> None:
 def check_remade(subject: TransportSubject) -> None:
     """A stream detects that its topic was deleted and created again, with fewer messages.
 
-    If the user accepts losses, it reads the new topic from its beginning.
+    If the user accepts losses, it reads the new topic from its beginning, in a new epoch.
     """
     _check_remade(subject, 3)
 
@@ -161,3 +162,9 @@ def _check_remade(subject: TransportSubject, count: int) -> None:
     allowed.at = query.at
     allowed.run()
     subject.expect_same(subject.numbered(count), allowed.messages, f"{what}, with losses allowed")
+    epochs = dict(StreamOffset.of_json(allowed.at).epochs)
+    expect(
+        epochs.get(topic, 0) > 0,
+        f"{what}: the epochs of its offset are {epochs}: a new epoch makes its changes later than "
+        "those before, whose offsets were higher",
+    )
