@@ -10,8 +10,15 @@ export PYTHONDONTWRITEBYTECODE =
 # Else the kernel's build fetches a whole Rust toolchain, without a word, where there is none.
 export MATURIN_NO_INSTALL_RUST = 1
 
-NO_KERNEL = cdcfmt: the compiled kernel was not built (the reason is above), so decoding is \
-	slower. Install Rust 1.85 or newer, and run make setup again.
+RUST = cargo --version > /dev/null 2>&1 && rustc --version > /dev/null 2>&1
+# On a terminal, uv shows what it fetches.
+SYNC = $(UV) sync --all-packages $(shell [ -t 2 ] || echo --quiet)
+FIRST = cdcfmt: the first set-up fetches about 700 MB, two thirds of it Spark, into the cache of uv, \
+	and writes .venv here, 1.3 GB; nothing else
+NO_RUST = cdcfmt: there is no Rust here, so the compiled kernel is left out and decoding takes ten \
+	times as long. Install Rust 1.85 or newer, and run make setup again.
+NO_KERNEL = cdcfmt: the compiled kernel was not built (the reason is above), so decoding takes ten \
+	times as long. Mend it, and run make setup again.
 NO_DENY = cdcfmt: the crates of the kernel were not checked: cargo install --locked cargo-deny
 NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be reached
 
@@ -30,9 +37,11 @@ test: setup  ## linters, types, docs, and all tests
 	$(MAKE) tests
 
 setup: $(if $(findstring .uv/,$(UV)),.uv/bin/uv)  ## the environment in .venv, with the kernel where Rust is
-	-@PYTHONPATH=tests $(PYTHON) -m support.crates
-	@$(UV) sync --quiet --all-packages || { \
-	$(UV) sync --quiet --all-packages --no-install-package cdcfmt-kernel && echo "$(NO_KERNEL)"; }
+	@[ -d .venv ] || echo "$(FIRST)"
+	@if $(RUST); then PYTHONPATH=tests $(PYTHON) -m support.crates; $(SYNC) || \
+	{ $(SYNC) --no-install-package cdcfmt-kernel && echo "$(NO_KERNEL)"; }; else \
+	$(SYNC) --no-install-package cdcfmt-kernel && \
+	{ [ $(MAKELEVEL) -gt 0 ] || echo "$(NO_RUST)"; }; fi
 
 .uv/bin/uv:
 	$(PYTHON) -m venv .uv
