@@ -23,7 +23,8 @@ NO_DENY = cdcfmt: the crates of the kernel were not checked: cargo install --loc
 NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be reached
 
 .PHONY: help demo test check setup lint kernel crates site archive tests unit-spark unit-brokers
-.PHONY: unit-quick unit-slow oldest newest lowest smoke wheels release-check thorough soak docs clean
+.PHONY: unit-quick unit-slow oldest newest lowest smoke wheels release-check workflows thorough soak docs
+.PHONY: clean
 .PHONY: bench bench-kafka bench-write
 
 demo: setup  ## the main job on embedded data
@@ -112,6 +113,12 @@ export RELEASE REPOSITORY
 release-check: setup  ## source archives and wheels of all packages, installed and tried as by users
 	$(SUPPORT).wheels --release $(TARGETS)
 	$(RUN) python -m pytest tests/support/check_release.py
+
+# The workflows of the forge only call targets of this file.
+ACTIONLINT = github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+workflows:  ## the linter of .github/workflows; needs Go
+	@if command -v go > /dev/null; then go run $(ACTIONLINT); \
+	else echo "cdcfmt: .github/workflows was not checked: install Go"; fi
 
 # What `make test` has samples of: property tests with many examples, all combinations and Pythons.
 thorough: setup  ## what `make test` has samples of: examples, combinations, Pythons

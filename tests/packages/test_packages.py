@@ -66,6 +66,16 @@ def test_requirements_between_packages_accept_the_version(folder: Path) -> None:
             assert str(needed.specifier), f"{needed} accepts every version"
 
 
+def test_the_changelog_is_one_log() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    versions = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert re.fullmatch(rf"\[(Unreleased|{re.escape(VERSION)})\].*", versions[0])
+    for version in versions:
+        assert re.fullmatch(r"\[Unreleased\]|\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", version)
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert set(re.findall(r"^### (.*)$", text, re.MULTILINE)) <= kinds
+
+
 def test_extras_of_the_bridge() -> None:
     extras = settings(BRIDGE)["project"]["optional-dependencies"]
     names = {extra: {Requirement(each).name for each in extras[extra]} for extra in extras}

@@ -22,7 +22,7 @@ from support.check_wheels import kernels, wheels_here
 from support.doc_snippets import snippets
 from support.fresh_venv import Venv, uv
 from support.java import environment
-from support.wheels import DIST
+from support.wheels import ARCHITECTURES, DIST
 from support.workspace import KERNEL, ROOT, projects, settings
 
 VERSION: str = settings(ROOT)["project"]["version"]
@@ -89,10 +89,11 @@ def test_an_index_accepts_the_metadata() -> None:
     subprocess.run([uv(), "tool", "run", "twine", "check", "--strict", *files], check=True)
 
 
-def test_the_tag_is_that_of_the_version() -> None:
+def test_a_release_is_complete() -> None:
     tag = os.environ.get("RELEASE") or pytest.skip("no RELEASE")
     assert tag == f"v{VERSION}"
-    heading = rf"^## {re.escape(VERSION)} \(\d{{4}}-\d\d-\d\d\)$"
+    assert set(kernels()) == set(ARCHITECTURES)
+    heading = rf"^## \[{re.escape(VERSION)}\] - \d{{4}}-\d\d-\d\d$"
     assert re.search(heading, (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
 
 
