@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypeVar, Union, get_args
+from typing import Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, get_args
 
 import attrs
 
@@ -16,15 +16,10 @@ from cdcfmt_core.encoder import Encoder, EncoderContext
 from cdcfmt_core.errors import OptionError, PluginApiError, join_names
 from cdcfmt_core.events import Event, Kind, Message, TableSchema
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.layout import Layout
 from cdcfmt_core.lazy import function_of
 from cdcfmt_core.options import READING, WRITING, Option, check_declared
+from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore, Statement
 from cdcfmt_core.texts import one_line, open_logger, warn_zoneless
-
-if TYPE_CHECKING:
-    from cdcfmt_core.schemas.statements import Statement
-    from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
-    from cdcfmt_core.toolkit.large_messages import ClaimCheckStore
 from cdcfmt_core.types import LogicalType
 
 logger = open_logger("cdcfmt_core")
@@ -40,11 +35,11 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*", re.IGNORECASE)
 
 Decode: TypeAlias = Callable[[Message], Iterable[Event]]
 OpenEncoder: TypeAlias = Callable[[Mapping[str, Any], EncoderContext], Encoder]
-ScanSchemas: TypeAlias = Callable[[Message], Iterable["SchemaRecord"]]
-ScanStatements: TypeAlias = Callable[[Message], Iterable["Statement"]]
+ScanSchemas: TypeAlias = Callable[[Message], Iterable[SchemaRecord]]
+ScanStatements: TypeAlias = Callable[[Message], Iterable[Statement]]
 Explain: TypeAlias = Callable[[Message, Mapping[str, Any]], Iterable[tuple[str, Any]]]
 
-_Found = TypeVar("_Found", "SchemaRecord", "Statement", Union["SchemaRecord", "Statement"])
+_Found = TypeVar("_Found", SchemaRecord, Statement, SchemaRecord | Statement)
 
 
 @attrs.frozen
@@ -104,6 +99,18 @@ class Projection:
         return frozenset(name for name in columns if same(name) in named).union(key)
 
 
+class ClaimChecks(Protocol):
+    """The folder where the producer stored the messages that were too large; it can be pickled."""
+
+    def read(self, location: object, limit: int) -> tuple[bytes | None, bytes]:
+        """Key and value of a stored message.
+
+        :param limit: maximum number of bytes of each.
+        :raises DecodeError: if the message cannot be read.
+        :raises SourceError: if the folder cannot be read.
+        """
+
+
 @attrs.define
 class DecoderContext:
     """Services for a decoder, the same for every format.
@@ -121,7 +128,7 @@ class DecoderContext:
     event_filter: EventFilter = attrs.field(factory=EventFilter)
     projection: Projection = attrs.field(factory=Projection)
     source_time_zone: tzinfo | None = None
-    claim_checks: ClaimCheckStore | None = None
+    claim_checks: ClaimChecks | None = None
     max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES
     counts: Counter[str] = attrs.field(factory=Counter)
     on_zoneless: Callable[[str, str], None] = warn_zoneless
@@ -166,8 +173,8 @@ class CodecSpec:
     lengths, frames, the envelope's fields) as pairs of name and value, in order; it may raise
     DecodeError after the parts it could read.  Not needed if a value is one JSON document.
 
-    ``open_layouts(options)`` describes most row messages for the compiled kernel
-    (:mod:`cdcfmt_core.layout`); empty if these options rule that out.
+    ``open_layouts(options)`` describes most row messages for a compiled reader, as data that the
+    core passes on (cdcfmt-kernel's are in the toolkit); empty if these options rule that out.
 
     ``sniff(message)`` returns 0.0 (another format) to 1.0 (certainly this format).  It is cheap:
     it looks at the bytes and never parses a whole message.
@@ -198,7 +205,7 @@ class CodecSpec:
     )
     needs_schemas: bool = False
     explain: Explain | None = attrs.field(default=None, converter=function_of)
-    open_layouts: Callable[[Mapping[str, Any]], Sequence[Layout]] | None = attrs.field(
+    open_layouts: Callable[[Mapping[str, Any]], Sequence[Any]] | None = attrs.field(
         default=None, converter=function_of
     )
     aliases: tuple[str, ...] = ()

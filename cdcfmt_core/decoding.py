@@ -17,6 +17,7 @@ from typing import Any
 from cdcfmt_core.codec import (
     AUTO,
     DEFAULT_MAX_MESSAGE_BYTES,
+    ClaimChecks,
     CodecSpec,
     Decode,
     DecoderContext,
@@ -34,26 +35,26 @@ from cdcfmt_core.errors import (
 from cdcfmt_core.event_checks import check_event
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, named_by
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.mysql.members import limit_set_texts
-from cdcfmt_core.options import Option
-from cdcfmt_core.registry import Registry, default_registry
-from cdcfmt_core.schemas.scan import open_scans
-from cdcfmt_core.schemas.store import DEFAULT_MAX_SCHEMA_BYTES, SchemaStore
-from cdcfmt_core.texts import warn_broken, warn_zoneless
-from cdcfmt_core.toolkit.large_messages import ClaimCheckStore
-from cdcfmt_core.toolkit.recognition import (
+from cdcfmt_core.options import FORMATS_OWN, Option
+from cdcfmt_core.recognition import (
     CERTAIN_ENOUGH,
     confidence,
     not_recognised,
     of_another_format,
     recognise,
 )
+from cdcfmt_core.registry import Registry, default_registry
+from cdcfmt_core.repeats import limit_expanded
+from cdcfmt_core.schema_scan import open_scans
+from cdcfmt_core.schemas.store import DEFAULT_MAX_SCHEMA_BYTES, SchemaStore
+from cdcfmt_core.texts import warn_broken, warn_zoneless
 
 DECODING_OPTIONS = (
     Option(
         name="protocol",
         default=AUTO,
         help="Name of the format, or `auto` to recognise it message by message.",
+        instead=FORMATS_OWN,
     ),
     Option(name="typeMap", help="Name of the type map to use instead of the format's own."),
     Option(
@@ -124,7 +125,7 @@ class MessageDecoder:
         event_filter: EventFilter,
         *,
         projection: Projection = Projection(),  # noqa: B008 (frozen)
-        claim_checks: ClaimCheckStore | None = None,
+        claim_checks: ClaimChecks | None = None,
         schemas: SchemaStore | None = None,
         counts: Counter[str] | None = None,
         on_zoneless: Callable[[str, str], None] | None = None,
@@ -198,7 +199,7 @@ class MessageDecoder:
                     self._codec = self._last = self._recognise(message)
             if self._codec is None:
                 return []
-            limit_set_texts(len(value or b""))
+            limit_expanded(len(value or b""))
             events = self._decoders[self._codec.name](message)
             if type(events) is not list:
                 events = events_of(events)
@@ -217,7 +218,7 @@ class MessageDecoder:
                 raise
             return self._corrupt(message, error)
         finally:
-            limit_set_texts(None)
+            limit_expanded(None)
         return events
 
     def _open(self, codec: CodecSpec) -> None:

@@ -7,19 +7,66 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import attrs
 
 from cdcfmt_core.events import Event, Kind, Message, Op, TableSchema
 from cdcfmt_core.texts import warn_zoneless
 
-if TYPE_CHECKING:
-    from cdcfmt_core.toolkit.large_message_output import LargeMessageOutput
-    from cdcfmt_core.toolkit.row_messages import RowMessages
-    from cdcfmt_core.toolkit.row_rules import Allowance, PartialMessage, RowBatches, RowNumbers
-
 _WRITTEN = "written as UTC; set sourceTimeZone to the zone that the reader expects"
+
+
+class LargeMessages(Protocol):
+    """Compression of values, and the replacement of messages that are still too large.
+
+    A message is a pair of key and value.
+    """
+
+    max_message_bytes: int
+    handle: Literal["none", "claim-check", "handle-key-only"]
+    compress: Callable[[bytes], bytes] | None
+
+    def compressed(self, value: bytes) -> bytes:
+        """The value, compressed if the user wants that."""
+
+    def require_plain(self, name: str) -> None:
+        """:raises OptionError: if compression or replacement is set; the format has neither."""
+
+    def fits(self, key: bytes | None, value: bytes, framing: int = 0) -> bool:
+        """Whether a message may be sent; ``framing``: its other bytes."""
+
+    def replace(
+        self,
+        message: tuple[bytes | None, bytes],
+        rewrite: Callable[[str | None], tuple[bytes | None, bytes]],
+        *,
+        framing: int = 0,
+        stored: tuple[bytes | None, bytes] | None = None,
+    ) -> tuple[bytes | None, bytes]:
+        """The replacement for a message that does not fit.
+
+        :param rewrite: writes the message again with only the handle key, compressed, and with the
+            location of the claim check (or None).
+        :param stored: the message to store as a claim check. Defaults to ``message``.
+        :raises EncodeError: if no replacement is allowed, or if it is also too large.
+        """
+
+    def message(self, value: bytes) -> Message:
+        """The message of a value that cannot be reduced, such as DDL.
+
+        :raises EncodeError: if it does not fit.
+        """
+
+    def check(self, key: bytes | None, value: bytes) -> None:
+        """:raises EncodeError: if a message that cannot be reduced does not fit."""
+
+
+@attrs.define
+class RowNumbers:
+    """The number or commit_ts of the last row, shared by all writers of a stream."""
+
+    last: int = 0
 
 
 @attrs.define
@@ -33,7 +80,7 @@ class EncoderContext:
     - ``counts``: number of changes to values that are not errors, by a description.
     """
 
-    large_messages: LargeMessageOutput
+    large_messages: LargeMessages
     source_time_zone: tzinfo | None = None
     invalid_text: Literal["replace", "fail"] = "replace"
     now: Callable[[], int] = lambda: time.time_ns() // 1_000
@@ -72,8 +119,8 @@ class Encoder(ABC):
     """Whether messages have a field for the schema in ``database.schema.table``."""
     per_partition: ClassVar[bool] = False
     """Whether each partition needs its own encoder, as for batches and bootstrap messages."""
-    row_numbers: RowNumbers | None = None
-    """The number of the last row over all partitions, if the format numbers rows."""
+    needs_keys: ClassVar[bool] = False
+    """Whether messages cannot be read without their keys."""
 
     @abstractmethod
     def encode(self, event: Event) -> Iterable[Message]:
@@ -83,38 +130,12 @@ class Encoder(ABC):
         :raises UnsupportedEventError: if the format cannot express it.
         """
 
-    def row_messages(self, table: TableSchema) -> RowMessages | None:
-        """How to write the rows of a table, as data for the compiled kernel; it has columns.
+    def kernel_rows(self) -> Any:
+        """How a compiled writer writes rows as this encoder does, as one object; None: it cannot.
 
-        None: only :meth:`encode` can write them.
-
-        :raises EncodeError: if they cannot be written.
+        The core passes the object on; cdcfmt-kernel takes a ``KernelRows`` of the toolkit.
         """
         return None
-
-    def row_time_zone(self) -> tzinfo | None:
-        """The zone of TIMESTAMP texts of :meth:`row_messages`; None: the context's zone."""
-        return None
-
-    def allow_rows(self, table: TableSchema, version: int) -> Allowance | None:
-        """Permission for the kernel to write rows of this ``version`` of a table's schema.
-
-        None: :meth:`encode` must write the next row, as other messages may precede it.
-        """
-        return None
-
-    @property
-    def row_batches(self) -> RowBatches | None:
-        """How the kernel batches rows into messages; None: one message per row."""
-        return None
-
-    def take_partial(self) -> PartialMessage | None:
-        """Hand the unfinished message, if any, to the kernel, which continues it."""
-        return None
-
-    def restore_partial(self, partial: PartialMessage) -> None:
-        """Take back the kernel's unfinished message, and continue it."""
-        raise NotImplementedError
 
     def flush(self) -> Iterable[Message]:
         """The messages that are still buffered."""

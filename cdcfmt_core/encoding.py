@@ -5,27 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, TypeVar
 
 import attrs
 
 from cdcfmt_core.codec import CodecSpec, OpenEncoder
-from cdcfmt_core.encoder import Encoder, EncoderContext, messages_of
+from cdcfmt_core.encoder import Encoder, EncoderContext, RowNumbers, messages_of
 from cdcfmt_core.encoding_options import ENCODING_OPTIONS, check_claim_options
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError, join_names
 from cdcfmt_core.event_checks import check_name, check_written, locate
-from cdcfmt_core.events import KIND_OF, Event, Message, Op, RowChange, TableSchema
+from cdcfmt_core.events import KIND_OF, Event, Message, Op, RowChange
 from cdcfmt_core.partitioning import open_partitioner
 from cdcfmt_core.registry import Registry, default_registry
-from cdcfmt_core.toolkit.large_message_output import (
-    RECORD_OVERHEAD,
-    ClaimCheckWriter,
-    LargeMessageOutput,
-    open_compressor,
-)
-from cdcfmt_core.toolkit.row_changes import split_key_update
-from cdcfmt_core.toolkit.row_messages import RowMessages
-from cdcfmt_core.toolkit.row_rules import PartialMessage, RowNumbers, RowRules
+from cdcfmt_core.row_changes import split_key_update
+from cdcfmt_core.services import service
 
 __all__ = ["ENCODING_OPTIONS", "MessageEncoder"]
 
@@ -53,7 +46,7 @@ class MessageEncoder:
         options: Mapping[str, Any],
         codec_options: Mapping[str, Any],
         *,
-        claim_checks: ClaimCheckWriter | None = None,
+        claim_checks: object | None = None,
         partitions: int | None = None,
         counts: Counter[str] | None = None,
         now: Callable[[], int] | None = None,
@@ -64,34 +57,34 @@ class MessageEncoder:
         check_claim_options(options, has_folder=claim_checks is not None)
         self._protocol = codec.name
         self._ddl_to_all = codec.ddl_partitions == "all"
-        self._context = EncoderContext(
+        self.context = EncoderContext(
             source_time_zone=options["sourceTimeZone"],
-            large_messages=LargeMessageOutput(
+            large_messages=service("large-messages")(
                 options["maxMessageBytes"],
                 options["largeMessageHandleOption"],
-                open_compressor(options["largeMessageHandleCompression"]),
+                options["largeMessageHandleCompression"],
                 claim_checks,
             ),
             invalid_text=options["invalidText"],
             counts=Counter() if counts is None else counts,
         )
         if now is not None:
-            self._context.now = now
+            self.context.now = now
         own = {option.name: codec_options[option.name] for option in codec.encode_options}
-        self._open_encoder = partial(open_encoder, own, self._context)
-        self._counts = self._context.counts
+        self._open_encoder = partial(open_encoder, own, self.context)
+        self._counts = self.context.counts
         self._skips = options["unsupportedEvents"] == "skip"
-        self._splits = options["splitKeyUpdates"]
+        self.splits: bool = options["splitKeyUpdates"]
         self._synthesizes = options["synthesizeCommitTs"]
         self._upsert_as = options["upsertAs"]
-        self._partitions = partitions
-        self._partitioner = options["partitioner"], tuple(options["partitionColumns"])
-        self._partition_of = open_partitioner(*self._partitioner, partitions or 1)
-        self._commit_ts = RowNumbers()
+        self.partitions = partitions
+        self.partitioner = options["partitioner"], tuple(options["partitionColumns"])
+        self._partition_of = open_partitioner(*self.partitioner, partitions or 1)
+        self._last_commit_ts = RowNumbers()
         # Validate options now, not at the first event.
         self._encoder = self._open_encoder()
         self._of_partition: dict[int, Encoder] = {0: self._encoder}
-        if options.get("lineFormat") == "value" and self._encoder.row_batches is not None:
+        if options.get("lineFormat") == "value" and self._encoder.needs_keys:
             raise OptionError(
                 f"option lineFormat: value leaves out keys, which {codec.name} cannot be read "
                 "without; set lineFormat=message"
@@ -105,7 +98,7 @@ class MessageEncoder:
         """
         if type(event) is not RowChange:
             return self._guarded(self._other, event)
-        if not self._splits:
+        if not self.splits:
             return self._guarded(self._row, event)
         # Each half may be skipped separately.
         parts = self._guarded(self._parts, event)
@@ -149,52 +142,42 @@ class MessageEncoder:
         if event.op not in self._encoder.ops:
             event = self._renamed(event)
         event = self._stamped(event)
-        if self._partitions is None:
+        if self.partitions is None:
             return messages_of(self._encoder.encode(event))
         partition = self._partition_of(event)
         return self._sent(messages_of(self._encoder_of(partition).encode(event)), partition)
 
-    def row_rules(self) -> RowRules:
-        """The settings for the compiled kernel to write the same messages."""
-        large = self._context.large_messages
-        every: tuple[Op, ...] = get_args(Op)
-        batches = self._encoder.row_batches
-        framing = 0 if batches is None else batches.framing
-        return RowRules(
-            ops={op: written for op in every if (written := self._written_as(op)) is not None},
-            needs_commit_ts=self._encoder.needs_commit_ts,
-            commit_ts=self._commit_ts if self._synthesizes else None,
-            splits=self._splits,
-            compress=large.compress,
-            max_bytes=max(large.max_message_bytes - RECORD_OVERHEAD - framing, 0),
-            time_zone=self._encoder.row_time_zone() or self._context.time_zone,
-            now=self._context.now,
-            partitions=self._partitions,
-            partitioner=self._partitioner,
-            messages=self._row_messages,
-            allow=lambda table, partition, version: self._encoder_of(partition).allow_rows(
-                table, version
-            ),
-            batches=batches,
-            take_partial=self._take_partial,
-            restore_partial=self._restore_partial,
-            numbers=self._encoder.row_numbers,
-        )
+    # For a compiled writer of the same messages
 
-    def _row_messages(self, table: TableSchema) -> RowMessages | None:
-        is_named = self._encoder.names_schemas or not table.schema
-        is_usual = is_named and table.columns and {*table.key_columns} <= {*table.column_names}
-        return self._encoder.row_messages(table) if is_usual else None
+    def kernel_rows(self, partition: int = 0) -> Any:
+        """The object of :meth:`Encoder.kernel_rows`, of the encoder for a partition."""
+        return self._encoder_of(partition).kernel_rows()
 
-    def _take_partial(self) -> dict[int, PartialMessage]:
-        partial = {number: encoder.take_partial() for number, encoder in self._of_partition.items()}
-        return {number: message for number, message in partial.items() if message is not None}
+    def opened_partitions(self) -> list[int]:
+        """The partitions that have an encoder of their own."""
+        return list(self._of_partition)
 
-    def _restore_partial(self, partial: Mapping[int, PartialMessage]) -> None:
-        for partition, message in partial.items():
-            self._encoder_of(partition).restore_partial(message)
+    @property
+    def needs_commit_ts(self) -> bool:
+        """See :class:`Encoder`; without one, and without :attr:`commit_ts`, rows are rejected."""
+        return self._encoder.needs_commit_ts
 
-    def _written_as(self, op: Op) -> tuple[Op, str | None] | None:
+    @property
+    def names_schemas(self) -> bool:
+        """See :attr:`Encoder.names_schemas`."""
+        return self._encoder.names_schemas
+
+    @property
+    def needs_keys(self) -> bool:
+        """See :attr:`Encoder.needs_keys`."""
+        return self._encoder.needs_keys
+
+    @property
+    def commit_ts(self) -> RowNumbers | None:
+        """The largest so far, if rows get a missing one from their source time."""
+        return self._last_commit_ts if self._synthesizes else None
+
+    def written_as(self, op: Op) -> tuple[Op, str | None] | None:
         """The operation that ``op`` is written as, and the name of its count; None: unsupported."""
         ops = self._encoder.ops
         if op in ops:
@@ -207,7 +190,7 @@ class MessageEncoder:
 
     def _renamed(self, event: RowChange) -> RowChange:
         ops = self._encoder.ops
-        if (written := self._written_as(event.op)) is not None:
+        if (written := self.written_as(event.op)) is not None:
             op, note = written
             if note is not None:
                 self._counts[note] += 1
@@ -220,8 +203,8 @@ class MessageEncoder:
     def _stamped(self, event: Any) -> Any:
         """The event, with a commit_ts if the format needs one."""
         if event.commit_ts is not None:
-            if event.commit_ts > self._commit_ts.last:
-                self._commit_ts.last = event.commit_ts
+            if event.commit_ts > self._last_commit_ts.last:
+                self._last_commit_ts.last = event.commit_ts
             return event
         if not self._encoder.needs_commit_ts:
             return event
@@ -232,8 +215,8 @@ class MessageEncoder:
             )
         if event.source_time is None:
             raise EncodeError("the event has no commit_ts, and no source time to make one from")
-        made = max(event.source_time // 1_000 << 18, self._commit_ts.last + 1)
-        self._commit_ts.last = made
+        made = max(event.source_time // 1_000 << 18, self._last_commit_ts.last + 1)
+        self._last_commit_ts.last = made
         self._counts[MADE_COMMIT_TS] += 1
         return attrs.evolve(event, commit_ts=made)
 
@@ -248,7 +231,7 @@ class MessageEncoder:
             event = self._stamped(event)
         # One copy of these is enough; other events go to every partition.
         to_first = kind in ("transaction", "message") or (kind == "ddl" and not self._ddl_to_all)
-        targets = range(1 if to_first else self._partitions or 1)
+        targets = range(1 if to_first else self.partitions or 1)
         # In each partition, earlier rows must precede the event.
         result = self.flush()
         if not self._encoder.per_partition:
@@ -267,7 +250,7 @@ class MessageEncoder:
         return found
 
     def _sent(self, messages: list[Message], partition: int) -> list[Message]:
-        if self._partitions is None:
+        if self.partitions is None:
             return messages
         return [attrs.evolve(message, partition=partition) for message in messages]
 

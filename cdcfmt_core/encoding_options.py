@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.options import Option
+from cdcfmt_core.options import FORMATS_OWN, Option
 from cdcfmt_core.partitioning import PARTITIONERS
-from cdcfmt_core.toolkit.large_message_output import PRODUCER_MAX_MESSAGE_BYTES
+
+PRODUCER_MAX_MESSAGE_BYTES: Final = 10 << 20
+"""TiCDC's default of ``max-message-bytes``."""
 
 ENCODING_OPTIONS = (
-    Option(name="protocol", help="Name of the format to write."),
+    Option(name="protocol", help="Name of the format to write.", instead=FORMATS_OWN),
     Option(
         name="sourceTimeZone",
         type="timezone",
@@ -22,7 +24,7 @@ ENCODING_OPTIONS = (
         type="bytes",
         default=PRODUCER_MAX_MESSAGE_BYTES,
         minimum=1,
-        help="Largest message, including Kafka's overhead; batches stay below it, and "
+        help="Largest message, including a broker's overhead; batches stay below it, and "
         "`largeMessageHandleOption` decides how to write a larger row.",
     ),
     Option(

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from cdcfmt_core.errors import EncodeError, UnsupportedEventError, show
 from cdcfmt_core.events import KIND_OF, Corrupt, Image, RowChange, TableSchema, named_by
+from cdcfmt_core.known import formats_with_schemas
 from cdcfmt_core.texts import qualified
 from cdcfmt_core.types import MAX_TIMESTAMP, MIN_TIMESTAMP
 
@@ -102,7 +103,8 @@ def check_name(event: Any) -> None:
     """
     named = named_by(event)
     if named is not None and named.schema:
+        *others, last = formats_with_schemas()
         raise UnsupportedEventError(
-            "the table's name has a schema, which the format cannot express; write debezium, "
-            "dts-avro or cloudcanal-json, or rename the table"
+            "the table's name has a schema, which the format cannot express; write "
+            f"{', '.join(others)} or {last}, or rename the table"
         )

@@ -1,10 +1,11 @@
-"""Functions of plugins given by path, imported on the first call."""
+"""Entry points, and functions of plugins given by path, imported on the first call."""
 
 from __future__ import annotations
 
 import importlib
 import re
 from collections.abc import Callable
+from importlib import metadata
 from typing import Any
 
 import attrs
@@ -57,3 +58,29 @@ def load(function: Callable[..., Any]) -> None:
     """
     if isinstance(function, _Imported):
         function.load()
+
+
+def installed(
+    group: str, note: Callable[[metadata.Distribution, Exception], None] | None = None
+) -> list[metadata.EntryPoint]:
+    """The installed entry points of a group; ``note`` gets distributions that cannot be read."""
+    try:
+        return list(metadata.entry_points(group=group))
+    except Exception:
+        # One damaged entry_points.txt, of any package; the others are found one by one.
+        found: dict[str, metadata.EntryPoints] = {}
+        for dist in metadata.distributions():
+            try:
+                found.setdefault(name_of(dist)[0], dist.entry_points.select(group=group))
+            except Exception as error:
+                if note is not None:
+                    note(dist, error)
+        return [entry_point for each in found.values() for entry_point in each]
+
+
+def name_of(dist: metadata.Distribution | None) -> tuple[str, str]:
+    """The name and version of a distribution; its metadata may be damaged."""
+    try:
+        return (dist.name or "unknown", dist.version or "?") if dist else ("unknown", "?")
+    except Exception:
+        return "unknown", "?"

@@ -12,11 +12,11 @@ from cdcfmt_core.encoder import EncoderContext
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Message
 from cdcfmt_core.plugins import Guarded, PluginInfo
+from cdcfmt_core.recognition import confidence
 from cdcfmt_core.registry import Registry
-from cdcfmt_core.schemas.scan import SCANS
+from cdcfmt_core.schema_scan import SCANS
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.toolkit.large_message_output import LargeMessageOutput
-from cdcfmt_core.toolkit.recognition import confidence
+from cdcfmt_core.services import service
 from cdcfmt_core.transport import TransportSpec
 
 NOTHING = "no format is installed; for example: pip install cdcfmt-canal-json"
@@ -76,7 +76,7 @@ def list_installed(registry: Registry) -> Listing:
     return Listing(
         formats,
         ["files (cdcfmt-core)", *named],
-        ["mysql (cdcfmt-core)", *maps],
+        maps,
         registry.overrides() + disabled,
         problems,
     )
@@ -110,7 +110,7 @@ def _try_more(spec: CodecSpec) -> Iterator[CdcfmtError]:
         calls.append((spec.open_layouts, (own,)))
     if spec.open_encoder is not None:
         own = {option.name: option.default for option in spec.encode_options}
-        calls.append((spec.open_encoder, (own, EncoderContext(LargeMessageOutput()))))
+        calls.append((spec.open_encoder, (own, EncoderContext(service("large-messages")()))))
     for function, arguments in calls:
         try:
             function(*arguments)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import attrs
 
 EARLIEST, LATEST = -2, -1
 """Placeholders for an offset: the start and the end of a partition."""
+
+_MESSAGES_AT_ENDS: Final = 10_000
 
 TopicPartition: TypeAlias = tuple[str, int]
 Offsets: TypeAlias = dict[TopicPartition, int]
@@ -89,3 +91,8 @@ def rate_limit(
         each: starts[each] + max(limit * sizes[each] // total, 1) if each in sizes else end
         for each, end in ends.items()
     }
+
+
+def messages_at_end(slices: int) -> int:
+    """Number of messages to read at each end of ``slices`` files or partitions: 10 to 200."""
+    return min(max(_MESSAGES_AT_ENDS // (2 * max(slices, 1)), 10), 200)

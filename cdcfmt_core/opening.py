@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from cdcfmt_core.codec import Projection, format_options
+from cdcfmt_core.codec import ClaimChecks, Projection, format_options
 from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder
 from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder
 from cdcfmt_core.encoding_options import check_unpartitioned
@@ -15,8 +15,7 @@ from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import Option, check_once, unknown_option, validate
 from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.toolkit.large_message_output import ClaimCheckWriter
-from cdcfmt_core.toolkit.large_messages import ClaimCheckStore
+from cdcfmt_core.services import service
 
 OWNER = "cdcfmt"
 
@@ -64,7 +63,7 @@ def open_encoder(
     options: Mapping[str, Any] | None = None,
     *,
     registry: Registry | None = None,
-    claim_checks: ClaimCheckWriter | None = None,
+    claim_checks: object | None = None,
     counts: Counter[str] | None = None,
     partitions: int | None = None,
     now: Callable[[], int] | None = None,
@@ -126,18 +125,21 @@ def _together(
 
 def claim_check_reader(
     common: Mapping[str, Any], storage_options: Mapping[str, Any] | None = None
-) -> ClaimCheckStore | None:
+) -> ClaimChecks | None:
     """A reader of ``claimCheckStorageUri``, if it is set."""
     uri = common["claimCheckStorageUri"]
-    return None if uri is None else ClaimCheckStore(uri, storage_options)
+    return None if uri is None else service("claim-check-reader")(uri, storage_options)
 
 
 def claim_check_writer(
     common: Mapping[str, Any], storage_options: Mapping[str, Any] | None = None
-) -> ClaimCheckWriter | None:
+) -> object | None:
     """A writer to ``claimCheckStorageUri``, if it is set."""
     uri, raw = common["claimCheckStorageUri"], common["claimCheckRawValue"]
-    return None if uri is None else ClaimCheckWriter(uri, storage_options, raw_value=raw)
+    if uri is None:
+        return None
+    writer: object = service("claim-check-writer")(uri, storage_options, raw_value=raw)
+    return writer
 
 
 def _apart(
@@ -147,8 +149,8 @@ def _apart(
 
     :raises OptionError: for an unknown option.
     """
-    own = {option.name.lower(): option.name for option in of_formats}
-    common = {option.name.lower(): option.name for option in of_all}
+    own = {option.name.lower(): option for option in of_formats}
+    common = {option.name.lower(): option for option in of_all}
     for name in options:
         if name.lower() not in own | common:
             raise unknown_option(name, [*own.values(), *common.values()], owner=OWNER)

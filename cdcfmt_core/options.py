@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import UTC, timedelta, tzinfo
 from typing import Any, Literal, TypeAlias
 from zoneinfo import ZoneInfo
@@ -22,43 +22,12 @@ OptionType: TypeAlias = Literal[
     "string", "bool", "int", "bytes", "duration", "choice", "list", "timezone"
 ]
 
-_ONE_LINE = "a message is one line; lineSep sets another separator"
-_COMMIT_TIMES = "select events by startingCommitTs and endingCommitTs"
-_OFFSETS = "kafkaConsumer.pollTimeoutMs is how long brokers are asked for offsets"
-_OF_OTHERS: dict[str, dict[str, str]] = {
-    "protocol": {
-        **dict.fromkeys(("encoding", "charset"), "each format has its own, JSON is UTF-8"),
-        **dict.fromkeys(("dateformat", "timestampformat"), "the format defines dates and times"),
-        "format": "protocol names the format of the messages",
-    },
-    "pathglobfilter": {
-        "badrecordspath": "mode=PERMISSIVE keeps bad rows, with _corrupt_record",
-        "basepath": "names of folders are no columns; _source.path has them",
-        "cleansource": "files stay where they are",
-        "columnnameofcorruptrecord": "the column is _corrupt_record",
-        "compression": "it is that of the end of the file's name: .gz, .zst, .bz2",
-        "fetchoffset.numretries": _OFFSETS,
-        "fetchoffset.retryintervalms": _OFFSETS,
-        "ignorecorruptfiles": "a file that cannot be read is an error",
-        "ignoremissingfiles": "a missing file is an error: restore it, or list the input again",
-        "inferschema": "columns of a table are inferred unless you give a schema",
-        "latestfirst": "a stream reads files in order of modification time",
-        "modifiedafter": _COMMIT_TIMES,
-        "modifiedbefore": _COMMIT_TIMES,
-        "multiline": _ONE_LINE,
-        "recursivefilelookup": "a folder is read with its subfolders",
-        **dict.fromkeys(("mergeschema", "rescueddatacolumn"), "see _rescued (onSchemaChange)"),
-        "samplingratio": "inferSampleMessages is the number of messages to sample",
-        "topic": "name topics to read by subscribe, subscribePattern or assign",
-        "wholetext": _ONE_LINE,
-    },
-    "ifexists": {
-        "mode": "call .mode(...) of the writer",
-        "outputmode": "call .outputMode(...) of the writer",
-        "codec": "set compression",
-    },
+FORMATS_OWN: Mapping[str, str] = {
+    **dict.fromkeys(("encoding", "charset"), "each format has its own, JSON is UTF-8"),
+    **dict.fromkeys(("dateformat", "timestampformat"), "the format defines dates and times"),
+    "format": "protocol names the format of the messages",
 }
-"""Options of Spark's own sources, by one that a source or sink here has, and what to do instead."""
+"""The ``instead`` of the option ``protocol``: properties that the format determines."""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -115,6 +84,8 @@ class Option:
     - ``choices``: the values of type ``choice``.
     - ``minimum``, ``maximum``: inclusive bounds.
     - ``hidden``: never show the value in a text (secrets).
+    - ``instead``: names of other tools' options, in lower case, that a user of this one may try,
+      and what to do instead; for the error about an unknown option.
     """
 
     name: str
@@ -125,6 +96,7 @@ class Option:
     minimum: int | None = None
     maximum: int | None = None
     hidden: bool = False
+    instead: Mapping[str, str] = attrs.field(factory=dict, repr=False, hash=False)
 
     def __attrs_post_init__(self) -> None:
         """:raises OptionError: for an invalid name, type or bound, or a default of another type."""
@@ -194,7 +166,7 @@ def validate(given: Mapping[str, Any], declared: Iterable[Option], *, owner: str
     for name, value in given.items():
         option = options.get(name.lower())
         if option is None:
-            raise unknown_option(name, (o.name for o in options.values()), owner=owner)
+            raise unknown_option(name, options.values(), owner=owner)
         values[option.name] = option.parse(value)
     return values
 
@@ -226,31 +198,30 @@ def check_once(names: Iterable[str]) -> None:
         met[name.lower()] = name
 
 
-def unknown_option(name: str, known: Iterable[str], *, owner: str) -> OptionError:
-    """The error for an unknown option, with what it is here, its formats, or the nearest name."""
+describe_owners: list[Callable[[str], str]] = []
+"""Functions that name the formats with an option, or return an empty text; for the error about an
+unknown option.  The registry adds one."""
+
+
+def unknown_option(name: str, known: Iterable[Option | str], *, owner: str) -> OptionError:
+    """The error for an unknown option, with what to do instead, its formats, or the nearest name.
+
+    :param known: the valid options, or names of options.
+    """
     # Formats share some options; list each once.
-    lower = {candidate.lower(): candidate for candidate in known}
-    names = lower.values()
-    instead = (hints.get(name.lower()) for own, hints in _OF_OTHERS.items() if own in lower)
-    hint = next((f": {text}." for text in instead if text), "")
-    hint = hint or _owners(name) or did_you_mean(name, names) or "."
-    listing = ", ".join(sorted(names, key=str.lower))
+    names: dict[str, str] = {}
+    hint = ""
+    for each in known:
+        if isinstance(each, Option):
+            hint = hint or each.instead.get(name.lower(), "")
+            each = each.name
+        names[each.lower()] = each
+    hint = hint and f": {hint}."
+    for describe in describe_owners:
+        hint = hint or describe(name)
+    hint = hint or did_you_mean(name, names.values()) or "."
+    listing = ", ".join(sorted(names.values(), key=str.lower))
     return OptionError(f"{owner} has no option {name!r}{hint} Options: {listing}")
-
-
-def _owners(name: str) -> str:
-    """A text that names the formats with this option; empty if there are none."""
-    from cdcfmt_core.registry import default_registry
-
-    spelling, owners = "", []
-    for codec in default_registry().codecs().values():
-        for options, use in ((codec.options, ""), (codec.encode_options, " (for writing)")):
-            own = [option.name for option in options if option.name.lower() == name.lower()]
-            if own:
-                spelling = own[0]
-                owners.append(codec.name + use)
-                break
-    return f"; {spelling} is an option of {', '.join(owners)}." if owners else ""
 
 
 def _parse_bool(_: Option, value: Any) -> bool:

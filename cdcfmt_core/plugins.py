@@ -25,8 +25,7 @@ from cdcfmt_core.errors import (
     join_names,
     show,
 )
-from cdcfmt_core.layout import Layout
-from cdcfmt_core.lazy import load
+from cdcfmt_core.lazy import installed, load, name_of
 from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.types import LogicalType, TypeMap
@@ -88,7 +87,7 @@ class PluginLoader:
 
     def _note_unreadable(self, dist: metadata.Distribution, error: Exception) -> None:
         if f"[{hookspecs.PROJECT}]" in (dist.read_text("entry_points.txt") or ""):
-            info = PluginInfo("?", *_name_of(dist))
+            info = PluginInfo("?", *name_of(dist))
             info.error = BrokenPluginError(
                 f"entry_points.txt of {info.package} cannot be read: {describe(error)}",
                 f"reinstall or uninstall {info.dist}",
@@ -111,7 +110,7 @@ class PluginLoader:
         return self._ask(plugin, info, names=None)
 
     def _load(self, entry_point: metadata.EntryPoint) -> Loaded:
-        dist, version = _name_of(entry_point.dist)
+        dist, version = name_of(entry_point.dist)
         key = f"{dist}:{entry_point.name}"
         if key in self.infos:
             return Loaded(self.infos[key])
@@ -130,7 +129,7 @@ class PluginLoader:
         if self._manager.is_registered(plugin):
             return Loaded(info)
         names = {
-            other.name.lower() for other in self._entry_points if _name_of(other.dist)[0] == dist
+            other.name.lower() for other in self._entry_points if name_of(other.dist)[0] == dist
         }
         return self._ask(plugin, info, names)
 
@@ -187,14 +186,6 @@ class PluginLoader:
         return Loaded(info)
 
 
-def _name_of(dist: metadata.Distribution | None) -> tuple[str, str]:
-    """The name and version of a distribution; its metadata may be damaged."""
-    try:
-        return (dist.name or "unknown", dist.version or "?") if dist else ("unknown", "?")
-    except Exception:
-        return "unknown", "?"
-
-
 def _check_hooks(plugin: object, manager: pluggy.PluginManager) -> None:
     """:raises TypeError: if the plugin has no hook, or one of an unknown name."""
     callers = manager.get_hookcallers(plugin) or []
@@ -214,10 +205,6 @@ def _check_hooks(plugin: object, manager: pluggy.PluginManager) -> None:
         )
 
 
-def _are_layouts(found: Any) -> bool:
-    return isinstance(found, Sequence) and all(isinstance(each, Layout) for each in found)
-
-
 _RETURNS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "open_decoder": (callable, "the function that decodes a message"),
     "scan_schemas": (callable, "a function that finds the table schemas in a message"),
@@ -226,7 +213,7 @@ _RETURNS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda opened: isinstance(opened, Encoder),
         "an object of a subclass of Encoder",
     ),
-    "open_layouts": (_are_layouts, "a list of Layout"),
+    "open_layouts": (lambda found: isinstance(found, Sequence), "a list of Layout"),
 }
 """Functions of a :class:`CodecSpec`, with a check and a description of what they return."""
 
@@ -297,29 +284,11 @@ class Guarded:
             raise BrokenPluginError(problem, self.remedy) from error
 
 
-def installed(
-    group: str, note: Callable[[metadata.Distribution, Exception], None] | None = None
-) -> list[metadata.EntryPoint]:
-    """The installed entry points of a group; ``note`` gets distributions that cannot be read."""
-    try:
-        return list(metadata.entry_points(group=group))
-    except Exception:
-        # One damaged entry_points.txt, of any package; the others are found one by one.
-        found: dict[str, metadata.EntryPoints] = {}
-        for dist in metadata.distributions():
-            try:
-                found.setdefault(_name_of(dist)[0], dist.entry_points.select(group=group))
-            except Exception as error:
-                if note is not None:
-                    note(dist, error)
-        return [entry_point for each in found.values() for entry_point in each]
-
-
 def _distinct(entry_points: Iterable[metadata.EntryPoint]) -> list[metadata.EntryPoint]:
     """Sorted entry points, without duplicates of packages found twice on the path."""
     found: dict[tuple[str, str, str], metadata.EntryPoint] = {}
     for entry_point in entry_points:
-        dist, _ = _name_of(entry_point.dist)
+        dist, _ = name_of(entry_point.dist)
         found.setdefault((entry_point.name, dist, entry_point.value), entry_point)
     return [found[key] for key in sorted(found)]
 

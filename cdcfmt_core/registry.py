@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from importlib import metadata
 
 from cdcfmt_core.codec import AUTO, CodecSpec
@@ -25,19 +25,12 @@ from cdcfmt_core.errors import (
     UnknownFormatError,
     join_names,
 )
-from cdcfmt_core.mysql import MYSQL
+from cdcfmt_core.known import packages
+from cdcfmt_core.options import describe_owners
 from cdcfmt_core.plugins import Claim, Claims, Loaded, PluginInfo, PluginLoader, duplicate, resolved
 from cdcfmt_core.texts import did_you_mean, warn_broken
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.types import LogicalType, Unknown
-
-KNOWN_FORMATS = frozenset(
-    {"canal-json", "open-protocol", "debezium", "simple", "cloudcanal-json", "dts-avro"}
-)
-"""First-party formats, whose packages an error suggests."""
-
-KNOWN_TRANSPORTS = frozenset({"kafka", "rabbitmq", "rocketmq"})
-"""First-party transports; the prefix of each is its name."""
 
 
 class Registry:
@@ -48,16 +41,14 @@ class Registry:
 
     def __init__(self, entry_points: Iterable[metadata.EntryPoint] | None = None) -> None:
         self._loader = PluginLoader(entry_points)
-        self._codecs = Claims("format", {name: f"cdcfmt-{name}" for name in KNOWN_FORMATS})
+        self._codecs = Claims("format", packages("formats"))
         self._aliases = Claims("format")
-        owners = {name: f"cdcfmt-{name}" for name in KNOWN_TRANSPORTS}
+        owners = packages("transports")
         self._transports = Claims("transport", owners)
         prefixes = {f"{name}.": package for name, package in owners.items()}
         self._prefixes = Claims("prefix of options", prefixes)
-        maps = {**self._codecs.owners, "mysql": "cdcfmt-core"}
+        maps = {**self._codecs.owners, **packages("type_maps")}
         self._type_maps = Claims("type map", maps)
-        core = PluginInfo("core", "cdcfmt-core", version_of("cdcfmt-core"), type_maps=("mysql",))
-        self._type_maps.add("mysql", MYSQL, core)
         self._complete = False
         # Streams of one driver look up names concurrently.
         self._loading = threading.RLock()
@@ -78,7 +69,7 @@ class Registry:
         spec: CodecSpec | None = self._codecs.only(wanted) or self._aliases.only(wanted)
         if spec is None:
             known = [*self._codecs, *self._aliases]
-            raise self._missing("format", name, _package(wanted, KNOWN_FORMATS), known)
+            raise self._missing("format", name, packages("formats").get(wanted), known)
         return spec
 
     def codecs(self) -> dict[str, CodecSpec]:
@@ -105,7 +96,7 @@ class Registry:
             self.discover()
         spec: TransportSpec | None = self._transports.only(name)
         if spec is None:
-            package = _package(name, KNOWN_TRANSPORTS)
+            package = packages("transports").get(name)
             raise self._missing("transport", name, package, self._transports)
         self._prefixes.only(spec.prefix)
         return spec
@@ -123,7 +114,7 @@ class Registry:
         if name + dot not in self._prefixes:
             self.discover()
         spec: TransportSpec | None = self._prefixes.only(name + dot)
-        if spec is not None or name in KNOWN_TRANSPORTS:
+        if spec is not None or name in packages("transports"):
             return self.get_transport(name if spec is None else spec.name)
         return None
 
@@ -307,8 +298,10 @@ class Registry:
     def _pick_type_map(self, name: str) -> list[Claim] | CdcfmtError:
         own = self._type_maps.valid(name)
         if not own:
+            package = packages("type_maps").get(name)
+            install = "" if package is None else f". Install it: pip install {package}"
             return self._kept_aside("type map", name) or UnknownFormatError(
-                f"unknown type map {name!r}; installed: {join_names(self._type_maps)}"
+                f"unknown type map {name!r}; installed: {join_names(self._type_maps)}{install}"
             )
         over = [
             claim
@@ -323,10 +316,6 @@ class Registry:
         return over + own
 
 
-def _package(name: str, known: Container[str]) -> str | None:
-    return f"cdcfmt-{name}" if name in known else None
-
-
 @functools.cache
 def default_registry() -> Registry:
     """The registry of all installed plugins, created once per process."""
@@ -339,3 +328,19 @@ def version_of(dist: str) -> str:
         return metadata.version(dist)
     except metadata.PackageNotFoundError:
         return "?"
+
+
+def _owners(name: str) -> str:
+    """A text that names the formats with this option; empty if there are none."""
+    spelling, owners = "", []
+    for codec in default_registry().codecs().values():
+        for options, use in ((codec.options, ""), (codec.encode_options, " (for writing)")):
+            own = [option.name for option in options if option.name.lower() == name.lower()]
+            if own:
+                spelling = own[0]
+                owners.append(codec.name + use)
+                break
+    return f"; {spelling} is an option of {', '.join(owners)}." if owners else ""
+
+
+describe_owners.append(_owners)

@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 from cdcfmt_core.errors import MissingDependencyError
-from cdcfmt_core.plugins import installed
+from cdcfmt_core.lazy import installed
 from cdcfmt_core.texts import open_logger
 from cdcfmt_core.transport import Check
 

@@ -15,9 +15,9 @@ from cdcfmt_core.cli.records import event_record
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Message, RowChange
+from cdcfmt_core.recognition import confidence
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.toolkit.large_messages import open_decompressor
-from cdcfmt_core.toolkit.recognition import confidence
 from cdcfmt_core.toolkit.wire_json import json_trouble, loads_exact
 
 _CONTEXT = 40

@@ -30,8 +30,9 @@ from cdcfmt_core.io.sources.lines import line_parser
 from cdcfmt_core.io.sources.options import read_parameters
 from cdcfmt_core.io.sources.reader import checked, cut_lines, foreign
 from cdcfmt_core.io.topics.stream_offset import INITIAL, StreamOffset
+from cdcfmt_core.known import packages
 from cdcfmt_core.offsets import OffsetRange
-from cdcfmt_core.registry import KNOWN_TRANSPORTS, default_registry
+from cdcfmt_core.registry import default_registry
 from cdcfmt_core.texts import without_secrets
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.transport_opening import open_source, split_options
@@ -93,7 +94,7 @@ def is_topic(path: str) -> bool:
     """Whether an input is the address of a transport, installed or not."""
     scheme = _scheme(path)
     return bool(scheme) and (
-        scheme in KNOWN_TRANSPORTS or scheme in default_registry().transports()
+        scheme in packages("transports") or scheme in default_registry().transports()
     )
 
 

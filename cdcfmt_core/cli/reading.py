@@ -19,10 +19,10 @@ from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.io.sources.lines import marked_lines
 from cdcfmt_core.opening import claim_check_reader
+from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.schemas.scan import SCANS, open_input_scan
+from cdcfmt_core.schema_scan import SCANS, open_input_scan
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.toolkit.recognition import CERTAIN_ENOUGH, confidence
 
 
 @attrs.frozen

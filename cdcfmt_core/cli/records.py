@@ -19,7 +19,7 @@ from cdcfmt_core.events import (
     TableSchema,
     named_by,
 )
-from cdcfmt_core.toolkit.row_changes import (
+from cdcfmt_core.row_changes import (
     change_images,
     change_position,
     extra_of,

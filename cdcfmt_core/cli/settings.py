@@ -130,7 +130,7 @@ def parse_settings(
             # The client validates its own settings.
             topic[name.lower()] = value
         else:
-            known = [option.name for option in [*declared.values(), *of_codecs.values()]]
+            known: list[Option | str] = [*declared.values(), *of_codecs.values()]
             known += [*names.values(), *of_topics.values()]
             raise unknown_option(name, known, owner=OWNER)
     return Settings(values, format_options(codecs, codec), rest, topic)

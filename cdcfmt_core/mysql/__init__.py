@@ -2,17 +2,21 @@
 
 Types: :func:`resolve_type` (type text), :func:`logical_from_jdbc`; :mod:`.codes` has type codes.
 Values: :func:`text_parser` for text, :func:`json_value_parser` for JSON scalars; output:
-:func:`format_time`.  :data:`MYSQL` is the type map that core registers.
+:func:`format_time`.  :data:`MYSQL` is the type map.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from cdcfmt_core.hookspecs import hookimpl
 from cdcfmt_core.mysql.column_type import ColumnType, parse_column_type
 from cdcfmt_core.mysql.jdbc import jdbc_code, logical_from_jdbc, signed_limit
 from cdcfmt_core.mysql.json_values import InexactNumber, json_value_parser
 from cdcfmt_core.mysql.temporal import format_time
 from cdcfmt_core.mysql.text import text_parser
 from cdcfmt_core.mysql.type_map import MYSQL, resolve_type
+from cdcfmt_core.types import TypeMap
 
 __all__ = [
     "MYSQL",
@@ -27,3 +31,8 @@ __all__ = [
     "signed_limit",
     "text_parser",
 ]
+
+
+@hookimpl
+def cdcfmt_register_type_maps() -> Iterable[TypeMap]:
+    return [MYSQL]

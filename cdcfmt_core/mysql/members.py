@@ -7,44 +7,16 @@ an empty string; bit n means member n, and members are printed in defined order.
 from __future__ import annotations
 
 import functools
-import math
-import threading
 from collections.abc import Callable
 from typing import Any, Final
+
+from cdcfmt_core.repeats import take_expanded
 
 MAX_ENUM: Final = 65_535
 MAX_SET: Final = (1 << 64) - 1
 _MAX_DIGITS: Final = 20
 _SHORT_SET: Final = 1_000
-"""Longer texts of SETs are limited per message."""
-_MOST_BYTES: Final = 16 << 20
-_MOST_TIMES: Final = 8
-"""Limit of a message's long texts of SETs: a constant, plus a multiple of the message's bytes."""
-
-
-class _Room(threading.local):
-    """Characters that the bitmaps of a message may still become."""
-
-    left: float = math.inf
-
-    def take(self, size: int) -> None:
-        self.left -= size
-        if self.left < 0:
-            raise ValueError(
-                "the message's bitmaps of SET columns have more text than it may have: over "
-                f"{_MOST_BYTES} characters, plus {_MOST_TIMES} times the message"
-            )
-
-
-_ROOM = _Room()
-
-
-def limit_set_texts(message_bytes: int | None) -> None:
-    """Limit the text that this thread makes of bitmaps; None: no limit.
-
-    A few bytes may stand for 64 long names, in each row of a message.
-    """
-    _ROOM.left = math.inf if message_bytes is None else _MOST_BYTES + _MOST_TIMES * message_bytes
+"""Longer texts of SETs count as expanded."""
 
 
 @functools.lru_cache(maxsize=128)
@@ -142,7 +114,7 @@ def _name_reader(
 def _joined(names: tuple[str, ...], bitmap: int) -> str:
     text = ",".join(name for bit, name in enumerate(names) if bitmap >> bit & 1)
     if len(text) > _SHORT_SET:
-        _ROOM.take(len(text))
+        take_expanded(len(text))
     return text
 
 

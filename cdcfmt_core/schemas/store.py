@@ -16,20 +16,63 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import attrs
 
 from cdcfmt_core.caches import TableKey, short_key, table_size, text_size
 from cdcfmt_core.errors import MissingSchemaError
 from cdcfmt_core.events import TableSchema
-from cdcfmt_core.schemas.statements import Statement, Statements
 from cdcfmt_core.schemas.versions import Lookups, Position, TableName, Versions, alike, with_newest
+from cdcfmt_core.services import service
+from cdcfmt_core.texts import open_logger
+
+logger = open_logger("cdcfmt_core")
 
 DEFAULT_MAX_SCHEMA_BYTES = 128 << 20
 MAX_SCHEMA_BYTES = 16 << 20
 """Maximum size of a schema, in memory and in a folder; 4 096 columns of MySQL take about 2 MB."""
 _POSITION = 300
+
+_MAX_DDL_CHARACTERS: Final = 8 << 20
+"""Maximum total characters of all statements; half a million take about a second to parse."""
+
+_ONE_MILLISECOND: Final = 1 << 18
+
+_MAX_DDL_BYTES: Final = 128 << 20
+"""Maximum total bytes of all versions of tables; each ALTER adds a version."""
+
+
+@attrs.frozen
+class Statement:
+    """A DDL statement.
+
+    - ``start``, ``end``: rows before ``start`` are older, rows from ``end`` on are newer; for rows
+      between, the order is unknown.  Both are numbers that order rows, such as a commit_ts.
+    - ``database``, ``table``: the names in the message.
+    """
+
+    query: str
+    database: str
+    table: str
+    start: int
+    end: int
+
+    @classmethod
+    def after(
+        cls, query: str, database: str, table: str, commit_ts: int | None, milliseconds: int | None
+    ) -> Self | None:
+        """A statement of TiCDC; None if it has no position.
+
+        :param milliseconds: the start of the statement's millisecond as a commit_ts, if only that
+            is known.
+        """
+        if commit_ts is not None:
+            # TiCDC sends rows with the statement's own commit_ts before the statement.
+            return cls(query, database, table, commit_ts + 1, commit_ts + 1)
+        if milliseconds is None:
+            return None
+        return cls(query, database, table, milliseconds, milliseconds + _ONE_MILLISECOND)
 
 
 @attrs.frozen
@@ -297,3 +340,94 @@ class NoSchemas(SchemaStore):
 
     def add(self, record: SchemaRecord | Statement) -> None:
         """Ignore the record."""
+
+
+class Statements:
+    """The statements of an input, and the columns of its tables between them.
+
+    Statements are parsed in the order of their positions when a table is first requested; after
+    that they are plain data.
+    """
+
+    def __init__(self) -> None:
+        self._unread: dict[Statement, None] | None = {}
+        self._characters = 0
+        self._tables: SchemaStore | None = None
+
+    @classmethod
+    def of(cls, tables: Iterable[tuple[TableSchema, int]]) -> Self:
+        """Statements that were parsed before: tables, and the positions where they begin."""
+        made = cls()
+        made._tables = _stored(tables)
+        return made
+
+    def __bool__(self) -> bool:
+        return bool(self._unread) or bool(self._tables)
+
+    def add(self, statement: Statement) -> None:
+        """Add a statement; copies of it in other partitions are ignored."""
+        if self._unread is None or statement in self._unread:
+            return
+        self._characters += len(statement.query)
+        if self._characters > _MAX_DDL_CHARACTERS:
+            logger.warning(
+                "the input has more than %d characters of DDL, which is too much to parse: column "
+                "types are taken only from rows",
+                _MAX_DDL_CHARACTERS,
+            )
+            self._unread = None
+        else:
+            self._unread[statement] = None
+        self._tables = None
+
+    def tables(self) -> Iterator[TableSchema]:
+        """The known columns (possibly not all) of all tables, ordered by position."""
+        return self._read().tables() if self else iter(())
+
+    def find(self, database: str, table: str, position: int | None) -> TableSchema | None:
+        """The columns of known type at this position; None if none is known."""
+        if position is None or not self:
+            return None
+        return self._read().find(database, table, (position,))
+
+    def span(
+        self, database: str, table: str, position: int | None
+    ) -> tuple[int | None, int | None]:
+        """The first position, and the end (exclusive), with the same result of :meth:`find`."""
+        if position is None or not self:
+            return None, None
+        start, end = self._read().span(database, table, (position,))
+        return None if start is None else start[0], None if end is None else end[0]
+
+    def _read(self) -> SchemaStore:
+        if self._tables is None:
+            self._tables = _stored(_parsed(self._unread or ()))
+            if self._tables is None:
+                logger.warning(
+                    "the tables of the input's DDL take more than %d bytes: column types are "
+                    "taken only from rows",
+                    _MAX_DDL_BYTES,
+                )
+                self._unread, self._tables = None, _stored(())
+        assert self._tables is not None
+        return self._tables
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The receiver of a copy need not parse the statements again.
+        tables = self._read() if self else None
+        return {"_unread": {}, "_characters": 0, "_tables": tables}
+
+
+def _stored(tables: Iterable[tuple[TableSchema, int]]) -> SchemaStore | None:
+    """Tables by position; None if they take too many bytes."""
+    stored = SchemaStore(_MAX_DDL_BYTES)
+    for table, position in tables:
+        stored.add(SchemaRecord(table, (position,)))
+        if stored.forgetful:
+            return None
+    return stored
+
+
+def _parsed(statements: Iterable[Statement]) -> Iterable[tuple[TableSchema, int]]:
+    """Tables, and the positions from which on they have these columns."""
+    return service("statement-tables")(statements) if statements else ()

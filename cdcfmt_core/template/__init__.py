@@ -15,7 +15,8 @@ from pathlib import Path
 from cdcfmt_core.errors import CdcfmtError, OptionError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources.whole_messages import wrap_line
-from cdcfmt_core.registry import KNOWN_FORMATS, KNOWN_TRANSPORTS, default_registry
+from cdcfmt_core.known import packages
+from cdcfmt_core.registry import default_registry
 
 _SUFFIX = ".in"
 
@@ -30,9 +31,9 @@ def create_plugin(name: str, folder: Path) -> Path:
             f"{name!r} is not a valid name of a format: lower-case letters and digits, with "
             "hyphens between words, such as acme-json"
         )
-    if name == "core" or name in KNOWN_FORMATS or _is_installed(name):
+    if name == "core" or name in packages("formats") or _is_installed(name):
         raise OptionError(f"there is already a format {name!r}: choose another name")
-    if name in KNOWN_TRANSPORTS or name in default_registry().transports():
+    if name in packages("transports") or name in default_registry().transports():
         raise OptionError(f"there is already a transport {name!r}: choose another name")
     target = folder / f"cdcfmt-{name}"
     if target.exists():

@@ -24,7 +24,7 @@ import attrs
 from cdcfmt_core.errors import DecodeError, join_names
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Image, RowChange, TableSchema
 from cdcfmt_core.mysql.temporal import format_time, parse_time
-from cdcfmt_core.schemas.as_json import table_from_dict, table_to_dict
+from cdcfmt_core.toolkit.schema_json import table_from_dict, table_to_dict
 from cdcfmt_core.types import GeometryValue, InvalidValue
 
 _CLASSES: Final = {kind: class_ for class_, kind in KIND_OF.items()}

@@ -16,7 +16,7 @@ from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange
 from cdcfmt_core.plugins import PluginInfo, guarded
 from cdcfmt_core.registry import Registry
-from cdcfmt_core.schemas.scan import open_input_scan
+from cdcfmt_core.schema_scan import open_input_scan
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.testing.cases import Case
 from cdcfmt_core.testing.damage import PARTS, changed, with_part

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.toolkit.json_size import check_values
+from cdcfmt_core.toolkit.large_messages import compression_hint
 from cdcfmt_core.toolkit.wire_json import loads_exact
 
 HEAD_BYTES: Final = 1 << 14
@@ -246,3 +247,16 @@ def _json(wire: Any) -> tuple[str, str] | None:
     if wire and not (of_envelopes or any(type(each) in (dict, list) for each in wire.values())):
         return _ROW
     return None
+
+
+def value_problem(value: bytes) -> str | None:
+    """The reason why no format can read a value; None if there is none, or it is unknown."""
+    if value.lstrip()[:1] in (b"{", b"["):
+        try:
+            check_values(value, 0)
+            loads_exact(value)
+        except DecodeError as error:
+            return error.reason
+        return None
+    hint = compression_hint(value) if value else None
+    return None if hint is None else f"the value {hint} and protocol"

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
+from cdcfmt_core.encoding_options import PRODUCER_MAX_MESSAGE_BYTES
 from cdcfmt_core.errors import EncodeError, OptionError
 from cdcfmt_core.events import Message
 from cdcfmt_core.toolkit.filesystem import is_local, open_filesystem
@@ -23,9 +24,6 @@ from cdcfmt_core.toolkit.large_messages import import_compression
 RECORD_OVERHEAD: Final = 36
 """Bytes of a Kafka record in addition to key and value, as TiCDC counts them: five 32-bit
 varints, one of 64 bits, and a byte (``MaxRecordOverhead``)."""
-
-PRODUCER_MAX_MESSAGE_BYTES: Final = 10 << 20
-"""TiCDC's default of ``max-message-bytes``."""
 
 KeyValue: TypeAlias = tuple[bytes | None, bytes]
 
@@ -184,6 +182,16 @@ class LargeMessageOutput:
                 f"the message has {_size(key, value)} bytes, more than {self.max_message_bytes}; "
                 "raise maxMessageBytes"
             )
+
+
+def open_output(
+    max_message_bytes: int = PRODUCER_MAX_MESSAGE_BYTES,
+    handle: Literal["none", "claim-check", "handle-key-only"] = "none",
+    compression: str = "none",
+    claim_checks: ClaimCheckWriter | None = None,
+) -> LargeMessageOutput:
+    """The service ``large-messages``, from option values."""
+    return LargeMessageOutput(max_message_bytes, handle, open_compressor(compression), claim_checks)
 
 
 def _size(key: bytes | None, value: bytes) -> int:

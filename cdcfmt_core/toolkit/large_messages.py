@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from cdcfmt_core.codec import DecoderContext
+from cdcfmt_core.codec import ClaimChecks, DecoderContext
 from cdcfmt_core.errors import (
     CdcfmtError,
     DecodeError,
@@ -241,7 +241,7 @@ class ClaimCheckStore:
 
 
 def resolve_claim_check(
-    store: ClaimCheckStore | None, location: object, limit: int
+    store: ClaimChecks | None, location: object, limit: int
 ) -> tuple[bytes | None, bytes]:
     """Key and value at ``location``; without a store, an error that names the option."""
     if store is None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import tzinfo
 from typing import Any, Final
 
-from cdcfmt_core.encoder import EncoderContext
+from cdcfmt_core.encoder import EncoderContext, RowNumbers
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, Image, RowChange, TableSchema
 from cdcfmt_core.toolkit.column_writer import ColumnWriter, Row, Step, to_bytes
@@ -33,7 +33,6 @@ from cdcfmt_core.toolkit.row_messages import (
     Texts,
     Wire,
 )
-from cdcfmt_core.toolkit.row_rules import RowNumbers
 from cdcfmt_core.toolkit.wire_avro import signed, write_array, write_long
 
 COLUMN_BYTES: Final = 3_200

@@ -14,8 +14,8 @@ import pytest
 from support.cli_tools import run, write_messages
 
 from cdcfmt_core.events import Column, Message, TableSchema
-from cdcfmt_core.schemas.directory import SchemaDirectory
 from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.toolkit.schema_directory import SchemaDirectory
 from cdcfmt_core.types import Int
 
 EVIL = "\x1b]0;x\x07\x1b[2J\x7f\x9b2J\u202etxt\u2066\u061c"

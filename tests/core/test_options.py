@@ -13,8 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cdcfmt_core.decoding import DECODING_OPTIONS
+from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.errors import OptionError
+from cdcfmt_core.io.sources.options import FILE_OPTIONS
 from cdcfmt_core.options import Option, OptionType, unknown_option, validate
+from pyspark_cdcfmt.write_options import FILE_OPTIONS as WRITTEN_FILE_OPTIONS
 
 CHOICE = Option("kind", "", type="choice", choices=("none", "LZ4", "snappy"))
 
@@ -183,8 +187,8 @@ def test_an_unknown_option_far_from_all() -> None:
 
 
 def test_an_option_of_spark_says_what_it_is_here() -> None:
-    both = ["protocol", "lineFormat"]
-    reading, writing = [*both, "pathGlobFilter", "mode", "imageFormat"], [*both, "ifExists"]
+    reading = [*DECODING_OPTIONS, *FILE_OPTIONS]
+    writing = [*ENCODING_OPTIONS, *WRITTEN_FILE_OPTIONS]
     for name, known, words in (
         ("cleansource", reading, "no option 'cleansource': files stay where they are. Options:"),
         ("latestFirst", reading, ": a stream reads files in order of modification time."),

@@ -22,9 +22,9 @@ from support.golden_data import (
 from cdcfmt_core.decoding import DECODING_OPTIONS
 from cdcfmt_core.events import Corrupt, Message, Watermark
 from cdcfmt_core.options import validate
+from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.schemas.scan import open_schema_scan
-from cdcfmt_core.toolkit.recognition import CERTAIN_ENOUGH, confidence
+from cdcfmt_core.schema_scan import open_schema_scan
 
 FOLDERS: dict[str, str | None] = {
     "ticdc/canal-json": "canal-json",

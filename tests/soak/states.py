@@ -21,8 +21,8 @@ from cdcfmt_core.io.sources.commits import read_manifest_file
 from cdcfmt_core.io.sources.options import parse_storage_options
 from cdcfmt_core.io.topics.offset_request import parse_assign, parse_offsets
 from cdcfmt_core.io.topics.stream_offset import StreamOffset
-from cdcfmt_core.schemas.as_json import record_from_json, record_to_json
 from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.toolkit.schema_json import record_from_json, record_to_json
 from cdcfmt_core.types import Int
 from pyspark_cdcfmt.sync.options import by_table
 from pyspark_cdcfmt.sync.states import TableState

@@ -24,7 +24,7 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import list_files, plan_partitions, read_split
 from cdcfmt_core.options import validate
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.schemas.scan import open_input_scan
+from cdcfmt_core.schema_scan import open_input_scan
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import GeometryValue, InvalidValue
 from support.workspace import ROOT

@@ -105,7 +105,7 @@ def command(
     """
     counts: Counter[str] = Counter()
     encoder = _open_encoder(target, written, partitions, counts)
-    if lines == "value" and encoder.row_rules().batches is not None:
+    if lines == "value" and encoder.needs_keys:
         raise OptionError(
             f"--lines value omits keys, but reading {target} needs them: use --lines message"
         )

@@ -18,8 +18,9 @@ from cdcfmt_core.cli.engines import check_engines
 from cdcfmt_core.cli.parameters import Command, declare
 from cdcfmt_core.cli.writers import print_json
 from cdcfmt_core.errors import PluginError
+from cdcfmt_core.known import packages
 from cdcfmt_core.listing import NOTHING, list_installed
-from cdcfmt_core.registry import KNOWN_TRANSPORTS, default_registry, version_of
+from cdcfmt_core.registry import default_registry, version_of
 from cdcfmt_core.transport import Check
 
 _OLDEST_PYTHON = (3, 11)
@@ -82,7 +83,9 @@ class _Doctor(Command):
     @cached_property
     def _of_transports(self) -> list[click.Parameter]:
         there = default_registry().transports()
-        names = {name for name, spec in there.items() if spec.explain} | KNOWN_TRANSPORTS
+        names = {name for name, spec in there.items() if spec.explain} | packages(
+            "transports"
+        ).keys()
         # An option of the command itself keeps its meaning.
         names -= {opt.lstrip("-") for param in self.params for opt in param.opts} | {"help"}
         return [

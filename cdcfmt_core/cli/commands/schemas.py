@@ -15,7 +15,7 @@ from cdcfmt_core.cli.writers import print_json
 from cdcfmt_core.errors import CdcfmtError, OptionError
 from cdcfmt_core.filters import nearest_tables, parse_table_name, table_names
 from cdcfmt_core.io.sources.options import parse_storage_options
-from cdcfmt_core.schemas.directory import Entry, SchemaDirectory
+from cdcfmt_core.toolkit.schema_directory import Entry, SchemaDirectory
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="The same as JSON, one line each.")
 

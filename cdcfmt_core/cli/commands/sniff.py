@@ -17,8 +17,8 @@ from cdcfmt_core.cli.records import table_name
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.cli.writers import print_json
 from cdcfmt_core.events import KIND_OF, Corrupt
+from cdcfmt_core.recognition import confidence
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.toolkit.recognition import confidence
 
 UNKNOWN = "not recognised"
 TOMBSTONE = "no value (tombstone)"

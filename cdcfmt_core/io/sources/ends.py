@@ -13,6 +13,7 @@ from cdcfmt_core.io.sources.compression import compression_of
 from cdcfmt_core.io.sources.lines import BadLine
 from cdcfmt_core.io.sources.reader import DEFAULT_BLOCK_BYTES, ReadParameters, read_split
 from cdcfmt_core.io.sources.splits import FileSplit
+from cdcfmt_core.offsets import messages_at_end
 
 MAX_FILES = 100
 """Maximum number of files to open, spread evenly over all."""
@@ -27,14 +28,7 @@ _MAX_COMPRESSED_BYTES = 64 << 20
 _MAX_HELD_BYTES = 16 << 20
 """Maximum bytes of a file's last messages, which are buffered together."""
 
-_MESSAGES = 10_000
-
 _T = TypeVar("_T")
-
-
-def messages_at_end(slices: int) -> int:
-    """Number of messages to read at each end of ``slices`` files or partitions: 10 to 200."""
-    return min(max(_MESSAGES // (2 * max(slices, 1)), 10), 200)
 
 
 def spread(items: Sequence[_T], most: int) -> list[_T]:

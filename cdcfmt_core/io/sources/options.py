@@ -19,8 +19,38 @@ STORAGE_OPTIONS = Option(
     help="JSON object of options for the file system (fsspec), such as credentials.",
 )
 
+_ONE_LINE = "a message is one line; lineSep sets another separator"
+_COMMIT_TIMES = "select events by startingCommitTs and endingCommitTs"
+_OFFSETS = "kafkaConsumer.pollTimeoutMs is how long brokers are asked for offsets"
+_OTHER_READERS = {
+    "badrecordspath": "mode=PERMISSIVE keeps bad rows, with _corrupt_record",
+    "basepath": "folder names do not become columns; read _source.path",
+    "cleansource": "files stay where they are",
+    "columnnameofcorruptrecord": "the column is _corrupt_record",
+    "compression": "it is that of the end of the file's name: .gz, .zst, .bz2",
+    "fetchoffset.numretries": _OFFSETS,
+    "fetchoffset.retryintervalms": _OFFSETS,
+    "ignorecorruptfiles": "a file that cannot be read is an error",
+    "ignoremissingfiles": "a missing file is an error: restore it, or list the input again",
+    "inferschema": "columns of a table are inferred unless you give a schema",
+    "latestfirst": "a stream reads files in order of modification time",
+    "modifiedafter": _COMMIT_TIMES,
+    "modifiedbefore": _COMMIT_TIMES,
+    "multiline": _ONE_LINE,
+    "recursivefilelookup": "a folder is read with its subfolders",
+    **dict.fromkeys(("mergeschema", "rescueddatacolumn"), "see _rescued (onSchemaChange)"),
+    "samplingratio": "inferSampleMessages is the number of messages to sample",
+    "topic": "name topics to read by subscribe, subscribePattern or assign",
+    "wholetext": _ONE_LINE,
+}
+"""Options of Spark's other sources, and what to do instead."""
+
 FILE_OPTIONS = (
-    Option(name="pathGlobFilter", help="Only files whose name matches this glob."),
+    Option(
+        name="pathGlobFilter",
+        help="Only files whose name matches this glob.",
+        instead=_OTHER_READERS,
+    ),
     Option(
         name="lineFormat",
         type="choice",

@@ -15,10 +15,10 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources.compression import compression_of, decompress
 from cdcfmt_core.io.sources.lines import BadLine, LineFormat, Lines, line_parser, marked_lines
 from cdcfmt_core.io.sources.splits import FileSplit
+from cdcfmt_core.recognition import recognise
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.toolkit.filesystem import SourceFile
 from cdcfmt_core.toolkit.foreign import HEAD_BYTES, foreign_file
-from cdcfmt_core.toolkit.recognition import recognise
 
 DEFAULT_BLOCK_BYTES = 1 << 19
 

@@ -24,10 +24,10 @@ from cdcfmt_core.codec import ScanSchemas
 from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.io.topics.schema_search import SchemaReading
 from cdcfmt_core.offsets import EARLIEST, LATEST, OffsetRange, TopicPartition
-from cdcfmt_core.schemas.directory import Note
-from cdcfmt_core.schemas.persistent import PersistentSchemaStore
 from cdcfmt_core.schemas.store import SchemaRecord
 from cdcfmt_core.schemas.versions import Position
+from cdcfmt_core.toolkit.persistent_schemas import PersistentSchemaStore
+from cdcfmt_core.toolkit.schema_directory import Note
 from cdcfmt_core.transport import Source
 
 _M = TypeVar("_M")

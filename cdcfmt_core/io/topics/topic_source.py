@@ -13,12 +13,18 @@ import attrs
 
 from cdcfmt_core.errors import CdcfmtError, OptionError, SourceError
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources.ends import messages_at_end
 from cdcfmt_core.io.topics.offset_request import OffsetRequest
 from cdcfmt_core.io.topics.progress import StreamProgress
 from cdcfmt_core.io.topics.topic_client import TopicClient
 from cdcfmt_core.io.topics.topic_options import TopicOptions, TopicSelection
-from cdcfmt_core.offsets import EARLIEST, LATEST, OffsetRange, Offsets, TopicPartition
+from cdcfmt_core.offsets import (
+    EARLIEST,
+    LATEST,
+    OffsetRange,
+    Offsets,
+    TopicPartition,
+    messages_at_end,
+)
 from cdcfmt_core.texts import open_logger
 from cdcfmt_core.transport import MessageColumns
 

@@ -8,13 +8,13 @@ from importlib.resources import as_file, files
 
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.events import Message
+from cdcfmt_core.recognition import CERTAIN_ENOUGH
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.testing.cases import read_messages
 from cdcfmt_core.testing.damage import PARTS, patches, with_part
 from cdcfmt_core.testing.limits import time_limit
 from cdcfmt_core.testing.outcome import expect
 from cdcfmt_core.testing.subject import Subject
-from cdcfmt_core.toolkit.recognition import CERTAIN_ENOUGH
 
 
 def sample_messages() -> dict[str, list[Message]]:

@@ -13,6 +13,7 @@ from support.golden_encoding import open_encoder
 from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import Column, Image, Message, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.toolkit.go_quote import quote, unquote
+from cdcfmt_core.toolkit.row_rules import row_rules
 from cdcfmt_core.types import Geometry, Int, LogicalType, Text, Unknown
 
 
@@ -181,7 +182,7 @@ def test_a_batch_is_of_one_partition() -> None:
 
 
 def test_a_limit_below_the_overhead_of_a_message() -> None:
-    batches = open_encoder("open-protocol", maxMessageBytes=10).row_rules().batches
+    batches = row_rules(open_encoder("open-protocol", maxMessageBytes=10)).batches
     assert batches is not None
     # The kernel takes no negative number.
     assert batches.max_bytes == 0

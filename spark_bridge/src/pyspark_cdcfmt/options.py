@@ -224,8 +224,7 @@ def parse_options(
                         f'option {option.name} is of format("cdc"); {owner} has its messages '
                         "from the DataFrame"
                     )
-            known = [option.name for option in [*own.values(), *of_codecs.values()]]
-            raise unknown_option(name, known, owner=owner)
+            raise unknown_option(name, [*own.values(), *of_codecs.values()], owner=owner)
     values = validate(bridge, own.values(), owner=owner)
     if values["typeMap"] is not None:
         # Fail here: only tasks look it up otherwise, and each of them would fail.

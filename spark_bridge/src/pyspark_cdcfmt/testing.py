@@ -26,6 +26,7 @@ from cdcfmt_core.testing import Case, Subject
 from cdcfmt_core.testing.checks.kernel import NotChecked
 from cdcfmt_core.testing.damage import damaged_messages
 from cdcfmt_core.testing.outcome import expect
+from cdcfmt_core.toolkit.layout import layouts_of
 from cdcfmt_core.types import InvalidValue, Json
 from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.kernel.learning import Refusal
@@ -207,8 +208,7 @@ def check_kernel(subject: Subject) -> None:
         raise NotChecked(
             "NOT CHECKED: cdcfmt-kernel, which reads by open_layouts, is not installed"
         )
-    assert subject.spec.open_layouts is not None
-    layouts = subject.spec.open_layouts({each.name: each.default for each in subject.spec.options})
+    layouts = layouts_of(subject.spec, {each.name: each.default for each in subject.spec.options})
     expect(layouts, "open_layouts returns no layout for the options' defaults")
     by_kernel: Counter[str] = Counter()
     refusals: dict[str, str] = {}

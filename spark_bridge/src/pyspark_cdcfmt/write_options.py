@@ -49,6 +49,11 @@ FILE_OPTIONS = (
         type="choice",
         choices=("error", "ignore"),
         help="With mode append, if the folder has files: raise an error, or write nothing.",
+        instead={
+            "mode": "call .mode(...) of the writer",
+            "outputmode": "call .outputMode(...) of the writer",
+            "codec": "set compression",
+        },
     ),
     Option(
         name="txnAppId",
@@ -211,8 +216,7 @@ def parse_write_options(
         elif key in of_codec:
             codec[key] = value
         elif not is_sparks_own(key):
-            known = [option.name for option in [*own.values(), *of_codec.values()]]
-            raise unknown_option(name, known, owner=OWNER)
+            raise unknown_option(name, [*own.values(), *of_codec.values()], owner=OWNER)
     values = validate(bridge, own.values(), owner=OWNER)
     options = WriteOptions(
         values,

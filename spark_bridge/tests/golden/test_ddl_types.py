@@ -16,7 +16,7 @@ from support.turns import in_turn
 
 from cdcfmt_core.events import RowChange
 from cdcfmt_core.offsets import OffsetRange
-from cdcfmt_core.schemas.scan import open_input_scan
+from cdcfmt_core.schema_scan import open_input_scan
 from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.read.inputs import TopicInput, TopicSlice
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option

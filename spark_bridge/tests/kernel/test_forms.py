@@ -14,7 +14,7 @@ from kernel.test_canal_json import USUAL, check_events, update
 from kernel.test_debezium import check, message, payload, schema_of
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.layout import Layout
+from cdcfmt_core.toolkit.layout import Layout
 from cdcfmt_core.toolkit.zone_offsets import describe_zone
 from cdcfmt_core.types import MAX_TIMESTAMP
 from pyspark_cdcfmt.kernel.settings import _layout

@@ -16,11 +16,11 @@ from support.workspace import ROOT
 
 from cdcfmt_core import Option, default_registry, hookimpl
 from cdcfmt_core.errors import BrokenPluginError
-from cdcfmt_core.layout import Layout
 from cdcfmt_core.template import create_plugin
 from cdcfmt_core.testing import Subject
 from cdcfmt_core.testing.cases import load_cases
 from cdcfmt_core.testing.checks import kernel
+from cdcfmt_core.toolkit.layout import Layout
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, parsed
 

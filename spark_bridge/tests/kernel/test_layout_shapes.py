@@ -13,11 +13,11 @@ import pytest
 from cdcfmt_core import CodecSpec, default_registry, hookimpl
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
-from cdcfmt_core.layout import Layout
 from cdcfmt_core.testing import Case, Subject
 from cdcfmt_core.testing.checks import golden, kernel, meaning
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.images import key_changed, read_image
+from cdcfmt_core.toolkit.layout import Layout
 from cdcfmt_core.toolkit.plans import table_plan
 from cdcfmt_core.toolkit.value_readers import value_reader
 from cdcfmt_core.toolkit.wire_json import list_of, loads_exact, names_of, text_of

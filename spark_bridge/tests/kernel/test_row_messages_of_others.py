@@ -32,6 +32,7 @@ from cdcfmt_core.toolkit.row_messages import (
     RowMessages,
     Wire,
 )
+from cdcfmt_core.toolkit.row_rules import KernelRows
 
 pytestmark = pytest.mark.kernel
 
@@ -84,7 +85,7 @@ MESSAGES: dict[str, RowMessage] = {
 }
 
 
-class _Encoder(Encoder):
+class _Encoder(KernelRows, Encoder):
     ops = frozenset({"insert", "update"})
 
     def __init__(self, message: RowMessage, context: EncoderContext) -> None:

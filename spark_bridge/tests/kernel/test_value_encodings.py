@@ -23,11 +23,11 @@ from support.examples import examples
 from cdcfmt_core import DecoderContext
 from cdcfmt_core import types as logical
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.layout import Layout, Zoned
 from cdcfmt_core.mysql import InexactNumber, resolve_type
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.toolkit.encodings import Encoding, EncodingName
 from cdcfmt_core.toolkit.go_quote import quote
+from cdcfmt_core.toolkit.layout import Layout, Zoned
 from cdcfmt_core.toolkit.plans import encoded_plan
 from cdcfmt_core.toolkit.value_readers import value_reader
 from cdcfmt_core.toolkit.wire_json import loads_exact

@@ -11,11 +11,11 @@ import pytest
 from cdcfmt_core.caches import table_size
 from cdcfmt_core.errors import MissingSchemaError, SourceError
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.schemas import directory as module
-from cdcfmt_core.schemas.as_json import record_to_json
-from cdcfmt_core.schemas.directory import Note, SchemaDirectory
-from cdcfmt_core.schemas.persistent import PersistentSchemaStore
 from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.toolkit import schema_directory as module
+from cdcfmt_core.toolkit.persistent_schemas import PersistentSchemaStore
+from cdcfmt_core.toolkit.schema_directory import Note, SchemaDirectory
+from cdcfmt_core.toolkit.schema_json import record_to_json
 from cdcfmt_core.types import Int
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from cdcfmt_core.events import Column
 from cdcfmt_core.mysql import resolve_type
-from cdcfmt_core.schemas.statements import Statement, Statements, refined_type
-from cdcfmt_core.schemas.store import NoSchemas, SchemaStore
+from cdcfmt_core.mysql.statement_tables import refined_type
+from cdcfmt_core.schemas.store import NoSchemas, SchemaStore, Statement, Statements
 from cdcfmt_core.types import Bool, Decimal, LogicalType
 
 
@@ -127,7 +127,7 @@ def test_a_type_map_sees_the_whole_type() -> None:
 def test_tables_of_ddl_are_bounded_by_bytes(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("cdcfmt_core.schemas.statements._MAX_BYTES", 100_000)
+    monkeypatch.setattr("cdcfmt_core.schemas.store._MAX_DDL_BYTES", 100_000)
     made = statements(
         (f"create table t ({', '.join(f'c{n} int' for n in range(100))})", 0, 0),
         *((f"create table t{n} like t", n, n) for n in range(1, 20)),

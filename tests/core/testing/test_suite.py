@@ -12,7 +12,8 @@ import attrs
 import pytest
 
 from cdcfmt_core.events import Column, Image, RowChange, TableSchema
-from cdcfmt_core.registry import KNOWN_FORMATS, default_registry
+from cdcfmt_core.known import packages
+from cdcfmt_core.registry import default_registry
 from cdcfmt_core.testing import Carries, load_case, load_cases
 from cdcfmt_core.testing.__main__ import main
 from cdcfmt_core.testing.cases import read_messages
@@ -173,7 +174,7 @@ def test_writing_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_there_are_samples_of_every_first_party_format() -> None:
-    assert sample_messages().keys() == KNOWN_FORMATS
+    assert sample_messages().keys() == packages("formats").keys()
     for messages in sample_messages().values():
         assert messages
         assert all(message.value for message in messages)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cdcfmt_core.events import Column, Image, Message, Op, RowChange, TableSchema
-from cdcfmt_core.toolkit.row_changes import change_position, split_key_update
+from cdcfmt_core.row_changes import change_position, split_key_update
 from cdcfmt_core.types import Int
 
 TABLE = TableSchema("shop", "orders", (Column("id", "int", Int(32), key=True),), ("id",))

@@ -29,6 +29,7 @@ from cdcfmt_core.toolkit.large_message_output import KeyValue
 from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES, MessageWriter
 from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import Number, Part, RowMessages
+from cdcfmt_core.toolkit.row_rules import KernelRows
 
 _ONLY_HANDLE_KEY: Final = b',"onlyHandleKey":true'
 
@@ -41,7 +42,7 @@ def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder
     return _Encoder(options, context)
 
 
-class _Encoder(Encoder):
+class _Encoder(KernelRows, Encoder):
     hints: ClassVar[dict[Kind, str]] = {"watermark": "set enableTidbExtension=true"}
 
     def __init__(self, options: Mapping[str, Any], context: EncoderContext) -> None:

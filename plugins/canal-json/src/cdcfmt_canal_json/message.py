@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from cdcfmt_core.events import Op
-from cdcfmt_core.layout import Members
+from cdcfmt_core.toolkit.layout import Members
 
 MEMBERS: Final[Members] = {
     "id": "extra",

@@ -11,7 +11,7 @@ from cdcfmt_canal_json.binary import HINT, Form, detecting
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql import parse_column_type
-from cdcfmt_core.schemas.statements import refined_type
+from cdcfmt_core.mysql.statement_tables import refined_type
 from cdcfmt_core.toolkit import plans
 from cdcfmt_core.toolkit.encodings import Encoding, EncodingName, bounded
 from cdcfmt_core.toolkit.images import ReadValue

@@ -34,6 +34,7 @@ from cdcfmt_core.toolkit.json_output import valid_name, valid_text
 from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES, MessageWriter
 from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import RowMessages
+from cdcfmt_core.toolkit.row_rules import KernelRows
 
 _HEARTBEAT: Final = "HEARTBEAT"
 
@@ -47,7 +48,7 @@ def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder
     return _Encoder(options, context)
 
 
-class _Encoder(Encoder):
+class _Encoder(KernelRows, Encoder):
     kinds = frozenset({"row", "ddl", "transaction", "heartbeat"})
     names_schemas = True
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from cdcfmt_cloudcanal_json.message import MEMBERS, OP_OF_ACTION, ROW_DATA
 from cdcfmt_cloudcanal_json.plans import column_encodings
-from cdcfmt_core.layout import Extra, Layout
+from cdcfmt_core.toolkit.layout import Extra, Layout
 
 _EXTRA: Final[Mapping[tuple[str, ...], Extra]] = {
     ("bid",): Extra("bid"),

@@ -25,6 +25,7 @@ from cdcfmt_core.toolkit.images import NO_COLUMNS, images_of, own_key
 from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES
 from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import RowMessages
+from cdcfmt_core.toolkit.row_rules import KernelRows
 from cdcfmt_debezium.connect_output import (
     DDL_KEY,
     DDL_VALUE,
@@ -45,7 +46,7 @@ def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder
     return _Encoder(options, context)
 
 
-class _Encoder(Encoder):
+class _Encoder(KernelRows, Encoder):
     names_schemas = True
     needs_commit_ts = True
     ops = frozenset(OP_WORDS)

@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from cdcfmt_core.layout import Extra, Layout, Members
 from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_core.toolkit.layout import Extra, Layout, Members
 from cdcfmt_core.toolkit.wire_json import text_of
 from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_debezium.envelope import position_of

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cdcfmt_core import Encoder, EncoderContext
+from cdcfmt_core.encoder import RowNumbers
 from cdcfmt_core.errors import UnsupportedEventError
 from cdcfmt_core.events import (
     Event,
@@ -24,7 +25,7 @@ from cdcfmt_core.toolkit.json_output import valid_text
 from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES, MessageWriter
 from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import Part, RowMessages
-from cdcfmt_core.toolkit.row_rules import RowNumbers
+from cdcfmt_core.toolkit.row_rules import KernelRows
 from cdcfmt_core.toolkit.wire_avro import NULL, write_text
 from cdcfmt_dts_avro.encode_plans import TRANSACTION_ID, RowParts, object_name, record_parts
 from cdcfmt_dts_avro.message import OPERATIONS
@@ -43,7 +44,7 @@ def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder
     return _Encoder(context)
 
 
-class _Encoder(Encoder):
+class _Encoder(KernelRows, Encoder):
     kinds = frozenset({"row", "ddl", "transaction", "heartbeat"})
     names_schemas = True
     ops = frozenset({"insert", "update", "delete", "read"})

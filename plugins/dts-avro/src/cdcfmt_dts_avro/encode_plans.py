@@ -9,6 +9,7 @@ from typing import Final
 import attrs
 
 from cdcfmt_core import EncoderContext
+from cdcfmt_core.encoder import RowNumbers
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, Op, TableSchema
 from cdcfmt_core.mysql import parse_column_type, resolve_type
@@ -27,7 +28,6 @@ from cdcfmt_core.toolkit.row_messages import (
     RowNumber,
     Texts,
 )
-from cdcfmt_core.toolkit.row_rules import RowNumbers
 from cdcfmt_core.toolkit.wire_avro import (
     NULL,
     STRING,

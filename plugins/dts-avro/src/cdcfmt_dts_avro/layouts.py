@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from cdcfmt_core import types
 from cdcfmt_core.events import Column
-from cdcfmt_core.layout import Avro, Extra, Layout
 from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.layout import Avro, Extra, Layout
 from cdcfmt_core.toolkit.wire_avro import record_schema
 from cdcfmt_core.types import LogicalType
 from cdcfmt_dts_avro.charsets import BINARY, codec_of

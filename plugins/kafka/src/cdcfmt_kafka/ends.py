@@ -9,8 +9,7 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources.ends import messages_at_end
-from cdcfmt_core.offsets import OffsetRange, TopicPartition
+from cdcfmt_core.offsets import OffsetRange, TopicPartition, messages_at_end
 from cdcfmt_core.texts import open_logger
 from cdcfmt_kafka.config import open_client, reading_config
 from cdcfmt_kafka.options import KafkaOptions

@@ -26,7 +26,7 @@ from cdcfmt_core.mysql.codes import (
     logical_from_code,
     source_type_from_code,
 )
-from cdcfmt_core.schemas.statements import refined_type
+from cdcfmt_core.mysql.statement_tables import refined_type
 from cdcfmt_core.toolkit.encodings import Encoding, bounded
 from cdcfmt_core.toolkit.images import ReadValue
 from cdcfmt_core.toolkit.value_readers import value_reader

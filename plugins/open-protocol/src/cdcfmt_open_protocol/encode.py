@@ -28,7 +28,7 @@ from cdcfmt_core.toolkit.large_message_output import RECORD_OVERHEAD, KeyValue
 from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES, MessageWriter
 from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import RowMessages
-from cdcfmt_core.toolkit.row_rules import PartialMessage, RowBatches
+from cdcfmt_core.toolkit.row_rules import KernelRows, PartialMessage, RowBatches
 from cdcfmt_open_protocol.ddl import ddl_code
 from cdcfmt_open_protocol.encode_plans import RowParts
 from cdcfmt_open_protocol.frames import FRAMING, HEAD, framed
@@ -86,8 +86,9 @@ def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder
     return _Encoder(options, context)
 
 
-class _Encoder(Encoder):
+class _Encoder(KernelRows, Encoder):
     per_partition = True
+    needs_keys = True
     needs_commit_ts = True
     kinds = frozenset({"row", "ddl", "watermark"})
 

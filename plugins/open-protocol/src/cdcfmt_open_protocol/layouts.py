@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 
 from cdcfmt_core.events import Op, TableSchema
-from cdcfmt_core.layout import Extra, Layout, Members, Role
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.toolkit.encodings import Encoding, bounded
+from cdcfmt_core.toolkit.layout import Extra, Layout, Members, Role
 from cdcfmt_open_protocol.columns import encoding_of
 from cdcfmt_open_protocol.message import NAME_IN_EXTRA, ROW
 

@@ -9,7 +9,7 @@ import orjson
 
 from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanStatements
 from cdcfmt_core.events import Message
-from cdcfmt_core.schemas.statements import Statement
+from cdcfmt_core.schemas.store import Statement
 from cdcfmt_core.toolkit.json_size import check_values
 from cdcfmt_core.toolkit.large_messages import open_decompressor
 from cdcfmt_core.toolkit.wire_json import text_of

@@ -29,7 +29,7 @@ from cdcfmt_core.toolkit.large_message_output import KeyValue
 from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES, MessageWriter, RowWriter
 from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import Checksum, RowMessage, RowMessages, Version
-from cdcfmt_core.toolkit.row_rules import Allowance
+from cdcfmt_core.toolkit.row_rules import Allowance, KernelRows
 from cdcfmt_simple.bootstraps import Bootstraps
 from cdcfmt_simple.checksum_output import Checksums
 from cdcfmt_simple.instants import zone_with_location
@@ -94,7 +94,7 @@ def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder
     return _Encoder(form, options, context)
 
 
-class _Encoder(Encoder):
+class _Encoder(KernelRows, Encoder):
     per_partition = True
     needs_commit_ts = True
     kinds = frozenset({"row", "ddl", "schema", "watermark"})

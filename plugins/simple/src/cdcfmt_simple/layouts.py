@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cdcfmt_core.layout import Layout
+from cdcfmt_core.toolkit.layout import Layout
 from cdcfmt_simple.avro.layouts import open_layouts as open_avro_layouts
 from cdcfmt_simple.json.layouts import open_layouts as open_json_layouts
 

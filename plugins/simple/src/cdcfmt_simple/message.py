@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Final, TypeAlias
 
 from cdcfmt_core.events import DdlType, Op
-from cdcfmt_core.layout import Members
+from cdcfmt_core.toolkit.layout import Members
 
 Wire: TypeAlias = dict[str, Any]
 """A message in JSON form; an Avro row without its images."""

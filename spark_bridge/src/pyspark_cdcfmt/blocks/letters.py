@@ -15,6 +15,7 @@ from pyspark.sql.types import StringType
 
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.registry import default_registry
+from cdcfmt_core.toolkit.layout import layouts_of
 from pyspark_cdcfmt.options import message_options, parse_options
 from pyspark_cdcfmt.read.dataframes import to_udf
 from pyspark_cdcfmt.rows.types import struct_of
@@ -38,14 +39,12 @@ def with_tables(letters: DataFrame, source: Mapping[str, Any]) -> DataFrame:
         # An option of another protocol than the one that is set.
         with suppress(CdcfmtError, KeyError):
             codec = default_registry().get_codec(protocol or "")
-            if codec.open_layouts is not None:
-                layouts = codec.open_layouts(codec.own_options(options.codec))
-                return [
-                    path
-                    for each in layouts
-                    for begin in ((), ("payload",) if each.connect else ())
-                    for path in _paths(each.members, begin)
-                ]
+            return [
+                path
+                for each in layouts_of(codec, codec.own_options(options.codec))
+                for begin in ((), ("payload",) if each.connect else ())
+                for path in _paths(each.members, begin)
+            ]
         return ()
 
     def cdc_tables(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:

@@ -12,6 +12,7 @@ from cdcfmt_core.codec import AUTO, Projection
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.texts import open_logger
+from cdcfmt_core.toolkit.row_rules import row_rules
 from pyspark_cdcfmt.cli.converter import Converter
 from pyspark_cdcfmt.kernel.formats import NumberedTables, find_format, is_installed
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported
@@ -57,7 +58,7 @@ def _open(
     conversion: Conversion, message: Message, number: int, *, as_lines: bool
 ) -> Converter | None:
     """Open a converter for messages like this one; None if the reference must convert them."""
-    reader, rules = conversion.reader, conversion.encoder.row_rules()
+    reader, rules = conversion.reader, row_rules(conversion.encoder)
     settings, codec = reader.settings, reader.decoder.codec_of(message)
     guesses = settings["protocol"].lower() == AUTO
     format_ = find_format(codec, settings.codec, message, guesses=guesses)

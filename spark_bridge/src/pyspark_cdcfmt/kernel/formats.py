@@ -14,9 +14,9 @@ from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.io.sources import BadLine, Lines
-from cdcfmt_core.layout import Layout
+from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
 from cdcfmt_core.texts import open_logger
-from cdcfmt_core.toolkit.recognition import CERTAIN_ENOUGH, confidence
+from cdcfmt_core.toolkit.layout import Layout, layouts_of
 from cdcfmt_core.toolkit.zone_offsets import describe_zone
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported, describe_settings
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
@@ -82,10 +82,10 @@ def find_format(
     :param codec: its codec, from :meth:`MessageDecoder.codec_of`.
     :param guesses: whether other messages may have other formats.
     """
-    if codec is None or codec.open_layouts is None:
+    if codec is None:
         return None
     try:
-        layouts = codec.open_layouts(codec.own_options(codec_options))
+        layouts = layouts_of(codec, codec.own_options(codec_options))
     except CdcfmtError as error:
         # An error here only costs time: the reference decodes everything.
         _warn(f"no layouts of {codec.name} for the kernel: {error}")

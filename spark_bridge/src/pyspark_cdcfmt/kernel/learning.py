@@ -24,8 +24,8 @@ from cdcfmt_core.events import (
     TableSchemaEvent,
 )
 from cdcfmt_core.io.sources import BadLine
-from cdcfmt_core.layout import Layout, Zoned
 from cdcfmt_core.texts import open_logger
+from cdcfmt_core.toolkit.layout import Layout, Zoned
 from cdcfmt_core.toolkit.zone_offsets import describe_zone
 from pyspark_cdcfmt.kernel.plans import describe_plan
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported

@@ -17,8 +17,8 @@ from cdcfmt_core.column_names import lacking
 from cdcfmt_core.errors import PolicyError
 from cdcfmt_core.events import Op, TableSchema
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.layout import Layout, Members
 from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_core.toolkit.layout import Layout, Members
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.columns import match_fields, match_keys
 from pyspark_cdcfmt.rows.policy import ValuePolicy

@@ -16,9 +16,9 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.io.topics.topic_schemas import TopicSchemaStore
-from cdcfmt_core.schemas.persistent import PersistentSchemaStore
-from cdcfmt_core.schemas.scan import open_schema_scan
+from cdcfmt_core.schema_scan import open_schema_scan
 from cdcfmt_core.schemas.store import NoSchemas, SchemaStore
+from cdcfmt_core.toolkit.persistent_schemas import PersistentSchemaStore
 from pyspark_cdcfmt.kernel.batches import Item
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.checks import check_batch

@@ -20,7 +20,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, StructType
 from cdcfmt_core.errors import OptionError, join_names
 from cdcfmt_core.options import unknown_option
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.schemas.scan import open_input_scan
+from cdcfmt_core.schema_scan import open_input_scan
 from cdcfmt_core.schemas.store import SchemaStore
 from pyspark_cdcfmt.options import ReadOptions, parse_options
 from pyspark_cdcfmt.read.engine import Engine

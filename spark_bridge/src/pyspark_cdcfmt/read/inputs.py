@@ -31,7 +31,7 @@ from cdcfmt_core.io.topics.low_watermarks import LowWatermarks
 from cdcfmt_core.io.topics.schema_search import SchemaSearch
 from cdcfmt_core.io.topics.topic_schemas import TopicSchemaStore
 from cdcfmt_core.offsets import OffsetRange, TopicPartition, split_ranges
-from cdcfmt_core.schemas.persistent import PersistentSchemaStore
+from cdcfmt_core.toolkit.persistent_schemas import PersistentSchemaStore
 from cdcfmt_core.transport import Source
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.decoding import open_decoder

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 from cdcfmt_core import default_registry
 from cdcfmt_core.column_names import clashes
 from cdcfmt_core.events import full_name
-from cdcfmt_core.schemas.statements import refined_types
+from cdcfmt_core.mysql.statement_tables import refined_types
 from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.types import Bit, Decimal, Enum, LogicalType, Set, Time, Unknown
 from pyspark_cdcfmt import columns_schema, spark_schema

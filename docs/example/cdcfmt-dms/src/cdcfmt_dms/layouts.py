@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from cdcfmt_core.events import TableSchema
-from cdcfmt_core.layout import Extra, Layout, Members
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.toolkit.encodings import Encodings
+from cdcfmt_core.toolkit.layout import Extra, Layout, Members
 from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_dms.decode import OPS
 from cdcfmt_dms.schemas import encodings_of, place_of, time_of

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from cdcfmt_core import types
 from cdcfmt_core.events import TableSchema
-from cdcfmt_core.layout import Avro, Layout, Zoned
 from cdcfmt_core.toolkit.encodings import Encoding, bounded
+from cdcfmt_core.toolkit.layout import Avro, Layout, Zoned
 from cdcfmt_core.toolkit.wire_avro import UNSIGNED, record_schema
 from cdcfmt_core.types import LogicalType
 from cdcfmt_simple.avro.message import DML, LAYOUTS

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from cdcfmt_core.events import TableSchema
-from cdcfmt_core.layout import Extra, Layout, Zoned
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.toolkit.encodings import Encoding, bounded
+from cdcfmt_core.toolkit.layout import Extra, Layout, Zoned
 from cdcfmt_core.types import Binary, Timestamp
 from cdcfmt_simple.instants import LOCAL
 from cdcfmt_simple.message import MEMBERS, OP_OF_TYPE, STREAM

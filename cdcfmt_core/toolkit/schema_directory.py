@@ -19,10 +19,10 @@ import attrs
 
 from cdcfmt_core.caches import Cache, table_size, text_size
 from cdcfmt_core.errors import SourceError
-from cdcfmt_core.schemas.as_json import record_from_json, record_to_json
 from cdcfmt_core.schemas.store import MAX_SCHEMA_BYTES, SchemaRecord
 from cdcfmt_core.texts import open_logger, qualified
 from cdcfmt_core.toolkit.filesystem import FileSystem, open_filesystem
+from cdcfmt_core.toolkit.schema_json import record_from_json, record_to_json
 
 _SUFFIX = ".json"
 _UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9_]+")

@@ -14,11 +14,8 @@ from cdcfmt_core.errors import (
     show,
 )
 from cdcfmt_core.events import Message
+from cdcfmt_core.services import service
 from cdcfmt_core.texts import warn_broken
-from cdcfmt_core.toolkit.foreign import foreign_value
-from cdcfmt_core.toolkit.json_size import check_values
-from cdcfmt_core.toolkit.large_messages import compression_hint
-from cdcfmt_core.toolkit.wire_json import loads_exact
 
 CERTAIN_ENOUGH = 0.5
 """Minimum confidence; a message has the format with the highest confidence."""
@@ -60,11 +57,13 @@ def not_recognised(
     codecs: Iterable[CodecSpec], message: Message, broken: Sequence[str] = ()
 ) -> DecodeError:
     """The error for a message that no format recognises; ``broken``: packages with formats."""
-    if (kind := foreign_value(message.value or b"")) is not None:
+    if (kind := service("foreign-value")(message.value or b"")) is not None:
         return DecodeError(kind, sample=message.value)
+    problem = service("value-problem")(message.value or b"")
+    problem = "" if problem is None else f"{problem}; "
     also = f"; broken: {join_names(broken)}, see cdcfmt formats" if broken else ""
     return DecodeError(
-        f"{_trouble(message.value)}no installed format recognises this message (installed: "
+        f"{problem}no installed format recognises this message (installed: "
         f"{join_names(codec.name for codec in codecs)}{also}); set the option protocol, "
         "and largeMessageHandleCompression if it is compressed",
         sample=message.value,
@@ -78,7 +77,7 @@ def of_another_format(
     if confidence(own, message) >= CERTAIN_ENOUGH:
         return error
     where = f"{error.field}: " if error.field else ""
-    if (kind := foreign_value(message.value or b"", rows=False)) is not None:
+    if (kind := service("foreign-value")(message.value or b"", rows=False)) is not None:
         return DecodeError(f"{kind} ({where}{error.reason})")
     best = recognise(codecs, message)
     if best is None or best is own:
@@ -89,18 +88,3 @@ def of_another_format(
     )
     other.sample = error.sample
     return other
-
-
-def _trouble(value: bytes | None) -> str:
-    """The reason why no format can read a value, as the start of an error text, or empty."""
-    if not value:
-        return ""
-    if value.lstrip()[:1] in (b"{", b"["):
-        try:
-            check_values(value, 0)
-            loads_exact(value)
-        except DecodeError as error:
-            return f"{error.reason}; "
-        return ""
-    hint = compression_hint(value)
-    return "" if hint is None else f"the value {hint} and protocol; "

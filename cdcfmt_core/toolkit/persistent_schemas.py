@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 from cdcfmt_core.caches import Cache, TableKey, short_key, text_size
-from cdcfmt_core.schemas.directory import SchemaDirectory
-from cdcfmt_core.schemas.statements import Statement
-from cdcfmt_core.schemas.store import DEFAULT_MAX_SCHEMA_BYTES, SchemaRecord, SchemaStore
+from cdcfmt_core.schemas.store import DEFAULT_MAX_SCHEMA_BYTES, SchemaRecord, SchemaStore, Statement
 from cdcfmt_core.schemas.versions import Position
+from cdcfmt_core.toolkit.schema_directory import SchemaDirectory
 
 
 class PersistentSchemaStore(SchemaStore):

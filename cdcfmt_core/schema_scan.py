@@ -13,11 +13,10 @@ from typing import Any
 from cdcfmt_core.codec import AUTO, CodecSpec, DecoderContext, MarkedScan
 from cdcfmt_core.errors import INTERRUPTIONS, CdcfmtError, DecodeError, describe
 from cdcfmt_core.events import Message
+from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
 from cdcfmt_core.registry import Registry, default_registry
-from cdcfmt_core.schemas.statements import Statement
-from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
+from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore, Statement
 from cdcfmt_core.texts import warn_broken
-from cdcfmt_core.toolkit.recognition import CERTAIN_ENOUGH, confidence
 
 SCANS = ("scan_schemas", "scan_statements")
 """The fields of :class:`CodecSpec` with scans that run before rows are decoded."""

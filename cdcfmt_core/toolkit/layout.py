@@ -7,19 +7,18 @@ layout need not cover rare cases.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, get_args
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, Union, get_args
 
 import attrs
 
-from cdcfmt_core.errors import join_names
+from cdcfmt_core.codec import CodecSpec
+from cdcfmt_core.errors import BrokenPluginError, join_names, show
 from cdcfmt_core.events import Op, TableSchema
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import did_you_mean
+from cdcfmt_core.toolkit.encodings import Encodings
 from cdcfmt_core.types import MAX_TIMESTAMP
-
-if TYPE_CHECKING:
-    from cdcfmt_core.schemas.store import SchemaStore
-    from cdcfmt_core.toolkit.encodings import Encodings
 
 Role: TypeAlias = Literal[
     "database",
@@ -160,7 +159,7 @@ class Layout:
     - ``doubts_nulls``: NULLs in an update's ``before`` may mean something else if the message has
       no ``row_id`` and no column is unchanged.
     - ``log``: the paths of the members with a position in the source's log: server, file, and
-      offset in the file, as :func:`~cdcfmt_core.toolkit.row_changes.log_position` reads them from
+      offset in the file, as :func:`~cdcfmt_core.row_changes.log_position` reads them from
       ``extra``.
     - ``avro``: messages are Avro records.  ``reads_before``: values in before images are validated
       even if no row shows them; ``reads_all``: values of all columns are.
@@ -255,3 +254,21 @@ def _check_roles(members: Members, path: str = "") -> None:
                 f"layout: member {path}{name} has the unknown role {role!r}{near}; "
                 f"roles: {join_names(roles)}"
             )
+
+
+def layouts_of(codec: CodecSpec, options: Mapping[str, Any]) -> Sequence[Layout]:
+    """The layouts of a format under its options; empty if it declares none.
+
+    :raises BrokenPluginError: if ``open_layouts`` fails, or returns anything else.
+    """
+    if codec.open_layouts is None:
+        return ()
+    layouts = codec.open_layouts(options)
+    for each in layouts:
+        if not isinstance(each, Layout):
+            raise BrokenPluginError(
+                f"open_layouts of format {codec.name!r} ({codec.package}) returned a list with "
+                f"{show(each)}: return a list of Layout",
+                f"update or uninstall {codec.package.partition(' ')[0]}",
+            )
+    return layouts
