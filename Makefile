@@ -132,7 +132,7 @@ MINUTES ?= 10
 soak: thorough  ## `make thorough`, then the campaign of faults, MINUTES long
 	PYTHONPATH=$(TESTS):tests/soak:tests/benchmarks $(RUN) python -m support.java -- python tests/soak/soak.py --minutes $(MINUTES) $(if $(WRITE),--write)
 
-TESTS = tests:spark_bridge/tests:plugins/cloudcanal-json/tests
+TESTS = tests:spark_bridge/tests:plugins/formats/cloudcanal-json/tests
 
 # Writes docs/bench.md and docs/bench.svg; BENCH="--megabytes 50 --rounds 2" makes it short.
 bench: setup  ## the benchmarks, into docs/bench.md

@@ -19,7 +19,7 @@ from support.brokers import Startable, start_broker
 from support.java import environment, of_drivers
 from support.spark_settings import CHEAP, FEW_ROWS, SMALL_DELTA
 
-from cdcfmt_core.testing import CodecTests
+from cdcfmt_testing import CodecTests
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +41,7 @@ settings.load_profile("cdcfmt")
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(of_drivers()))
 
 # Helpers of a plugin's tests, which tests of several packages use, too.
-sys.path += map(str, sorted(Path(__file__).parent.glob("plugins/*/tests")))
+sys.path += map(str, sorted(Path(__file__).parent.glob("plugins/*/*/tests")))
 
 _BROKERS = frozenset({"kafka", "mariadb", "rabbitmq", "rocketmq"})
 """Fixtures that take long to start, as `spark` does: tests of each share a process."""

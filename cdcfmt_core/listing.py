@@ -75,7 +75,7 @@ def list_installed(registry: Registry) -> Listing:
     disabled = [f"disabled: {p.entry_point} of {p.dist}" for p in plugins if p.disabled]
     return Listing(
         formats,
-        ["files (cdcfmt-core)", *named],
+        ["files (cdcfmt-files)", *named],
         maps,
         registry.overrides() + disabled,
         problems,

@@ -38,6 +38,8 @@ def service(name: str) -> Callable[..., Any]:
     - ``foreign-value(value, rows=…)``: the name of a value of another kind, with what to do; None
       if it is unknown
     - ``value-problem(value)``: the reason why no format can read a value; None if there is none
+    - ``search-marks(lines, marks, names)``: whether lines hold one of the marks, or (unless
+      ``names`` is empty) a whole message
     - ``statement-tables(statements)``: tables, and the positions where they begin, from
       :class:`~cdcfmt_core.schemas.store.Statement` objects
 

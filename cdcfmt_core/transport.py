@@ -73,7 +73,7 @@ class MessageColumns:
 class Progress(Protocol):
     """Computes the offsets of a stream's batches; runs only on the driver.
 
-    An offset is a JSON dictionary (:class:`cdcfmt_core.io.topics.StreamOffset`) with everything
+    An offset is a JSON dictionary (:class:`cdcfmt_toolkit.topics.StreamOffset`) with everything
     needed to read the batch that ends there.
     """
 

@@ -37,7 +37,7 @@ class StuckWriter(CdcStreamWriter):
     """The writer of :class:`Stuck`."""
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        from cdcfmt_core.io.sinks import files
+        from cdcfmt_files.sinks import files
 
         path = Path(str(self.options["path"]))
 

@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import LongType
 
-from cdcfmt_core.io.sinks import FileSink
+from cdcfmt_files.sinks import FileSink
 
 COMMIT_TS = 429918007904436226
 ROWS = 16_000

@@ -22,10 +22,10 @@ from support.golden_spark_values import (
     variant_value,
 )
 
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 
 DOUBLES = {"c_dec_u", "c_dec_big", "c_dec_int"}
-"""Decimals that do not survive a double (plugins/debezium/tests/test_golden.py)."""
+"""Decimals that do not survive a double (plugins/formats/debezium/tests/test_golden.py)."""
 
 TABLES = ["all_types", "bytes_t", "no_key", "pk_unsigned", "upd_cols", "virt_mid"]
 

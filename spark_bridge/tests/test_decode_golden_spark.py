@@ -16,7 +16,7 @@ from support.golden_spark import suite_and_soak
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 from pyspark_cdcfmt import KAFKA_COLUMNS, decode, learn_schemas
 
 COLUMNS = (

@@ -17,7 +17,7 @@ from pyspark.sql.streaming import StreamingQuery
 from support.canal_messages import ddl_message, row_message, write_lines
 
 from cdcfmt_core.errors import SourceError
-from cdcfmt_core.io.sources import FileInfo, FileOffset
+from cdcfmt_files.sources import FileInfo, FileOffset
 from pyspark_cdcfmt.read.stream_readers import Watch
 
 SCHEMA = (

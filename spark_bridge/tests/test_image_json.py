@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import VariantVal
 
 from cdcfmt_core.errors import EncodeError, UnsupportedTypeError
-from cdcfmt_core.toolkit.wire_json import loads_exact
 from cdcfmt_core.types import GeometryValue, InvalidValue
+from cdcfmt_toolkit.wire_json import loads_exact
 from pyspark_cdcfmt.rows.json_values import (
     KeepText,
     image_to_json,

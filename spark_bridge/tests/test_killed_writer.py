@@ -20,7 +20,7 @@ from support.canal_messages import COMMIT_TS, row_message, write_lines
 from support.java import environment
 from test_stream_writing import run
 
-from cdcfmt_core.io.sinks import FileSink
+from cdcfmt_files.sinks import FileSink
 from pyspark_cdcfmt import DefaultSource
 
 pytestmark = pytest.mark.one_python

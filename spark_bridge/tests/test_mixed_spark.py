@@ -8,7 +8,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from support.golden_data import load_variant
 
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 
 VARIANTS = {
     "canal-json": ("canal-json", "tidb-extension"),

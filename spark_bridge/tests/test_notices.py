@@ -13,7 +13,7 @@ from pyspark.sql.types import DecimalType, IntegerType, StructType
 from support.golden_data import load_variant, native_messages
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 from pyspark_cdcfmt.source import CdcDataSource
 
 

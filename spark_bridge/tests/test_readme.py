@@ -37,7 +37,7 @@ FILES = (
     "docs/cheat-sheet.md",
     "spark_bridge/README.md",
 )
-PLUGINS = sorted(f"plugins/{path.name}/README.md" for path in (ROOT / "plugins").iterdir())
+PLUGINS = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("plugins/*/*/README.md"))
 SNIPPETS = [snippet for file in FILES for snippet in snippets(file) if snippet.runs]
 SNIPPETS += [each for file in PLUGINS for each in snippets(file) if each.needs == "spark"]
 FOLDERS = (

@@ -18,7 +18,7 @@ from pyspark.sql.types import (
 )
 
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.io.sinks import CommitId, FileSink
+from cdcfmt_files.sinks import CommitId, FileSink
 from pyspark_cdcfmt import DefaultSource
 from pyspark_cdcfmt.write.encoding import check_rows, open_input
 from pyspark_cdcfmt.write_options import parse_write_options

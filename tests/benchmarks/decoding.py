@@ -22,7 +22,7 @@ import orjson
 from samples import SAMPLES, Sample
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import FileSplit, read_lines, read_split
+from cdcfmt_files.sources import FileSplit, read_lines, read_split
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import inferred_schema, parsed

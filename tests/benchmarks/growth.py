@@ -20,7 +20,7 @@ from processes import own_peak
 from samples import SAMPLES
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import FileSplit, read_lines
+from cdcfmt_files.sources import FileSplit, read_lines
 from pyspark_cdcfmt.read.engine import Engine
 
 _MESSAGES = 2_000

@@ -29,7 +29,7 @@ from spark_avro_queries import AVRO_QUERIES, read_avro
 from spark_queries import COLUMNS, NAMED, QUERIES, SOURCE_TIME_ZONE, changes_schema
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 
 LINES = "lines alone (spark.read.text)"
 READY = "ready Arrow batches (transport alone)"

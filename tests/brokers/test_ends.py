@@ -9,9 +9,9 @@ from support.kafka_broker import Broker
 from support.kafka_orders import orders
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import FileSplit, read_ends, spread
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_core.options import validate
+from cdcfmt_files.sources import FileSplit, read_ends, spread
 from cdcfmt_kafka.ends import read_ends as read_ends_of_topics
 from cdcfmt_kafka.options import KAFKA_OPTIONS, parse_kafka_options
 

@@ -20,7 +20,7 @@ from support.simple_topics import golden as golden_simple
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 
 TICDC = {"canal-json": "tidb-extension", "open": "batched", "debezium": "default"}
 NATIVE = ["dts/dts", "debezium/schema_default", "canal/canal_flat"]

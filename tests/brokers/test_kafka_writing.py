@@ -19,7 +19,7 @@ from support.doc_snippets import snippets
 from support.golden_data import load_variant
 from support.kafka_broker import Broker
 
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 
 PARTITIONS = 3
 

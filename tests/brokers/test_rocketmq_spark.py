@@ -18,7 +18,7 @@ from support.rocketmq_kills import drain_command, drained
 
 import pyspark_cdcfmt
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 
 PARTITIONS = 2
 

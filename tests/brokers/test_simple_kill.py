@@ -20,7 +20,7 @@ from support.simple_topics import PARTITIONS, golden, starts
 from support.workspace import SUPPORT
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 
 APP = SUPPORT / "simple_stream_app.py"
 

@@ -14,15 +14,15 @@ from support.golden_data import load_variant, native_messages, open_decoder, sca
 from support.kafka_broker import Broker
 
 from cdcfmt_core.events import Event, Message, RowChange
-from cdcfmt_core.io.topics.topic_schemas import TopicSchemaStore
 from cdcfmt_core.offsets import OffsetRange, TopicPartition
 from cdcfmt_core.options import validate
 from cdcfmt_core.schema_scan import open_schema_scan
-from cdcfmt_core.toolkit.persistent_schemas import PersistentSchemaStore
-from cdcfmt_core.toolkit.schema_directory import SchemaDirectory
 from cdcfmt_core.types import Unknown
 from cdcfmt_kafka.options import KAFKA_OPTIONS
 from cdcfmt_kafka.source import KafkaSource, open_source
+from cdcfmt_toolkit.persistent_schemas import PersistentSchemaStore
+from cdcfmt_toolkit.schema_directory import SchemaDirectory
+from cdcfmt_toolkit.topics.topic_schemas import TopicSchemaStore
 from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.read.inputs import begins_around
 

@@ -15,9 +15,9 @@ from support.kafka_orders import orders
 
 from cdcfmt_core import Message, Option, Registry, TransportSpec, default_registry, hookimpl
 from cdcfmt_core.errors import OptionError, UnknownFormatError
-from cdcfmt_core.io.topics.options import TOPIC_OPTIONS
 from cdcfmt_core.offsets import OffsetRange, Offsets, TopicPartition
 from cdcfmt_core.transport_opening import choose_transport
+from cdcfmt_toolkit.topics.options import TOPIC_OPTIONS
 from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.read.inputs import open_input
 from pyspark_cdcfmt.write_options import parse_write_options
@@ -167,7 +167,7 @@ def test_kafka_that_is_not_installed(registry: Registry) -> None:
 
 def test_commands_without_kafka(monkeypatch: pytest.MonkeyPatch, registry: Registry) -> None:
     for module in ("inputs", "commands.doctor"):
-        monkeypatch.setattr(f"cdcfmt_core.cli.{module}.default_registry", lambda: registry)
+        monkeypatch.setattr(f"cdcfmt_cli.{module}.default_registry", lambda: registry)
     for arguments in (["cat", "kafka://x:1/t"], ["doctor", "--kafka", "x:1"]):
         result = run(*arguments)
         assert result.exit_code == 2
@@ -177,7 +177,7 @@ def test_commands_without_kafka(monkeypatch: pytest.MonkeyPatch, registry: Regis
 def test_a_command_reads_a_transport_by_its_address(
     monkeypatch: pytest.MonkeyPatch, registry: Registry
 ) -> None:
-    monkeypatch.setattr("cdcfmt_core.cli.inputs.default_registry", lambda: registry)
+    monkeypatch.setattr("cdcfmt_cli.inputs.default_registry", lambda: registry)
     result = run("stats", "memory://q", "--protocol", "canal-json")
     assert result.exit_code == 0, result.stderr
     assert str(COUNT) in result.stdout

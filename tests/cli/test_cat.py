@@ -16,7 +16,7 @@ from support.canal_messages import row_message
 from support.cli_tools import run, run_lines, write_messages
 from support.golden_data import load_variant, native_messages
 
-from cdcfmt_core.cli.json_text import plain_value, to_json
+from cdcfmt_cli.json_text import plain_value, to_json
 from cdcfmt_core.events import Message
 from cdcfmt_core.types import GeometryValue, InvalidValue, Json
 

@@ -7,11 +7,11 @@ import re
 from support.cli_tools import run
 from support.doc_examples import DOC, filled_in
 
-from cdcfmt_core.cli.app import COMMANDS
-from cdcfmt_core.cli.commands.cat import OPTIONS as CAT_OPTIONS
-from cdcfmt_core.cli.commands.schema import OPTIONS as SCHEMA_OPTIONS
-from cdcfmt_core.cli.parameters import kebab
-from cdcfmt_core.cli.settings import SECTIONS
+from cdcfmt_cli.app import COMMANDS
+from cdcfmt_cli.commands.cat import OPTIONS as CAT_OPTIONS
+from cdcfmt_cli.commands.schema import OPTIONS as SCHEMA_OPTIONS
+from cdcfmt_cli.parameters import kebab
+from cdcfmt_cli.settings import SECTIONS
 from pyspark_cdcfmt.option_groups import bridge_options
 
 TEXT = DOC.read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from kernel.test_writing_simple import usual_messages
 from support.cli_tools import run, write_messages
 from support.turns import in_turn
 
-from cdcfmt_core.cli import conversion
+from cdcfmt_cli import conversion
 from cdcfmt_core.events import Message
 from cdcfmt_core.texts import warn_once
 

@@ -103,11 +103,11 @@ def test_kafka_that_is_not_there() -> None:
 
 
 def test_a_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cdcfmt_core.cli.commands.doctor.find_spec", lambda name: None)
+    monkeypatch.setattr("cdcfmt_cli.commands.doctor.find_spec", lambda name: None)
     remedies = {remedy for _, _, remedy in problems()}
     assert {
-        "pip install 'cdcfmt-core[files]'",
-        "pip install 'cdcfmt-core[compression]'",
+        "pip install cdcfmt-files",
+        "pip install 'cdcfmt-toolkit[compression]'",
     } <= remedies
 
 

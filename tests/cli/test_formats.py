@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from support.cli_tools import run, run_json
+from support.installed_plugins import DIALECTS
 
+from cdcfmt_cli.commands import formats
 from cdcfmt_core import CodecSpec, Registry, default_registry, hookimpl
-from cdcfmt_core.cli.commands import formats
 
 
 def test_every_format_with_its_package() -> None:
@@ -42,7 +43,7 @@ def test_what_is_broken_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
         def cdcfmt_register_codecs(self) -> list[CodecSpec]:
             raise OSError("no disk")
 
-    registry = Registry(entry_points=[])
+    registry = Registry(entry_points=DIALECTS)
     registry.register(Broken(), "bad")
     monkeypatch.setattr(formats, "default_registry", lambda: registry)
     result = run("formats")

@@ -15,8 +15,8 @@ from support.cli_tools import run, write_messages
 
 from cdcfmt_core.events import Column, Message, TableSchema
 from cdcfmt_core.schemas.store import SchemaRecord
-from cdcfmt_core.toolkit.schema_directory import SchemaDirectory
 from cdcfmt_core.types import Int
+from cdcfmt_toolkit.schema_directory import SchemaDirectory
 
 EVIL = "\x1b]0;x\x07\x1b[2J\x7f\x9b2J\u202etxt\u2066\u061c"
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")

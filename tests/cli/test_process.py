@@ -14,7 +14,7 @@ import pytest
 from support.cli_tools import WIDE, start, write_messages
 from support.golden_data import load_variant
 
-from cdcfmt_core.cli.app import COMMANDS, EXIT_CODES
+from cdcfmt_cli.app import COMMANDS, EXIT_CODES
 
 pytestmark = pytest.mark.slow
 
@@ -140,13 +140,13 @@ def test_colours_and_progress_are_for_terminals(canal: Path) -> None:
 
 def test_without_click_and_rich() -> None:
     # As if the extra were not installed.
-    hidden = "import sys; sys.modules['{}'] = None; from cdcfmt_core.cli import main; main()"
+    hidden = "import sys; sys.modules['{}'] = None; from cdcfmt_cli import main; main()"
     for name in ("click", "rich"):
         done = subprocess.run(
             [sys.executable, "-c", hidden.format(name)], capture_output=True, text=True
         )
         assert done.returncode == 1
-        assert f"needs {name}: pip install 'cdcfmt-core[cli]'" in done.stderr
+        assert f"needs {name}: pip install cdcfmt-cli" in done.stderr
     listing = (
         "import sys; sys.modules['click'] = sys.modules['rich'] = None; import runpy;"
         "runpy.run_module('cdcfmt_core', run_name='__main__')"
@@ -158,7 +158,7 @@ def test_without_click_and_rich() -> None:
 
 def test_spark_is_not_started(canal: Path) -> None:
     check = (
-        "import json, sys; from cdcfmt_core.cli.app import app\n"
+        "import json, sys; from cdcfmt_cli.app import app\n"
         "for arguments in json.loads(sys.argv[1]):\n"
         "    try: app(arguments)\n"
         "    except SystemExit as ended: assert not ended.code, arguments\n"

@@ -11,7 +11,7 @@ import pytest
 from support.cli_tools import run, run_json, run_lines, write_messages
 from support.golden_data import load_variant, native_messages
 
-from cdcfmt_core.cli.app import COMMANDS, app
+from cdcfmt_cli.app import COMMANDS, app
 
 TESTS = Path(__file__).parent
 

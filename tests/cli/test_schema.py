@@ -12,9 +12,9 @@ from support.canal_messages import INSERT, ddl_message, row_message, write_lines
 from support.cli_tools import run, run_json, run_lines, write_messages
 from support.golden_data import load_variant, native_messages
 
+from cdcfmt_cli.reading import Reader
+from cdcfmt_cli.wire_schema import WireSchema
 from cdcfmt_core import Column, TableSchema
-from cdcfmt_core.cli.reading import Reader
-from cdcfmt_core.cli.wire_schema import WireSchema
 from cdcfmt_core.types import Unknown
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 
@@ -34,7 +34,7 @@ def test_spark_types_are_the_bridges(canal: Path) -> None:
     assert by_name["id"]["spark_type"] == "decimal(20,0)"
     assert by_name["c_dec2"]["spark_type"] == "decimal(10,2)"
     assert by_name["c_point"]["spark_type"] == "struct<srid:int,wkb:binary,wkt:string>"
-    from cdcfmt_core.mysql import resolve_type
+    from cdcfmt_mysql import resolve_type
 
     for column in found["columns"]:
         if column["name"] not in ("c_json", "c_point", "c_geom"):

@@ -9,8 +9,8 @@ from support.cli_tools import run, run_lines
 
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.schemas.store import SchemaRecord
-from cdcfmt_core.toolkit.schema_directory import SchemaDirectory
 from cdcfmt_core.types import Int
+from cdcfmt_toolkit.schema_directory import SchemaDirectory
 
 
 @pytest.fixture

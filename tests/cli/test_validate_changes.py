@@ -10,7 +10,7 @@ import pytest
 from support.cli_tools import run, run_lines, write_messages
 from support.golden_data import load_variant, native_messages
 
-from cdcfmt_core.cli.changed import IMPOSSIBLE, NO_TEXT, NO_VARIANT
+from cdcfmt_cli.changed import IMPOSSIBLE, NO_TEXT, NO_VARIANT
 from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.filters import EventFilter

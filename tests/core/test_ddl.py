@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
+from cdcfmt_mysql.ddl import DDL_TYPES, ddl_type_of
 
 STATEMENTS = {
     "CREATE": [

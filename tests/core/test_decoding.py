@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 import pytest
+from support.installed_plugins import DIALECTS
 
 from cdcfmt_core import CodecSpec, DecoderContext, Registry, TypeMap, default_registry, hookimpl
 from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder
@@ -103,7 +104,7 @@ def open_decoder(
     event_filter: EventFilter | None = None,
     **options: Any,
 ) -> MessageDecoder:
-    registry = Registry(None if canal_too else [])
+    registry = Registry(None if canal_too else DIALECTS)
     for fake in fakes:
         registry.register(fake, fake.name)
     codec_options: dict[str, Any] = {}

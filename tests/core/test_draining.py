@@ -12,10 +12,10 @@ import pytest
 
 from cdcfmt_core.errors import SinkError, SourceError
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.draining import DRAINING_OPTIONS, MESSAGES, REPEATED, Draining
-from cdcfmt_core.io.sinks import FileSink
-from cdcfmt_core.io.sources import FileSplit, list_files, read_split
 from cdcfmt_core.transport import Drain
+from cdcfmt_files.draining import DRAINING_OPTIONS, MESSAGES, REPEATED, Draining
+from cdcfmt_files.sinks import FileSink
+from cdcfmt_files.sources import FileSplit, list_files, read_split
 
 DEFAULTS = {option.name: option.default for option in DRAINING_OPTIONS}
 QUICK = {**DEFAULTS, "idle": timedelta(0)}
@@ -136,7 +136,7 @@ def test_it_follows_through_the_loss_of_its_broker(tmp_path: Path) -> None:
 
 
 def test_a_broker_that_stays_away_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cdcfmt_core.io.draining._RETRY_SECONDS", 0)
+    monkeypatch.setattr("cdcfmt_files.draining._RETRY_SECONDS", 0)
     queue = Queue(numbered(2), fails={"take": [3, 5], "open": [3]})
     draining = Draining(queue.open, FileSink(str(tmp_path)), FOLLOW)
     with pytest.raises(SourceError, match="open 3 fails"):

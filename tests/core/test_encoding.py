@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 import pytest
+from support.installed_plugins import DIALECTS
 
 import cdcfmt_core
 from cdcfmt_core import CodecSpec, Encoder, EncoderContext, Option, Registry, hookimpl
@@ -120,7 +121,7 @@ def open_encoder(
     counts: Counter[str] | None = None,
     **options: Any,
 ) -> MessageEncoder:
-    registry = Registry(entry_points=[])
+    registry = Registry(entry_points=DIALECTS)
     registry.register(Plugin(), "test")
     own = {"on": options.pop("on", True)}
     return MessageEncoder(

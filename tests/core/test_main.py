@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.installed_plugins import DIALECTS
 
 from cdcfmt_core import CodecSpec, Encoder, Registry, TypeMap, __main__, hookimpl
 from cdcfmt_core.events import Event, Message
@@ -42,7 +43,7 @@ class Plugin:
 
 
 def registry(**plugins: object) -> Registry:
-    result = Registry(entry_points=[])
+    result = Registry(entry_points=DIALECTS)
     for name, plugin in plugins.items():
         result.register(plugin, name)
     return result
@@ -55,8 +56,8 @@ def test_nothing_installed() -> None:
         "FORMAT  PACKAGE  READS  WRITES  SUMMARY\n"
         "no format is installed; for example: pip install cdcfmt-canal-json\n"
         "\n"
-        "transports: files (cdcfmt-core)\n"
-        "type maps: mysql (cdcfmt-core)"
+        "transports: files (cdcfmt-files)\n"
+        "type maps: mysql (cdcfmt-mysql)"
     )
 
 
@@ -70,8 +71,8 @@ def test_formats_and_overrides() -> None:
         "acme-json  acme in this process   yes    yes     the acme-json format\n"
         "b          types in this process  yes    no      the b format\n"
         "\n"
-        "transports: files (cdcfmt-core)\n"
-        "type maps: mysql (cdcfmt-core), b-types (types)\n"
+        "transports: files (cdcfmt-files)\n"
+        "type maps: mysql (cdcfmt-mysql), b-types (types)\n"
         "type map mysql is overridden by b-types (types in this process)"
     )
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from cdcfmt_core.decoding import DECODING_OPTIONS
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.io.sources.options import FILE_OPTIONS
 from cdcfmt_core.options import Option, OptionType, unknown_option, validate
+from cdcfmt_files.sources.options import FILE_OPTIONS
 from pyspark_cdcfmt.write_options import FILE_OPTIONS as WRITTEN_FILE_OPTIONS
 
 CHOICE = Option("kind", "", type="choice", choices=("none", "LZ4", "snappy"))

@@ -12,7 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from support.installed_plugins import HEADER, Site, codec_module, transport_module, type_map_module
+from support.installed_plugins import (
+    DIALECTS,
+    HEADER,
+    Site,
+    codec_module,
+    transport_module,
+    type_map_module,
+)
 
 from cdcfmt_core import (
     CodecSpec,
@@ -380,7 +387,7 @@ def test_an_unknown_format_names_what_there_is_and_what_to_install(site: Site) -
     with pytest.raises(UnknownFormatError, match=r"'canaljson'.*; did you mean canal-json\?$"):
         default_registry().get_codec("canaljson")
     with pytest.raises(UnknownFormatError, match="installed: none"):
-        Registry(entry_points=[]).get_codec("a")
+        Registry(entry_points=DIALECTS).get_codec("a")
 
 
 @pytest.mark.parametrize("disabled", ["off", "cdcfmt-off", " x , cdcfmt-off,"])
@@ -546,8 +553,8 @@ def test_a_map_that_takes_a_name_without_saying_so(site: Site) -> None:
     registry = site.registry()
     assert registry.get_type_map("mysql")("int") == Int(32)
     (conflict,) = registry.conflicts()
-    assert re.match(r"type map 'mysql' .* cdcfmt-core .* and acme-types", str(conflict))
-    assert "; that of cdcfmt-core " in str(conflict)
+    assert re.match(r"type map 'mysql' .* acme-types 1.0 and cdcfmt-mysql", str(conflict))
+    assert "; that of cdcfmt-mysql " in str(conflict)
 
 
 def test_other_type_maps(site: Site) -> None:
@@ -623,7 +630,7 @@ def test_registering_again_replaces() -> None:
 
 
 def test_a_broken_object_stays_aside() -> None:
-    registry = Registry(entry_points=[])
+    registry = Registry(entry_points=DIALECTS)
     registry.register(Plugin("mine"), "fine")
     plugin = Plugin("")
     plugin.name = None  # type: ignore[assignment]

@@ -7,10 +7,10 @@ import logging
 import pytest
 from support.cli_tools import run
 
-from cdcfmt_core.cli.inputs import public
+from cdcfmt_cli.inputs import public
 from cdcfmt_core.errors import DecodeError, SourceError
 from cdcfmt_core.texts import open_logger, without_secrets
-from cdcfmt_core.toolkit.large_messages import ClaimCheckStore
+from cdcfmt_toolkit.large_messages import ClaimCheckStore
 
 SECRET = "hunter2"
 PATHS = [

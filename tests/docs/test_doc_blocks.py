@@ -20,7 +20,7 @@ PAGES = sorted(
         "*.md",
         "docs/*.md",
         "docs/formats/*.md",
-        "plugins/*/*.md",
+        "plugins/*/*/*.md",
         "spark_bridge/*.md",
         "cdcfmt_core/*.md",
     )

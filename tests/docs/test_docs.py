@@ -15,20 +15,20 @@ from support.workspace import ROOT
 from cdcfmt_core import Option, default_registry, hookspecs
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.options import OptionType
-from cdcfmt_core.toolkit import wire_json
+from cdcfmt_toolkit import wire_json
 from pyspark_cdcfmt.option_groups import bridge_options
 from pyspark_cdcfmt.write_options import output_options
 
 DOCS = sorted(
     file
-    for pattern in ("*.md", "docs/**/*.md", "plugins/*/*.md", "spark_bridge/*.md")
+    for pattern in ("*.md", "docs/**/*.md", "plugins/*/*/*.md", "spark_bridge/*.md")
     for file in ROOT.glob(pattern)
 )
-PLUGINS = sorted(path for path in (ROOT / "plugins").iterdir() if path.is_dir())
-
-
-TRANSPORTS = [path for path in PLUGINS if path.name in default_registry().transports()]
-FORMATS = [path for path in PLUGINS if path not in TRANSPORTS]
+FORMATS, TRANSPORTS = (
+    sorted(path for path in ROOT.glob(f"plugins/{group}/*") if path.name != "files")
+    for group in ("formats", "transports")
+)
+PLUGINS = [*FORMATS, *TRANSPORTS]
 
 
 def toml(path: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.doc_snippets import files_in_snippets, snippets
+from support.installed_plugins import DIALECTS
 
 from cdcfmt_core.__main__ import report
 from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder
@@ -19,9 +20,9 @@ from cdcfmt_core.events import Corrupt, Message, RowChange
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import validate
 from cdcfmt_core.registry import Registry
-from cdcfmt_core.testing import Case, Subject
-from cdcfmt_core.testing.checks import golden, images, malformed
 from cdcfmt_core.types import Bool, Int, Text
+from cdcfmt_testing import Case, Subject
+from cdcfmt_testing.checks import golden, images, malformed
 
 HOOKS = "docs/hooks.md"
 MESSAGE = {
@@ -58,7 +59,8 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
     monkeypatch.syspath_prepend(tmp_path)
     importlib.invalidate_caches()
     found = metadata.distributions(path=[str(tmp_path)])
-    return Registry([entry for dist in found for entry in dist.entry_points])
+    own = [entry for dist in found for entry in dist.entry_points]
+    return Registry([*DIALECTS, *own])
 
 
 def decode(registry: Registry, value: bytes, protocol: str = "auto") -> list[Any]:
@@ -149,7 +151,7 @@ def test_a_third_partys_types_are_those_of_every_format(registry: Registry) -> N
         (entry_points, True, False),
         (installed, 1, 0),
     ):
-        events = decode(Registry(entries), value, "canal-json")
+        events = decode(Registry([*DIALECTS, *entries]), value, "canal-json")
         images = [event.after.values["paid"] for event in events]
         assert [(type(paid), paid) for paid in images] == [
             (type(first), first), (type(second), second)

@@ -17,11 +17,11 @@ from support.kafka_broker import PASSWORD, Broker
 from support.simple_topics import PARTITIONS, golden
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 from cdcfmt_kafka.config import client_config, open_client
 
 PAGE = "docs/kafka.md"
-ELSEWHERE = ("README.md", "spark_bridge/README.md", "plugins/kafka/README.md")
+ELSEWHERE = ("README.md", "spark_bridge/README.md", "plugins/transports/kafka/README.md")
 SNIPPETS = snippets(PAGE) + [
     each for file in ELSEWHERE for each in snippets(file) if "kafka.bootstrap" in each.code
 ]

@@ -19,7 +19,7 @@ from support.rabbitmq_files import PASSWORD
 
 PAGE = "docs/rabbitmq.md"
 SNIPPETS = snippets(PAGE) + [
-    each for each in snippets("plugins/rabbitmq/README.md") if each.language == "python"
+    each for each in snippets("plugins/transports/rabbitmq/README.md") if each.language == "python"
 ]
 VALUES = [
     json.dumps(row_message("INSERT", {"id": str(n), "name": "a", "price": "1.50"})).encode()

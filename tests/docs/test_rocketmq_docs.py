@@ -14,7 +14,7 @@ from support.rocketmq_broker import BROKER_NAME, PASSWORD, USER, RocketBroker
 
 from cdcfmt_core.events import Message
 
-PAGES = ("docs/rocketmq.md", "plugins/rocketmq/README.md")
+PAGES = ("docs/rocketmq.md", "plugins/transports/rocketmq/README.md")
 SNIPPETS = [each for page in PAGES for each in snippets(page) if each.language == "python"]
 ROWS = [{"id": str(n), "name": f"order {n}", "price": "1.50"} for n in range(5)]
 

@@ -15,8 +15,8 @@ from cdcfmt_core import default_registry, open_decoder
 from cdcfmt_core.errors import MissingSchemaError
 from cdcfmt_core.events import Corrupt, Message, RowChange, SchemaChange
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.testing import Subject
-from cdcfmt_core.testing.cases import load_cases
+from cdcfmt_testing import Subject
+from cdcfmt_testing.cases import load_cases
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, read
 

@@ -26,7 +26,7 @@ QUOTED = [
     for text in re.findall(r"^\| `([^`]+)` \|", TEXT, re.MULTILINE)
     if text not in OF_SPARK and not hasattr(errors, text)
 ]
-PACKAGES = ("cdcfmt_core", "spark_bridge/src", "plugins/*/src")
+PACKAGES = ("cdcfmt_core", "spark_bridge/src", "plugins/*/*/src")
 
 
 def _texts() -> Iterator[str]:

@@ -18,9 +18,9 @@ from cdcfmt_core import caches
 from cdcfmt_core.caches import Cache
 from cdcfmt_core.errors import MissingSchemaError
 from cdcfmt_core.events import Column, Corrupt, Image, Message, RowChange, TableSchema
-from cdcfmt_core.mysql import resolve_type
 from cdcfmt_core.opening import open_decoder, open_encoder
 from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_mysql import resolve_type
 from pyspark_cdcfmt.read import schemas
 from pyspark_cdcfmt.testing import parsed
 

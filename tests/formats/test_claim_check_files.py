@@ -18,7 +18,7 @@ from cdcfmt_core.events import Corrupt, Event, Image, Message, RowChange, TableS
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import validate
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.toolkit.large_messages import ClaimCheckStore
+from cdcfmt_toolkit.large_messages import ClaimCheckStore
 from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.read.decoding import RowMaker
 from pyspark_cdcfmt.rows.event_rows import EventRows

@@ -24,8 +24,8 @@ from cdcfmt_core.events import (
     TableSchemaEvent,
     Watermark,
 )
-from cdcfmt_core.mysql import resolve_type
 from cdcfmt_core.types import Bool, Int, LogicalType, Text, Timestamp, Unknown
+from cdcfmt_mysql import resolve_type
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "canal-json": {"enableTidbExtension": True},

@@ -26,8 +26,8 @@ from support.workspace import ROOT
 
 from cdcfmt_core import open_decoder
 from cdcfmt_core.events import Corrupt, Message, RowChange
-from cdcfmt_core.io.sources import BadLine, FileSplit, read_lines, read_split
-from cdcfmt_core.io.sources.reader import HEAD_BYTES
+from cdcfmt_files.sources import BadLine, FileSplit, read_lines, read_split
+from cdcfmt_files.sources.reader import HEAD_BYTES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,8 +15,6 @@ from support.golden_data import open_decoder
 from support.golden_encoding import open_encoder
 
 from cdcfmt_core.events import Event, Image, Message, RowChange
-from cdcfmt_core.testing import Carries
-from cdcfmt_core.testing.strategies import row_changes
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -35,6 +33,8 @@ from cdcfmt_core.types import (
     Year,
 )
 from cdcfmt_simple.message import HIDDEN_PREFIX
+from cdcfmt_testing import Carries
+from cdcfmt_testing.strategies import row_changes
 
 FORMATS: dict[str, dict[str, Any]] = {
     "canal-json": {"enableTidbExtension": True, "contentCompatible": True},

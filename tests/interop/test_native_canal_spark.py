@@ -29,7 +29,7 @@ from pyspark.sql.types import (
 from support.dumped_cells import GARBLED, garbled_cell
 from support.golden_data import dumped_tables, native_messages
 
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 
 Cells: TypeAlias = dict[str, Any]
 

@@ -21,8 +21,8 @@ from support.golden_data import (
 from support.native_workload import ALTERED, Row
 
 from cdcfmt_core.events import Event, Message, RowChange, SchemaChange, Transaction
-from cdcfmt_core.toolkit.wire_json import loads_exact
 from cdcfmt_core.types import Unknown
+from cdcfmt_toolkit.wire_json import loads_exact
 
 OPTIONS = {
     "schema_default": {},

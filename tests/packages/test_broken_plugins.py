@@ -19,8 +19,8 @@ from support import java
 from support.golden_data import CODECS, load_variant, native_messages
 from support.installed_plugins import Site, codec_module, transport_module, type_map_module
 
+from cdcfmt_cli.settings import SECTIONS
 from cdcfmt_core import Option, default_registry
-from cdcfmt_core.cli.settings import SECTIONS
 from cdcfmt_core.events import Message
 from cdcfmt_core.options import READING, WRITING
 from pyspark_cdcfmt.options import bridge_options
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.one_python
 NATIVE = {"canal": "canal/canal_flat", "dts": "dts/dts", "connector": "debezium/schema_default"}
 FORMATS = {*CODECS.values(), "cloudcanal-json", "dts-avro"}
 
-CDCFMT = (sys.executable, "-c", "from cdcfmt_core.cli import main; main()")
+CDCFMT = (sys.executable, "-c", "from cdcfmt_cli import main; main()")
 
 BOOM = "def boom(*given):\n    raise RuntimeError('boom')\n"
 

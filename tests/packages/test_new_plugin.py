@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 from support.doc_snippets import files_in_snippets, snippets
-from support.fresh_venv import Venv, build_wheels, make_venv
+from support.fresh_venv import KIT, SHARED, Venv, build_wheels, make_venv
 from support.workspace import ROOT
 
+from cdcfmt_cli.template import create_plugin
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Column, Heartbeat
-from cdcfmt_core.template import create_plugin
-from cdcfmt_core.testing import RoundTrip
-from cdcfmt_core.testing.cases import read_messages
 from cdcfmt_core.types import Unknown
+from cdcfmt_testing import RoundTrip
+from cdcfmt_testing.cases import read_messages
 
 pytestmark = pytest.mark.one_python
 
@@ -91,9 +91,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def venv(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Venv:
-    projects = [ROOT, ROOT / "spark_bridge", MAXWELL, DMS, template]
+    projects = [ROOT, *SHARED, KIT, ROOT / "spark_bridge", MAXWELL, DMS, template]
     wheels = build_wheels(projects, tmp_path_factory.mktemp("wheels"))
-    assert len(wheels) == 5
+    assert len(wheels) == len(projects)
     return make_venv(tmp_path_factory.mktemp("fresh") / "venv", wheels)
 
 
@@ -110,21 +110,22 @@ def bad_plugins(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_kit_is_in_cores_wheel(venv: Venv, tmp_path: Path) -> None:
-    """With its extra, its samples and the template; and nobody imports it who does not ask."""
-    (wheel,) = (path for path in venv.wheels if path.name.startswith("cdcfmt_core-"))
-    with zipfile.ZipFile(wheel) as archive:
-        names = set(archive.namelist())
-        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
-        text = archive.read(metadata).decode()
-    for folder in ("cdcfmt_core/testing", "cdcfmt_core/template"):
-        inside = (path for path in (ROOT / folder).rglob("*") if path.is_file())
-        wanted = {p.relative_to(ROOT).as_posix() for p in inside if p.suffix != ".pyc"}
+def test_kit_and_template_are_in_their_wheels(venv: Venv, tmp_path: Path) -> None:
+    """With samples and files; and the command line does not import the kit."""
+    for package, inside in (("cdcfmt_testing", ""), ("cdcfmt_cli", "template")):
+        (wheel,) = (path for path in venv.wheels if path.name.startswith(f"{package}-"))
+        with zipfile.ZipFile(wheel) as archive:
+            names = set(archive.namelist())
+            (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+            text = archive.read(metadata).decode()
+        (source,) = ROOT.glob(f"plugins/tools/*/src/{package}")
+        found = (path for path in (source / inside).rglob("*") if path.is_file())
+        wanted = {p.relative_to(source.parent).as_posix() for p in found if p.suffix != ".pyc"}
         assert wanted <= names
-    assert "Provides-Extra: testing" in text
-    for package in ("hypothesis", "pytest"):
-        assert re.search(rf"Requires-Dist: {package}>=[0-9.]+; extra == 'testing'", text)
-    modules = "import sys, cdcfmt_core.cli; print({'pytest', 'hypothesis'} & {*sys.modules})"
+        if package == "cdcfmt_testing":
+            for name in ("hypothesis", "pytest"):
+                assert re.search(rf"Requires-Dist: {name}>=[0-9.]+", text)
+    modules = "import sys, cdcfmt_cli; print({'pytest', 'hypothesis'} & {*sys.modules})"
     assert venv.run("-c", modules).stdout == "set()\n"
 
 

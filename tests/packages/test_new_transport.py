@@ -15,13 +15,13 @@ from typing import Any
 import attrs
 import pytest
 from support.doc_snippets import snippets
-from support.fresh_venv import Venv, build_wheels, make_venv
+from support.fresh_venv import SHARED, Venv, build_wheels, make_venv
 from support.golden_data import native_messages
 from support.spark_settings import CHEAP, FEW_ROWS
 from support.workspace import ROOT
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 
 pytestmark = pytest.mark.one_python
 
@@ -35,9 +35,12 @@ SEGMENT = 20
 @pytest.fixture(scope="module")
 def venv(tmp_path_factory: pytest.TempPathFactory) -> Venv:
     """What ``pip install`` of core, bridge, one format and the example makes."""
-    projects = [ROOT, ROOT / "spark_bridge", ROOT / "plugins/canal-json", SPOOL]
+    projects = [
+        *(ROOT, *SHARED, ROOT / "spark_bridge"),
+        *(ROOT / "plugins/formats/canal-json", SPOOL),
+    ]
     wheels = build_wheels(projects, tmp_path_factory.mktemp("wheels"))
-    assert len(wheels) == 4
+    assert len(wheels) == len(projects)
     return make_venv(tmp_path_factory.mktemp("fresh") / "venv", wheels)
 
 
@@ -84,7 +87,7 @@ def test_the_command_line_reads_it(venv: Venv, tmp_path: Path) -> None:
     messages = golden()
     fill(make_topic(tmp_path / "spool", "orders", 3), messages)
     (line,) = re.findall(r"`cdcfmt (stats spool://\S+)`", (ROOT / DOC).read_text(encoding="utf-8"))
-    program = "from cdcfmt_core.cli import main; main()"
+    program = "from cdcfmt_cli import main; main()"
     stats = venv.run("-c", program, *line.split(), cwd=tmp_path)
     assert stats.returncode == 0, stats.stdout + stats.stderr
     assert re.search(rf"messages +{len(messages)},", stats.stdout), stats.stdout

@@ -10,7 +10,7 @@ import pytest
 from packaging.requirements import Requirement
 from support.workspace import KERNEL, ROOT, projects, settings
 
-from cdcfmt_core.registry import KNOWN_FORMATS
+from cdcfmt_core.known import packages
 
 PROJECTS = projects()
 BRIDGE = ROOT / "spark_bridge"
@@ -79,7 +79,7 @@ def test_the_changelog_is_one_log() -> None:
 def test_extras_of_the_bridge() -> None:
     extras = settings(BRIDGE)["project"]["optional-dependencies"]
     names = {extra: {Requirement(each).name for each in extras[extra]} for extra in extras}
-    assert names["formats"] == {f"cdcfmt-{name}" for name in KNOWN_FORMATS}
+    assert names["formats"] == set(packages("formats").values())
     (everything,) = map(Requirement, extras["all"])
     assert everything.extras == set(extras) - {"all", "spark"}
 

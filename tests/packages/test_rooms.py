@@ -22,5 +22,5 @@ def test_large_files_give_a_reason() -> None:
 
 def product_files() -> Iterator[Path]:
     """The Python files that users install."""
-    for pattern in ("cdcfmt_core", "plugins/*/src", "spark_bridge/src"):
+    for pattern in ("cdcfmt_core", "plugins/*/*/src", "spark_bridge/src"):
         yield from ROOT.glob(f"{pattern}/**/*.py")

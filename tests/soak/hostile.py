@@ -24,8 +24,8 @@ from cdcfmt_core.events import (
     TableSchema,
     TableSchemaEvent,
 )
-from cdcfmt_core.toolkit.large_message_output import ClaimCheckWriter, open_compressor
 from cdcfmt_core.types import Binary, Int, Json, Text
+from cdcfmt_toolkit.large_message_output import ClaimCheckWriter, open_compressor
 
 DATABASE, TABLE = "d", "t"
 _MAX_COLUMNS = 40_000

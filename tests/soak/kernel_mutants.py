@@ -32,8 +32,8 @@ from watching import Slot
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message, RowChange
-from cdcfmt_core.io.sources.lines import line_parser
-from cdcfmt_core.io.sources.whole_messages import wrap_line
+from cdcfmt_files.sources.lines import line_parser
+from cdcfmt_files.sources.whole_messages import wrap_line
 from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.testing import table_option

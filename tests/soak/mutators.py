@@ -12,8 +12,8 @@ from support.damaged_messages import mutated_message
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message
-from cdcfmt_core.testing.damage import LIES
 from cdcfmt_open_protocol.frames import HEAD, framed, split_key, split_value
+from cdcfmt_testing.damage import LIES
 
 _NUMBERS = (
     b"0", b"-1", b"-0", b"007", b"+5", b"1.5", b"1e3", b"1e400", b"-1E-400", b"1e999999999",

@@ -24,8 +24,8 @@ from support.rabbitmq_broker import RabbitBroker
 from support.workspace import SUPPORT
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.draining import REPEATED
-from cdcfmt_core.io.sources import FileSplit, list_files, read_split
+from cdcfmt_files.draining import REPEATED
+from cdcfmt_files.sources import FileSplit, list_files, read_split
 
 APP = SUPPORT / "topic_stream_app.py"
 EACH = 600

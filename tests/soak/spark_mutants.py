@@ -24,10 +24,10 @@ from table import Row, progress
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import wrap_line
 from cdcfmt_core.opening import decoding_options
 from cdcfmt_core.schema_scan import open_schema_scan
 from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_files.sources import wrap_line
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import parsed, read
 

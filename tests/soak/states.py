@@ -16,14 +16,14 @@ from table import Row
 
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Column, Message, TableSchema
-from cdcfmt_core.io.sources import FileInfo, FileOffset
-from cdcfmt_core.io.sources.commits import read_manifest_file
-from cdcfmt_core.io.sources.options import parse_storage_options
-from cdcfmt_core.io.topics.offset_request import parse_assign, parse_offsets
-from cdcfmt_core.io.topics.stream_offset import StreamOffset
 from cdcfmt_core.schemas.store import SchemaRecord
-from cdcfmt_core.toolkit.schema_json import record_from_json, record_to_json
 from cdcfmt_core.types import Int
+from cdcfmt_files.sources import FileInfo, FileOffset
+from cdcfmt_files.sources.commits import read_manifest_file
+from cdcfmt_files.sources.options import parse_storage_options
+from cdcfmt_toolkit.schema_json import record_from_json, record_to_json
+from cdcfmt_toolkit.topics.offset_request import parse_assign, parse_offsets
+from cdcfmt_toolkit.topics.stream_offset import StreamOffset
 from pyspark_cdcfmt.sync.options import by_table
 from pyspark_cdcfmt.sync.states import TableState
 

@@ -23,7 +23,7 @@ from processes import peak_memory
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 from pyspark_cdcfmt import CORRUPT_RECORD
 
 MAX_MEGABYTES = 600

@@ -30,7 +30,7 @@ from table import Row, progress
 from topics import of_topic
 
 from cdcfmt_core.events import Corrupt, Message, RowChange
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 
 APP = Path(__file__).with_name("writers_driver.py")
 NAME = "kills of writers"

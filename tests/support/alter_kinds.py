@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import attrs
 
-from cdcfmt_core.mysql.conversions import Conversion, Definition, conversion
+from cdcfmt_mysql.conversions import Conversion, Definition, conversion
 
 
 @attrs.frozen

@@ -7,7 +7,7 @@ import struct
 
 import attrs
 
-from cdcfmt_core.toolkit.wire_avro import read_bytes, read_long, write_bytes, write_long
+from cdcfmt_toolkit.wire_avro import read_bytes, read_long, write_bytes, write_long
 from support.damaged_messages import with_other_bytes
 
 _ROW = b"\x16\x06\x06"

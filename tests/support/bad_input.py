@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, settings
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message
-from cdcfmt_core.testing import outcome
-from cdcfmt_core.testing.damage import JSON, changed, paths_of
-from cdcfmt_core.testing.outcome import check_row
+from cdcfmt_testing import outcome
+from cdcfmt_testing.damage import JSON, changed, paths_of
+from cdcfmt_testing.outcome import check_row
 
 __all__ = ["JSON", "changed", "check_error", "check_row", "paths_of", "patient"]
 

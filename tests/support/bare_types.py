@@ -7,9 +7,9 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.events import Column, Image, RowChange, TableSchema
-from cdcfmt_core.mysql import resolve_type
-from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.types import Enum, LogicalType, Set
+from cdcfmt_mysql import resolve_type
+from cdcfmt_mysql.type_output import column_type, type_text
 
 
 def bare_column(column: Column) -> Column:

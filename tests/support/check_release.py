@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from cdcfmt_core.registry import KNOWN_FORMATS, KNOWN_TRANSPORTS
+from cdcfmt_core.known import packages
 from support.check_wheels import kernels, wheels_here
 from support.doc_snippets import snippets
 from support.fresh_venv import Venv, uv
@@ -116,7 +116,7 @@ def test_the_commands_of_the_readme_are_there(venv: Venv) -> None:
     run = subprocess.run(
         [venv.folder / "bin/cdcfmt", "formats"], capture_output=True, text=True, check=True
     )
-    assert all(name in run.stdout for name in (*KNOWN_FORMATS, *KNOWN_TRANSPORTS))
+    assert all(name in run.stdout for name in (*packages("formats"), *packages("transports")))
 
 
 def test_the_quickstart_runs(venv: Venv) -> None:

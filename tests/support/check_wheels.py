@@ -24,7 +24,7 @@ MACHINES = {"x86_64": 62, "aarch64": 183}
 READ = """
 import sys
 import cdcfmt_kernel, pyspark_cdcfmt
-from cdcfmt_core.io.sources import FileSplit, read_lines
+from cdcfmt_files.sources import FileSplit, read_lines
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
 
 split = FileSplit(sys.argv[1], 0, None, None)

@@ -13,9 +13,9 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from cdcfmt_core.cli.app import app
+from cdcfmt_cli.app import app
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 
 WIDE = {"COLUMNS": "200"}
 

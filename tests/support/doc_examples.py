@@ -16,8 +16,8 @@ from pathlib import Path
 
 from cdcfmt_core.events import Column, Message, TableSchema
 from cdcfmt_core.schemas.store import SchemaRecord
-from cdcfmt_core.toolkit.schema_directory import SchemaDirectory
 from cdcfmt_core.types import Int
+from cdcfmt_toolkit.schema_directory import SchemaDirectory
 from support.cli_tools import run, write_messages
 from support.golden_data import native_messages
 from support.workspace import ROOT

@@ -16,21 +16,15 @@ from pyspark_cdcfmt.source import CdcDataSource
 from support.canal_messages import INSERT, write_lines
 from support.workspace import ROOT
 
-PACKAGES = {
-    "cdcfmt_core": "cdcfmt_core",
-    "pyspark_cdcfmt": "spark_bridge/src/pyspark_cdcfmt",
-}
-"""With their folders."""
-
 STATIONS = {
     "pyspark_cdcfmt.read.engine.Engine.batches": "a task: the kernel is given whole blocks, and "
     "what it refuses goes on below",
-    "cdcfmt_core.io.sources.reader.read_lines": "a file becomes lines and messages",
+    "cdcfmt_files.sources.reader.read_lines": "a file becomes lines and messages",
     "cdcfmt_core.decoding.MessageDecoder.decode": "a codec is chosen; errors get their place",
     "cdcfmt_canal_json.decode._Decoder.decode": "a message becomes events",
     "cdcfmt_canal_json.rows.RowDecoder.decode": "its rows become images",
-    "cdcfmt_core.toolkit.plans.Plans.find": "the table schema, and what reads each column",
-    "cdcfmt_core.toolkit.images.read_value": "a value",
+    "cdcfmt_toolkit.plans.Plans.find": "the table schema, and what reads each column",
+    "cdcfmt_toolkit.images.read_value": "a value",
     "pyspark_cdcfmt.rows.event_rows.EventRows.rows": "an event becomes a row",
     "pyspark_cdcfmt.rows.record_batches.BatchBuilder.batch": "rows become a record batch",
 }
@@ -38,11 +32,14 @@ STATIONS = {
 
 
 def layers() -> Iterator[tuple[str, list[list[str]]]]:
-    """Each package with its layers as import-linter holds them, the highest first."""
+    """Each package with its layers as import-linter holds them, the highest first.
+
+    The first are those of the packages themselves, as ``packages``.
+    """
     config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     for contract in config["tool"]["importlinter"]["contracts"]:
         if contract["type"] == "layers":
-            (package,) = contract["containers"]
+            (package,) = contract.get("containers", ["packages"])
             yield package, [line.replace("|", ":").split(" : ") for line in contract["layers"]]
 
 
@@ -56,15 +53,26 @@ def picture() -> str:
             lines.append(f'    {package}{number}["{shown}"]')
         lines += [f"    {package}{n} --> {package}{n + 1}" for n in range(len(rows) - 1)]
         lines.append("  end")
-    lines += ["  pyspark_cdcfmt --> cdcfmt_core", "  plugins --> cdcfmt_core", "```"]
-    return "\n".join(lines)
+    return "\n".join([*lines, "```"])
+
+
+_ROOMS = (
+    "cdcfmt_core/*",
+    "plugins/dialects/*/src/*",
+    "plugins/common/*/src/*",
+    "plugins/transports/files/src/*",
+    "plugins/tools/*/src/*",
+    "spark_bridge/src/pyspark_cdcfmt/*",
+)
+"""Packages that formats and brokers share, and rooms of the core and the bridge."""
 
 
 def rooms() -> Iterator[tuple[str, str]]:
     """Each room and what its package says of itself."""
-    for package, folder in PACKAGES.items():
-        for path in sorted((ROOT / folder).glob("*/__init__.py")):
-            name = f"{package}.{path.parent.name}"
+    for pattern in _ROOMS:
+        for path in sorted(ROOT.glob(f"{pattern}/__init__.py")):
+            parent = path.parent.parent.name
+            name = path.parent.name if parent == "src" else f"{parent}.{path.parent.name}"
             doc = inspect.getdoc(importlib.import_module(name)) or ""
             yield f"`{name}`", doc.split("\n\n")[0].replace("\n", " ").replace("``", "`")
 

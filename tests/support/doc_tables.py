@@ -16,19 +16,19 @@ from typing import get_args
 
 import attrs
 
+from cdcfmt_cli.app import EXIT_CODES
+from cdcfmt_cli.parameters import default_text
+from cdcfmt_cli.settings import SECTIONS
 from cdcfmt_core import Option, default_registry, errors
-from cdcfmt_core.cli.app import EXIT_CODES
-from cdcfmt_core.cli.parameters import default_text
-from cdcfmt_core.cli.settings import SECTIONS
 from cdcfmt_core.encoding import ENCODING_OPTIONS
-from cdcfmt_core.io.draining import DRAINING_OPTIONS
-from cdcfmt_core.io.topics.options import TOPIC_OPTIONS
-from cdcfmt_core.mysql.conversions import Conversion
-from cdcfmt_core.testing import Carries, CodecTests, suite
-from cdcfmt_core.testing.transports import Harness, TransportTests
-from cdcfmt_core.testing.transports import suite as transport_suite
 from cdcfmt_core.types import LogicalType
+from cdcfmt_files.draining import DRAINING_OPTIONS
+from cdcfmt_mysql.conversions import Conversion
 from cdcfmt_rocketmq.settings import SETTINGS as ROCKETMQ_SETTINGS
+from cdcfmt_testing import Carries, CodecTests, suite
+from cdcfmt_testing.transports import Harness, TransportTests
+from cdcfmt_testing.transports import suite as transport_suite
+from cdcfmt_toolkit.topics.options import TOPIC_OPTIONS
 from pyspark_cdcfmt.cli.versions import MATRIX
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
@@ -57,6 +57,11 @@ TYPE_CHOICES = {
 
 
 @cache
+def _readme(plugin: str) -> Path:
+    (found,) = ROOT.glob(f"plugins/*/{plugin}/README.md")
+    return found
+
+
 def tables() -> dict[Path, dict[str, str]]:
     """Every generated table: file, name, text."""
     messages, types = samples(), type_tables()
@@ -116,7 +121,7 @@ def tables() -> dict[Path, dict[str, str]]:
         if spec.open_encoder is not None:
             encode_table = option_table(spec.encode_options)
             result[ROOT / f"docs/formats/{name}.md"]["encode-options"] = encode_table
-        result[ROOT / f"plugins/{name}/README.md"] = {"options": table}
+        result[_readme(name)] = {"options": table}
     for name, transport in default_registry().transports().items():
         of_plugin = {
             "options": option_table(_own(transport.options)),
@@ -124,7 +129,7 @@ def tables() -> dict[Path, dict[str, str]]:
         }
         if transport.open_drain is not None:
             of_plugin["drain-options"] = option_table(transport.drain_options)
-        result[ROOT / f"plugins/{name}/README.md"] = of_plugin
+        result[_readme(name)] = of_plugin
     result[ROOT / "docs/cli.md"] = {
         "options": "\n\n".join(
             f"**{section}**\n\n{option_table(options)}" for section, options in SECTIONS.items()

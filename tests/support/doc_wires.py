@@ -14,7 +14,7 @@ import attrs
 from cloudcanal_messages import DML
 
 from cdcfmt_core.events import Column, Message, RowChange
-from cdcfmt_core.toolkit.decimal_digits import DecimalDigits
+from cdcfmt_toolkit.decimal_digits import DecimalDigits
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 from support.golden_data import (
     load_variant,

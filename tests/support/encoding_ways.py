@@ -12,8 +12,8 @@ from typing import Any
 from kernel.test_canal_json import USUAL
 
 from cdcfmt_core import types as logical
-from cdcfmt_core.mysql import resolve_type
-from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_mysql import resolve_type
+from cdcfmt_toolkit.encodings import Encoding
 from pyspark_cdcfmt.rows.json_values import parse_json_column
 from pyspark_cdcfmt.rows.variant import encode_variant
 

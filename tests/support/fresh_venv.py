@@ -34,6 +34,14 @@ def uv() -> str:
     return found
 
 
+SHARED = tuple(
+    ROOT / "plugins" / folder
+    for folder in ("dialects/mysql", "common/toolkit", "transports/files", "tools/cli")
+)
+"""What formats, transports and the bridge require, and the command line."""
+KIT = ROOT / "plugins/tools/testing"
+
+
 def build_wheels(projects: Iterable[Path], folder: Path) -> list[Path]:
     """A wheel of each project; the build backend is the one that the workspace was built with."""
     for project in projects:

@@ -21,12 +21,12 @@ from cdcfmt_core import opening
 from cdcfmt_core.codec import Decode, DecoderContext
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import list_files, plan_partitions, read_split
 from cdcfmt_core.options import validate
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schema_scan import open_input_scan
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import GeometryValue, InvalidValue
+from cdcfmt_files.sources import list_files, plan_partitions, read_split
 from support.workspace import ROOT
 
 GOLDEN = ROOT / "tests/golden"
@@ -227,7 +227,7 @@ def scan_schemas(messages: Iterable[Message], **options: str) -> SchemaStore:
 
 
 def read_files(paths: Iterable[Path]) -> list[Message]:
-    """The messages of files, through :mod:`cdcfmt_core.io.sources`."""
+    """The messages of files, through :mod:`cdcfmt_files.sources`."""
     partitions = plan_partitions(
         list_files([str(path) for path in paths]),
         max_partition_bytes=1 << 20,

@@ -9,8 +9,8 @@ from typing import Any
 from cdcfmt_core import opening
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.events import Corrupt, Event, Message
-from cdcfmt_core.testing import Case
-from cdcfmt_core.toolkit.large_message_output import ClaimCheckWriter
+from cdcfmt_testing import Case
+from cdcfmt_toolkit.large_message_output import ClaimCheckWriter
 from support.golden_data import (
     CODECS,
     Variant,

@@ -27,7 +27,7 @@ from pyspark.sql.types import (
     VariantVal,
 )
 
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 from support.golden_data import GoldenMessage, Truth, Variant, reading_options
 from support.golden_rows import DDL_TYPES
 from support.golden_spark_values import (

@@ -1,7 +1,8 @@
 """The import contracts of pyproject.toml, checked: ``python tests/support/imports.py``.
 
 import-linter takes lists of packages alone.  In its settings here ``plugins`` stands for the
-packages of all folders under ``plugins``, so that a new one adds a folder and nothing else.
+packages of all folders under ``plugins``, and the name of such a folder (``formats``) for those
+in it, so that a new one adds a folder and nothing else.
 """
 
 from __future__ import annotations
@@ -10,14 +11,23 @@ import json
 import sys
 import tempfile
 import tomllib
+from itertools import chain
 from typing import Any
 
 from importlinter.cli import lint_imports
 
 from support.workspace import ROOT
 
-_ALL = "plugins"
-_LISTS = ("root_packages", "modules", "source_modules", "forbidden_modules")
+_LISTS = ("root_packages", "modules", "source_modules", "forbidden_modules", "ancestors")
+
+
+def groups() -> dict[str, list[str]]:
+    """The packages of each folder under ``plugins``, and of all of them as ``plugins``."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(ROOT.glob("plugins/*/*/src/*/__init__.py")):
+        group = path.relative_to(ROOT).parts[1]
+        found.setdefault(group, []).append(path.parent.name)
+    return {**found, "plugins": [*chain(*found.values())]}
 
 
 def settings() -> dict[str, Any]:
@@ -25,11 +35,17 @@ def settings() -> dict[str, Any]:
     found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][
         "importlinter"
     ]
-    plugins = sorted(path.parent.name for path in ROOT.glob("plugins/*/src/*/__init__.py"))
+    packages = groups()
     for each in (found, *found["contracts"]):
         for name in _LISTS:
-            if _ALL in each.get(name, ()):
-                each[name] = [one for one in each[name] if one != _ALL] + plugins
+            if name in each:
+                each[name] = [*chain(*(packages.get(one, [one]) for one in each[name]))]
+        if "layers" in each:
+            # Packages of one layer may not import each other.
+            split = (line.split(" | ") for line in each["layers"])
+            each["layers"] = [
+                " | ".join(chain(*(packages.get(one, [one]) for one in line))) for line in split
+            ]
     return found
 
 

@@ -10,6 +10,9 @@ import attrs
 
 from cdcfmt_core import Registry
 
+DIALECTS = tuple(metadata.entry_points(group="cdcfmt", name="mysql"))
+"""Entry points that every registry of a test needs."""
+
 HEADER = """
 from cdcfmt_core import CodecSpec, Option, TransportSpec, TypeMap, hookimpl
 from cdcfmt_core.events import Heartbeat
@@ -95,4 +98,4 @@ class Site:
         ]
 
     def registry(self) -> Registry:
-        return Registry(entry_points=self.entry_points())
+        return Registry(entry_points=[*DIALECTS, *self.entry_points()])

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from cdcfmt_core.mysql import format_time
-from cdcfmt_core.mysql.text_output import text_printer
 from cdcfmt_core.types import (
     Date,
     DateTime,
@@ -22,6 +20,8 @@ from cdcfmt_core.types import (
     Timestamp,
     Vector,
 )
+from cdcfmt_mysql import format_time
+from cdcfmt_mysql.text_output import text_printer
 
 
 def document_value(logical: LogicalType, value: Any) -> Any:

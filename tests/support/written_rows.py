@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from cdcfmt_core import default_registry
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Event, Message, RowChange
-from cdcfmt_core.io.sinks import line_writer
+from cdcfmt_files.sinks import line_writer
 from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.inference import infer_columns

@@ -20,8 +20,8 @@ from support.golden_data import (
 from support.turns import in_turn
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.toolkit.persistent_schemas import PersistentSchemaStore
-from cdcfmt_core.toolkit.schema_directory import SchemaDirectory
+from cdcfmt_toolkit.persistent_schemas import PersistentSchemaStore
+from cdcfmt_toolkit.schema_directory import SchemaDirectory
 from pyspark_cdcfmt.blocks.dataframes import read_events
 from pyspark_cdcfmt.blocks.packing import blocks_of_messages
 from pyspark_cdcfmt.options import ReadOptions, parse_options

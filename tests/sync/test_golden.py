@@ -28,7 +28,7 @@ from support.kafka_broker import Broker
 from support.turns import in_turn
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 from pyspark_cdcfmt.sync import sync
 
 Rows: TypeAlias = dict[tuple[Any, ...], Any]

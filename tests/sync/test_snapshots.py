@@ -15,7 +15,7 @@ from support.canal_messages import COMMIT_TS
 from support.sync_lake import Lake, put, remove
 from support.turns import in_turn
 
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 from pyspark_cdcfmt.sync.control import Control
 
 FIELDS = {

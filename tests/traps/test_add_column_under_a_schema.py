@@ -16,7 +16,7 @@ from support.golden_data import native_messages
 
 from cdcfmt_core.errors import PolicyError
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.source import CdcDataSource

@@ -16,9 +16,9 @@ from pyspark.sql import functions as f
 from support.canal_messages import row_message, write_lines
 
 from cdcfmt_core.events import Column, Image, RowChange, TableSchema
-from cdcfmt_core.toolkit.decimal_digits import DecimalDigits
 from cdcfmt_core.types import Decimal as DecimalOf
 from cdcfmt_core.types import LogicalType
+from cdcfmt_toolkit.decimal_digits import DecimalDigits
 
 TYPES = dict.fromkeys(("price", "weight", "discount", "huge"), "decimal")
 

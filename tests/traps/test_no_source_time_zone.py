@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 from support.golden_data import native_messages
 
 from cdcfmt_core import texts
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.source import CdcDataSource
 from pyspark_cdcfmt.testing import parsed, read

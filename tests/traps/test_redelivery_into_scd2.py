@@ -15,7 +15,7 @@ from pyspark.sql import functions as f
 from support.golden_data import load_variant, reading_options
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 
 
 def histories(changes: DataFrame) -> list[Row]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from support.golden_data import native_messages
 
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 from pyspark_cdcfmt import CORRUPT_RECORD, SEQUENCE, SOURCE, decode
 
 # shop.pair of Canal's golden messages: on the way the source ran MODIFY n BIGINT.

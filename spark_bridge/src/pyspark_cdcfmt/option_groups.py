@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from cdcfmt_core import Option
 from cdcfmt_core.decoding import DECODING_OPTIONS
-from cdcfmt_core.io.sources.options import FILE_OPTIONS
-from cdcfmt_core.io.topics.options import TOPIC_OPTIONS
+from cdcfmt_files.sources.options import FILE_OPTIONS
+from cdcfmt_toolkit.topics.options import TOPIC_OPTIONS
 
 INPUT_OPTIONS = (
     Option(

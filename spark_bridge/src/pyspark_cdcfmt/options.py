@@ -14,12 +14,12 @@ from cdcfmt_core import Option, Registry, default_registry
 from cdcfmt_core.codec import AUTO, format_options
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.io.sources.options import InputOptions
-from cdcfmt_core.io.topics.options import TOPIC_OPTIONS
 from cdcfmt_core.options import check_once, unknown_option, validate
-from cdcfmt_core.toolkit.filesystem import is_relative
 from cdcfmt_core.transport import Source
 from cdcfmt_core.transport_opening import choose_transport, open_source
+from cdcfmt_files.sources.options import InputOptions
+from cdcfmt_toolkit.filesystem import is_relative
+from cdcfmt_toolkit.topics.options import TOPIC_OPTIONS
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS, TYPE_OPTIONS, bridge_options
 
 _OF_DATAFRAMES = tuple(

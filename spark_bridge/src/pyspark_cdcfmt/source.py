@@ -60,7 +60,7 @@ class CdcDataSource(DataSource):
 
     def schema(self) -> StructType:
         from cdcfmt_core.errors import OptionError
-        from cdcfmt_core.io.sources.files import check_paths
+        from cdcfmt_files.sources.files import check_paths
         from pyspark_cdcfmt.options import is_of_stream, parse_options
         from pyspark_cdcfmt.read.inference import infer_schema, schema_of_store
         from pyspark_cdcfmt.rows.row_schemas import events_schema

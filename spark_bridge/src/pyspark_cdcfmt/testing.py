@@ -1,6 +1,6 @@
 """Comparison of kernel and reference, for the conformance kit.
 
-``cdcfmt_core.testing`` runs :func:`check_kernel` if this package is installed.  It needs pyspark's
+``cdcfmt_testing`` runs :func:`check_kernel` if this package is installed.  It needs pyspark's
 types, and no Java.
 """
 
@@ -20,14 +20,14 @@ from pyspark.sql.types import StructType, VariantVal
 from cdcfmt_core.errors import DecodeError, PolicyError
 from cdcfmt_core.events import Event, Message, Op, RowChange
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.testing import Case, Subject
-from cdcfmt_core.testing.checks.kernel import NotChecked
-from cdcfmt_core.testing.damage import damaged_messages
-from cdcfmt_core.testing.outcome import expect
-from cdcfmt_core.toolkit.layout import layouts_of
 from cdcfmt_core.types import InvalidValue, Json
+from cdcfmt_files.sources import BadLine, Lines, one_by_one
+from cdcfmt_testing import Case, Subject
+from cdcfmt_testing.checks.kernel import NotChecked
+from cdcfmt_testing.damage import damaged_messages
+from cdcfmt_testing.outcome import expect
+from cdcfmt_toolkit.layout import layouts_of
 from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.kernel.learning import Refusal
 from pyspark_cdcfmt.options import ReadOptions, parse_options

@@ -10,12 +10,12 @@ import attrs
 from cdcfmt_core import Option, Registry, default_registry
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.io.sources.compression import COMPRESSIONS
-from cdcfmt_core.io.sources.options import STORAGE_OPTIONS, InputOptions
 from cdcfmt_core.options import unknown_option, validate
 from cdcfmt_core.texts import parse_json
 from cdcfmt_core.transport import Sink, TransportSpec
 from cdcfmt_core.transport_opening import choose_transport, open_sink
+from cdcfmt_files.sources.compression import COMPRESSIONS
+from cdcfmt_files.sources.options import STORAGE_OPTIONS, InputOptions
 from pyspark_cdcfmt.options import check_place, is_sparks_own
 
 OWNER = "writing cdc"

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from support.golden_data import native_messages, open_decoder
 
 from cdcfmt_core.events import RowChange
-from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_files.sources import wrap_line
 
 TYPES = {
     # INT in some hand-made records of the set, BIGINT in the others.

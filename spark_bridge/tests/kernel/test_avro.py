@@ -21,10 +21,10 @@ from support.golden_encoding import open_encoder
 from support.turns import in_turn
 
 from cdcfmt_core.events import Message, RowChange
-from cdcfmt_core.io.sources import BadLine
-from cdcfmt_core.testing import Carries, without
-from cdcfmt_core.testing.strategies import row_changes
 from cdcfmt_core.types import Geometry, Vector
+from cdcfmt_files.sources import BadLine
+from cdcfmt_testing import Carries, without
+from cdcfmt_testing.strategies import row_changes
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 

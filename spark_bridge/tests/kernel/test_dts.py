@@ -19,10 +19,10 @@ from support.golden_data import native_messages
 from support.golden_encoding import open_encoder
 
 from cdcfmt_core.events import Message, RowChange
-from cdcfmt_core.testing import Carries, without
-from cdcfmt_core.testing.strategies import row_changes
 from cdcfmt_core.types import Vector
 from cdcfmt_dts_avro.record import read_envelope
+from cdcfmt_testing import Carries, without
+from cdcfmt_testing.strategies import row_changes
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 

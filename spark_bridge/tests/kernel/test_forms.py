@@ -14,9 +14,9 @@ from kernel.test_canal_json import USUAL, check_events, update
 from kernel.test_debezium import check, message, payload, schema_of
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.toolkit.layout import Layout
-from cdcfmt_core.toolkit.zone_offsets import describe_zone
 from cdcfmt_core.types import MAX_TIMESTAMP
+from cdcfmt_toolkit.layout import Layout
+from cdcfmt_toolkit.zone_offsets import describe_zone
 from pyspark_cdcfmt.kernel.settings import _layout
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
 

@@ -20,7 +20,7 @@ from support.golden_data import (
 from support.turns import in_turn
 
 from cdcfmt_core.events import Message, RowChange
-from cdcfmt_core.io.sources import BadLine
+from cdcfmt_files.sources import BadLine
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 

@@ -14,19 +14,19 @@ import pytest
 from support.golden_encoding import golden_case
 from support.workspace import ROOT
 
+from cdcfmt_cli.template import create_plugin
 from cdcfmt_core import Option, default_registry, hookimpl
 from cdcfmt_core.errors import BrokenPluginError
-from cdcfmt_core.template import create_plugin
-from cdcfmt_core.testing import Subject
-from cdcfmt_core.testing.cases import load_cases
-from cdcfmt_core.testing.checks import kernel
-from cdcfmt_core.toolkit.layout import Layout
+from cdcfmt_testing import Subject
+from cdcfmt_testing.cases import load_cases
+from cdcfmt_testing.checks import kernel
+from cdcfmt_toolkit.layout import Layout
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, parsed
 
 pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
 
-PLUGIN = ROOT / "plugins/canal-json/src/cdcfmt_canal_json"
+PLUGIN = ROOT / "plugins/formats/canal-json/src/cdcfmt_canal_json"
 
 MUTANTS = {
     "none": ("", ""),

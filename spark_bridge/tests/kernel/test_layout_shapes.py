@@ -13,15 +13,15 @@ import pytest
 from cdcfmt_core import CodecSpec, default_registry, hookimpl
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
-from cdcfmt_core.testing import Case, Subject
-from cdcfmt_core.testing.checks import golden, kernel, meaning
-from cdcfmt_core.toolkit.encodings import Encoding
-from cdcfmt_core.toolkit.images import key_changed, read_image
-from cdcfmt_core.toolkit.layout import Layout
-from cdcfmt_core.toolkit.plans import table_plan
-from cdcfmt_core.toolkit.value_readers import value_reader
-from cdcfmt_core.toolkit.wire_json import list_of, loads_exact, names_of, text_of
 from cdcfmt_core.types import Int, Text, Timestamp
+from cdcfmt_testing import Case, Subject
+from cdcfmt_testing.checks import golden, kernel, meaning
+from cdcfmt_toolkit.encodings import Encoding
+from cdcfmt_toolkit.images import key_changed, read_image
+from cdcfmt_toolkit.layout import Layout
+from cdcfmt_toolkit.plans import table_plan
+from cdcfmt_toolkit.value_readers import value_reader
+from cdcfmt_toolkit.wire_json import list_of, loads_exact, names_of, text_of
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
 

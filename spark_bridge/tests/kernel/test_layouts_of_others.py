@@ -12,12 +12,12 @@ import pytest
 from cdcfmt_core import CodecSpec, Decode, DecoderContext, default_registry, hookimpl
 from cdcfmt_core import types as logical
 from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
-from cdcfmt_core.testing import Case, Subject
-from cdcfmt_core.toolkit.encodings import Encoding
-from cdcfmt_core.toolkit.images import read_image
-from cdcfmt_core.toolkit.layout import Layout, Members
-from cdcfmt_core.toolkit.value_readers import value_reader
-from cdcfmt_core.toolkit.wire_json import loads_exact
+from cdcfmt_testing import Case, Subject
+from cdcfmt_toolkit.encodings import Encoding
+from cdcfmt_toolkit.images import read_image
+from cdcfmt_toolkit.layout import Layout, Members
+from cdcfmt_toolkit.value_readers import value_reader
+from cdcfmt_toolkit.wire_json import loads_exact
 from pyspark_cdcfmt import testing
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, parsed

@@ -14,7 +14,7 @@ from support.golden_data import load_variant, reading_options
 from support.turns import in_turn
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import (
+from cdcfmt_files.sources import (
     FileSplit,
     LineFormat,
     Lines,

@@ -14,11 +14,11 @@ from cdcfmt_core import Encoder, EncoderContext, types
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.testing.subject import Subject
-from cdcfmt_core.toolkit.encodings import Encoding
-from cdcfmt_core.toolkit.large_message_output import LargeMessageOutput
-from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
-from cdcfmt_core.toolkit.row_messages import (
+from cdcfmt_testing.subject import Subject
+from cdcfmt_toolkit.encodings import Encoding
+from cdcfmt_toolkit.large_message_output import LargeMessageOutput
+from cdcfmt_toolkit.message_writer import MessageWriter, RowWriter
+from cdcfmt_toolkit.row_messages import (
     ByLimit,
     ByPrecision,
     Choice,
@@ -32,7 +32,7 @@ from cdcfmt_core.toolkit.row_messages import (
     RowMessages,
     Wire,
 )
-from cdcfmt_core.toolkit.row_rules import KernelRows
+from cdcfmt_toolkit.row_rules import KernelRows
 
 pytestmark = pytest.mark.kernel
 

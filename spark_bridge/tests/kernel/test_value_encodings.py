@@ -23,15 +23,15 @@ from support.examples import examples
 from cdcfmt_core import DecoderContext
 from cdcfmt_core import types as logical
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.mysql import InexactNumber, resolve_type
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.toolkit.encodings import Encoding, EncodingName
-from cdcfmt_core.toolkit.go_quote import quote
-from cdcfmt_core.toolkit.layout import Layout, Zoned
-from cdcfmt_core.toolkit.plans import encoded_plan
-from cdcfmt_core.toolkit.value_readers import value_reader
-from cdcfmt_core.toolkit.wire_json import loads_exact
-from cdcfmt_core.toolkit.zone_offsets import describe_zone
+from cdcfmt_mysql import InexactNumber, resolve_type
+from cdcfmt_toolkit.encodings import Encoding, EncodingName
+from cdcfmt_toolkit.go_quote import quote
+from cdcfmt_toolkit.layout import Layout, Zoned
+from cdcfmt_toolkit.plans import encoded_plan
+from cdcfmt_toolkit.value_readers import value_reader
+from cdcfmt_toolkit.wire_json import loads_exact
+from cdcfmt_toolkit.zone_offsets import describe_zone
 from pyspark_cdcfmt.kernel.plans import _encoding
 from pyspark_cdcfmt.kernel.settings import _layout, _target
 from pyspark_cdcfmt.rows.json_values import json_of

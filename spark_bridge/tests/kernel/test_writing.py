@@ -23,11 +23,11 @@ from support.turns import in_turn
 from support.written_rows import Rows, change_rows, check_equal, decoded, event_rows, sent, written
 
 from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
-from cdcfmt_core.mysql.temporal import REPEATED_HOUR
 from cdcfmt_core.opening import open_encoder
-from cdcfmt_core.testing.carries import Carries, without
-from cdcfmt_core.testing.strategies import event_lists
 from cdcfmt_core.types import Geometry, Int
+from cdcfmt_mysql.temporal import REPEATED_HOUR
+from cdcfmt_testing.carries import Carries, without
+from cdcfmt_testing.strategies import event_lists
 from pyspark_cdcfmt.rows.variant import encode_variant
 
 pytestmark = [pytest.mark.kernel, pytest.mark.one_python]

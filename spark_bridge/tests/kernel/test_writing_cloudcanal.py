@@ -11,8 +11,8 @@ from support.examples import examples
 from support.written_rows import check_equal, decoded, event_rows, sent
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.testing.carries import Carries
-from cdcfmt_core.testing.strategies import event_lists
+from cdcfmt_testing.carries import Carries
+from cdcfmt_testing.strategies import event_lists
 
 pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
 

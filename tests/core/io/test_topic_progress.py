@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from cdcfmt_core.errors import SourceError
-from cdcfmt_core.io.topics import progress as progress_module
-from cdcfmt_core.io.topics.options import OFFSET_OPTIONS, SUBSCRIBE, TOPIC_OPTIONS
-from cdcfmt_core.io.topics.progress import StreamProgress
-from cdcfmt_core.io.topics.stream_offset import INITIAL, StreamOffset
-from cdcfmt_core.io.topics.topic_client import Topic, TopicClient
-from cdcfmt_core.io.topics.topic_options import TopicOptions
 from cdcfmt_core.offsets import EARLIEST, OffsetRange
 from cdcfmt_core.options import validate
+from cdcfmt_toolkit.topics import progress as progress_module
+from cdcfmt_toolkit.topics.options import OFFSET_OPTIONS, SUBSCRIBE, TOPIC_OPTIONS
+from cdcfmt_toolkit.topics.progress import StreamProgress
+from cdcfmt_toolkit.topics.stream_offset import INITIAL, StreamOffset
+from cdcfmt_toolkit.topics.topic_client import Topic, TopicClient
+from cdcfmt_toolkit.topics.topic_options import TopicOptions
 
 
 class Cluster(TopicClient):

@@ -4,16 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from cdcfmt_core.mysql import resolve_type
-from cdcfmt_core.mysql.codes import (
-    BINARY_FLAG,
-    CODE_NAMES,
-    TEXT_OR_BINARY_CODES,
-    UNSIGNED_FLAG,
-    flag_names,
-    logical_from_code,
-    source_type_from_code,
-)
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -33,6 +23,16 @@ from cdcfmt_core.types import (
     Unknown,
     Vector,
     Year,
+)
+from cdcfmt_mysql import resolve_type
+from cdcfmt_mysql.codes import (
+    BINARY_FLAG,
+    CODE_NAMES,
+    TEXT_OR_BINARY_CODES,
+    UNSIGNED_FLAG,
+    flag_names,
+    logical_from_code,
+    source_type_from_code,
 )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cdcfmt_core.mysql.column_changes import ColumnChanges, column_changes
-from cdcfmt_core.mysql.lexemes import NotUnderstood
+from cdcfmt_mysql.column_changes import ColumnChanges, column_changes
+from cdcfmt_mysql.lexemes import NotUnderstood
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdcfmt_core.mysql.column_type import MAX_TEXT_LENGTH, ColumnType, parse_column_type
+from cdcfmt_mysql.column_type import MAX_TEXT_LENGTH, ColumnType, parse_column_type
 
 CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("int", "int", {}),

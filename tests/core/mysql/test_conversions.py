@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cdcfmt_core.mysql.column_changes import column_changes
-from cdcfmt_core.mysql.conversions import Definition, charset_change, conversion
+from cdcfmt_mysql.column_changes import column_changes
+from cdcfmt_mysql.conversions import Definition, charset_change, conversion
 
 pytestmark = pytest.mark.one_python
 

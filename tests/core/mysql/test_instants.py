@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdcfmt_core.mysql.instants import timestamp_parser
 from cdcfmt_core.types import InvalidValue
+from cdcfmt_mysql.instants import timestamp_parser
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 NEW_YORK = ZoneInfo("America/New_York")

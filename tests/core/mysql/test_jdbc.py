@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cdcfmt_core.mysql import jdbc_code, logical_from_jdbc, parse_column_type
-from cdcfmt_core.mysql.jdbc import JDBC_NAMES
-from cdcfmt_core.mysql.type_map import RULES
 from cdcfmt_core.types import Binary, Bool, Date, Decimal, Float, Int, Text, Time, Unknown
+from cdcfmt_mysql import jdbc_code, logical_from_jdbc, parse_column_type
+from cdcfmt_mysql.jdbc import JDBC_NAMES
+from cdcfmt_mysql.type_map import RULES
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdcfmt_core.mysql import InexactNumber, json_value_parser
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -37,6 +36,7 @@ from cdcfmt_core.types import (
     Vector,
     Year,
 )
+from cdcfmt_mysql import InexactNumber, json_value_parser
 
 D = decimal.Decimal
 

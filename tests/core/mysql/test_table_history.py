@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from cdcfmt_core.mysql.table_history import TableHistory
 from cdcfmt_core.types import Bit, Decimal, Enum, Float, Int, Set, Text
+from cdcfmt_mysql.table_history import TableHistory
 
 T = "create table t (id int primary key, d decimal(10,2), e enum('a','b'))"
 

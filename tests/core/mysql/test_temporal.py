@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdcfmt_core.mysql import format_time
-from cdcfmt_core.mysql.temporal import MAX_TIME, parse_date, parse_datetime, parse_time
 from cdcfmt_core.types import InvalidValue
+from cdcfmt_mysql import format_time
+from cdcfmt_mysql.temporal import MAX_TIME, parse_date, parse_datetime, parse_time
 
 
 @pytest.mark.parametrize("text", ["0001-01-01", "2023-12-27", "2000-02-29", "9999-12-31"])

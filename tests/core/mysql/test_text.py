@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdcfmt_core.mysql import text_parser
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -38,6 +37,7 @@ from cdcfmt_core.types import (
     Vector,
     Year,
 )
+from cdcfmt_mysql import text_parser
 
 D = decimal.Decimal
 ABC = ("a", "b", "c,d")

@@ -12,11 +12,11 @@ import pytest
 from cdcfmt_core import types
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column
-from cdcfmt_core.mysql.members import enum_name, set_names
-from cdcfmt_core.mysql.numbers import go_json_float
-from cdcfmt_core.mysql.text_output import BAD_VALUE, text_printer
-from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
+from cdcfmt_mysql.members import enum_name, set_names
+from cdcfmt_mysql.numbers import go_json_float
+from cdcfmt_mysql.text_output import BAD_VALUE, text_printer
+from cdcfmt_mysql.type_output import column_type, type_text
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 

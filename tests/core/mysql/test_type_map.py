@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdcfmt_core import types
-from cdcfmt_core.mysql import MYSQL, resolve_type, type_map
-from cdcfmt_core.mysql.type_map import RULES
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -30,6 +28,8 @@ from cdcfmt_core.types import (
     Vector,
     Year,
 )
+from cdcfmt_mysql import MYSQL, resolve_type, type_map
+from cdcfmt_mysql.type_map import RULES
 
 # Of TiDB, as SHOW CREATE TABLE prints them; TiCDC sends them with content-compatible.
 TIDB: dict[str, LogicalType] = {

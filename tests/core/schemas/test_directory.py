@@ -12,11 +12,11 @@ from cdcfmt_core.caches import table_size
 from cdcfmt_core.errors import MissingSchemaError, SourceError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.schemas.store import SchemaRecord
-from cdcfmt_core.toolkit import schema_directory as module
-from cdcfmt_core.toolkit.persistent_schemas import PersistentSchemaStore
-from cdcfmt_core.toolkit.schema_directory import Note, SchemaDirectory
-from cdcfmt_core.toolkit.schema_json import record_to_json
 from cdcfmt_core.types import Int
+from cdcfmt_toolkit import schema_directory as module
+from cdcfmt_toolkit.persistent_schemas import PersistentSchemaStore
+from cdcfmt_toolkit.schema_directory import Note, SchemaDirectory
+from cdcfmt_toolkit.schema_json import record_to_json
 
 
 def record(version: int, table: str = "orders", schema: str | None = None) -> SchemaRecord:

@@ -8,10 +8,10 @@ import pickle
 import pytest
 
 from cdcfmt_core.events import Column
-from cdcfmt_core.mysql import resolve_type
-from cdcfmt_core.mysql.statement_tables import refined_type
 from cdcfmt_core.schemas.store import NoSchemas, SchemaStore, Statement, Statements
 from cdcfmt_core.types import Bool, Decimal, LogicalType
+from cdcfmt_mysql import resolve_type
+from cdcfmt_mysql.statement_tables import refined_type
 
 
 def statements(*given: tuple[str, int, int]) -> Statements:

@@ -26,8 +26,8 @@ from cdcfmt_core.events import (
     Transaction,
     Watermark,
 )
-from cdcfmt_core.testing import events_from_json, events_to_json
-from cdcfmt_core.testing.event_json import value_from_json, value_to_json
+from cdcfmt_testing import events_from_json, events_to_json
+from cdcfmt_testing.event_json import value_from_json, value_to_json
 
 VALUES: list[Any] = [
     None, True, False, 0, -(1 << 64), 10**65, 1.5, -0.0, 1e300, math.inf, -math.inf,

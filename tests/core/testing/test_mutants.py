@@ -13,14 +13,14 @@ from support.mutants_of_decoders import MUTANTS as DECODERS
 from support.mutants_of_decoders import Mutant
 from support.mutants_of_encoders import MUTANTS as ENCODERS
 
-from cdcfmt_core.testing import CodecTests, Subject, limits, load_cases
-from cdcfmt_core.testing.checks import malformed
-from cdcfmt_core.testing.limits import memory_limit, time_limit
+from cdcfmt_testing import CodecTests, Subject, limits, load_cases
+from cdcfmt_testing.checks import malformed
+from cdcfmt_testing.limits import memory_limit, time_limit
 
 pytestmark = pytest.mark.one_python
 
 MUTANTS = [*DECODERS, *ENCODERS]
-PLUGIN = Path(__file__).parents[3] / "plugins/open-protocol"
+PLUGIN = Path(__file__).parents[3] / "plugins/formats/open-protocol"
 
 
 def conformance(

@@ -15,7 +15,7 @@ from support.mutants_of_decoders import Mutant
 from support.mutants_of_transports import MUTANTS
 
 from cdcfmt_core import TransportSpec
-from cdcfmt_core.testing.transports import Harness, TransportTests, subject
+from cdcfmt_testing.transports import Harness, TransportTests, subject
 
 pytestmark = pytest.mark.one_python
 

@@ -14,21 +14,21 @@ import pytest
 from cdcfmt_core.events import Column, Image, RowChange, TableSchema
 from cdcfmt_core.known import packages
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.testing import Carries, load_case, load_cases
-from cdcfmt_core.testing.__main__ import main
-from cdcfmt_core.testing.cases import read_messages
-from cdcfmt_core.testing.checks.recognising import sample_messages
-from cdcfmt_core.testing.outcome import check_row
 from cdcfmt_core.types import Vector
+from cdcfmt_testing import Carries, load_case, load_cases
+from cdcfmt_testing.__main__ import main
+from cdcfmt_testing.cases import read_messages
+from cdcfmt_testing.checks.recognising import sample_messages
+from cdcfmt_testing.outcome import check_row
 
 pytest_plugins = ["pytester"]
 
-CASES = Path(__file__).parents[3] / "plugins/open-protocol/tests/cases"
+CASES = Path(__file__).parents[3] / "plugins/formats/open-protocol/tests/cases"
 
 TESTS = """
 from pathlib import Path
 
-from cdcfmt_core.testing import CodecTests
+from cdcfmt_testing import CodecTests
 
 
 class TestOpen(CodecTests):
@@ -188,7 +188,7 @@ from pathlib import Path
 
 from cdcfmt_core import CodecSpec, Encoder, default_registry, hookimpl
 from cdcfmt_core.events import Heartbeat, Message
-from cdcfmt_core.testing import Case, CodecTests
+from cdcfmt_testing import Case, CodecTests
 
 
 def open_decoder(options, context):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cdcfmt_core.toolkit.wire_avro import write_bytes, write_long, write_text
+from cdcfmt_toolkit.wire_avro import write_bytes, write_long, write_text
 
 LONGS = st.one_of(
     st.integers(-(2**63), 2**63 - 1),

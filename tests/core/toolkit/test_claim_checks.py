@@ -10,7 +10,7 @@ import fsspec
 import pytest
 
 from cdcfmt_core.errors import DecodeError, SourceError
-from cdcfmt_core.toolkit.large_messages import ClaimCheckStore
+from cdcfmt_toolkit.large_messages import ClaimCheckStore
 
 
 def test_reads_a_file_of_the_folder(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ import fsspec
 import pytest
 
 from cdcfmt_core.errors import MissingDependencyError, OptionError, SourceError
-from cdcfmt_core.io.sources import list_files, plan_partitions, read_split
-from cdcfmt_core.toolkit import filesystem as module
-from cdcfmt_core.toolkit.filesystem import open_filesystem
+from cdcfmt_files.sources import list_files, plan_partitions, read_split
+from cdcfmt_toolkit import filesystem as module
+from cdcfmt_toolkit.filesystem import open_filesystem
 
 
 @pytest.mark.parametrize("prefix", ["", "file:", "file://"])
@@ -78,7 +78,7 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MissingDependencyError, match="pip install s3fs"):
         open_filesystem("s3://bucket/key")
     monkeypatch.setitem(sys.modules, "fsspec", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'cdcfmt-core\[files\]'"):
+    with pytest.raises(MissingDependencyError, match=r"pip install cdcfmt-files"):
         open_filesystem("/tmp")
 
 
@@ -91,7 +91,7 @@ def test_unknown_schemes() -> None:
 
 def test_nothing_is_imported_before_it_is_used() -> None:
     code = (
-        "import sys, cdcfmt_core.io.sources\n"
+        "import sys, cdcfmt_files.sources\n"
         "loaded = {'fsspec', 'zstandard', 'pyarrow', 'orjson', 'pyspark'} & set(sys.modules)\n"
         "sys.exit(str(loaded) if loaded else 0)"
     )

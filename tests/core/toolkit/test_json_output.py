@@ -9,8 +9,8 @@ import pytest
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.toolkit.json_output import escape_for_go, valid_name, valid_text
-from cdcfmt_core.toolkit.large_message_output import LargeMessageOutput
+from cdcfmt_toolkit.json_output import escape_for_go, valid_name, valid_text
+from cdcfmt_toolkit.large_message_output import LargeMessageOutput
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.toolkit import json_size
-from cdcfmt_core.toolkit.json_size import check_values
+from cdcfmt_toolkit import json_size
+from cdcfmt_toolkit.json_size import check_values
 
 documents = st.recursive(
     st.none() | st.integers() | st.text(st.sampled_from('a"\\,[{\n')),

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.toolkit.large_message_output import (
+from cdcfmt_toolkit.large_message_output import (
     RECORD_OVERHEAD,
     ClaimCheckWriter,
     LargeMessageOutput,
     open_compressor,
 )
-from cdcfmt_core.toolkit.large_messages import ClaimCheckStore, open_decompressor
+from cdcfmt_toolkit.large_messages import ClaimCheckStore, open_decompressor
 
 
 @pytest.mark.parametrize("compression", ["lz4", "snappy"])

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdcfmt_core.errors import DecodeError, MissingDependencyError
-from cdcfmt_core.toolkit.large_messages import (
+from cdcfmt_toolkit.large_messages import (
     ClaimCheckStore,
     compression_hint,
     open_decompressor,
@@ -173,7 +173,8 @@ def test_a_missing_library_is_named(
     compression: str, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'cdcfmt-core\[compression\]'"):
+    command = r"pip install 'cdcfmt-toolkit\[compression\]'"
+    with pytest.raises(MissingDependencyError, match=command):
         open_decompressor(compression, LIMIT)
 
 

@@ -10,10 +10,10 @@ import pytest
 from cdcfmt_core import EncoderContext, types
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, Image, RowChange, TableSchema
-from cdcfmt_core.toolkit.encodings import Encoding
-from cdcfmt_core.toolkit.large_message_output import LargeMessageOutput
-from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
-from cdcfmt_core.toolkit.row_messages import (
+from cdcfmt_toolkit.encodings import Encoding
+from cdcfmt_toolkit.large_message_output import LargeMessageOutput
+from cdcfmt_toolkit.message_writer import MessageWriter, RowWriter
+from cdcfmt_toolkit.row_messages import (
     ExtraValue,
     Member,
     Members,

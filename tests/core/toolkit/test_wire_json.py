@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.toolkit.wire_json import dumps_exact, instant_of, loads_exact, names_of
+from cdcfmt_toolkit.wire_json import dumps_exact, instant_of, loads_exact, names_of
 
 
 @pytest.mark.parametrize(

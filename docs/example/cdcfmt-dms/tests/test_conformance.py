@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from cdcfmt_core.testing import CodecTests
+from cdcfmt_testing import CodecTests
 
 
 class TestDms(CodecTests):

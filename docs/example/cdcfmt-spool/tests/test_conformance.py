@@ -11,8 +11,8 @@ import attrs
 import pytest
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import wrap_line
-from cdcfmt_core.testing.transports import Harness, Login, TransportTests
+from cdcfmt_files.sources import wrap_line
+from cdcfmt_testing.transports import Harness, Login, TransportTests
 
 SEGMENT = 3
 """Maximum number of messages per segment."""

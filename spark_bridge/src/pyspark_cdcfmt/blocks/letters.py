@@ -15,7 +15,7 @@ from pyspark.sql.types import StringType
 
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.toolkit.layout import layouts_of
+from cdcfmt_toolkit.layout import layouts_of
 from pyspark_cdcfmt.options import message_options, parse_options
 from pyspark_cdcfmt.read.dataframes import to_udf
 from pyspark_cdcfmt.rows.types import struct_of

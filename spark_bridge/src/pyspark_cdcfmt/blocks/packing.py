@@ -14,10 +14,10 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.caches import TableKey
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import Lines
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
 from cdcfmt_core.schemas.versions import Lookups, TableName
+from cdcfmt_files.sources import Lines
 from pyspark_cdcfmt.blocks.schema import ARROW_BLOCKS, EVENTS, MESSAGES, pack
 from pyspark_cdcfmt.blocks.summary import Group, groups_of
 from pyspark_cdcfmt.kernel.batches import Item, cut_chunks

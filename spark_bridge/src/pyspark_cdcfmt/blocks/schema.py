@@ -18,7 +18,7 @@ from pyspark.sql.types import (
 )
 
 from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
-from cdcfmt_core.toolkit.schema_json import record_from_json, record_to_json
+from cdcfmt_toolkit.schema_json import record_from_json, record_to_json
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
 from pyspark_cdcfmt.rows.row_schemas import EVENT_COLUMNS
 from pyspark_cdcfmt.rows.types import struct_of

@@ -10,17 +10,17 @@ import pyarrow as pa
 
 from cdcfmt_core.codec import AUTO, Projection
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.texts import open_logger
-from cdcfmt_core.toolkit.row_rules import row_rules
+from cdcfmt_files.sources import BadLine, Lines, one_by_one
+from cdcfmt_toolkit.row_rules import row_rules
 from pyspark_cdcfmt.cli.converter import Converter
-from pyspark_cdcfmt.kernel.formats import NumberedTables, find_format, is_installed
-from pyspark_cdcfmt.kernel.settings import Shape, Unsupported
+from pyspark_cdcfmt.kernel.formats import find_format, is_installed
+from pyspark_cdcfmt.kernel.settings import NumberedTables, Shape, Unsupported
 from pyspark_cdcfmt.rows.policy import ValuePolicy
 from pyspark_cdcfmt.write.columnar import KernelWriter
 
 if TYPE_CHECKING:
-    from cdcfmt_core.cli.conversion import Conversion, LinesOfMessages
+    from cdcfmt_cli.conversion import Conversion, LinesOfMessages
 
 logger = open_logger("pyspark_cdcfmt")
 

@@ -20,17 +20,17 @@ import pyarrow.compute as pc
 
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Event, Message
-from cdcfmt_core.io.sources import BadLine, Lines
 from cdcfmt_core.texts import open_logger
+from cdcfmt_files.sources import BadLine, Lines
 from pyspark_cdcfmt.kernel.batches import Chunk, cut_chunks
-from pyspark_cdcfmt.kernel.formats import Format, NumberedTables, open_kernel
+from pyspark_cdcfmt.kernel.formats import Format, open_kernel
 from pyspark_cdcfmt.kernel.learning import Learner, ObservedDecoder
-from pyspark_cdcfmt.kernel.settings import Shape
+from pyspark_cdcfmt.kernel.settings import NumberedTables, Shape
 from pyspark_cdcfmt.write.columnar import KernelWriter
 
 if TYPE_CHECKING:
-    from cdcfmt_core.cli.conversion import Conversion, LinesOfMessages
-    from cdcfmt_core.cli.reading import Decoded, Reader
+    from cdcfmt_cli.conversion import Conversion, LinesOfMessages
+    from cdcfmt_cli.reading import Decoded, Reader
 
 logger = open_logger("pyspark_cdcfmt")
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import attrs
 
-from cdcfmt_core.cli.console import note
-from cdcfmt_core.cli.inputs import Input
-from cdcfmt_core.cli.reading import Reader
-from cdcfmt_core.cli.settings import Settings
+from cdcfmt_cli.console import note
+from cdcfmt_cli.inputs import Input
+from cdcfmt_cli.reading import Reader
+from cdcfmt_cli.settings import Settings
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Event, Message, full_name, named_by
 from cdcfmt_core.filters import table_names

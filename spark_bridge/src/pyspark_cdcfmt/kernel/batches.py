@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import attrs
 import pyarrow as pa
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.repeats import value_bytes
+from cdcfmt_files.sources import BadLine, Lines, one_by_one
 from pyspark_cdcfmt.kernel.learning import ObservedDecoder
 from pyspark_cdcfmt.kernel.settings import Shape
 from pyspark_cdcfmt.rows.event_rows import microseconds
@@ -23,11 +23,19 @@ from pyspark_cdcfmt.rows.record_batches import (
     to_array,
 )
 
-if TYPE_CHECKING:
-    from pyspark_cdcfmt.read.decoding import RowMaker
-
 Chunk: TypeAlias = Sequence[Message | BadLine]
 Row: TypeAlias = tuple[Any, ...]
+
+
+class MakesRows(Protocol):
+    """Rows of messages, by the reference."""
+
+    def rows(self, message: Message | BadLine) -> Iterator[Row]:
+        """The rows of a message, made lazily."""
+
+    def listed(self, message: Message | BadLine) -> list[Row]:
+        """All rows of a message; a single bad row if they are too large for one list."""
+
 
 _SINGLE = (Message, BadLine)
 _CHUNK_BYTES = 4 << 20
@@ -94,7 +102,7 @@ class Reference:
     :ivar batch: makes a batch of rows.
     """
 
-    make: RowMaker
+    make: MakesRows
     decoder: ObservedDecoder
     batch: Callable[[list[Row]], pa.RecordBatch]
 

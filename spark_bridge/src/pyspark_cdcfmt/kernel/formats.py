@@ -12,12 +12,12 @@ import attrs
 
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.errors import CdcfmtError
-from cdcfmt_core.events import Message, TableSchema
-from cdcfmt_core.io.sources import BadLine, Lines
+from cdcfmt_core.events import Message
 from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
 from cdcfmt_core.texts import open_logger
-from cdcfmt_core.toolkit.layout import Layout, layouts_of
-from cdcfmt_core.toolkit.zone_offsets import describe_zone
+from cdcfmt_files.sources import BadLine, Lines
+from cdcfmt_toolkit.layout import Layout, layouts_of
+from cdcfmt_toolkit.zone_offsets import describe_zone
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported, describe_settings
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
 
@@ -125,23 +125,3 @@ def open_kernel(
 def _warn(text: str) -> None:
     """Warn once per process."""
     logger.warning(text)
-
-
-@attrs.define
-class NumberedTables:
-    """Table schemas by number, for rows that the writing kernel encodes."""
-
-    schemas: list[TableSchema] = attrs.field(factory=list)
-    _numbers: dict[TableSchema, int] = attrs.field(factory=dict)
-
-    def number_of(self, table: TableSchema) -> int:
-        """The number of a schema; a new schema gets a new one."""
-        if table not in self._numbers:
-            self._numbers[table] = len(self.schemas)
-            self.schemas.append(table)
-        return self._numbers[table]
-
-    def clear(self) -> None:
-        """Remove all schemas; no plan may use a number after that."""
-        self.schemas.clear()
-        self._numbers.clear()

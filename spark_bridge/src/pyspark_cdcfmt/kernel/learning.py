@@ -23,10 +23,10 @@ from cdcfmt_core.events import (
     TableSchema,
     TableSchemaEvent,
 )
-from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.texts import open_logger
-from cdcfmt_core.toolkit.layout import Layout, Zoned
-from cdcfmt_core.toolkit.zone_offsets import describe_zone
+from cdcfmt_files.sources import BadLine
+from cdcfmt_toolkit.layout import Layout, Zoned
+from cdcfmt_toolkit.zone_offsets import describe_zone
 from pyspark_cdcfmt.kernel.plans import describe_plan
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import attrs
 import pyarrow as pa
@@ -18,7 +18,7 @@ from cdcfmt_core.errors import PolicyError
 from cdcfmt_core.events import Op, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.toolkit.layout import Layout, Members
+from cdcfmt_toolkit.layout import Layout, Members
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.columns import match_fields, match_keys
 from pyspark_cdcfmt.rows.policy import ValuePolicy
@@ -26,12 +26,29 @@ from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES, MAX_ROWS, fixed_
 from pyspark_cdcfmt.rows.row_schemas import metadata_fields
 from pyspark_cdcfmt.rows.types import OWN_TYPES
 
-if TYPE_CHECKING:
-    from pyspark_cdcfmt.kernel.formats import NumberedTables
-
 
 class Unsupported(Exception):
     """Only the reference can decode messages with these settings."""
+
+
+@attrs.define
+class NumberedTables:
+    """Table schemas by number, for rows that the writing kernel encodes."""
+
+    schemas: list[TableSchema] = attrs.field(factory=list)
+    _numbers: dict[TableSchema, int] = attrs.field(factory=dict)
+
+    def number_of(self, table: TableSchema) -> int:
+        """The number of a schema; a new schema gets a new one."""
+        if table not in self._numbers:
+            self._numbers[table] = len(self.schemas)
+            self.schemas.append(table)
+        return self._numbers[table]
+
+    def clear(self) -> None:
+        """Remove all schemas; no plan may use a number after that."""
+        self.schemas.clear()
+        self._numbers.clear()
 
 
 @attrs.frozen

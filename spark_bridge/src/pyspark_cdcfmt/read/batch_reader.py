@@ -15,10 +15,10 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.io.topics.topic_schemas import TopicSchemaStore
 from cdcfmt_core.schema_scan import open_schema_scan
 from cdcfmt_core.schemas.store import NoSchemas, SchemaStore
-from cdcfmt_core.toolkit.persistent_schemas import PersistentSchemaStore
+from cdcfmt_toolkit.persistent_schemas import PersistentSchemaStore
+from cdcfmt_toolkit.topics.topic_schemas import TopicSchemaStore
 from pyspark_cdcfmt.kernel.batches import Item
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.checks import check_batch

@@ -23,11 +23,11 @@ from cdcfmt_core.events import (
     RowChange,
 )
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.opening import claim_check_reader
 from cdcfmt_core.repeats import Repeats, value_bytes
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.toolkit.large_messages import without_values
+from cdcfmt_files.sources import BadLine
+from cdcfmt_toolkit.large_messages import without_values
 from pyspark_cdcfmt.kernel.learning import Decoder
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.schemas import MissingSchemas

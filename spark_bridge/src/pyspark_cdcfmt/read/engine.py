@@ -17,9 +17,9 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.codec import Projection
 from cdcfmt_core.events import Message
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import open_logger
+from cdcfmt_files.sources import BadLine, Lines, one_by_one
 from pyspark_cdcfmt.kernel.batches import Item, Reference, merge_small
 from pyspark_cdcfmt.kernel.feeding import KernelChunks, Opening
 from pyspark_cdcfmt.kernel.learning import Decoder, ObservedDecoder, Refusal

@@ -13,12 +13,12 @@ from cdcfmt_core.column_names import clashes, fold
 from cdcfmt_core.errors import OptionError, SourceError, show
 from cdcfmt_core.events import Column, Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import nearest_tables, split_name, table_names
-from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import open_logger
-from cdcfmt_core.toolkit.decimal_digits import DecimalDigits
-from cdcfmt_core.toolkit.persistent_schemas import PersistentSchemaStore
 from cdcfmt_core.types import Decimal, LogicalType, Unknown
+from cdcfmt_files.sources import BadLine
+from cdcfmt_toolkit.decimal_digits import DecimalDigits
+from cdcfmt_toolkit.persistent_schemas import PersistentSchemaStore
 from pyspark_cdcfmt.options import SPARKS_SWITCH, ReadOptions
 from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.inputs import open_input

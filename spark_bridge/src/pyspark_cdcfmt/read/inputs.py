@@ -13,7 +13,9 @@ import attrs
 from cdcfmt_core.codec import MarkedScan, ScanSchemas
 from cdcfmt_core.events import Message, Watermark
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.io.sources import (
+from cdcfmt_core.offsets import OffsetRange, TopicPartition, split_ranges
+from cdcfmt_core.transport import Source
+from cdcfmt_files.sources import (
     BadLine,
     FileInfo,
     FileSplit,
@@ -25,14 +27,12 @@ from cdcfmt_core.io.sources import (
     read_lines,
     read_split,
 )
-from cdcfmt_core.io.sources.ahead import read_ahead
-from cdcfmt_core.io.sources.options import read_parameters
-from cdcfmt_core.io.topics.low_watermarks import LowWatermarks
-from cdcfmt_core.io.topics.schema_search import SchemaSearch
-from cdcfmt_core.io.topics.topic_schemas import TopicSchemaStore
-from cdcfmt_core.offsets import OffsetRange, TopicPartition, split_ranges
-from cdcfmt_core.toolkit.persistent_schemas import PersistentSchemaStore
-from cdcfmt_core.transport import Source
+from cdcfmt_files.sources.ahead import read_ahead
+from cdcfmt_files.sources.options import read_parameters
+from cdcfmt_toolkit.persistent_schemas import PersistentSchemaStore
+from cdcfmt_toolkit.topics.low_watermarks import LowWatermarks
+from cdcfmt_toolkit.topics.schema_search import SchemaSearch
+from cdcfmt_toolkit.topics.topic_schemas import TopicSchemaStore
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.slices import Input, Slice

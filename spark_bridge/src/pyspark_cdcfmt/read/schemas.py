@@ -13,14 +13,14 @@ from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.codec import AUTO, MarkedScan
 from cdcfmt_core.errors import MissingSchemaError, OptionError, SourceError
 from cdcfmt_core.events import Message, TableSchema
-from cdcfmt_core.io.sources import BadLine
-from cdcfmt_core.io.sources.lines import marked_messages
-from cdcfmt_core.io.topics.schema_search import SchemaSearch
 from cdcfmt_core.schema_scan import open_input_scan, open_schema_scan
 from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
 from cdcfmt_core.texts import open_logger
-from cdcfmt_core.toolkit.persistent_schemas import PersistentSchemaStore
-from cdcfmt_core.toolkit.schema_directory import Note, SchemaDirectory
+from cdcfmt_files.sources import BadLine
+from cdcfmt_files.sources.lines import marked_messages
+from cdcfmt_toolkit.persistent_schemas import PersistentSchemaStore
+from cdcfmt_toolkit.schema_directory import Note, SchemaDirectory
+from cdcfmt_toolkit.topics.schema_search import SchemaSearch
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.slices import SECONDS_BETWEEN_NEWS, Input, Slice, with_progress
 

@@ -14,10 +14,10 @@ from pyspark.sql.datasource import InputPartition
 
 from cdcfmt_core.codec import MarkedScan, ScanSchemas
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import BadLine
-from cdcfmt_core.io.topics.schema_search import SchemaSearch
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.toolkit.persistent_schemas import PersistentSchemaStore
+from cdcfmt_files.sources import BadLine
+from cdcfmt_toolkit.persistent_schemas import PersistentSchemaStore
+from cdcfmt_toolkit.topics.schema_search import SchemaSearch
 from pyspark_cdcfmt.kernel.batches import Item
 
 SECONDS_BETWEEN_NEWS = 10.0

@@ -20,11 +20,11 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import SourceError
-from cdcfmt_core.io.sources import FileInfo, FileOffset
-from cdcfmt_core.io.sources.compression import compression_of
-from cdcfmt_core.io.topics.stream_offset import INITIAL, StreamOffset
 from cdcfmt_core.texts import open_logger
 from cdcfmt_core.transport import Progress, Source
+from cdcfmt_files.sources import FileInfo, FileOffset
+from cdcfmt_files.sources.compression import compression_of
+from cdcfmt_toolkit.topics.stream_offset import INITIAL, StreamOffset
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.batch_reader import Work, plan_tasks, read_slice
 from pyspark_cdcfmt.read.checks import StreamCheck

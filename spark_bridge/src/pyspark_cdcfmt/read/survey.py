@@ -27,9 +27,9 @@ from cdcfmt_core.events import (
     full_name,
 )
 from cdcfmt_core.filters import EventFilter, split_name
-from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import Unknown
+from cdcfmt_files.sources import BadLine
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.slices import Input, Slice

@@ -19,9 +19,9 @@ from pyspark.sql.types import DataType, StringType, VariantType
 from cdcfmt_core import types as logical
 from cdcfmt_core.errors import EncodeError, show
 from cdcfmt_core.events import Column
-from cdcfmt_core.mysql.numbers import check_decimal
-from cdcfmt_core.mysql.temporal import parse_date, parse_datetime, parse_time
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
+from cdcfmt_mysql.numbers import check_decimal
+from cdcfmt_mysql.temporal import parse_date, parse_datetime, parse_time
 from pyspark_cdcfmt.rows.json_values import KeepText, parse_json_column
 from pyspark_cdcfmt.rows.policy import BadValue, Convert, to_binary32, to_bool, to_double
 

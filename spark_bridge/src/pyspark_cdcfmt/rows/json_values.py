@@ -24,10 +24,10 @@ import attrs
 import orjson
 
 from cdcfmt_core.errors import DecodeError, EncodeError, UnsupportedTypeError, show
-from cdcfmt_core.mysql import format_time
-from cdcfmt_core.toolkit.json_size import check_values, depth_exceeds
-from cdcfmt_core.toolkit.wire_json import refuse_constant
 from cdcfmt_core.types import GeometryValue, InvalidValue
+from cdcfmt_mysql import format_time
+from cdcfmt_toolkit.json_size import check_values, depth_exceeds
+from cdcfmt_toolkit.wire_json import refuse_constant
 from pyspark_cdcfmt.rows.variant_scalars import (
     MAX_UNSCALED,
     InexactNumberError,

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.transport import MessageColumns
+from cdcfmt_files.sources import BadLine
 from pyspark_cdcfmt.rows.event_rows import LAST_MILLISECOND
 
 MESSAGE: pa.Schema = pa.schema(

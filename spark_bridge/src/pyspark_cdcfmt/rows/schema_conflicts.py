@@ -11,10 +11,10 @@ from typing import NoReturn
 
 from cdcfmt_core.column_names import fold
 from cdcfmt_core.errors import show
-from cdcfmt_core.mysql.column_changes import ColumnChanges, column_changes
-from cdcfmt_core.mysql.ddl import ddl_type_of
-from cdcfmt_core.mysql.lexemes import NotUnderstood
 from cdcfmt_core.types import LogicalType, Unknown
+from cdcfmt_mysql.column_changes import ColumnChanges, column_changes
+from cdcfmt_mysql.ddl import ddl_type_of
+from cdcfmt_mysql.lexemes import NotUnderstood
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.policy import BadValue, ValuePolicy, refuse
 from pyspark_cdcfmt.rows.row_schemas import RESCUED

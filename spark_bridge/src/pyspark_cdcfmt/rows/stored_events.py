@@ -22,12 +22,12 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column as TableColumn
 from cdcfmt_core.events import Corrupt, Event, Image, Message, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.filters import split_name
-from cdcfmt_core.mysql.members import enum_name, set_names
-from cdcfmt_core.mysql.statement_tables import refined_types
-from cdcfmt_core.mysql.temporal import parse_time
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schemas.store import Statements
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
+from cdcfmt_mysql.members import enum_name, set_names
+from cdcfmt_mysql.statement_tables import refined_types
+from cdcfmt_mysql.temporal import parse_time
 from pyspark_cdcfmt.rows.event_values import event_value
 from pyspark_cdcfmt.rows.policy import BadValue
 from pyspark_cdcfmt.rows.values import ParsedJson

@@ -12,8 +12,8 @@ import attrs
 from pyspark.sql import types as spark
 
 from cdcfmt_core import types as logical
-from cdcfmt_core.toolkit.decimal_digits import MAX_PRECISION
 from cdcfmt_core.types import LogicalType
+from cdcfmt_toolkit.decimal_digits import MAX_PRECISION
 from pyspark_cdcfmt.options import is_case_sensitive
 
 SCALE_OF_NULLS = 18

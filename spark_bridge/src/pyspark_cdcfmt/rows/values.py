@@ -17,8 +17,8 @@ from pyspark.sql import types as spark
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.errors import show
-from cdcfmt_core.mysql import format_time
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
+from cdcfmt_mysql import format_time
 from pyspark_cdcfmt.rows.json_values import KeepText, json_column, json_of, parse_json_column
 from pyspark_cdcfmt.rows.policy import (
     BadValue,

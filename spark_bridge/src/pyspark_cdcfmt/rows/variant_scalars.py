@@ -13,7 +13,7 @@ from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.mysql import format_time
+from cdcfmt_mysql import format_time
 
 SIZE_LIMIT = 128 * 1024 * 1024
 """Maximum bytes that Spark accepts for a value, and for its metadata."""

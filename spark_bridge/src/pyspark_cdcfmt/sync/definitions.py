@@ -16,11 +16,11 @@ import attrs
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.filters import table_names
-from cdcfmt_core.mysql.column_definitions import Columns, DefinedColumn, defined_column
-from cdcfmt_core.mysql.statement_tables import in_both
-from cdcfmt_core.mysql.table_history import Name, TableHistory
 from cdcfmt_core.schemas.store import SchemaStore, Statements
 from cdcfmt_core.types import Enum, Set
+from cdcfmt_mysql.column_definitions import Columns, DefinedColumn, defined_column
+from cdcfmt_mysql.statement_tables import in_both
+from cdcfmt_mysql.table_history import Name, TableHistory
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.summary import Statement
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import attrs
 
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.mysql.column_changes import (
+from cdcfmt_mysql.column_changes import (
     column_changes,
     emptied_tables,
     is_emptied,
@@ -16,7 +16,7 @@ from cdcfmt_core.mysql.column_changes import (
     renamed_tables,
     vacated_names,
 )
-from cdcfmt_core.mysql.lexemes import NotUnderstood
+from cdcfmt_mysql.lexemes import NotUnderstood
 from pyspark_cdcfmt.blocks.schema import FILE
 from pyspark_cdcfmt.sync.columns import ColumnPlanner, Events
 from pyspark_cdcfmt.sync.definitions import Definitions, around, gives_other_names

@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from cdcfmt_core.errors import OptionError, SourceError
-from cdcfmt_core.io.topics.stream_offset import StreamOffset
 from cdcfmt_core.texts import open_logger, parse_json
+from cdcfmt_toolkit.topics.stream_offset import StreamOffset
 from pyspark_cdcfmt.sync.control import ALL, Batch, Control
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.target import Target

@@ -15,9 +15,9 @@ from pyspark.sql.types import (
     TimestampNTZType,
 )
 
-from cdcfmt_core.mysql.column_changes import ColumnChanges, column_changes
-from cdcfmt_core.mysql.column_type import NUMBER_BASES, TEXT_BASES, parse_column_type
-from cdcfmt_core.mysql.lexemes import NotUnderstood
+from cdcfmt_mysql.column_changes import ColumnChanges, column_changes
+from cdcfmt_mysql.column_type import NUMBER_BASES, TEXT_BASES, parse_column_type
+from cdcfmt_mysql.lexemes import NotUnderstood
 from pyspark_cdcfmt.sync.expressions import At, is_wider
 from pyspark_cdcfmt.sync.names import quote, text_literal
 from pyspark_cdcfmt.sync.states import EarlierValue, Retired

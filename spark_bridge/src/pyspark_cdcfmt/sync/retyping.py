@@ -7,17 +7,17 @@ import re
 import attrs
 from pyspark.sql.types import BinaryType, DataType, StringType, StructField
 
-from cdcfmt_core.mysql.column_changes import DefinitionChange, column_changes
-from cdcfmt_core.mysql.column_type import TEXT_BASES, parse_column_type
-from cdcfmt_core.mysql.conversions import (
+from cdcfmt_mysql.column_changes import DefinitionChange, column_changes
+from cdcfmt_mysql.column_type import TEXT_BASES, parse_column_type
+from cdcfmt_mysql.conversions import (
     UNKNOWN,
     Conversion,
     Definition,
     charset_change,
     conversion,
 )
-from cdcfmt_core.mysql.ddl import ddl_type_of
-from cdcfmt_core.mysql.lexemes import NotUnderstood
+from cdcfmt_mysql.ddl import ddl_type_of
+from cdcfmt_mysql.lexemes import NotUnderstood
 from pyspark_cdcfmt.sync import definitions
 from pyspark_cdcfmt.sync.definitions import around, identity
 from pyspark_cdcfmt.sync.names import text_literal

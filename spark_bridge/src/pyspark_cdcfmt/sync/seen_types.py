@@ -9,10 +9,10 @@ from typing import TypeAlias
 import attrs
 from pyspark.sql.types import DataType, StringType
 
-from cdcfmt_core.mysql.column_type import ColumnType
-from cdcfmt_core.mysql.conversions import Conversion, Definition, conversion
-from cdcfmt_core.mysql.type_map import resolve_type
 from cdcfmt_core.types import Enum, LogicalType, Set
+from cdcfmt_mysql.column_type import ColumnType
+from cdcfmt_mysql.conversions import Conversion, Definition, conversion
+from cdcfmt_mysql.type_map import resolve_type
 from pyspark_cdcfmt.sync import definitions
 from pyspark_cdcfmt.sync.expressions import is_wider
 from pyspark_cdcfmt.sync.states import SeenType, TableState

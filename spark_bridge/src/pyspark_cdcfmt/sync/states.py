@@ -10,8 +10,8 @@ import attrs
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import SourceError
-from cdcfmt_core.mysql.conversions import Step
 from cdcfmt_core.texts import parse_json
+from cdcfmt_mysql.conversions import Step
 from pyspark_cdcfmt.blocks.schema import FILE
 from pyspark_cdcfmt.sync.definitions import Definition
 from pyspark_cdcfmt.sync.expressions import At, LogPlace, Position

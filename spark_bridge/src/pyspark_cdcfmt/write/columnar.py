@@ -17,14 +17,14 @@ import pyarrow as pa
 from cdcfmt_core.encoding import MADE_COMMIT_TS
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import RowChange, TableSchema
-from cdcfmt_core.io.sinks.lines import LineOfRows, line_of_rows
-from cdcfmt_core.toolkit.go_quote import printable_spans
-from cdcfmt_core.toolkit.row_messages import RowMessage, RowMessages
-from cdcfmt_core.toolkit.row_plans import describe_batches, describe_partitions, describe_table
-from cdcfmt_core.toolkit.row_rules import Allowance, PartialMessage, RowRules
-from cdcfmt_core.toolkit.value_printers import ROUNDED
-from cdcfmt_core.toolkit.zone_offsets import describe_offsets
 from cdcfmt_core.types import Json
+from cdcfmt_files.sinks.lines import LineOfRows, line_of_rows
+from cdcfmt_toolkit.go_quote import printable_spans
+from cdcfmt_toolkit.row_messages import RowMessage, RowMessages
+from cdcfmt_toolkit.row_plans import describe_batches, describe_partitions, describe_table
+from cdcfmt_toolkit.row_rules import Allowance, PartialMessage, RowRules
+from cdcfmt_toolkit.value_printers import ROUNDED
+from cdcfmt_toolkit.zone_offsets import describe_offsets
 from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.rows.changes_to_events import FIRST_TSO, ChangeInput
 from pyspark_cdcfmt.rows.rows_to_events import EventInput

@@ -19,7 +19,7 @@ from cdcfmt_core.events import KIND_OF, Kind, Message, RowChange, SchemaChange, 
 from cdcfmt_core.opening import claim_check_writer
 from cdcfmt_core.partitioning import key_text
 from cdcfmt_core.texts import open_logger, qualified
-from cdcfmt_core.toolkit.row_rules import row_rules
+from cdcfmt_toolkit.row_rules import row_rules
 from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.rows.columns import check_events
 from pyspark_cdcfmt.rows.input_tables import InputTables

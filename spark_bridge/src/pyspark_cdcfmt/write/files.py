@@ -23,9 +23,9 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.encoding_options import check_unpartitioned
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message, Watermark
-from cdcfmt_core.io.sinks import CommitId, FileSink, line_writer
-from cdcfmt_core.io.sources.commits import is_ours
 from cdcfmt_core.texts import open_logger
+from cdcfmt_files.sinks import CommitId, FileSink, line_writer
+from cdcfmt_files.sources.commits import is_ours
 from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, check_statements, open_encoder
 from pyspark_cdcfmt.write.watermarks import KeptWatermarks, Watermarks, lowest_watermark
 from pyspark_cdcfmt.write_options import WriteOptions

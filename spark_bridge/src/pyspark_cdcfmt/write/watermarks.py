@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from cdcfmt_core.errors import CdcfmtError, SinkError
 from cdcfmt_core.texts import parse_json
-from cdcfmt_core.toolkit.filesystem import FileSystem, open_filesystem
+from cdcfmt_toolkit.filesystem import FileSystem, open_filesystem
 from pyspark_cdcfmt.rows.rows_to_events import Source
 
 Watermarks: TypeAlias = dict[Source, int | None]

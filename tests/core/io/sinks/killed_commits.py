@@ -12,8 +12,8 @@ import signal
 import sys
 from pathlib import Path
 
-from cdcfmt_core.io.sinks import CommitId, FileSink
-from cdcfmt_core.io.sources import list_files
+from cdcfmt_files.sinks import CommitId, FileSink
+from cdcfmt_files.sources import list_files
 
 COMMITS = 14
 OVERWRITES = (4, 12)

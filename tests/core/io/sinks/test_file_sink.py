@@ -13,8 +13,8 @@ import pytest
 
 from cdcfmt_core.errors import EncodeError, SinkError, SourceError
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sinks import CommitId, FileSink, line_writer
-from cdcfmt_core.io.sources import BadLine, list_files, parse_line, plan_partitions, read_split
+from cdcfmt_files.sinks import CommitId, FileSink, line_writer
+from cdcfmt_files.sources import BadLine, list_files, parse_line, plan_partitions, read_split
 
 
 @pytest.fixture(params=["local", "memory"])
@@ -244,7 +244,7 @@ def test_it_can_be_pickled_and_hides_secrets() -> None:
 
 FULL_DISK = """
 import resource, sys
-from cdcfmt_core.io.sinks import CommitId, FileSink
+from cdcfmt_files.sinks import CommitId, FileSink
 sink = FileSink(sys.argv[1])
 sink.prepare()
 resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))

@@ -17,9 +17,9 @@ import pytest
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
-from cdcfmt_core.io.sinks import CommitId, FileSink
-from cdcfmt_core.io.sinks.merging import MERGE_AT
-from cdcfmt_core.io.sources import list_files
+from cdcfmt_files.sinks import CommitId, FileSink
+from cdcfmt_files.sinks.merging import MERGE_AT
+from cdcfmt_files.sources import list_files
 
 SCRIPT = Path(__file__).with_name("killed_commits.py")
 
@@ -88,7 +88,7 @@ def test_a_driver_that_comes_back_when_its_batch_is_merged(
     # Killed before it could take its manifest back.
     with monkeypatch.context() as dead:
         dead.setattr(FileSink, "is_committed", lambda *_: False)
-        dead.setattr("cdcfmt_core.io.sinks.files.in_merged", lambda *_: False)
+        dead.setattr("cdcfmt_files.sinks.files.in_merged", lambda *_: False)
         commit(sink, CommitId.of("stream", 3), b"late")
     assert len(manifests(sink)) == 2
     numbers = sorted(str(number) for number in range(MERGE_AT))
@@ -120,7 +120,7 @@ def test_merging_that_fails_harms_nothing(sink: FileSink, monkeypatch: pytest.Mo
     def fails(*_: object) -> None:
         raise OSError("no room")
 
-    monkeypatch.setattr("cdcfmt_core.io.sinks.merging.create", fails)
+    monkeypatch.setattr("cdcfmt_files.sinks.merging.create", fails)
     for batch in range(MERGE_AT + 2):
         assert commit(sink, CommitId.of("stream", batch), b"x")
     assert len(manifests(sink)) == MERGE_AT + 2
@@ -222,7 +222,7 @@ def test_an_object_store_lists_a_whole_tree_at_once(monkeypatch: pytest.MonkeyPa
 
 WRITER = """
 import sys
-from cdcfmt_core.io.sinks import CommitId, FileSink
+from cdcfmt_files.sinks import CommitId, FileSink
 sink = FileSink(sys.argv[1])
 batch = 0
 print("on", flush=True)

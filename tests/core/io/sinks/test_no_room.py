@@ -14,8 +14,8 @@ import pytest
 SCRIPT = """
 import json, os, sys
 from pathlib import Path
-from cdcfmt_core.io.sinks import CommitId, FileSink
-from cdcfmt_core.io.sources import list_files
+from cdcfmt_files.sinks import CommitId, FileSink
+from cdcfmt_files.sources import list_files
 
 out = Path(sys.argv[1])
 sink = FileSink(str(out))

@@ -9,8 +9,8 @@ import pytest
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import BadLine, FileInfo, plan_partitions, read_split
-from cdcfmt_core.io.sources.ahead import read_ahead
+from cdcfmt_files.sources import BadLine, FileInfo, plan_partitions, read_split
+from cdcfmt_files.sources.ahead import read_ahead
 
 Read = list[tuple[int | None, bytes | None]]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdcfmt_core.errors import SourceError
-from cdcfmt_core.io.sources import FileInfo, FileOffset
+from cdcfmt_files.sources import FileInfo, FileOffset
 
 AGE = timedelta(seconds=10)
 SECOND = 1_000_000

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdcfmt_core.errors import OptionError, SourceError
-from cdcfmt_core.io.sources import FileInfo, list_files
-from cdcfmt_core.io.sources.globs import compile_name, expand_braces
+from cdcfmt_files.sources import FileInfo, list_files
+from cdcfmt_files.sources.globs import compile_name, expand_braces
 
 TREE = [
     "a.json",

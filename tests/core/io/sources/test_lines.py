@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import BadLine, lines, parse_line, wrap_line
-from cdcfmt_core.io.sources.lines import LineFormat
+from cdcfmt_files.sources import BadLine, lines, parse_line, wrap_line
+from cdcfmt_files.sources.lines import LineFormat
 
 EIGHT_IN_SHANGHAI = 1767225600000
 
@@ -213,9 +213,9 @@ _PIECES = st.sampled_from(
 @given(st.lists(_PIECES, max_size=30).map(b"".join))
 def test_the_kernel_looks_for_marks_as_the_reference_does(text: bytes) -> None:
     for marks in ((), (b'"isDdl":true',), (b"no such", b"a[")):
-        assert lines.holds_any(text, marks, ()) == lines._holds_any(text, marks, ())
+        assert lines.search()(text, marks, ()) == lines._holds_any(text, marks, ())
         # The reference does not look into whole messages.
-        may_hold = lines.holds_any(text, marks, lines._FIRST_FIELDS)
+        may_hold = lines.search()(text, marks, lines._FIRST_FIELDS)
         assert may_hold <= lines._holds_any(text, marks, lines._FIRST_FIELDS)
 
 
@@ -230,7 +230,7 @@ def test_marks_in_whole_messages_are_found(pairs: list[tuple[bytes, bytes | None
     may_hold = lines.marked_lines((b'"ddl"', b"\x16\x02"), "auto", b"\n")
     assert may_hold is not None
     is_there = any(b'"ddl"' in value or value.startswith(b"\x16\x02") for value, _ in pairs)
-    if lines.holds_any is lines._holds_any:
+    if lines.search() is lines._holds_any:
         assert may_hold(text)
     else:
         assert may_hold(text) == is_there
@@ -239,7 +239,7 @@ def test_marks_in_whole_messages_are_found(pairs: list[tuple[bytes, bytes | None
 
 
 def test_a_block_of_blank_lines_is_looked_through_once() -> None:
-    for look in (lines.holds_any, lines._holds_any):
+    for look in (lines.search(), lines._holds_any):
         assert not look(b"\n" * (1 << 20), (), lines._FIRST_FIELDS)
 
 

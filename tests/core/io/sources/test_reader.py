@@ -22,7 +22,7 @@ from support.examples import examples
 
 from cdcfmt_core.errors import MissingDependencyError, OptionError, SourceError
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import (
+from cdcfmt_files.sources import (
     BadLine,
     FileInfo,
     FileSplit,
@@ -34,8 +34,8 @@ from cdcfmt_core.io.sources import (
     read_split,
     wrap_line,
 )
-from cdcfmt_core.io.sources.compression import compression_of
-from cdcfmt_core.toolkit.filesystem import SourceFile
+from cdcfmt_files.sources.compression import compression_of
+from cdcfmt_toolkit.filesystem import SourceFile
 
 BOM = b"\xef\xbb\xbf"
 Found = list[tuple[int | None, bytes | None]]
@@ -406,7 +406,7 @@ def test_bad_separator_and_missing_library(monkeypatch: pytest.MonkeyPatch) -> N
         read(store(b"a"), line_separator=b"")
     file = store(COMPRESSORS[".zst"](b"a"), "a.zst")
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'cdcfmt-core\[files\]'"):
+    with pytest.raises(MissingDependencyError, match=r"pip install cdcfmt-files"):
         read(file)
 
 

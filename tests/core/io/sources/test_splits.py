@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdcfmt_core.errors import SourceError
-from cdcfmt_core.io.sources import FileInfo, FileSplit, plan_partitions
+from cdcfmt_files.sources import FileInfo, FileSplit, plan_partitions
 
 MIB = 1 << 20
 

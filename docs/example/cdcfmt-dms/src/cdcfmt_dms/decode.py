@@ -22,10 +22,10 @@ from cdcfmt_core.events import (
     TableSchemaEvent,
 )
 from cdcfmt_core.schemas.versions import Position
-from cdcfmt_core.toolkit.images import key_changed, read_image
-from cdcfmt_core.toolkit.plans import Plans, TablePlan, encoded_plan
-from cdcfmt_core.toolkit.wire_json import instant_of, loads_exact, object_of, text_of
 from cdcfmt_dms.schemas import encodings_of, metadata_of, place_of, schema_of, time_of
+from cdcfmt_toolkit.images import key_changed, read_image
+from cdcfmt_toolkit.plans import Plans, TablePlan, encoded_plan
+from cdcfmt_toolkit.wire_json import instant_of, loads_exact, object_of, text_of
 
 Wire = Mapping[str, Any]
 

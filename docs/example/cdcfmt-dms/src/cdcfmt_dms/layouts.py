@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.toolkit.encodings import Encodings
-from cdcfmt_core.toolkit.layout import Extra, Layout, Members
 from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_dms.decode import OPS
 from cdcfmt_dms.schemas import encodings_of, place_of, time_of
+from cdcfmt_toolkit.encodings import Encodings
+from cdcfmt_toolkit.layout import Extra, Layout, Members
 
 OTHERS: Final = (
     *("partition-key-type", "partition-key-value", "transaction-id", "transaction-record-id"),

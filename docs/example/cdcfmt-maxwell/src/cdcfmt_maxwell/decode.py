@@ -4,9 +4,9 @@ from functools import lru_cache
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Heartbeat, Image, RowChange, SchemaChange, TableSchema
-from cdcfmt_core.mysql.ddl import ddl_type_of
-from cdcfmt_core.toolkit.wire_json import loads_object, object_of, text_of
 from cdcfmt_core.types import MAX_TIMESTAMP, Unknown
+from cdcfmt_mysql.ddl import ddl_type_of
+from cdcfmt_toolkit.wire_json import loads_object, object_of, text_of
 
 OPS = {"insert": "insert", "update": "update", "delete": "delete", "bootstrap-insert": "read"}
 KNOWN = {"database", "table", "type", "ts", "data", "old", "sql"}

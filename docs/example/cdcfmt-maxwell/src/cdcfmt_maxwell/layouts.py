@@ -1,9 +1,9 @@
 """Layout of rows, for the compiled kernel.  Source: https://maxwells-daemon.io/dataformat/."""
 
-from cdcfmt_core.toolkit.encodings import Encoding
-from cdcfmt_core.toolkit.layout import Extra, Layout
 from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_maxwell.decode import OPS
+from cdcfmt_toolkit.encodings import Encoding
+from cdcfmt_toolkit.layout import Extra, Layout
 
 ROLES = {
     "database": "database",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdcfmt_core import Option
-from cdcfmt_core.io.topics.options import OFFSET_OPTIONS, SUBSCRIBE, TOPIC_OPTIONS
+from cdcfmt_toolkit.topics.options import OFFSET_OPTIONS, SUBSCRIBE, TOPIC_OPTIONS
 
 SETTINGS = Option(
     name="spool.*",

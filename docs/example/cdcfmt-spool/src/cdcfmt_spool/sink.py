@@ -16,8 +16,8 @@ import attrs
 
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import wrap_line
 from cdcfmt_core.transport import Producer
+from cdcfmt_files.sources import wrap_line
 from cdcfmt_spool.folder import Folder, segment_path
 
 LOCK_SECONDS = 15.0

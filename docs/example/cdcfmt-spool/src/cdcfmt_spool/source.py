@@ -10,13 +10,13 @@ import attrs
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import parse_line
-from cdcfmt_core.io.topics.losses import lose
-from cdcfmt_core.io.topics.topic_client import NO_MESSAGE, Topic, TopicClient
-from cdcfmt_core.io.topics.topic_options import TopicOptions
-from cdcfmt_core.io.topics.topic_source import TopicSource
 from cdcfmt_core.offsets import EARLIEST, LATEST, OffsetRange, Offsets, TopicPartition
+from cdcfmt_files.sources import parse_line
 from cdcfmt_spool.folder import Folder, Segment
+from cdcfmt_toolkit.topics.losses import lose
+from cdcfmt_toolkit.topics.topic_client import NO_MESSAGE, Topic, TopicClient
+from cdcfmt_toolkit.topics.topic_options import TopicOptions
+from cdcfmt_toolkit.topics.topic_source import TopicSource
 
 
 @attrs.frozen(kw_only=True)

@@ -1,1 +1,0 @@
-"""Files as source and sink, and the shared parts of topic sources."""

@@ -1,4 +1,0 @@
-"""The requirements of a format: one function ``check(subject)`` each, raising AssertionError.
-
-They need no pytest; :class:`cdcfmt_core.testing.CodecTests` runs them.
-"""

@@ -1,4 +1,0 @@
-"""The requirements of a transport: one function ``check(subject)`` each, raising AssertionError.
-
-They need no pytest; :class:`cdcfmt_core.testing.transports.TransportTests` runs them.
-"""

@@ -1,0 +1,93 @@
+"""Plans: created once per table, and looked up for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+
+import attrs
+
+from cdcfmt_core.caches import Cache, table_size
+from cdcfmt_core.codec import DecoderContext
+from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_toolkit.encodings import Encodings
+from cdcfmt_toolkit.images import ReadValue
+from cdcfmt_toolkit.value_readers import value_reader
+
+
+class Plan(Protocol):
+    """How to read or write the rows of one table."""
+
+    @property
+    def schema(self) -> TableSchema: ...
+
+
+P = ParamSpec("P")
+Made = TypeVar("Made", bound=Plan)
+
+
+class Plans(Generic[P, Made]):
+    """A cache of plans, bounded by bytes; all rows of a table share one plan.
+
+    - ``make``: creates a plan; its arguments are the key and must be hashable
+    - ``column_bytes``: bytes of a plan per column, without the table schema
+    """
+
+    def __init__(self, make: Callable[P, Made], column_bytes: int) -> None:
+        self._make = make
+        self._column_bytes = column_bytes
+        self._plans: Cache[tuple[Any, ...], Made] = Cache()
+
+    def find(self, *args: P.args, **kwargs: P.kwargs) -> Made:
+        """The plan for these arguments."""
+        plan = self._plans.get(args)
+        if plan is None:
+            plan = self._make(*args, **kwargs)
+            self._plans.add(args, plan, table_size(plan.schema, self._column_bytes))
+        return plan
+
+
+@attrs.define
+class TablePlan:
+    """A table schema, the readers of its wanted columns, and its key columns."""
+
+    schema: TableSchema
+    readers: dict[str, ReadValue]
+    key_columns: tuple[str, ...]
+
+
+def table_plan(
+    schema: TableSchema, context: DecoderContext, open_reader: Callable[[Column], ReadValue]
+) -> TablePlan:
+    """The plan of a table whose texts of TIMESTAMP columns have no zone."""
+    context.note_zoneless_timestamps(schema)
+    return _plan(schema, context, open_reader)
+
+
+def encoded_plan(schema: TableSchema, context: DecoderContext, encodings: Encodings) -> TablePlan:
+    """The plan of a table by the value encodings of its columns, which a layout uses, too.
+
+    :raises ValueError: for a ``bytea`` of PostgreSQL as MySQL's text, whose characters are bytes.
+    """
+
+    def open_reader(column: Column) -> ReadValue:
+        encoding, zone = encodings[column.name], context.time_zone
+        is_mysql = encoding.name in ("mysql-text", "mysql-json")
+        if is_mysql and column.source_type.lower() == "bytea":
+            raise ValueError(
+                f"{column.name} is a bytea, whose text \\x00ff {encoding.name} would read as six "
+                "bytes: use the value encoding hex"
+            )
+        return value_reader(encoding, column.type, time_zone=zone, counts=context.counts)
+
+    return _plan(schema, context, open_reader)
+
+
+def _plan(
+    schema: TableSchema, context: DecoderContext, open_reader: Callable[[Column], ReadValue]
+) -> TablePlan:
+    key_columns, wanted = context.projection.of(schema)
+    readers = {
+        column.name: open_reader(column) for column in schema.columns if column.name in wanted
+    }
+    return TablePlan(schema, readers, key_columns)

@@ -1,0 +1,146 @@
+"""Reference decoder: Canal-JSON messages to events.
+
+Sources: TiCDC Canal-JSON, "DDL Event", "DML Event", "WATERMARK Event", "TiCDC Canal-JSON
+and Canal compared"; Canal's ``MQMessageUtils`` for batches; CloudCanal for tableChanges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import orjson
+
+from cdcfmt_canal_json.dialects import DIALECTS
+from cdcfmt_canal_json.envelope import extension_of, extra_of, names_of_table, time_of
+from cdcfmt_canal_json.message import OP_OF_TYPE, WATERMARK
+from cdcfmt_canal_json.plans import TablePlans
+from cdcfmt_canal_json.rows import RowDecoder
+from cdcfmt_core import Decode, DecoderContext
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Event, Message, SchemaChange, TableSchema, Watermark
+from cdcfmt_mysql.ddl import DDL_TYPES, ddl_type_on
+from cdcfmt_toolkit.default_table import default_table
+from cdcfmt_toolkit.json_messages import JsonMessages
+from cdcfmt_toolkit.large_messages import claim_check_of, read_claimed
+from cdcfmt_toolkit.table_changes import readable, schema_from_table_changes
+from cdcfmt_toolkit.wire_json import commit_ts_of, text_of
+
+_STATEMENTS = DDL_TYPES | {"XACOMMIT", "XAROLLBACK"}
+
+
+def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
+    """A decoder for one reader; it caches the table schemas that it has seen."""
+    return _Decoder(options, context).decode
+
+
+class _Decoder:
+    def __init__(self, options: Mapping[str, Any], context: DecoderContext) -> None:
+        self._context = context
+        self._filter = context.event_filter
+        self._dialect = DIALECTS[options["dialect"]]
+        self._default_table = default_table(options)
+        self._json = JsonMessages(
+            orjson.loads, context, compression=options["largeMessageHandleCompression"]
+        )
+        self._rows = RowDecoder(
+            TablePlans(context, options["binaryEncoding"]),
+            self._dialect,
+            handle_key_deletes=options["deleteOnlyOutputHandleKeyColumns"],
+            before_updates=context.projection.before_updates,
+        )
+
+    def decode(self, message: Message) -> list[Event]:
+        if message.value is None:
+            return []
+        return self._json.read(message.value, self._events)
+
+    def _events(self, wire: Any, claim_check: str | None = None) -> list[Event]:
+        if type(wire) is not dict:
+            raise DecodeError("not a JSON object", sample=wire)
+        wire_type = wire.get("type")
+        if type(wire_type) is not str:
+            raise DecodeError("is not text", field="type", sample=wire_type)
+        is_ddl = wire.get("isDdl")
+        if is_ddl not in (True, False, None):
+            raise DecodeError("is not true or false", field="isDdl", sample=is_ddl)
+        if wire_type == WATERMARK:
+            return [self._watermark(wire)]
+        op = None if is_ddl else OP_OF_TYPE.get(wire_type)
+        if op is None:
+            # Other statements (official Canal: isDdl false, type QUERY or of an XA transaction)
+            # have no rows either.
+            if is_ddl or (wire_type in _STATEMENTS and wire.get("sql")):
+                return [self._schema_change(wire, wire_type)]
+            raise DecodeError("is not an event type of Canal-JSON", field="type", sample=wire_type)
+
+        tidb = extension_of(wire)
+        commit_ts = commit_ts_of(tidb, "commitTs", "_tidb.")
+        place = names_of_table(wire)
+        if not place[1] and self._default_table is not None:
+            place = self._default_table
+        if not self._filter.wants("row", *place, op, commit_ts):
+            return []
+        location = claim_check_of(tidb, is_claimed=claim_check is not None)
+        if location is not None:
+            read_events = partial(self._events, claim_check=location)
+            read = partial(self._json.read, read=read_events)
+            return read_claimed(self._context, location, read)
+        return self._rows.decode(
+            wire,
+            tidb,
+            op,
+            place,
+            commit_ts,
+            extra_of(wire, tidb, claim_check),
+        )
+
+    def _watermark(self, wire: Mapping[str, Any]) -> Watermark:
+        tidb = extension_of(wire)
+        commit_ts = commit_ts_of(tidb, "watermarkTs", "_tidb.")
+        if commit_ts is None:
+            raise DecodeError(
+                "a required field of a watermark is missing", field="_tidb.watermarkTs"
+            )
+        return Watermark(
+            commit_ts,
+            source_time=time_of(wire, "es", self._dialect),
+            emit_time=time_of(wire, "ts", self._dialect),
+            extra=extra_of(wire, tidb, None),
+        )
+
+    def _schema_change(self, wire: Mapping[str, Any], wire_type: str) -> SchemaChange:
+        tidb = extension_of(wire)
+        database, table, schema = names_of_table(wire)
+        query = text_of(wire, "sql")
+        changes = wire.get("tableChanges")
+        if not query and not changes:
+            raise DecodeError("a required field of a DDL event is missing", field="sql")
+        extra = extra_of(wire, tidb, None, is_row=False) or {}
+        word = ddl_type_on(wire_type.upper(), query)
+        if word != wire_type.upper():
+            extra["ddl_type"] = wire_type
+        if wire.get("isDdl") is False:
+            extra["is_ddl"] = False
+        commit_ts = commit_ts_of(tidb, "commitTs", "_tidb.")
+        source_time = time_of(wire, "es", self._dialect)
+        resolve = self._context.resolve_type
+
+        def read() -> TableSchema | None:
+            return schema_from_table_changes(changes, database, table, resolve, schema)
+
+        table_schema = readable(read, extra, self._context.counts)
+        return SchemaChange(
+            query=query,
+            ddl_type=word,
+            database=database,
+            table=table,
+            schema=schema,
+            table_schema=table_schema,
+            sequence_commit=self._dialect.sequence_commit(wire, commit_ts),
+            commit_ts=commit_ts,
+            source_time=source_time,
+            emit_time=time_of(wire, "ts", self._dialect),
+            extra=extra or None,
+        )

@@ -1,0 +1,275 @@
+"""Column types from the ``schema`` of a message: Kafka Connect's, with Debezium's names.
+
+Sources: Kafka Connect's ``JsonConverter``; Debezium, "Data type mappings" and "Temporal
+types"; TiCDC Debezium, "Data type mapping" (``tidb_type`` with enable-tidb-extension).
+
+Strings with a name that is not in the tables here are text; arrays, maps and other structs are
+``Unknown``: their JSON unchanged.
+
+Source types are these names: Decimal with ``(scale)`` or ``(precision,scale)``, Bits with
+``(length)``, Enum and EnumSet with their names in MySQL's syntax, other names with their type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.types import (
+    Binary,
+    Bit,
+    Bool,
+    Date,
+    DateTime,
+    Decimal,
+    Enum,
+    Float,
+    Geometry,
+    Int,
+    Json,
+    LogicalType,
+    Set,
+    Text,
+    Time,
+    Timestamp,
+    Unknown,
+    Vector,
+    Year,
+)
+from cdcfmt_debezium.encoding import Encoding
+from cdcfmt_debezium.table_changes import type_text as source_type_text
+from cdcfmt_mysql.column_type import ColumnType
+from cdcfmt_mysql.type_map import resolve_type
+from cdcfmt_mysql.type_output import type_text
+
+_TIME: Final = "io.debezium.time."
+_DATA: Final = "io.debezium.data."
+_KAFKA: Final = "org.apache.kafka.connect.data."
+
+_SMALL = re.compile(r"-?[0-9]{1,4}").fullmatch
+_LENGTH = re.compile(r"[0-9]{1,10}").fullmatch
+_SOURCE_COLUMN: Final = "__debezium.source.column."
+_MAX_BITS: Final = 64
+"""Maximum of MySQL's BIT; PostgreSQL's ``bit`` and ``bit varying`` may be longer."""
+_MAX_VARBINARY: Final = 65_535
+_ESCAPED_COMMAS = re.compile(r"(?:\\,|[^,])*")
+
+
+@attrs.frozen
+class FieldType:
+    """The type of a column according to its field's schema.
+
+    ``fits`` are the logical types that the database's own type may have; another type comes
+    from an outdated schema.
+    """
+
+    logical: LogicalType
+    source_type: str
+    fits: tuple[type, ...]
+    encoding: Encoding
+
+    def refined(self, logical: LogicalType) -> LogicalType | None:
+        """The database's own type with missing parameters added; None if it does not fit."""
+        own = self.logical
+        if not isinstance(logical, self.fits):
+            return None
+        if isinstance(logical, Int) and isinstance(own, Int) and not _holds(own, logical):
+            return None
+        if isinstance(own, Bool) and isinstance(logical, Bit):
+            return Bit(1)
+        if type(logical) is not type(own):
+            return logical
+        known = attrs.asdict(logical, recurse=False)
+        missing = {name for name, value in known.items() if value is None}
+        return attrs.evolve(logical, **{name: getattr(own, name) for name in missing})
+
+
+def _holds(own: Int, other: Int) -> bool:
+    return other.bits < own.bits or (other.bits == own.bits and (other.signed or own.bits == 64))
+
+
+_PLAIN: Final[dict[str, tuple[LogicalType, tuple[type, ...]]]] = {
+    "int8": (Int(8), (Int, Year)),
+    "int16": (Int(16), (Int, Year)),
+    "int32": (Int(32), (Int, Year)),
+    "int64": (Int(64), (Int, Year)),
+    "float": (Float(32), (Float, Decimal)),
+    "double": (Float(64), (Float, Decimal)),
+    "boolean": (Bool(), (Bool, Bit)),
+    "string": (Text(), (Text, Binary, Json, Enum, Set, Decimal, Vector)),
+    "bytes": (Binary(), (Binary,)),
+}
+
+_NAMED: Final[dict[tuple[str, str], tuple[LogicalType, Mapping[str, Any]]]] = {
+    ("int32", _KAFKA + "Date"): (Date(), {}),
+    ("int32", _KAFKA + "Time"): (Time(3), {"times": "ms"}),
+    ("int64", _KAFKA + "Timestamp"): (DateTime(3), {"datetimes": "ms"}),
+    ("int32", _TIME + "Date"): (Date(), {}),
+    ("int32", _TIME + "Time"): (Time(), {"times": "ms"}),
+    ("int64", _TIME + "MicroTime"): (Time(), {"times": "us"}),
+    ("int64", _TIME + "NanoTime"): (Time(), {"times": "ns"}),
+    ("int64", _TIME + "Timestamp"): (DateTime(), {"datetimes": "ms"}),
+    ("int64", _TIME + "MicroTimestamp"): (DateTime(), {"datetimes": "us"}),
+    ("int64", _TIME + "NanoTimestamp"): (DateTime(), {"datetimes": "ns"}),
+    ("string", _TIME + "IsoDate"): (Date(), {}),
+    ("string", _TIME + "IsoTime"): (Time(), {}),
+    ("string", _TIME + "IsoTimestamp"): (DateTime(), {}),
+    ("string", _TIME + "ZonedTimestamp"): (Timestamp(), {}),
+    ("int32", _TIME + "Year"): (Year(), {}),
+    ("string", _DATA + "Json"): (Json(), {}),
+    ("struct", _DATA + "VariableScaleDecimal"): (Decimal(), {}),
+    ("array", _DATA + "FloatVector"): (Vector(), {}),
+    ("array", _DATA + "DoubleVector"): (Vector(64), {}),
+    ("string", _DATA + "TiDBVectorFloat32"): (Vector(), {}),
+    ("struct", _DATA + "geometry.Point"): (Geometry(), {}),
+    ("struct", _DATA + "geometry.Geometry"): (Geometry(), {}),
+    ("struct", _DATA + "geometry.Geography"): (Geometry(), {}),
+}
+
+
+_BY_NAME: Final = {name: logical for (_, name), (logical, _) in _NAMED.items()}
+_DECIMAL: Final = _KAFKA + "Decimal"
+_BITS: Final = _DATA + "Bits"
+_MEMBERS: Final[dict[str, type[Enum] | type[Set]]] = {_DATA + "Enum": Enum, _DATA + "EnumSet": Set}
+
+
+def field_type(
+    field: Mapping[str, Any], encoding: Encoding, *, of_bytes: bool = False
+) -> FieldType:
+    """The type of one field; ``encoding`` is the default for facts that its schema lacks.
+
+    ``of_bytes``: Bits are bytes, as in Flink CDC, and their length is in bytes.
+
+    :raises DecodeError: if it is not a schema of a field.
+    """
+    kind, name = field.get("type"), field.get("name")
+    if type(kind) is not str or not (name is None or type(name) is str):
+        raise DecodeError("is not a type of a field", field="schema", sample=kind)
+    parameters = field.get("parameters")
+    if type(parameters) is not dict:
+        parameters = {}
+    if (kind, name) in _NAMED:
+        logical, said = _NAMED[kind, str(name)]
+        return FieldType(
+            logical, str(name), (type(logical),), attrs.evolve(encoding, guessed=False, **said)
+        )
+    if (kind, name) == ("bytes", _DECIMAL):
+        return _connect_decimal(parameters, encoding)
+    if (kind, name) == ("bytes", _BITS):
+        return _bits(parameters.get("length"), encoding, of_bytes=of_bytes)
+    if kind == "string" and name in _MEMBERS:
+        members = _MEMBERS[name](_allowed(parameters))
+        return FieldType(members, _text_of_members(name, members), (type(members),), encoding)
+    if kind not in _PLAIN:
+        return FieldType(Unknown(name or kind), name or kind, (), encoding)
+    # An unknown name alone does not determine the type in type_of_text.
+    source_type = kind if name is None else f"{name} {kind}"
+    logical, fits = _PLAIN[kind]
+    if name is not None and kind != "boolean":
+        # A name restricts the type further, so only the same type fits.
+        fits = (type(logical),)
+    if kind == "bytes":
+        # binary.handling.mode=bytes; the other modes write strings.
+        encoding = attrs.evolve(encoding, binary="certain")
+    if kind == "string":
+        # decimal.handling.mode=string; Connect Decimals are bytes.
+        binary = "contradicted" if encoding.binary == "bytes" else encoding.binary
+        encoding = attrs.evolve(encoding, decimals="text", binary=binary)
+    if kind == "double":
+        encoding = attrs.evolve(encoding, doubles=True)
+    return FieldType(logical, source_type, fits, encoding)
+
+
+def propagated_type(field: Mapping[str, Any]) -> str | None:
+    """The type of ``column.propagate.source.type``, as SHOW CREATE TABLE prints it."""
+    parameters = field.get("parameters")
+    if type(parameters) is not dict or type(parameters.get(_SOURCE_COLUMN + "type")) is not str:
+        return None
+    text = parameters[_SOURCE_COLUMN + "type"]
+    if text.upper() in ("ENUM", "SET"):
+        # It lacks the names, which the field's own type has.
+        return None
+    column: dict[str, Any] = {"typeName": text}
+    for part in ("length", "scale"):
+        column[part] = _number(parameters.get(_SOURCE_COLUMN + part))
+    return source_type_text(column, escaped_values=False) or None
+
+
+def type_of_text(text: str) -> LogicalType | None:
+    """The logical type of a source type from :func:`field_type`."""
+    name, parenthesis, rest = text.partition("(")
+    if name in _MEMBERS:
+        members = resolve_type(f"enum({rest}") if parenthesis else None
+        return _MEMBERS[name](members.names if isinstance(members, Enum) else None)
+    if name in (_DECIMAL, _BITS):
+        numbers = [
+            int(each) if _LENGTH(each) else None for each in rest.removesuffix(")").split(",")
+        ]
+        if name == _BITS:
+            bits = numbers[0] or 0
+            return Binary() if bits > _MAX_BITS else Bit(bits or None)
+        precision, scale = [None, *numbers][-2:]
+        return Decimal(precision, scale)
+    if text in _BY_NAME:
+        return _BY_NAME[text]
+    plain = _PLAIN.get(text.rpartition(" ")[2])
+    return plain and plain[0]
+
+
+def _text_of_members(name: str, members: Enum | Set) -> str:
+    if members.names is None:
+        return name
+    column = ColumnType("enum", elements=members.names)
+    return name + type_text(column, full=True).removeprefix("enum")
+
+
+def _bits(length: Any, encoding: Encoding, *, of_bytes: bool) -> FieldType:
+    bits = int(length) if type(length) is str and _LENGTH(length) else 0
+    if of_bytes:
+        encoding = attrs.evolve(encoding, binary="certain")
+        source_type = f"varbinary({bits})" if 0 < bits <= _MAX_VARBINARY else "longblob"
+        return FieldType(Binary(), source_type, (Binary,), encoding)
+    source_type = f"{_BITS}({bits})" if bits else _BITS
+    if bits > _MAX_BITS:
+        encoding = attrs.evolve(encoding, binary="certain")
+        return FieldType(Binary(), source_type, (Binary,), encoding)
+    return FieldType(Bit(bits or None), source_type, (Bit,), encoding)
+
+
+def _connect_decimal(parameters: Mapping[str, Any], encoding: Encoding) -> FieldType:
+    scale = _number(parameters.get("scale"))
+    precision = _number(parameters.get("connect.decimal.precision"))
+    logical = Decimal(None, scale if scale is not None and scale >= 0 else None)
+    if precision is not None and scale is not None and 0 <= scale <= precision <= 65:
+        logical = Decimal(precision, scale)
+    digits = [str(each) for each in (logical.precision, logical.scale) if each is not None]
+    return FieldType(
+        logical,
+        f"{_DECIMAL}({','.join(digits)})" if digits else _DECIMAL,
+        (Decimal, Int),
+        attrs.evolve(encoding, decimals="connect", scale=scale, doubles=False),
+    )
+
+
+def _number(text: Any) -> int | None:
+    return int(text) if type(text) is str and _SMALL(text) else None
+
+
+def _allowed(parameters: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The names in ``allowed``: separated by commas; commas inside names are escaped."""
+    text = parameters.get("allowed")
+    if type(text) is not str:
+        return None
+    names = []
+    position = 0
+    while True:
+        match = _ESCAPED_COMMAS.match(text, position)
+        assert match is not None  # may match an empty text
+        names.append(match.group().replace("\\,", ","))
+        position = match.end() + 1
+        if position > len(text):
+            return tuple(names)

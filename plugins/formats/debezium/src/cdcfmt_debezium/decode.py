@@ -1,0 +1,304 @@
+"""Reference decoder: Debezium JSON messages to events.
+
+Sources: Debezium MySQL connector, "Data change events", "Schema change topic", "Transaction
+metadata"; TiCDC Debezium, "Message format", where op ``m`` is a watermark.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+from cdcfmt_core import Decode, DecoderContext
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Event, Heartbeat, LogicalMessage, Message, Transaction, Watermark
+from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
+from cdcfmt_debezium.documents import Document, DocumentReader, is_wrapped
+from cdcfmt_debezium.encoding import encoding_of
+from cdcfmt_debezium.envelope import extra_of, position_of, time_of
+from cdcfmt_debezium.flattened import read_flat_record
+from cdcfmt_debezium.message import (
+    FLATTENED_PREFIX,
+    HEARTBEAT_SCHEMA,
+    MESSAGE,
+    NOTIFICATION_FIELDS,
+    OP_OF_WORD,
+    TICDC,
+    TRANSACTION_FIELDS,
+    TRANSACTION_STATUS,
+)
+from cdcfmt_debezium.options import encodings
+from cdcfmt_debezium.plans import TablePlans
+from cdcfmt_debezium.rows import RowDecoder, image_of
+from cdcfmt_debezium.unavailable import Unavailable
+from cdcfmt_mysql import InexactNumber
+from cdcfmt_toolkit.default_table import NO_TABLE, default_table
+from cdcfmt_toolkit.foreign import check_record
+from cdcfmt_toolkit.json_size import check_values
+from cdcfmt_toolkit.large_messages import open_decompressor
+from cdcfmt_toolkit.scalar_readers import bytes_of
+from cdcfmt_toolkit.wire_json import (
+    commit_ts_of,
+    loads_exact,
+    loads_fast,
+    object_of,
+    text_of,
+)
+
+
+def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
+    """A decoder for one reader; it caches the table schemas that it has seen."""
+    return _Decoder(options, context).decode
+
+
+_MONGODB: Final = (
+    "messages of the MongoDB connector are not read: their rows are documents; write them by the "
+    "transform ExtractNewDocumentState, and read those with spark.read.json"
+)
+
+
+class _Decoder:
+    def __init__(self, options: Mapping[str, Any], context: DecoderContext) -> None:
+        self._context = context
+        self._filter = context.event_filter
+        self._encodings = encodings(options)
+        self._decompress = open_decompressor(
+            options["largeMessageHandleCompression"], context.max_message_bytes
+        )
+        self._documents = DocumentReader()
+        self._unavailable = Unavailable(options["unavailableValuePlaceholder"] or "")
+        self._rows = RowDecoder(
+            context,
+            TablePlans(context, fail_without_schema=options["onMissingSchema"] == "fail"),
+            self._unavailable,
+        )
+        self._default_table = default_table(options)
+        self._flattened = options["flattened"]
+        self._flattened_database = options["flattenedDatabase"]
+        self._flattened_prefix = options["flattenedPrefix"] or FLATTENED_PREFIX
+
+    def decode(self, message: Message) -> list[Event]:
+        value = message.value
+        if value is None:
+            return self._tombstone(message)
+        if self._decompress is not None:
+            value = self._decompress(value)
+        check_values(value, self._context.max_message_bytes)
+        document = self._documents.read(value)
+        try:
+            return self._events(document, message)
+        except InexactNumber:
+            return self._events(self._documents.read_exact(document), message)
+
+    def _events(self, document: Document, message: Message) -> list[Event]:
+        payload = document.payload
+        if payload is None:
+            return self._tombstone(message)
+        if type(payload) is not dict:
+            raise DecodeError("not a JSON object", sample=payload)
+        op, source = payload.get("op"), payload.get("source")
+        if document.schema is None:
+            # Else what holds the row would look like a column.
+            check_record(payload, source, payload.get("before"), payload.get("after"))
+        if type(op) is str and type(source) is dict:
+            return self._enveloped(document, payload, op, source, message)
+        if is_schema_change(payload):
+            return self._schema_changes(payload)
+        if payload.keys() >= TRANSACTION_FIELDS and not (op or source):
+            return [_transaction(payload)]
+        if payload.keys() == {"ts_ms"} or (
+            document.schema is not None and document.schema.name == HEARTBEAT_SCHEMA
+        ):
+            return [Heartbeat(emit_time=time_of(payload))]
+        if self._flattened:
+            return self._flat(document, payload, message)
+        if type(op) is str and source is None and payload.keys() & {"before", "after"}:
+            # Flink SQL sends no source.
+            return self._enveloped(document, payload, op, {}, message)
+        if payload.keys() == NOTIFICATION_FIELDS:
+            return [_notification(payload)]
+        if type(op) is str:
+            raise DecodeError("is not an object", field="source", sample=source)
+        if type(source) is dict:
+            raise DecodeError("is not text", field="op", sample=op)
+        raise DecodeError(
+            "not an envelope: it has no op; set flattened=true for messages of the transform "
+            "ExtractNewRecordState",
+            sample=document.value,
+        )
+
+    def _enveloped(
+        self,
+        document: Document,
+        payload: dict[str, Any],
+        word: str,
+        source: dict[str, Any],
+        message: Message,
+    ) -> list[Event]:
+        if is_schema_change(payload):
+            # CloudCanal's DDL messages also have an op.
+            return self._schema_changes(payload)
+        commit_ts = commit_ts_of(source, "commit_ts", "source.")
+        if word == MESSAGE:
+            return [_message(payload, source, commit_ts)]
+        op = OP_OF_WORD.get(word)
+        if op is None:
+            raise DecodeError("is not an operation of Debezium", field="op", sample=word)
+        # A keyspace of Vitess is its database.
+        database = text_of(source, "db", "source.") or text_of(source, "keyspace", "source.")
+        table = text_of(source, "table", "source.")
+        schema = text_of(source, "schema", "source.") or None
+        if not table and source.get("connector") == "mongodb":
+            raise DecodeError(_MONGODB, field="source.connector", sample="mongodb")
+        if not table and self._default_table is not None:
+            database, table, schema = self._default_table
+        if not table:
+            raise DecodeError(NO_TABLE, field="source.table" if source else "source")
+        if not self._filter.wants("row", database, table, schema, op, commit_ts):
+            return []
+        event = self._rows.decode(
+            op,
+            image_of(payload, "before"),
+            image_of(payload, "after"),
+            wire=document.schema,
+            place=(database, table, schema),
+            stream=text_of(source, "name", "source."),
+            position=position_of(source),
+            encoding=encoding_of(self._encodings, source.get("connector"), schema),
+            key=self._key(message, document.exact)[0],
+            may_lack=self._unavailable.in_message(document.value),
+        )
+        event.commit_ts = commit_ts
+        event.source_time = time_of(source, "source.")
+        event.emit_time = time_of(payload)
+        extra = extra_of(payload, source)
+        if event.extra:
+            extra = event.extra | (extra or {})
+        event.extra = extra
+        return [event]
+
+    def _tombstone(self, message: Message) -> list[Event]:
+        if self._flattened and message.key is not None:
+            return self._flat(None, None, message)
+        self._context.counts["tombstones"] += 1
+        return []
+
+    def _flat(
+        self, document: Document | None, payload: dict[str, Any] | None, message: Message
+    ) -> list[Event]:
+        key, key_schema = self._key(message, document is None or document.exact)
+        record = read_flat_record(
+            payload, message, self._flattened_database, self._flattened_prefix, key or ()
+        )
+        database, table, schema = record.place
+        if not self._filter.wants("row", database, table, schema, record.op, None):
+            return []
+        event = self._rows.decode(
+            record.op,
+            record.row if record.op == "delete" else None,
+            record.row,
+            # The row of a tombstone is its key.
+            wire=document.schema if document else self._documents.schema_of(key_schema),
+            place=record.place,
+            stream=record.stream,
+            position=record.position,
+            encoding=encoding_of(self._encodings, record.connector, schema),
+            key=key,
+            may_lack=document is not None and self._unavailable.in_message(document.value),
+        )
+        event.source_time, event.emit_time = record.source_time, record.emit_time
+        if record.extra:
+            event.extra = (event.extra or {}) | record.extra
+        return [event]
+
+    def _schema_changes(self, payload: dict[str, Any]) -> list[Event]:
+        context = self._context
+        changes = read_schema_changes(payload, context.resolve_type, context.counts)
+        for record in changes.records:
+            self._context.schemas.add(record)
+        events: list[Event] = []
+        for change in changes.events:
+            table = change.table
+            if self._filter.wants(
+                "ddl", change.database, table, change.schema, None, change.commit_ts
+            ):
+                events.append(change)
+        return events
+
+    def _key(self, message: Message, exact: bool) -> tuple[dict[str, Any] | None, Any]:
+        """The key's columns and their schema; None without a key, or if it is not JSON."""
+        data = message.key
+        if data is None:
+            return None, None
+        if self._decompress is not None:
+            # A key may be uncompressed, for example after a transform.
+            with contextlib.suppress(DecodeError):
+                data = self._decompress(data)
+        try:
+            check_values(data, self._context.max_message_bytes)
+            key = loads_exact(data) if exact else loads_fast(orjson.loads, data)
+        except ValueError:
+            key = None
+        schema = None
+        if is_wrapped(key):
+            key, schema = key["payload"], key.get("schema")
+        if type(key) is not dict:
+            self._context.counts["keys that are no JSON object"] += 1
+            return None, None
+        return key, schema
+
+
+def _message(payload: dict[str, Any], source: dict[str, Any], commit_ts: int | None) -> Event:
+    """TiCDC's watermark, or a logical message from the source's log."""
+    source_time, emit_time = time_of(source, "source."), time_of(payload)
+    if source.get("connector") == TICDC:
+        if commit_ts is None:
+            raise DecodeError(
+                "a required field of a watermark is missing", field="source.commit_ts"
+            )
+        return Watermark(
+            commit_ts,
+            source_time=source_time,
+            emit_time=emit_time,
+            extra=extra_of(payload, source),
+        )
+    body = object_of(payload, "message") or {}
+    content = body.get("content")
+    try:
+        data = None if content is None else bytes_of(content)
+    except ValueError as error:
+        raise DecodeError(str(error), field="message.content", sample=content) from error
+    return LogicalMessage(
+        text_of(body, "prefix", "message."),
+        data,
+        commit_ts=commit_ts,
+        source_time=source_time,
+        emit_time=emit_time,
+        extra=extra_of({name: payload[name] for name in payload if name != "message"}, source),
+    )
+
+
+def _notification(payload: dict[str, Any]) -> Event:
+    """A connector's notification, such as the progress of a snapshot."""
+    extra = {name: value for name, value in payload.items() if name != "aggregate_type"}
+    return LogicalMessage(text_of(payload, "aggregate_type"), None, extra=extra)
+
+
+def _transaction(payload: dict[str, Any]) -> Transaction:
+    counts = {
+        name: payload[name]
+        for name in ("event_count", "data_collections")
+        if payload[name] is not None
+    }
+    status = TRANSACTION_STATUS.get(text_of(payload, "status"))
+    if status is None:
+        raise DecodeError("is neither BEGIN nor END", field="status", sample=payload["status"])
+    return Transaction(
+        status,
+        text_of(payload, "id"),
+        source_time=time_of(payload),
+        extra=counts or None,
+    )

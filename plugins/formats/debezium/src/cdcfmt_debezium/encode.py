@@ -1,0 +1,145 @@
+"""Encoder: events to Debezium messages in TiCDC's form.
+
+Sources: TiCDC Debezium, "Message format"; for DDL messages and watermarks, which this document
+does not describe, TiCDC's encoder (``debezium/codec.go``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from cdcfmt_core import Encoder, EncoderContext
+from cdcfmt_core.errors import OptionError, UnsupportedEventError
+from cdcfmt_core.events import (
+    Event,
+    Image,
+    Kind,
+    Message,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+    Watermark,
+)
+from cdcfmt_debezium.connect_output import (
+    DDL_KEY,
+    DDL_VALUE,
+    envelope_schema,
+    key_schema_of,
+    sanitized,
+)
+from cdcfmt_debezium.ddl_output import table_changes
+from cdcfmt_debezium.encode_plans import RowParts, without_image
+from cdcfmt_debezium.payload_output import OP_WORDS, dumps, source
+from cdcfmt_toolkit.images import NO_COLUMNS, images_of, own_key
+from cdcfmt_toolkit.message_writer import COLUMN_BYTES
+from cdcfmt_toolkit.plans import Plans
+from cdcfmt_toolkit.row_messages import RowMessages
+from cdcfmt_toolkit.row_rules import KernelRows
+
+
+def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
+    """An encoder for one writer.
+
+    :raises OptionError: for large message options, which Debezium does not support.
+    """
+    return _Encoder(options, context)
+
+
+class _Encoder(KernelRows, Encoder):
+    names_schemas = True
+    needs_commit_ts = True
+    ops = frozenset(OP_WORDS)
+    hints: ClassVar[dict[Kind, str]] = {"watermark": "set enableTidbExtension=true"}
+
+    def __init__(self, options: Mapping[str, Any], context: EncoderContext) -> None:
+        self._context = context
+        self._large = context.large_messages
+        if self._large.handle != "none":
+            raise OptionError(
+                f"option largeMessageHandleOption: debezium has no {self._large.handle}"
+            )
+        self._extension: bool = options["enableTidbExtension"]
+        self._old_values: bool = options["debeziumOutputOldValue"]
+        self._cluster: str = options["clusterId"]
+        self.kinds = frozenset({"row", "ddl", "watermark"} if self._extension else {"row", "ddl"})
+        parts = RowParts(
+            context,
+            self._cluster,
+            with_schema=not options["debeziumDisableSchema"],
+            tidb_types=self._extension,
+            old_values=self._old_values,
+        )
+        self._rows = Plans(parts.open, COLUMN_BYTES)
+        self._ends = {
+            "ddl": (parts.end(DDL_KEY), parts.end(DDL_VALUE)),
+            "watermark": (
+                parts.end(key_schema_of(f"{sanitized(self._cluster)}.watermark", [])),
+                parts.end(envelope_schema(f"{sanitized(self._cluster)}.watermark", [])),
+            ),
+        }
+
+    def row_messages(self, table: TableSchema) -> RowMessages | None:
+        by_op = self._rows.find(table).messages.by_op
+        return RowMessages({op: by_op[op] for op in self.ops - {"truncate"}})
+
+    def encode(self, event: Event) -> list[Message]:
+        if isinstance(event, RowChange):
+            return [self._row(event)]
+        assert isinstance(event, SchemaChange | Watermark)
+        assert event.commit_ts is not None
+        times = event.commit_ts, event.commit_ts >> 18
+        if isinstance(event, SchemaChange):
+            key: dict[str, Any] = {"databaseName": event.database}
+            value = {
+                "source": source(self._cluster, event.database, event.table, event.schema, *times),
+                "ts_ms": self._context.emit_millis(event),
+                "databaseName": event.database,
+                "schemaName": event.schema,
+                "ddl": event.query,
+                "tableChanges": table_changes(event),
+            }
+            return [self._message(key, value, *self._ends["ddl"])]
+        value = {
+            "source": source(self._cluster, "", "", None, *times),
+            "ts_ms": self._context.emit_millis(event),
+            "transaction": None,
+            "op": "m",
+        }
+        return [self._message({}, value, *self._ends["watermark"])]
+
+    def _row(self, event: RowChange) -> Message:
+        rows = self._rows.find(event.table)
+        message = rows.messages.by_op[event.op]
+        if event.op != "truncate":
+            row, old = images_of(event)
+            if not row.values:
+                raise UnsupportedEventError(NO_COLUMNS)
+            is_key = not row.complete and row.values.keys() == set(own_key(event.table))
+            if event.op == "delete" and is_key:
+                message = without_image(message)
+            else:
+                _check_whole(row, event.table)
+            if old is not None and self._old_values:
+                _check_whole(old, event.table)
+        key, value = rows.write(event, message=message)
+        assert key is not None
+        return self._checked(key, value)
+
+    def _message(
+        self, key: dict[str, Any], value: dict[str, Any], key_end: bytes, value_end: bytes
+    ) -> Message:
+        return self._checked(
+            b'{"payload":%b%b' % (dumps(key), key_end),
+            b'{"payload":%b%b' % (dumps(value), value_end),
+        )
+
+    def _checked(self, key: bytes, value: bytes) -> Message:
+        message = Message(self._large.compressed(key), self._large.compressed(value))
+        self._large.check(message.key, message.value or b"")
+        return message
+
+
+def _check_whole(image: Image, table: TableSchema) -> None:
+    if not image.complete or len(image.values) < len(table.columns):
+        raise UnsupportedEventError("the row is incomplete, which Debezium JSON cannot express")

@@ -1,0 +1,145 @@
+"""Parsers: a column's JSON value → the Python value of its logical type.
+
+JSON has no bytes, decimals or times; an ``Encoding`` describes how a producer writes them:
+
+- BINARY, VARBINARY, BLOB: base64, or another form by ``binary.handling.mode``
+- BIT(1): a boolean; BIT(n): base64 of the little-endian bytes
+- DECIMAL: base64 of the big-endian unscaled integer (Kafka Connect's Decimal), text, a
+  number, or ``{"scale", "value"}`` (VariableScaleDecimal)
+- BIGINT UNSIGNED: a number, negative if it is above 2^63 - 1, or a Connect Decimal
+- DATE: days; TIME, DATETIME: units since midnight or 1970; TIMESTAMP: text with a zone
+- ENUM, SET: names, in which connectors write a comma as ``\\,`` and double a backslash
+- geometries: ``{"wkb", "srid"}``
+
+Sources: Debezium MySQL connector, "Data type mappings"; TiCDC Debezium, "Data type mapping".
+A parser raises ``ValueError`` for a bad value; NULL never reaches it.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, tzinfo
+from typing import Any, Final
+
+from cdcfmt_core import types
+from cdcfmt_core.types import GeometryValue, LogicalType
+from cdcfmt_debezium.binary import binary_parser
+from cdcfmt_debezium.decimals import decimal_parser
+from cdcfmt_debezium.encoding import Encoding, ParseValue
+from cdcfmt_debezium.temporal import (
+    date_parser,
+    datetime_parser,
+    time_parser,
+    timestamp_parser,
+    year_parser,
+)
+from cdcfmt_mysql import json_value_parser
+from cdcfmt_mysql.numbers import parse_vector
+from cdcfmt_toolkit.scalar_readers import bytes_of, read_bits, read_unscaled
+
+
+def value_parser(
+    logical: LogicalType,
+    source_type: str,
+    encoding: Encoding,
+    zone: tzinfo,
+    counts: Counter[str],
+) -> ParseValue:
+    """The parser of a column; ``source_type`` is its type in the database, as text."""
+    if isinstance(logical, types.Binary):
+        return binary_parser(encoding.binary, source_type)
+    make = _PARSERS.get(type(logical))
+    if make is None:
+        return json_value_parser(logical, time_zone=UTC, counts=counts)
+    return make(logical, encoding, zone, counts)
+
+
+def _int(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+    other = json_value_parser(logical, time_zone=UTC, counts=counts)
+    if logical != types.Int(64, signed=False):
+        return other
+
+    def parse_unsigned(value: Any) -> Any:
+        # It overflowed a signed 64-bit integer of Java or Go.
+        if type(value) is int and -(1 << 63) <= value < 0:
+            return value + (1 << 64)
+        if type(value) is str and not encoding.texts:
+            return other(read_unscaled(value))
+        return other(value)
+
+    return parse_unsigned
+
+
+def _bit(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+    other = json_value_parser(logical, time_zone=UTC, counts=counts)
+
+    def parse(value: Any) -> Any:
+        if type(value) is str and not encoding.texts:
+            return other(read_bits(value))
+        return other(value)
+
+    return parse
+
+
+def _members(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+    other = json_value_parser(logical, time_zone=UTC, counts=counts)
+    known = escaped_names(logical.names)
+
+    def parse(value: Any) -> Any:
+        # Text is always a name, even if it consists of digits.
+        return known.get(value, value) if type(value) is str else other(value)
+
+    return parse
+
+
+def escaped_names(names: tuple[str, ...] | None) -> dict[str, str]:
+    """Names of an ENUM or SET with a comma or backslash, by their form in messages of connectors.
+
+    A snapshot has the names as they are.
+    """
+    known = {
+        form: name
+        for name in names or ()
+        for form in (name.replace(",", "\\,"), name.replace("\\", "\\\\").replace(",", "\\,"))
+        if form != name
+    }
+    return {escaped: name for escaped, name in known.items() if escaped not in (names or ())}
+
+
+def _parse_vector(value: Any) -> Any:
+    if type(value) is str:
+        return parse_vector(value)
+    if type(value) is list and all(type(v) in (int, float, decimal.Decimal) for v in value):
+        numbers = [float(number) for number in value]
+        if all(map(math.isfinite, numbers)):
+            return numbers
+    raise ValueError("not a vector")
+
+
+def _parse_geometry(value: Any) -> GeometryValue:
+    if type(value) is not dict:
+        raise ValueError("not a geometry")
+    srid = value.get("srid")
+    if srid is not None and (type(srid) is not int or srid < 0):
+        raise ValueError("a geometry whose SRID is not a number")
+    # Debezium writes SRID 0 as null.
+    return GeometryValue(srid or 0, bytes_of(value.get("wkb")))
+
+
+_PARSERS: Final[dict[type, Callable[[Any, Encoding, tzinfo, Counter[str]], ParseValue]]] = {
+    types.Int: _int,
+    types.Decimal: lambda logical, encoding, *_: decimal_parser(logical, encoding),
+    types.Bit: _bit,
+    types.Date: date_parser,
+    types.DateTime: datetime_parser,
+    types.Timestamp: timestamp_parser,
+    types.Time: time_parser,
+    types.Year: year_parser,
+    types.Enum: _members,
+    types.Set: _members,
+    types.Vector: lambda *_: _parse_vector,
+    types.Geometry: lambda *_: _parse_geometry,
+}

@@ -1,0 +1,231 @@
+"""Encoding of values: a branch of the image union, followed by its record.
+
+The inverse of ``values`` and ``calendar``.  If the SDK accepts several forms of a type (YEAR as
+Integer, BINARY as Character), one of them is written.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+from cdcfmt_core import EncoderContext, types
+from cdcfmt_core.errors import EncodeError
+from cdcfmt_core.events import Column
+from cdcfmt_core.types import LogicalType
+from cdcfmt_dts_avro import message as wire
+from cdcfmt_dts_avro.calendar_output import (
+    render_date,
+    render_datetime,
+    render_instant,
+    render_time,
+    render_year,
+    render_zoned,
+)
+from cdcfmt_dts_avro.charsets import BINARY, codec_of
+from cdcfmt_dts_avro.types import Family
+from cdcfmt_mysql.numbers import parse_decimal, print_decimal
+from cdcfmt_mysql.text_output import unknown_type
+from cdcfmt_toolkit.encodings import Encoding
+from cdcfmt_toolkit.json_output import valid_text
+from cdcfmt_toolkit.row_messages import MYSQL_TEXT, Member
+from cdcfmt_toolkit.value_printers import Print
+from cdcfmt_toolkit.wire_avro import write_bytes, write_long, write_text
+
+_BYTES_OF_INTEGER: Final = {1: 1, 2: 2, 9: 4, 3: 4, 8: 8, 16: 8}
+"""MySQL's type number → the ``precision`` of an Integer, in bytes."""
+_BLOBS: Final = frozenset({249, 250, 251, 252})
+_KINDS: Final[dict[Family, dict[int, str]]] = {
+    "mysql": {247: "enum", 248: "set"},
+    "postgresql": {2950: "uuid"},
+    "other": {},
+}
+"""Types that are written as TextObject instead of Character, by type number."""
+_UTF8: Final = "utf8mb4"
+_TEXT: Final = Encoding("text")
+_PARTS: Final = Encoding("calendar-parts")
+_OTHER: Final = Encoding("other")
+_ASCII: Final = "".join(map(chr, range(128)))
+_SQL_NULL: Final = write_long(wire.NULL)
+
+
+def member_of(column: Column, number: int, family: Family, context: EncoderContext) -> Member:
+    """A column of an image; its values are preceded by their branch number.
+
+    :raises EncodeError: for a type that the format lacks.
+    """
+    logical = column.type
+    if isinstance(logical, (types.Int, types.Bool)) or _is_integer(logical, number, family):
+        return _integer(logical, number, family)
+    if isinstance(logical, types.Text):
+        kind = _KINDS[family].get(number)
+        # DTS does not send the definition of such a column with its rows.
+        return _character(logical) if kind is None else _valid_object(kind, context)
+    if isinstance(logical, types.Json):
+        return _valid_object("json", context)
+    if isinstance(logical, types.Geometry):
+        return _geometry(column, context)
+    if isinstance(logical, types.Unknown):
+        # A column with only NULLs so far.
+        def refuse(value: Any) -> bytes:
+            raise unknown_type(logical)
+
+        return _member(b"", _OTHER, printer=refuse)
+    open_one = _FORMS.get(type(logical))
+    if open_one is None:
+        raise EncodeError(f"DTS has no {column.source_type or type(logical).__name__}")
+    return open_one(logical, number, family)
+
+
+def _member(head: bytes, encoding: Encoding, tail: bytes = b"", **more: Any) -> Member:
+    return Member("", encoding, head, tail, _SQL_NULL, **more)
+
+
+def _is_integer(logical: LogicalType, number: int, family: Family) -> bool:
+    """Whether a decimal stands for an integer whose sign is unknown."""
+    if not isinstance(logical, types.Decimal):
+        return False
+    return (logical.precision is None and logical.scale == 0) or (family == "mysql" and number == 8)
+
+
+# Numbers
+
+
+def _integer(logical: LogicalType, number: int, family: Family) -> Member:
+    size = _BYTES_OF_INTEGER.get(number, 8) if family == "mysql" else 8
+    if isinstance(logical, types.Int) and family != "mysql":
+        size = logical.bits // 8
+    head = write_long(wire.INTEGER) + write_long(size)
+    if isinstance(logical, types.Decimal):
+        return _member(head, Encoding("integer-text"), printer=_integral)
+    return _member(head, MYSQL_TEXT)
+
+
+def _integral(value: Any) -> bytes:
+    text = print_decimal(value)
+    if "." in text:
+        raise ValueError("not an integer")
+    return write_text(text)
+
+
+def _decimal(logical: Any, number: int, family: Family) -> Member:
+    tail = write_long(logical.precision or 0) + write_long(logical.scale or 0)
+    # PostgreSQL's NaN is not a value of this type.
+    return _member(write_long(wire.DECIMAL), MYSQL_TEXT, tail, invalid=_not_finite)
+
+
+def _not_finite(text: str) -> bytes:
+    if type(parse_decimal(text)) is not types.InvalidValue:
+        raise ValueError("not NaN or infinite")
+    return write_text(text)
+
+
+def _float(logical: Any, number: int, family: Family) -> Member:
+    tail = write_long(24 if logical.bits == 32 else 53) + write_long(0)
+    return _member(write_long(wire.FLOAT), Encoding("json-number", doubles=True), tail)
+
+
+# Text and bytes
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError("not text")
+    return value
+
+
+def _character(logical: types.Text) -> Member:
+    charset = logical.charset or _UTF8
+    codec = None if charset in BINARY else codec_of(charset)
+    if codec is None:
+        charset, codec = _UTF8, "utf_8"
+    is_latin1 = charset.lower() == "latin1"
+
+    def render(value: Any) -> bytes:
+        text = _text(value)
+        try:
+            data = text.encode(codec, "surrogateescape")
+        except UnicodeEncodeError:
+            if not is_latin1:
+                raise ValueError(f"text that {charset} does not have") from None
+            data = b"".join(map(_latin1, text))
+        return write_bytes(data)
+
+    head = write_long(wire.CHARACTER) + write_text(charset)
+    return _member(head, _text_encoding(codec), printer=render)
+
+
+@functools.cache
+def _text_encoding(codec: str) -> Encoding:
+    if codec == "utf_8":
+        return _TEXT
+    has_ascii = _ASCII.encode(codec, "replace") == _ASCII.encode()
+    return Encoding("charset-text", charset=codec) if has_ascii else _OTHER
+
+
+def _latin1(character: str) -> bytes:
+    """Where the Windows code page has no character, MySQL's latin1 has C1 controls."""
+    try:
+        return character.encode("cp1252", "surrogateescape")
+    except UnicodeEncodeError:
+        if ord(character) > 0xFF:
+            raise ValueError("text that latin1 does not have") from None
+        return character.encode("latin_1")
+
+
+def _binary(logical: Any, number: int, family: Family) -> Member:
+    kind = "blob" if number in _BLOBS else "binary"
+    return _member(write_long(wire.BINARY_OBJECT) + write_text(kind), MYSQL_TEXT)
+
+
+def _text_object(kind: str, printer: Print | None = None) -> Member:
+    return _member(write_long(wire.TEXT_OBJECT) + write_text(kind), _TEXT, printer=printer)
+
+
+def _valid_object(kind: str, context: EncoderContext) -> Member:
+    """A text that the format allows only in UTF-8."""
+    return _text_object(kind, lambda value: write_text(valid_text(_text(value), context)))
+
+
+def _geometry(column: Column, context: EncoderContext) -> Member:
+    kind = write_text(column.source_type or "geometry")
+
+    def render(value: Any) -> bytes:
+        if type(value) is not types.GeometryValue:
+            raise TypeError("not a geometry")
+        if value.srid:
+            context.counts["geometries written without their SRID"] += 1
+        if value.wkb is not None:
+            return write_long(wire.BINARY_GEOMETRY) + kind + write_bytes(value.wkb)
+        if value.wkt is None:
+            raise ValueError("a geometry without WKB and WKT")
+        return write_long(wire.TEXT_GEOMETRY) + kind + write_text(value.wkt)
+
+    return _member(b"", _OTHER, printer=render)
+
+
+def _parts(printer: Print) -> Callable[[Any, int, Family], Member]:
+    return lambda *_: _member(write_long(wire.DATETIME), _PARTS, printer=printer)
+
+
+def _timestamp(logical: Any, number: int, family: Family) -> Member:
+    if family == "postgresql":
+        zone = write_text("+00:00")
+        return _member(write_long(wire.ZONED_TIMESTAMP), _PARTS, zone, printer=render_zoned)
+    return _member(write_long(wire.TIMESTAMP), Encoding("epoch-pair"), printer=render_instant)
+
+
+_FORMS: Final[dict[type, Callable[[Any, int, Family], Member]]] = {
+    types.Binary: _binary,
+    types.Bit: _integer,
+    types.Date: _parts(render_date),
+    types.DateTime: _parts(render_datetime),
+    types.Decimal: _decimal,
+    types.Enum: lambda *_: _text_object("enum"),
+    types.Float: _float,
+    types.Set: lambda *_: _text_object("set"),
+    types.Time: _parts(render_time),
+    types.Timestamp: _timestamp,
+    types.Year: _parts(render_year),
+}

@@ -1,0 +1,100 @@
+"""The layouts of Avro messages, for the compiled kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from cdcfmt_core import types
+from cdcfmt_core.events import TableSchema
+from cdcfmt_core.types import LogicalType
+from cdcfmt_simple.avro.message import DML, LAYOUTS
+from cdcfmt_simple.avro.message import Layout as WireLayout
+from cdcfmt_simple.instants import LOCAL
+from cdcfmt_simple.json.layouts import EXTRA, limits
+from cdcfmt_simple.message import MEMBERS, OP_OF_TYPE
+from cdcfmt_toolkit.encodings import Encoding, bounded
+from cdcfmt_toolkit.layout import Avro, Layout, Zoned
+from cdcfmt_toolkit.wire_avro import UNSIGNED, record_schema
+
+_INTEGERS: Final = ("long", "UnsignedBigint", "int")
+_ROW: Final = b"\x06"
+
+
+def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
+    """The layouts of Avro; none if values are compressed or checksums are verified."""
+    if options["largeMessageHandleCompression"] != "none" or options["verifyChecksum"] != "false":
+        return ()
+    return [_layout(first, layout) for first, layout in LAYOUTS.items()]
+
+
+_RECORDS: Final = {
+    "Timestamp": record_schema("Timestamp", location="string", value="string"),
+    "UnsignedBigint": record_schema("UnsignedBigint", value=UNSIGNED.schema),
+}
+
+
+def _row(layout: WireLayout) -> dict[str, Any]:
+    """The schema of rows, with their images."""
+    values = [_RECORDS.get(branch, branch) for branch in layout.branches]
+    # A named type is defined only once.
+    images = [
+        {"name": name, "type": ["null", {"type": "map", "values": branches}]}
+        for name, branches in (("data", values), ("old", list(layout.branches)))
+    ]
+    head: dict[str, Any] = layout.payloads[DML].schema
+    return {**head, "fields": [*head["fields"], *images]}
+
+
+def _layout(first: bytes, layout: WireLayout) -> Layout:
+    # The branch number of the payload, after the message type.
+    times = 2 if layout.has_message_type else 1
+    return Layout(
+        begins=first + _ROW * times,
+        members={
+            **MEMBERS,
+            "claimCheckLocation": "must_be_false",
+            "handleKeyOnly": "must_be_false",
+        },
+        ops=OP_OF_TYPE,
+        encodings=_encodings,
+        extra=lambda _: EXTRA,
+        limits=limits,
+        zoned=Zoned("location", "value", LOCAL),
+        avro=Avro(_row(layout)),
+        reads_before=True,
+    )
+
+
+def _encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
+    known = LAYOUTS[value[:1]].branches
+    by_name = {}
+    for column in table.columns:
+        name, branches = _encoding(column.type)
+        encoding = Encoding(
+            name,
+            # Unsigned 64-bit numbers, stored as signed ones.
+            wraps=column.type == types.Bit(64),
+            branches={each: {} for each in branches if each in known},
+        )
+        by_name[column.name] = bounded(encoding, column)
+    return by_name
+
+
+def _encoding(logical: LogicalType) -> tuple[Any, tuple[str, ...]]:
+    """The value encoding of a type, and its union branches."""
+    if isinstance(logical, types.Int):
+        return "json-number", _INTEGERS
+    if isinstance(logical, types.Float):
+        return "json-number", ("float", "double")
+    if isinstance(logical, types.Bit):
+        return "json-number", _INTEGERS
+    if isinstance(logical, (types.Bool, types.Enum, types.Set, types.Year)):
+        return "mysql-json", (*_INTEGERS, "string")
+    if isinstance(logical, types.Timestamp):
+        return "zoned-text", ("Timestamp", "string")
+    if isinstance(logical, types.Binary):
+        return "mysql-text", ("bytes",)
+    if isinstance(logical, (types.Text, types.Json, types.Unknown)):
+        return "text", ("string",)
+    return "mysql-text", ("string",)

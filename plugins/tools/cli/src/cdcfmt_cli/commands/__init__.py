@@ -1,0 +1,1 @@
+"""The commands, one module each; :mod:`cdcfmt_cli.app` imports a command when called."""

@@ -1,0 +1,226 @@
+"""``cdcfmt cat``: events, or one table's changes, as JSON Lines, CSV or a table."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+
+import attrs
+import click
+
+from cdcfmt_cli.console import note
+from cdcfmt_cli.inputs import open_input, public
+from cdcfmt_cli.layout import number
+from cdcfmt_cli.parameters import declare, numbers_option, reads
+from cdcfmt_cli.progress import no_bars
+from cdcfmt_cli.reading import Reader
+from cdcfmt_cli.records import CHANGE_COLUMNS, EVENT_COLUMNS, change_records, event_record
+from cdcfmt_cli.settings import Settings
+from cdcfmt_cli.tables import write_changes, write_events
+from cdcfmt_cli.writers import Record, write_csv, write_json
+from cdcfmt_core.column_names import UnitedNames, lacking
+from cdcfmt_core.errors import CdcfmtError, OptionError
+from cdcfmt_core.events import Corrupt, Event, RowChange, SchemaChange, TableSchema
+from cdcfmt_core.options import Option
+from cdcfmt_core.repeats import limited
+
+OPTIONS = (
+    Option(
+        name="table",
+        help="`database.table` or `database.schema.table`, exact case: the changes of that table "
+        "instead of events. Put a part with a dot or blank in backticks.",
+    ),
+    Option(
+        name="images",
+        type="choice",
+        choices=("both", "after", "none"),
+        default="both",
+        help="`after`: one row per change, without before images of updates. "
+        "`none`: events without images.",
+    ),
+    Option(
+        name="keyColumns",
+        type="list",
+        default=(),
+        help="Columns that identify a row, instead of the key columns of the messages.",
+    ),
+)
+
+_TABLE_ROWS = 100
+_FORMATS = ("json", "csv", "table")
+
+
+@declare("cat", "Events or changes as JSON Lines, CSV, table.")
+@reads(OPTIONS, section="Shape")
+@click.option(
+    "-f",
+    "--format",
+    "output",
+    type=click.Choice(_FORMATS),
+    default="json",
+    show_default=True,
+    help="JSON Lines, CSV with a header, or a table for people.",
+)
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(min=1),
+    help=f"Maximum number of rows; a table shows {_TABLE_ROWS} by default.",
+)
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Topics: wait for new messages; startingOffsets defaults to the end of the topic.",
+)
+@numbers_option
+def command(
+    paths: tuple[str, ...],
+    settings: Settings,
+    output: str,
+    limit: int | None,
+    follow: bool,
+    numbers: str,
+) -> None:
+    """Print the events of INPUT, or with --table the typed changes of one table.
+
+    A message that cannot be decoded is a record with the reason in _corrupt_record.
+    """
+    if settings.table is not None and settings["images"] == "none":
+        raise OptionError("option images: none is for events; leave --table out")
+    no_bars(streams=output != "table")
+    if follow and output == "table":
+        raise OptionError("--follow never ends, but a table is printed at the end: use -f json")
+    source = open_input(paths, settings, follow=follow)
+    reader = Reader(source, settings)
+    rows = _Rows(reader, settings, again=source.again)
+    if output == "json":
+        write_json(itertools.islice(rows, limit), live=source.live, numbers=numbers)
+    elif output == "csv":
+        columns = _columns(rows, source.again)
+        write_csv(itertools.islice(rows, limit), columns, live=source.live, numbers=numbers)
+    else:
+        limit = limit or _TABLE_ROWS
+        records = list(itertools.islice(rows, limit + 1))
+        write = write_events if settings.table is None else write_changes
+        write(records[:limit])
+        if len(records) > limit:
+            note(f"the first {number(limit)} rows; -n shows more")
+    if rows.truncated:
+        note(
+            f"{number(rows.truncated)} TRUNCATE or DROP of the table: they are not row changes; "
+            "run without --table to see them"
+        )
+    if rows.corrupt:
+        command_line = f"cdcfmt validate {' '.join(public(paths))}"
+        note(f"{number(rows.corrupt)} corrupt: {command_line} lists them with position and reason")
+    if rows.ended:
+        reader.check_names()
+        rows.check_keys()
+
+
+class _Rows:
+    """The records that the options select; each iteration reads the input again."""
+
+    def __init__(self, reader: Reader, settings: Settings, *, again: bool) -> None:
+        self._reader = reader
+        self._again = again
+        self._columns = UnitedNames()
+        self._met_all = False
+        self._last: TableSchema | None = None
+        self._changes = settings.table is not None
+        self._images = settings["images"]
+        self._keys = tuple(settings["keyColumns"])
+        self._unmet_keys = set(self._keys)
+        self.corrupt = 0
+        self.truncated = 0
+        self.ended = False
+
+    @property
+    def is_changes(self) -> bool:
+        return self._changes
+
+    def __iter__(self) -> Iterator[Record]:
+        if self._changes and self._again:
+            # Later rows may have columns that earlier rows lack.
+            self.columns()
+        self.corrupt = self.truncated = 0
+        for decoded in self._reader:
+            shown = () if self._changes else ("topic", "path")
+            for event in limited(decoded.message, decoded.events, shown, decoded.protocol):
+                self._meet(event)
+                if self._unmet_keys and isinstance(event, RowChange):
+                    self._meet_keys(event.table)
+                self.corrupt += isinstance(event, Corrupt)
+                self.truncated += self._changes and _is_truncate(event)
+                if self._changes:
+                    yield from change_records(
+                        decoded,
+                        event,
+                        after_only=self._images == "after",
+                        key_columns=self._keys,
+                        columns=self._columns,
+                    )
+                else:
+                    record = event_record(decoded, event, key_columns=self._keys)
+                    if self._images != "both":
+                        self._drop_images(record)
+                    yield record
+                if isinstance(event, Corrupt):
+                    # Only the first bad row of a message has its bytes.
+                    held = attrs.evolve(decoded.message, key=None, value=None)
+                    decoded = attrs.evolve(decoded, message=held)
+        self.ended = True
+
+    def columns(self) -> Iterable[str]:
+        """Names of all columns of the table; the first call reads the whole input."""
+        if not self._met_all:
+            for decoded in self._reader:
+                for event in decoded.events:
+                    self._meet(event)
+            self._met_all = True
+        return self._columns
+
+    def _meet(self, event: Event) -> None:
+        if not self._changes or self._met_all:
+            return
+        if isinstance(event, RowChange) and event.table is not self._last:
+            self._last = event.table
+            self._columns.of(event.table.column_names)
+
+    def _meet_keys(self, table: TableSchema) -> None:
+        names = {name.lower() for name in table.column_names}
+        self._unmet_keys -= {key for key in self._unmet_keys if key.lower() in names}
+        self._last = table
+
+    def check_keys(self) -> None:
+        """Call at the end of the input.
+
+        :raises CdcfmtError: for a name of ``keyColumns`` that no table of the input has.
+        """
+        if self._unmet_keys and self._last is not None:
+            reason = lacking(sorted(self._unmet_keys), self._last.column_names)
+            raise CdcfmtError(f"no table has such a column: {reason}")
+
+    def _drop_images(self, record: Record) -> None:
+        if self._images == "none" or "after" in record:
+            record.pop("before", None)
+        if self._images == "none":
+            record.pop("after", None)
+
+
+def _is_truncate(event: Event) -> bool:
+    if isinstance(event, SchemaChange):
+        return event.ddl_type in ("TRUNCATE", "ERASE")
+    return isinstance(event, RowChange) and event.op == "truncate"
+
+
+def _columns(rows: _Rows, again: bool) -> list[str]:
+    """The header of a CSV, which must be known before the first row is written."""
+    if not rows.is_changes:
+        return list(EVENT_COLUMNS)
+    if not again:
+        raise OptionError(
+            "CSV of changes needs the columns of the whole input first, and this input can be "
+            "read only once: write it to a file, or use -f json"
+        )
+    return [*(name for name in rows.columns() if name not in CHANGE_COLUMNS), *CHANGE_COLUMNS]

@@ -1,0 +1,145 @@
+"""Decodes an input into events, with schemas, positions and progress."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import attrs
+
+from cdcfmt_cli.console import note
+from cdcfmt_cli.inputs import Input
+from cdcfmt_cli.progress import Progress
+from cdcfmt_cli.settings import Settings
+from cdcfmt_core.codec import AUTO, CodecSpec
+from cdcfmt_core.decoding import MessageDecoder
+from cdcfmt_core.errors import CdcfmtError
+from cdcfmt_core.events import Corrupt, Event, Message, TableSchema
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.opening import claim_check_reader
+from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
+from cdcfmt_core.registry import default_registry
+from cdcfmt_core.schema_scan import SCANS, open_input_scan
+from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_files.sources import BadLine, Lines, one_by_one
+from cdcfmt_files.sources.lines import marked_lines
+
+
+@attrs.frozen
+class Decoded:
+    """A message and its events.
+
+    ``number`` counts the input's messages from 0; ``protocol`` is None for an unknown format.
+    """
+
+    number: int
+    message: Message
+    events: list[Event]
+    protocol: str | None
+
+
+class Reader:
+    """Decodes the messages of an input, in order.
+
+    Formats whose rows may lack column types need the schemas of the whole input: the first
+    message of such a format triggers a scan of the input, if it can be read twice.
+
+    - ``schemas``: the schemas that the decoder uses
+    - ``counts``: values that were changed without an error
+    """
+
+    def __init__(
+        self, source: Input, settings: Settings, event_filter: EventFilter | None = None
+    ) -> None:
+        self._source = source
+        self.settings = settings
+        self.schemas = SchemaStore(settings["maxCachedSchemaBytes"])
+        self.counts: Counter[str] = Counter()
+        self.event_filter = settings.event_filter() if event_filter is None else event_filter
+        self.decoder = MessageDecoder(
+            settings.values,
+            settings.codec,
+            self.event_filter,
+            claim_checks=claim_check_reader(settings.values, settings.storage_options),
+            schemas=self.schemas,
+            counts=self.counts,
+        )
+        default_registry().warn(settings["protocol"])
+        scans = settings["scanSchemas"] and source.again
+        self._scanning = _scanning_codecs(settings["protocol"]) if scans else []
+
+    def __iter__(self) -> Iterator[Decoded]:
+        for number, message in enumerate(self.messages()):
+            yield self.decode(number, message)
+
+    def heads(self, count: int) -> Iterator[Decoded]:
+        """The first messages of every file or partition, decoded."""
+        for number, message in enumerate(self._source.heads(count)):
+            yield self.decode(number, message)
+
+    def messages(self, what: str = "reading") -> Iterator[Message | BadLine]:
+        """The messages without decoding, with a progress bar."""
+        with Progress(what, self._source.total, self._source.unit) as progress:
+            for message in self._source.messages(progress.advance):
+                progress.count()
+                yield message
+
+    @property
+    def is_live(self) -> bool:
+        """Whether messages arrive one by one."""
+        return self._source.live
+
+    def blocks(self, what: str = "reading") -> Iterator[Message | BadLine | Lines]:
+        """Like :meth:`messages`, but may yield unsplit blocks of lines."""
+        with Progress(what, self._source.total, self._source.unit) as progress:
+            for item in self._source.blocks(progress.advance):
+                progress.count(len(item) if isinstance(item, Lines) else 1)
+                yield item
+
+    def check_names(self) -> None:
+        """Call at the end of the input; prints a note about exclusions that matched no table.
+
+        :raises CdcfmtError: for a table or table pattern that matched nothing.
+        """
+        left_nothing_out = self.event_filter.describe_unmatched_exclusions()
+        if left_nothing_out:
+            note(left_nothing_out)
+        if self.event_filter.unmatched():
+            raise CdcfmtError(self.event_filter.describe_unmatched())
+
+    def schemas_of(self, table: tuple[str, ...]) -> Iterator[TableSchema]:
+        """The table's schemas that are known so far."""
+        yield from self.schemas.versions_of(table)
+
+    def decode(self, number: int, message: Message | BadLine) -> Decoded:
+        if isinstance(message, BadLine):
+            held = Message(None, message.value, path=message.path, offset=message.offset)
+            return Decoded(number, held, [Corrupt(message.error)], None)
+        if self._scanning and self._needs_schemas(message):
+            self._scanning = []
+            self._scan()
+        events = self.decoder.decode(message)
+        return Decoded(number, message, events, self.decoder.protocol)
+
+    def _needs_schemas(self, message: Message) -> bool:
+        return self.settings["protocol"].lower() != AUTO or any(
+            confidence(codec, message) >= CERTAIN_ENOUGH for codec in self._scanning
+        )
+
+    def _scan(self) -> None:
+        scan = open_input_scan(self.settings.values, self.settings.codec)
+        if scan is None:
+            return
+        may_tell = marked_lines(scan.marks, self.settings["lineFormat"], b"\n")
+        for block in self.blocks("looking for table schemas"):
+            if isinstance(block, Lines) and may_tell is not None and not may_tell(block.data):
+                continue
+            for message in one_by_one([block]):
+                if isinstance(message, Message):
+                    for record in scan(message):
+                        self.schemas.add(record)
+
+
+def _scanning_codecs(protocol: str) -> Iterable[CodecSpec]:
+    codecs = default_registry().codecs_of(protocol)
+    return [codec for codec in codecs if any(getattr(codec, scan) for scan in SCANS)]

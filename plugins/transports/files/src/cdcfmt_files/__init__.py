@@ -1,0 +1,1 @@
+"""Files as source and sink of messages, and the drain of queues into files."""

@@ -1,0 +1,119 @@
+"""Options of file inputs, for every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.filters import parse_table_name
+from cdcfmt_core.options import Option
+from cdcfmt_core.texts import parse_json
+from cdcfmt_files.sources.reader import ReadParameters
+
+STORAGE_OPTIONS = Option(
+    name="storageOptions",
+    hidden=True,
+    help="JSON object of options for the file system (fsspec), such as credentials.",
+)
+
+_ONE_LINE = "a message is one line; lineSep sets another separator"
+_COMMIT_TIMES = "select events by startingCommitTs and endingCommitTs"
+_OFFSETS = "kafkaConsumer.pollTimeoutMs is how long brokers are asked for offsets"
+_OTHER_READERS = {
+    "badrecordspath": "mode=PERMISSIVE keeps bad rows, with _corrupt_record",
+    "basepath": "folder names do not become columns; read _source.path",
+    "cleansource": "files stay where they are",
+    "columnnameofcorruptrecord": "the column is _corrupt_record",
+    "compression": "it is that of the end of the file's name: .gz, .zst, .bz2",
+    "fetchoffset.numretries": _OFFSETS,
+    "fetchoffset.retryintervalms": _OFFSETS,
+    "ignorecorruptfiles": "a file that cannot be read is an error",
+    "ignoremissingfiles": "a missing file is an error: restore it, or list the input again",
+    "inferschema": "columns of a table are inferred unless you give a schema",
+    "latestfirst": "a stream reads files in order of modification time",
+    "modifiedafter": _COMMIT_TIMES,
+    "modifiedbefore": _COMMIT_TIMES,
+    "multiline": _ONE_LINE,
+    "recursivefilelookup": "a folder is read with its subfolders",
+    **dict.fromkeys(("mergeschema", "rescueddatacolumn"), "see _rescued (onSchemaChange)"),
+    "samplingratio": "inferSampleMessages is the number of messages to sample",
+    "topic": "name topics to read by subscribe, subscribePattern or assign",
+    "wholetext": _ONE_LINE,
+}
+"""Options of Spark's other sources, and what to do instead."""
+
+FILE_OPTIONS = (
+    Option(
+        name="pathGlobFilter",
+        help="Only files whose name matches this glob.",
+        instead=_OTHER_READERS,
+    ),
+    Option(
+        name="lineFormat",
+        type="choice",
+        choices=("auto", "value", "message"),
+        default="auto",
+        help="Content of a line: a message's `value`, or a whole `message` as JSON with base64 "
+        "`key` and `value`, as Spark writes a Kafka DataFrame to JSON; `auto`: decide per line.",
+    ),
+    Option(name="lineSep", help="Line separator; by default `\\n` or `\\r\\n`."),
+    Option(
+        name="scanSchemas",
+        type="bool",
+        default=True,
+        help="First scan the whole input of a batch: for table schemas, if a format's rows may "
+        "lack types (debezium, simple); for DDL statements, if rows have incomplete types "
+        "(TiCDC's canal-json, open-protocol). `false` saves this pass.",
+    ),
+    STORAGE_OPTIONS,
+)
+
+
+def parse_storage_options(text: str | None) -> dict[str, Any]:
+    """The JSON object of ``storageOptions``; the error never shows the text."""
+    if text is None:
+        return {}
+    try:
+        options = parse_json(text)
+    except ValueError:
+        options = None
+    if not isinstance(options, dict):
+        raise OptionError("option storageOptions: the given text is not a JSON object")
+    return options
+
+
+@attrs.frozen
+class InputOptions:
+    """Validated options by declared name, some of which only some commands have."""
+
+    # storageOptions may hold secrets.
+    values: Mapping[str, Any] = attrs.field(repr=False)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    @property
+    def table(self) -> tuple[str, ...] | None:
+        """The parts of the name in the option ``table``."""
+        table = self.values.get("table")
+        return None if table is None else parse_table_name(table)
+
+    @property
+    def storage_options(self) -> dict[str, Any]:
+        """Options of the file system."""
+        return parse_storage_options(self["storageOptions"])
+
+
+def read_parameters(options: Mapping[str, Any]) -> ReadParameters:
+    """How these options read files."""
+    separator = options["lineSep"]
+    return {
+        "storage_options": parse_storage_options(options["storageOptions"]),
+        "line_separator": None if separator is None else separator.encode(),
+        "max_message_bytes": options["maxMessageBytes"],
+        "line_format": options["lineFormat"],
+        "protocol": options["protocol"],
+    }

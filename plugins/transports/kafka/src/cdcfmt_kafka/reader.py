@@ -1,0 +1,254 @@
+"""Reads an offset range of one partition."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import attrs
+
+from cdcfmt_core.errors import SourceError
+from cdcfmt_core.events import Message
+from cdcfmt_core.offsets import OffsetRange, TopicPartition
+from cdcfmt_core.texts import open_logger
+from cdcfmt_core.transport import MessageColumns
+from cdcfmt_kafka.config import open_client, reading_config
+from cdcfmt_kafka.options import KafkaOptions
+from cdcfmt_kafka.trouble import Trouble
+from cdcfmt_toolkit.topics.losses import lose, range_error
+
+logger = open_logger("cdcfmt_kafka")
+
+_AT_A_TIME, _AT_A_TIME_BYTES = 1000, 4 << 20
+_PAUSE = 0.5
+_BEHIND_SECONDS = 10.0
+"""How long a partition may seem to end before a range that the driver planned: a new leader
+learns only after a while up to which offset consumers may read."""
+
+
+def read_range(
+    wanted: OffsetRange, options: KafkaOptions, counts: Counter[str] | None = None
+) -> Iterator[Message]:
+    """The messages of a range, in order."""
+    for columns in read_columns(wanted, options, counts):
+        yield from columns
+
+
+def read_columns(
+    wanted: OffsetRange, options: KafkaOptions, counts: Counter[str] | None = None
+) -> Iterator[MessageColumns]:
+    """The messages of a range, in order, without joining a group or committing.
+
+    Skips offsets without a message (compacted, or aborted or control records of transactions):
+    reading stops by position, not by the last message.  Without ``failOnDataLoss``, deleted
+    offsets are counted in ``counts`` as ``offsets lost``.
+
+    :raises SourceError: if offsets were deleted, or no broker answers for
+        ``kafkaConsumer.pollTimeoutMs``.
+    """
+    if wanted.size <= 0:
+        return
+    reader = _RangeReader(wanted, options, Counter() if counts is None else counts)
+    try:
+        yield from reader.columns()
+    finally:
+        reader.close()
+
+
+def columns_of(
+    records: Sequence[Any], place: TopicPartition, counts: Counter[str] | None = None
+) -> MessageColumns:
+    """The client's ``records`` of one partition as messages."""
+    return MessageColumns(
+        *place,
+        [record.key() for record in records],
+        [record.value() for record in records],
+        [_headers(record, counts) for record in records],
+        [record.offset() for record in records],
+        [time if kind else None for kind, time in (record.timestamp() for record in records)],
+    )
+
+
+def _headers(record: Any, counts: Counter[str] | None) -> tuple[tuple[str, bytes | None], ...]:
+    try:
+        return tuple(record.headers() or ())
+    except UnicodeDecodeError:
+        # The client returns header names only as text.
+        if counts is not None:
+            counts["messages whose headers are no UTF-8, read without them"] += 1
+        return ()
+
+
+def _pieces(records: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Split records into pieces of about 4 MiB."""
+    start = size = 0
+    if sum(map(len, records)) > _AT_A_TIME_BYTES:
+        for place, record in enumerate(records):
+            size += len(record)
+            if size >= _AT_A_TIME_BYTES:
+                yield records[start : place + 1]
+                start, size = place + 1, 0
+    if start < len(records):
+        yield records[start:]
+
+
+class _RangeReader:
+    def __init__(self, wanted: OffsetRange, options: KafkaOptions, counts: Counter[str]) -> None:
+        from confluent_kafka import Consumer
+
+        self._wanted = wanted
+        self._options = options
+        self._counts = counts
+        self._trouble = Trouble(options.servers)
+        config = reading_config(options.config, options.group_prefix, wanted.size)
+        config |= {"error_cb": self._note, "throttle_cb": self._throttled}
+        self._consumer = open_client(lambda: Consumer(config))
+        self._position = wanted.start
+        self._waited = 0.0
+        self._behind = False
+        self._reported: Any = None
+        self._assign()
+
+    def columns(self) -> Iterator[MessageColumns]:
+        end, place = self._wanted.end, (self._wanted.topic, self._wanted.partition)
+        while self._position < end:
+            for failed, records in groupby(
+                self._fetch(), lambda record: record.error() is not None
+            ):
+                if failed:
+                    for record in records:
+                        self._handle(record.error(), record.offset())
+                    continue
+                found = [each for each in records if each.offset() >= self._position]
+                ours = [each for each in found if each.offset() < end]
+                for piece in _pieces(ours):
+                    self._position = piece[-1].offset() + 1
+                    yield columns_of(piece, place, self._counts)
+                if len(ours) < len(found):
+                    return
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def _assign(self) -> None:
+        from confluent_kafka import TopicPartition
+
+        wanted = self._wanted
+        self._consumer.assign([TopicPartition(wanted.topic, wanted.partition, self._position)])
+
+    def _fetch(self) -> list[Any]:
+        """Wait for a record, and return all that are available; empty after an error."""
+        while True:
+            started = time.monotonic()
+            # consume() would wait for a full list.
+            record = self._consumer.poll(1.0)
+            if record is not None:
+                if record.error() is not None:
+                    return [record]
+                # Earlier errors are over.
+                self._waited, self._behind, self._reported = 0.0, False, None
+                left = min(self._wanted.end - self._position, _AT_A_TIME) - 1
+                return [record, *self._consumer.consume(left, 0)] if left > 0 else [record]
+            # Counts only time spent here: the caller may be slow.
+            self._waited += time.monotonic() - started
+            if self._reported is not None:
+                error, self._reported = self._reported, None
+                self._handle(error, None)
+                return []
+            if self._behind and self._waited > _BEHIND_SECONDS:
+                self._lose("the partition ends before them")
+                return []
+            if self._waited > self._options.poll_seconds:
+                raise self._error(
+                    f"no message arrived for {self._options.poll_seconds:g} s: "
+                    + self._trouble.text(None)
+                )
+
+    def _note(self, error: Any) -> None:
+        """The client's ``error_cb``, which also receives some partition errors."""
+        if error.code() in _errors_of_partitions():
+            self._reported = error
+        else:
+            self._trouble.note(error)
+
+    def _throttled(self, event: Any) -> None:
+        """The client's ``throttle_cb``: a broker answers, later, as the user's quota is used up."""
+        logger.info("kafka: a quota delays the next answer by %g s", event.throttle_time)
+        self._waited = min(self._waited, -event.throttle_time)
+
+    def _handle(self, error: Any, offset: int | None) -> None:
+        from confluent_kafka import KafkaError
+
+        code = error.code()
+        if code == KafkaError._PARTITION_EOF:
+            # If only invisible records are left, this end is the only sign of them.
+            if offset is not None and offset >= self._wanted.end:
+                self._position = self._wanted.end
+            elif not self._behind:
+                self._waited, self._behind = 0.0, True
+        elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+            self._out_of_range()
+        elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise self._error("the user is not allowed to read this topic")
+        elif code in _errors_of_partitions():
+            self._lose("the topic or partition no longer exists")
+        elif code == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            logger.debug("kafka: no access to the group; it is not needed")
+        elif error.fatal():
+            raise self._error(error.str())
+        else:
+            self._trouble.note(error)
+
+    def _out_of_range(self) -> None:
+        """Handle a position before the start or after the end of the log."""
+        from confluent_kafka import KafkaException, TopicPartition
+
+        place = TopicPartition(self._wanted.topic, self._wanted.partition)
+        try:
+            low, high = self._consumer.get_watermark_offsets(place, timeout=10)
+        except KafkaException as error:
+            self._trouble.note(error.args[0])
+            self._assign()
+            return
+        if low > self._position:
+            self._lose(f"the partition begins at {low}", until=min(low, self._wanted.end))
+            if self._position < self._wanted.end:
+                self._assign()
+        else:
+            self._wait_for_leader(f"the partition ends at {high}")
+
+    def _wait_for_leader(self, why: str) -> None:
+        if not self._behind:
+            self._waited, self._behind = 0.0, True
+        time.sleep(_PAUSE)
+        self._waited += _PAUSE
+        if self._waited > _BEHIND_SECONDS:
+            self._lose(why)
+        else:
+            self._assign()
+
+    def _lose(self, why: str, until: int | None = None) -> None:
+        """Report offsets as lost, and continue after them."""
+        until = self._wanted.end if until is None else until
+        lost = attrs.evolve(self._wanted, start=self._position, end=until)
+        lose(lost, why, self._counts, fail=self._options["failOnDataLoss"])
+        self._position = until
+
+    def _error(self, text: str) -> SourceError:
+        return range_error(self._wanted, text)
+
+
+def _errors_of_partitions() -> frozenset[int]:
+    from confluent_kafka import KafkaError
+
+    return frozenset(
+        {
+            KafkaError.TOPIC_AUTHORIZATION_FAILED,
+            KafkaError.UNKNOWN_TOPIC_OR_PART,
+            KafkaError._UNKNOWN_PARTITION,
+            KafkaError._UNKNOWN_TOPIC,
+        }
+    )
