@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cdcfmt_core.codec import ClaimChecks, Projection, format_options
@@ -12,7 +12,7 @@ from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder
 from cdcfmt_core.encoding_options import check_unpartitioned
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.options import Option, check_once, unknown_option, validate
+from cdcfmt_core.options import check_once, split_by_owner, validate
 from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.services import service
@@ -81,7 +81,9 @@ def open_encoder(
     """
     registry = registry or default_registry()
     codec = registry.get_codec(protocol)
-    common, own = _apart(_together(protocol, options, more), codec.encode_options, ENCODING_OPTIONS)
+    own, common, _ = split_by_owner(
+        _together(protocol, options, more), codec.encode_options, ENCODING_OPTIONS, owner=OWNER
+    )
     common = validate({**common, "protocol": protocol}, ENCODING_OPTIONS, owner=OWNER)
     encoder = MessageEncoder(
         common,
@@ -103,7 +105,7 @@ def decoding_options(
     """Validated options: the common ones, and the format's own (``auto``: of all formats)."""
     codecs = registry.codecs_of(protocol)
     of_formats = [option for codec in codecs for option in codec.options]
-    common, own = _apart(options, of_formats, DECODING_OPTIONS)
+    own, common, _ = split_by_owner(options, of_formats, DECODING_OPTIONS, owner=OWNER)
     given = format_options(codecs, own)
     return validate({**common, "protocol": protocol}, DECODING_OPTIONS, owner=OWNER), given
 
@@ -140,21 +142,3 @@ def claim_check_writer(
         return None
     writer: object = service("claim-check-writer")(uri, storage_options, raw_value=raw)
     return writer
-
-
-def _apart(
-    options: Mapping[str, Any], of_formats: Iterable[Option], of_all: Iterable[Option]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split options into the common ones and the formats' own.
-
-    :raises OptionError: for an unknown option.
-    """
-    own = {option.name.lower(): option for option in of_formats}
-    common = {option.name.lower(): option for option in of_all}
-    for name in options:
-        if name.lower() not in own | common:
-            raise unknown_option(name, [*own.values(), *common.values()], owner=OWNER)
-    return (
-        {name: value for name, value in options.items() if name.lower() not in own},
-        {name: value for name, value in options.items() if name.lower() in own},
-    )

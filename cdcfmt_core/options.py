@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import UTC, timedelta, tzinfo
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -169,6 +170,43 @@ def validate(given: Mapping[str, Any], declared: Iterable[Option], *, owner: str
             raise unknown_option(name, options.values(), owner=owner)
         values[option.name] = option.parse(value)
     return values
+
+
+def split_by_owner(
+    given: Mapping[str, Any],
+    *tables: Iterable[Option],
+    owner: str,
+    prefix: str | None = None,
+    ignored: Callable[[str], bool] = lambda name: False,
+    refuse: Callable[[str], None] = lambda name: None,
+) -> list[dict[str, Any]]:
+    """Each table's part of the options, by declared name; then those with the prefix, without it.
+
+    An option that several tables have is the first one's.
+
+    :param prefix: in lower case, of options that a client validates itself.
+    :param ignored: whether to leave out a name, in lower case, that no table has.
+    :param refuse: raises an error for a name, in lower case, that no table has, if it knows more
+        about it than that.
+    :raises OptionError: for an unknown option.
+    """
+    listed = [tuple(table) for table in tables]
+    owners: dict[str, tuple[int, str]] = {}
+    for place, table in enumerate(listed):
+        for option in table:
+            owners.setdefault(option.name.lower(), (place, option.name))
+    parts: list[dict[str, Any]] = [{} for _ in range(len(listed) + 1)]
+    for name, value in given.items():
+        key = name.lower()
+        if prefix is not None and key.startswith(prefix):
+            parts[-1][key.removeprefix(prefix)] = str(value)
+        elif key in owners:
+            place, declared = owners[key]
+            parts[place][declared] = value
+        elif not ignored(key):
+            refuse(key)
+            raise unknown_option(name, chain(*listed), owner=owner)
+    return parts
 
 
 def check_declared(options: object, owner: str, taken: Container[str] = ()) -> None:

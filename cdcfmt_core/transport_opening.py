@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.options import Option, validate
+from cdcfmt_core.options import Option, split_by_owner, validate
 from cdcfmt_core.registry import Registry
 from cdcfmt_core.transport import Drain, Sink, Source, TransportSpec
 
@@ -71,14 +71,8 @@ def split_options(
 def _split(
     spec: TransportSpec, given: Mapping[str, str], options: Iterable[Option]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    values: dict[str, str] = {}
-    settings: dict[str, str] = {}
-    for name, value in given.items():
-        key = name.lower()
-        if key.startswith(spec.prefix):
-            settings[key.removeprefix(spec.prefix)] = value
-        else:
-            values[name] = value
+    options = tuple(options)
+    values, settings = split_by_owner(given, options, prefix=spec.prefix, owner=spec.title)
     return validate(values, options, owner=spec.title), settings
 
 

@@ -14,7 +14,7 @@ from cdcfmt_core import Option, Registry, default_registry
 from cdcfmt_core.codec import AUTO, format_options
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.options import check_once, unknown_option, validate
+from cdcfmt_core.options import check_once, split_by_owner, validate
 from cdcfmt_core.transport import Source
 from cdcfmt_core.transport_opening import choose_transport, open_source
 from cdcfmt_files.sources.options import InputOptions
@@ -160,6 +160,12 @@ def is_sparks_own(name: str) -> bool:
     return name in _SPARKS_OWN or name.startswith(_SPARKS_PREFIXES)
 
 
+def other_names(given: Iterable[str], *tables: Iterable[Option]) -> list[str]:
+    """The given names that neither a table nor Spark has, in lower case."""
+    names = {option.name.lower() for table in tables for option in table}
+    return [key for key in map(str.lower, given) if key not in names and not is_sparks_own(key)]
+
+
 def check_place(option: str, path: str | None) -> None:
     """:raises OptionError: for a relative path to write to over Spark Connect."""
     is_temporary = Path.cwd().name == os.environ.get("SPARK_JOB_ARTIFACT_UUID")
@@ -195,42 +201,41 @@ def parse_options(
     check_once(given)
     given = {name.lower(): value for name, value in given.items()}
     owner = "decode" if of_dataframe else "the cdc source"
-    declared = dataframe_options() if of_dataframe else bridge_options()
-    own = {option.name.lower(): option for option in declared}
+    own = [*(dataframe_options() if of_dataframe else bridge_options())]
     codecs = registry.codecs_of(str(given.get("protocol", AUTO)))
-    of_codecs = {option.name.lower(): option for codec in codecs for option in codec.options}
-    others = [n for n in given if n not in own and n not in of_codecs and not is_sparks_own(n)]
-    transport = None if of_dataframe else choose_transport(others, registry)
+    of_codecs = [option for codec in codecs for option in codec.options]
+    transport = None
+    if not of_dataframe:
+        transport = choose_transport(other_names(given, own, of_codecs), registry)
     if transport is not None:
-        own |= {option.name.lower(): option for option in transport.options}
+        own += transport.options
 
-    bridge: dict[str, Any] = {}
-    codec: dict[str, Any] = {}
-    client: dict[str, str] = {}
-    for name, value in given.items():
-        if transport is not None and name.startswith(transport.prefix):
-            client[name.removeprefix(transport.prefix)] = str(value)
-        elif name in own:
-            bridge[name] = value
-        elif name in of_codecs:
-            codec[name] = value
-        elif of_dataframe or not is_sparks_own(name):
-            of_transports = (spec.options for spec in registry.transports().values())
-            for option in chain(bridge_options(), *of_transports):
-                if option.name.lower() == name:
-                    if transport is not None:
-                        raise OptionError(f"option {option.name} is not for {transport.title}")
-                    raise OptionError(
-                        f'option {option.name} is of format("cdc"); {owner} has its messages '
-                        "from the DataFrame"
-                    )
-            raise unknown_option(name, [*own.values(), *of_codecs.values()], owner=owner)
-    values = validate(bridge, own.values(), owner=owner)
+    def refuse(name: str) -> None:
+        of_transports = (spec.options for spec in registry.transports().values())
+        for option in chain(bridge_options(), *of_transports):
+            if option.name.lower() == name:
+                if transport is not None:
+                    raise OptionError(f"option {option.name} is not for {transport.title}")
+                raise OptionError(
+                    f'option {option.name} is of format("cdc"); {owner} has its messages from the '
+                    "DataFrame"
+                )
+
+    bridge, codec, client = split_by_owner(
+        given,
+        own,
+        of_codecs,
+        owner=owner,
+        prefix=None if transport is None else transport.prefix,
+        ignored=lambda name: not of_dataframe and is_sparks_own(name),
+        refuse=refuse,
+    )
+    values = validate(bridge, own, owner=owner)
     if values["typeMap"] is not None:
         # Fail here: only tasks look it up otherwise, and each of them would fail.
         registry.get_type_map(values["typeMap"])
     for name in _OF_TOPICS if transport is None else _OF_FILES:
-        if name.lower() in bridge:
+        if name in bridge:
             what = "topics, and none is given" if transport is None else "files"
             raise OptionError(f"option {name} is for {what}")
     options = ReadOptions(
@@ -249,10 +254,10 @@ def parse_options(
     return options
 
 
-def _check_shape(options: ReadOptions, declared: Mapping[str, Option]) -> None:
+def _check_shape(options: ReadOptions, declared: Iterable[Option]) -> None:
     """:raises OptionError: for options of the other shape (events or changes)."""
     useless = _OF_CHANGES if options.table is None else _OF_EVENTS
-    for option in declared.values():
+    for option in declared:
         if option.name in useless and options[option.name] != option.default:
             raise OptionError(
                 f"option {option.name} is for the changes of a table; set the option table"

@@ -10,13 +10,13 @@ import attrs
 from cdcfmt_core import Option, Registry, default_registry
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.options import unknown_option, validate
+from cdcfmt_core.options import split_by_owner, validate
 from cdcfmt_core.texts import parse_json
 from cdcfmt_core.transport import Sink, TransportSpec
 from cdcfmt_core.transport_opening import choose_transport, open_sink
 from cdcfmt_files.sources.compression import COMPRESSIONS
 from cdcfmt_files.sources.options import STORAGE_OPTIONS, InputOptions
-from pyspark_cdcfmt.options import check_place, is_sparks_own
+from pyspark_cdcfmt.options import check_place, is_sparks_own, other_names
 
 OWNER = "writing cdc"
 
@@ -191,36 +191,27 @@ def parse_write_options(
             )
         raise OptionError(text)
     left_out = (*FILE_OPTIONS, *TOPIC_OPTIONS) if of_dataframe else ()
-    own = {option.name.lower(): option for option in output_options() if option not in left_out}
+    own = [option for option in output_options() if option not in left_out]
     if of_dataframe:
-        own[STORAGE_OPTIONS.name.lower()] = STORAGE_OPTIONS
-    of_codec = {
-        option.name.lower(): option for option in registry.get_codec(protocol).encode_options
-    }
-    others = [key for key in map(str.lower, given) if key not in own and key not in of_codec]
+        own.append(STORAGE_OPTIONS)
+    of_codec = registry.get_codec(protocol).encode_options
     transport = None
     if not of_dataframe:
-        others = [key for key in others if not is_sparks_own(key)]
-        transport = choose_transport(others, registry, writing=True)
+        transport = choose_transport(other_names(given, own, of_codec), registry, writing=True)
     if transport is not None:
-        own |= {option.name.lower(): option for option in transport.sink_options}
-    bridge: dict[str, Any] = {}
-    codec: dict[str, Any] = {}
-    client: dict[str, str] = {}
-    for name, value in given.items():
-        key = name.lower()
-        if transport is not None and key.startswith(transport.prefix):
-            client[key.removeprefix(transport.prefix)] = str(value)
-        elif key in own:
-            bridge[key] = value
-        elif key in of_codec:
-            codec[key] = value
-        elif not is_sparks_own(key):
-            raise unknown_option(name, [*own.values(), *of_codec.values()], owner=OWNER)
-    values = validate(bridge, own.values(), owner=OWNER)
+        own += transport.sink_options
+    bridge, codec, client = split_by_owner(
+        given,
+        own,
+        of_codec,
+        owner=OWNER,
+        prefix=None if transport is None else transport.prefix,
+        ignored=is_sparks_own,
+    )
+    values = validate(bridge, own, owner=OWNER)
     options = WriteOptions(
         values,
-        validate(codec, of_codec.values(), owner=OWNER),
+        validate(codec, of_codec, owner=OWNER),
         None if transport is None else open_sink(transport, values, client),
         next((str(given[name]) for name in given if name.lower() == "checkpointlocation"), None),
     )
@@ -233,15 +224,15 @@ def parse_write_options(
 def _check_together(
     options: WriteOptions, given: Iterable[str], transport: TransportSpec | None
 ) -> None:
-    """:raises OptionError: for options that exclude each other; ``given`` are in lower case."""
+    """:raises OptionError: for options that exclude each other."""
     names = set(given)
     if transport is not None:
         for option in FILE_OPTIONS:
-            if option.name.lower() in names and option is not STORAGE_OPTIONS:
+            if option.name in names and option is not STORAGE_OPTIONS:
                 raise OptionError(f"option {option.name} is for files, not for {transport.title}")
-    elif "singletask" in names:
+    elif "singleTask" in names:
         raise OptionError("option singleTask is for topics; leave it out for files")
-    if ("txnappid" in names) != ("txnversion" in names):
+    if ("txnAppId" in names) != ("txnVersion" in names):
         raise OptionError("options txnAppId and txnVersion go together")
     useless = ("columnTypes", "metadataPrefix") if options.table is None else ("typesFrom",)
     for option in ROW_OPTIONS:

@@ -7,12 +7,12 @@ from typing import Any, get_args
 
 import attrs
 
-from cdcfmt_core.codec import format_options
+from cdcfmt_core.codec import AUTO, format_options
 from cdcfmt_core.decoding import DECODING_OPTIONS
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Kind, Op
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.options import Option, unknown_option, validate
+from cdcfmt_core.options import Option, split_by_owner, validate
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_files.sources.options import FILE_OPTIONS, InputOptions
@@ -99,40 +99,27 @@ def parse_settings(
     :param transport: Transport of the topics that are read.
     :raises OptionError: for an unknown option, and for an invalid value.
     """
-    declared = {o.name.lower(): o for table in SECTIONS.values() for o in table}
-    declared |= {option.name.lower(): option for option in own}
-    texts: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    others: list[tuple[str, str]] = []
-    for name, value in parse_pairs(pairs):
-        key = _key(name)
-        if key in declared:
-            texts[key] = value
-        else:
-            others.append((name, value))
-    values = validate(texts, declared.values(), owner=OWNER)
-    codecs = default_registry().codecs_of(values["protocol"])
-    of_codecs = {option.name.lower(): option for codec in codecs for option in codec.options}
-    names = {name.lower(): name for name in more}
-    of_topics = (
-        {option.name.lower(): option.name for option in transport.options} if transport else {}
+    declared = [option for table in (*SECTIONS.values(), own) for option in table]
+    prefix = None if transport is None else transport.prefix
+    texts = {
+        name.lower() if prefix and name.lower().startswith(prefix) else _key(name): value
+        for name, value in parse_pairs(pairs)
+    }
+    values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    protocol = texts.get("protocol", values.get("protocol", AUTO))
+    codecs = default_registry().codecs_of(protocol)
+    common, codec, rest, topic, client = split_by_owner(
+        texts,
+        declared,
+        [option for codec in codecs for option in codec.options],
+        [Option(name=name, help="") for name in more],
+        () if transport is None else transport.options,
+        owner=OWNER,
+        prefix=prefix,
     )
-    codec: dict[str, str] = {}
-    rest: dict[str, str] = {}
-    topic: dict[str, str] = {}
-    for name, value in others:
-        if _key(name) in of_codecs:
-            codec[_key(name)] = value
-        elif _key(name) in names:
-            rest[names[_key(name)]] = value
-        elif _key(name) in of_topics:
-            topic[of_topics[_key(name)]] = value
-        elif transport is not None and name.lower().startswith(transport.prefix):
-            # The client validates its own settings.
-            topic[name.lower()] = value
-        else:
-            known: list[Option | str] = [*declared.values(), *of_codecs.values()]
-            known += [*names.values(), *of_topics.values()]
-            raise unknown_option(name, known, owner=OWNER)
+    # The client validates its own settings.
+    topic |= {f"{prefix}{name}": value for name, value in client.items()}
+    values = validate({**values, **common}, declared, owner=OWNER)
     return Settings(values, format_options(codecs, codec), rest, topic)
 
 
