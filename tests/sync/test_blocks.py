@@ -25,18 +25,9 @@ from test_decode_golden_spark import CASES, shown, write_both
 from cdcfmt_core import default_registry
 from cdcfmt_core import types as logical
 from cdcfmt_core.types import LogicalType
-from pyspark_cdcfmt import (
-    BLOCKS_OPTION,
-    INVALID_CHANGE,
-    SEQUENCE,
-    SOURCE,
-    blocks_of,
-    changes,
-    changes_of_blocks,
-    columns_schema,
-    events_of,
-)
-from pyspark_cdcfmt.blocks import letters
+from pyspark_cdcfmt import SEQUENCE, SOURCE, changes, columns_schema
+from pyspark_cdcfmt.blocks import BLOCKS_OPTION, letters
+from pyspark_cdcfmt.blocks.dataframes import INVALID_CHANGE, blocks_of, changes_of_blocks, events_of
 from pyspark_cdcfmt.blocks.letters import Paths, named_by
 from pyspark_cdcfmt.sync.expressions import is_of, sequence_commit
 from pyspark_cdcfmt.sync.names import TableName, table_text

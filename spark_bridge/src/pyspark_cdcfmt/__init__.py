@@ -13,20 +13,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pyspark_cdcfmt.source import BLOCKS_OPTION, CdcDataSource, check_interpreter
+from pyspark_cdcfmt.source import CdcDataSource, check_interpreter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pyspark_cdcfmt.blocks.dataframes import (
-        INVALID_CHANGE,
-        LACKS_COLUMNS,
-        blocks_of,
-        changed_values,
-        changes_of_blocks,
-        events_of,
-    )
-    from pyspark_cdcfmt.blocks.letters import with_tables
     from pyspark_cdcfmt.options import message_options
     from pyspark_cdcfmt.read.dataframes import KAFKA_COLUMNS, changes, decode, learn_schemas
     from pyspark_cdcfmt.read.reports import columns_schema, observed, resolved_ts, spark_schema
@@ -34,38 +25,27 @@ if TYPE_CHECKING:
     from pyspark_cdcfmt.write.dataframes import encode
 
 __all__ = [
-    "BLOCKS_OPTION",
     "CORRUPT_RECORD",
-    "INVALID_CHANGE",
     "KAFKA_COLUMNS",
-    "LACKS_COLUMNS",
     "METADATA",
     "SEQUENCE",
     "SOURCE",
     "CdcDataSource",
     "DefaultSource",
-    "blocks_of",
-    "changed_values",
     "changes",
-    "changes_of_blocks",
     "columns_schema",
     "decode",
     "encode",
-    "events_of",
     "learn_schemas",
     "message_options",
     "observed",
     "register",
     "resolved_ts",
     "spark_schema",
-    "with_tables",
 ]
 
 # Imported on use: these need pyarrow and the formats.
 _MODULE_OF = {
-    **dict.fromkeys(("INVALID_CHANGE", "LACKS_COLUMNS", "blocks_of"), "blocks.dataframes"),
-    **dict.fromkeys(("changed_values", "changes_of_blocks", "events_of"), "blocks.dataframes"),
-    "with_tables": "blocks.letters",
     "message_options": "options",
     **dict.fromkeys(("KAFKA_COLUMNS", "changes", "decode", "learn_schemas"), "read.dataframes"),
     **dict.fromkeys(("columns_schema", "observed", "resolved_ts", "spark_schema"), "read.reports"),

@@ -17,14 +17,14 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from pyspark_cdcfmt.blocks import BLOCKS_OPTION
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pyspark_cdcfmt.read.batch_reader import Work
     from pyspark_cdcfmt.read.inference import InferredSchema
 
-BLOCKS_OPTION = "__cdcfmt_blocks"
-"""For sync: a stream of blocks of events.  The name is not a user option."""
 
 _SECONDS = 60
 _FIND = "import importlib.util as u, sys; sys.exit(u.find_spec('pyspark_cdcfmt') is None)"

@@ -10,7 +10,8 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from pyspark_cdcfmt import blocks_of, events_of, with_tables
+from pyspark_cdcfmt.blocks.dataframes import blocks_of, events_of
+from pyspark_cdcfmt.blocks.letters import with_tables
 from pyspark_cdcfmt.sync.control import Batch, Control, LogRow
 from pyspark_cdcfmt.sync.expressions import IS_OF, first_place, is_of, of_tables
 from pyspark_cdcfmt.sync.names import FIELDS, TableName

@@ -18,13 +18,9 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.options import unknown_option
 from cdcfmt_core.texts import open_logger
-from pyspark_cdcfmt import (
-    BLOCKS_OPTION,
-    METADATA,
-    CdcDataSource,
-    changed_values,
-    columns_schema,
-)
+from pyspark_cdcfmt import METADATA, CdcDataSource, columns_schema
+from pyspark_cdcfmt.blocks import BLOCKS_OPTION
+from pyspark_cdcfmt.blocks.dataframes import changed_values
 from pyspark_cdcfmt.sync.batch import Sync
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
 from pyspark_cdcfmt.sync.control import SCHEMAS, Batch, Control

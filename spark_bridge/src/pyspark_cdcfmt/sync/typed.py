@@ -14,7 +14,8 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
 from cdcfmt_core.events import full_name
-from pyspark_cdcfmt import CORRUPT_RECORD, METADATA, changes, changes_of_blocks
+from pyspark_cdcfmt import CORRUPT_RECORD, METADATA, changes
+from pyspark_cdcfmt.blocks.dataframes import changes_of_blocks
 from pyspark_cdcfmt.sync.definitions import store_of
 from pyspark_cdcfmt.sync.expressions import COMPARED, At, key_text, literal
 from pyspark_cdcfmt.sync.names import quote, table_text

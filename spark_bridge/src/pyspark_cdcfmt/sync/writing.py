@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
-from pyspark_cdcfmt import INVALID_CHANGE, LACKS_COLUMNS, events_of
+from pyspark_cdcfmt.blocks.dataframes import INVALID_CHANGE, LACKS_COLUMNS, events_of
 from pyspark_cdcfmt.sync.control import QUERY_PROPERTY, Batch, Control
 from pyspark_cdcfmt.sync.expressions import first_place, is_of, is_wider
 from pyspark_cdcfmt.sync.names import TableName, quote, table_text
