@@ -14,10 +14,9 @@ from cdcfmt_core.encoder import Encoder, EncoderContext, RowNumbers, messages_of
 from cdcfmt_core.encoding_options import ENCODING_OPTIONS, check_claim_options
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError, join_names
 from cdcfmt_core.event_checks import check_name, check_written, locate
-from cdcfmt_core.events import KIND_OF, Event, Message, Op, RowChange
+from cdcfmt_core.events import KIND_OF, Event, Message, Op, RowChange, split_key_update
 from cdcfmt_core.partitioning import open_partitioner
 from cdcfmt_core.registry import Registry, default_registry
-from cdcfmt_core.row_changes import split_key_update
 from cdcfmt_core.services import service
 
 __all__ = ["ENCODING_OPTIONS", "MessageEncoder"]

@@ -7,6 +7,7 @@ millions are made; treat them as values and do not change them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import attrs
@@ -30,10 +31,10 @@ DdlType: TypeAlias = Literal[
 
 @attrs.define
 class Message:
-    """One Kafka-like record.
+    """One record of a topic, or line of a file.
 
     - ``offset``: its offset in the topic partition, or its byte offset in the file.
-    - ``timestamp``: the record's own, in milliseconds as in Kafka.
+    - ``timestamp``: the record's own, in milliseconds since the epoch.
     - ``path``: the file that held it, if any.
     - ``epoch``: number of times that the offsets of its topic began anew before it (a topic that
       was deleted and created again).
@@ -162,7 +163,7 @@ class RowChange(_Occurrence):
     """A change of one row.
 
     ``sequence_commit`` orders changes like a commit_ts, for wires that have only its physical
-    part (TiCDC's canal-json without extension: ``es << 18``).
+    part, in milliseconds (``ms << 18``).
     """
 
     op: Op
@@ -266,3 +267,19 @@ def named_by(event: object) -> TableSchema | SchemaChange | None:
     if isinstance(event, TableSchemaEvent):
         return event.table_schema
     return event if isinstance(event, SchemaChange) else None
+
+
+def split_key_update(event: RowChange, key_columns: Sequence[str]) -> list[RowChange]:
+    """Split an update that changes the key into a delete and an insert.
+
+    Any other change is returned unchanged.  Columns missing from one image count as unchanged.
+    """
+    if event.op != "update" or event.before is None or event.after is None:
+        return [event]
+    old, new = event.before.values, event.after.values
+    if all(old.get(name) == new.get(name) for name in key_columns if name in old and name in new):
+        return [event]
+    return [
+        attrs.evolve(event, op="delete", after=None),
+        attrs.evolve(event, op="insert", before=None),
+    ]

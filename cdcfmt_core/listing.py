@@ -11,6 +11,7 @@ from cdcfmt_core.codec import CodecSpec, DecoderContext
 from cdcfmt_core.encoder import EncoderContext
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Message
+from cdcfmt_core.known import packages
 from cdcfmt_core.plugins import Guarded, PluginInfo
 from cdcfmt_core.recognition import confidence
 from cdcfmt_core.registry import Registry
@@ -19,7 +20,7 @@ from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.services import service
 from cdcfmt_core.transport import TransportSpec
 
-NOTHING = "no format is installed; for example: pip install cdcfmt-canal-json"
+NOTHING = f"no format is installed; for example: pip install {min(packages('formats').values())}"
 
 
 @attrs.frozen

@@ -31,7 +31,7 @@ def open_decoder(
     schemas: SchemaStore | None = None,
     **more: Any,
 ) -> MessageDecoder:
-    """A new decoder: ``open_decoder("canal-json", sourceTimeZone="UTC").decode(message)``.
+    """A new decoder: ``open_decoder("acme-json", sourceTimeZone="UTC").decode(message)``.
 
     Options are the format's own and the common ones, as keywords or in ``options``; the protocol
     ``auto`` accepts those of any format.
@@ -69,7 +69,7 @@ def open_encoder(
     now: Callable[[], int] | None = None,
     **more: Any,
 ) -> MessageEncoder:
-    """A new encoder: ``open_encoder("canal-json", enableTidbExtension=True).encode(event)``.
+    """A new encoder: ``open_encoder("acme-json", synthesizeCommitTs=True).encode(event)``.
 
     Options are given as in :func:`open_decoder`.
 

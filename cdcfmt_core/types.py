@@ -2,7 +2,7 @@
 
 A codec maps wire types to these, an engine maps these to its own; neither sees the other.
 ``None`` for a parameter means that it was not sent: it is unknown and never guessed
-(TiCDC's plain canal-json says ``decimal``, not ``decimal(10,4)``).
+(some wires say ``decimal``, not ``decimal(10,4)``).
 
 The docstring of each type gives the Python type of its values.
 """

@@ -1,7 +1,7 @@
 """Table schemas by the stream position from which they are valid (docs/events.md, "Types").
 
 For formats whose rows do not carry their column types: schema events of the same stream have
-them (``tableChanges`` of Debezium's DDL, Simple's BOOTSTRAP).  A position is any tuple that
+them.  A position is any tuple that
 is ordered within one stream, such as ``(commit_ts,)``, a binlog's file and offset, or a schema
 version.  Some formats need the newest schema before a row (:meth:`SchemaStore.find`), others
 exactly the one that the row names (:meth:`SchemaStore.at`).

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from support.workspace import ROOT
+
+from cdcfmt_core.known import packages
 
 MAX_LINES = 500
 REASON = "One file, as "
@@ -24,3 +27,21 @@ def product_files() -> Iterator[Path]:
     """The Python files that users install."""
     for pattern in ("cdcfmt_core", "plugins/*/*/src", "spark_bridge/src"):
         yield from ROOT.glob(f"{pattern}/**/*.py")
+
+
+def test_the_core_names_no_plugin_and_no_engine() -> None:
+    """They stand in known.toml; ``simple`` is also a word."""
+    names = {*packages("formats"), *packages("transports"), "debezium", "pyspark", "cdcfmt_kernel"}
+    name = re.compile("|".join(sorted(names - {"simple"})), re.IGNORECASE)
+    found = {
+        f"{path.name}: {line.strip()}"
+        for path in (ROOT / "cdcfmt_core").glob("**/*.py")
+        for line in path.read_text("utf-8").splitlines()
+        if name.search(line)
+    }
+    assert found == set()
+
+
+def test_the_core_is_small() -> None:
+    files = (ROOT / "cdcfmt_core").glob("**/*.py")
+    assert sum(path.read_text("utf-8").count("\n") for path in files) <= 6_000

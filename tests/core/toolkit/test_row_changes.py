@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from cdcfmt_core.events import Column, Image, Message, Op, RowChange, TableSchema
-from cdcfmt_core.row_changes import change_position, split_key_update
+from cdcfmt_core.events import Column, Image, Message, Op, RowChange, TableSchema, split_key_update
 from cdcfmt_core.types import Int
+from cdcfmt_toolkit.row_changes import change_position
 
 TABLE = TableSchema("shop", "orders", (Column("id", "int", Int(32), key=True),), ("id",))
 

@@ -9,13 +9,22 @@ import attrs
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.column_names import lacking
-from cdcfmt_core.events import Corrupt, Event, Image, Message, RowChange, SchemaChange, TableSchema
+from cdcfmt_core.events import (
+    Corrupt,
+    Event,
+    Image,
+    Message,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+    split_key_update,
+)
 from cdcfmt_core.filters import split_name
-from cdcfmt_core.row_changes import change_images, change_position, split_key_update
 from cdcfmt_core.texts import one_line, warn_zoneless
 from cdcfmt_core.types import LogicalType, Timestamp
 from cdcfmt_mysql.column_changes import emptied_tables, is_emptied, namespace, vacated_names
 from cdcfmt_toolkit.plans import Plans
+from cdcfmt_toolkit.row_changes import change_images, change_position
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.columns import match_fields, match_keys
 from pyspark_cdcfmt.rows.event_rows import corrupt_record, source_of

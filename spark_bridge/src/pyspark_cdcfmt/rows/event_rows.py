@@ -20,14 +20,10 @@ from cdcfmt_core.events import (
     RowChange,
     SchemaChange,
     TableSchema,
-)
-from cdcfmt_core.row_changes import (
-    extra_of,
-    fields_of_columns,
-    fields_of_schema,
     split_key_update,
 )
 from cdcfmt_core.texts import qualified
+from cdcfmt_toolkit.row_changes import extra_of, fields_of_columns, fields_of_schema
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.columns import match_keys
 from pyspark_cdcfmt.rows.json_values import image_to_json

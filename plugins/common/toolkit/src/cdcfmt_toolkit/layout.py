@@ -159,7 +159,7 @@ class Layout:
     - ``doubts_nulls``: NULLs in an update's ``before`` may mean something else if the message has
       no ``row_id`` and no column is unchanged.
     - ``log``: the paths of the members with a position in the source's log: server, file, and
-      offset in the file, as :func:`~cdcfmt_core.row_changes.log_position` reads them from
+      offset in the file, as :func:`~cdcfmt_toolkit.row_changes.log_position` reads them from
       ``extra``.
     - ``avro``: messages are Avro records.  ``reads_before``: values in before images are validated
       even if no row shows them; ``reads_all``: values of all columns are.

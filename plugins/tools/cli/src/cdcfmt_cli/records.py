@@ -18,14 +18,9 @@ from cdcfmt_core.events import (
     SchemaChange,
     TableSchema,
     named_by,
-)
-from cdcfmt_core.row_changes import (
-    change_images,
-    change_position,
-    extra_of,
-    fields_of_schema,
     split_key_update,
 )
+from cdcfmt_toolkit.row_changes import change_images, change_position, extra_of, fields_of_schema
 
 EVENT_COLUMNS = (
     "kind", "op", "database", "schema", "table", "commit_ts", "commit_time", "source_time",

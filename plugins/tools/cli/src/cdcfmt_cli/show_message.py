@@ -39,7 +39,7 @@ from cdcfmt_core.events import (
     SchemaChange,
     TableSchema,
 )
-from cdcfmt_core.row_changes import extra_of
+from cdcfmt_toolkit.row_changes import extra_of
 
 _MAX_PARTS = 60
 _ABSENT = Text("absent", "faint")

@@ -5,28 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
-import attrs
-
 from cdcfmt_core.events import Image, LogicalMessage, Message, RowChange, TableSchema, Transaction
 
 _DIGITS = 18
 """Maximum number of digits of an SCN: it fits into 64 bits."""
-
-
-def split_key_update(event: RowChange, key_columns: Sequence[str]) -> list[RowChange]:
-    """Split an update that changes the key into a delete and an insert, as TiCDC does.
-
-    Any other change is returned unchanged.  Columns missing from one image count as unchanged.
-    """
-    if event.op != "update" or event.before is None or event.after is None:
-        return [event]
-    old, new = event.before.values, event.after.values
-    if all(old.get(name) == new.get(name) for name in key_columns if name in old and name in new):
-        return [event]
-    return [
-        attrs.evolve(event, op="delete", after=None),
-        attrs.evolve(event, op="insert", before=None),
-    ]
 
 
 def change_images(event: RowChange, *, after_only: bool) -> Iterator[tuple[str, Image]]:
