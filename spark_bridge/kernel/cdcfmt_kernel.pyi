@@ -19,17 +19,19 @@ def variant_members(batch: Any, column: str, integers: Sequence[str], texts: Seq
     """
 
 class Reason:
-    """What is unusual about a message that the kernel did not read.
+    """Why the kernel left a message or a row to the reference.
 
-    - ``FULL``: nothing; the batch must be finished first
-    - ``UNKNOWN_SCHEMA``: no plan has its schema key
+    - ``FULL``: the batch must be finished first, or the messages taken
+    - ``UNKNOWN_SCHEMA``: no plan has the message's schema key, or the table of the row to write
     - ``UNKNOWN_ZONE``: a value has a time zone that was not added
     - ``VALUE``: the value of a column, in a message that otherwise fits the layout
     - ``TARGET``: a value that is converted to the declared type of its column, if it fits
     - ``DOUBT``: a value whose meaning the reference decides, or counts
     - ``SIZE``: the message, or a row of it, is too large
     - ``MESSAGE``: the form of the message, its members, its operation
-    - ``PANIC``: a mistake of the kernel
+    - ``NOT_PERMITTED``: the encoder must permit the row, or write it
+    - ``PRINTABLE_UNSET``: the printable characters must be set first
+    - ``PANIC``: the kernel panicked, which is a bug
     """
 
     FULL: Reason
@@ -40,12 +42,14 @@ class Reason:
     DOUBT: Reason
     SIZE: Reason
     MESSAGE: Reason
+    NOT_PERMITTED: Reason
+    PRINTABLE_UNSET: Reason
     PANIC: Reason
 
 class Stop:
-    """Why the kernel stopped at a message.
+    """Why the kernel stopped at a message, or at a row to write.
 
-    - ``text``: the unusual fact, for logs
+    - ``text``: the fact, for logs only; programs compare ``reason``
     - ``at``: the byte of the message's value, if known; that of a value for a column
     - ``column``, ``encoding``: the column of a value, and its value encoding
     - ``event``: the number of the event in its message
@@ -189,19 +193,25 @@ class Writer:
         :param now: microseconds since 1970.
         """
     @property
-    def stop(self) -> str:
-        """Why writing stopped: "", "full", "unknown" (the row's table), "not allowed" (the row),
-        "no characters" (``set_printable`` was not called), or the reason of a refusal."""
+    def stop(self) -> Stop | None:
+        """Why writing stopped at a row; None at the end of the batch.
+
+        - ``FULL``: the messages must be taken first
+        - ``UNKNOWN_SCHEMA``: the table of the row was not added
+        - ``NOT_PERMITTED``: the row needs a permit, see ``missing_permit``
+        - ``PRINTABLE_UNSET``: ``set_printable`` was not called
+        - others: the reference must write the row
+        """
     @property
-    def wanted(self) -> tuple[int, int, int]:
-        """The row that was not allowed: index of its table (since they were cleared), partition
-        and version."""
-    def allow(self, rows: tuple[int, int, int], count: int, until: int) -> None:
-        """Allow ``count`` rows like ``wanted`` before the time ``until`` in microseconds."""
+    def missing_permit(self) -> tuple[int, int, int]:
+        """The row without a permit: index of its table (since they were cleared), partition and
+        version."""
+    def permit(self, rows: tuple[int, int, int], count: int, until: int) -> None:
+        """Permit ``count`` rows like ``missing_permit`` before the time ``until`` (microseconds)."""
     def set_printable(self, spans: list[tuple[int, int]]) -> None:
         """Set the printable characters in Go's quotes, as spans of code points."""
-    def take_allowed(self) -> list[tuple[tuple[int, int, int], int]]:
-        """Return the numbers of written rows that had an allowance, and revoke all allowances."""
+    def take_permits(self) -> list[tuple[tuple[int, int, int], int]]:
+        """Return the numbers of written rows that had a permit, and revoke all permits."""
     def check(self, key: bytes, kind: bytes, position: list[int]) -> list[int] | None:
         """The last position of a key if it is later than this one; else remember this one."""
     def restore_partial(self, partition: int, rows: int, key: bytes, value: bytes) -> None:

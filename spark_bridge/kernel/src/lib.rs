@@ -23,7 +23,7 @@ use pyo3::prelude::*;
 #[doc(hidden)]
 pub mod testing {
     pub use crate::json::{Cursor, plain, unescape, unescape_latin1};
-    pub use crate::refusal::Step;
+    pub use crate::refusal::Result;
     pub use crate::text::bytes::{decode_base64, decode_hex, encode_base64, encode_hex, latin1};
     pub use crate::text::unquote_go;
 

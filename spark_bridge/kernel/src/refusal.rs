@@ -1,8 +1,10 @@
-//! Why a message is left to the reference.
+//! Why a message or a row is left to the reference.
 
 use pyo3::prelude::*;
 
-/// What is unusual about a message; the bridge branches on it.
+/// What is unusual about a message or a row; the bridge branches on it.
+///
+/// Texts are for logs only: rewording one changes nothing else.
 #[pyclass(
     eq,
     eq_int,
@@ -16,7 +18,7 @@ use pyo3::prelude::*;
 pub enum Reason {
     /// The batch must be finished first.
     Full,
-    /// No plan has the message's schema key.
+    /// No plan has the message's schema key, or the table of the row to write.
     UnknownSchema,
     /// A value has a time zone that was not added.
     UnknownZone,
@@ -30,7 +32,11 @@ pub enum Reason {
     Size,
     /// Anything else: the form of the message, its members, its operation.
     Message,
-    /// A mistake of the kernel.
+    /// The encoder must permit the row, or write it.
+    NotPermitted,
+    /// The printable characters must be set first.
+    PrintableUnset,
+    /// The kernel panicked, which is a bug.
     Panic,
 }
 
@@ -89,9 +95,10 @@ impl Refusal {
     }
 }
 
-pub type Step<T> = Result<T, Refusal>;
+/// The result of a step that may refuse the message or the row.
+pub type Result<T, E = Refusal> = std::result::Result<T, E>;
 
-/// Why reading stopped at a message.
+/// Why reading stopped at a message, or writing at a row.
 #[pyclass(frozen, get_all, skip_from_py_object)]
 #[derive(Clone, Debug)]
 pub struct Stop {

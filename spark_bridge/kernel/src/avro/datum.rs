@@ -5,7 +5,7 @@
 use std::fmt;
 use std::io::Write;
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::text::append;
 use crate::text::equal;
 
@@ -34,7 +34,7 @@ impl<'a> Datum<'a> {
         self.at >= self.data.len()
     }
 
-    pub fn refuse<T>(&self, reason: &'static str) -> Step<T> {
+    pub fn refuse<T>(&self, reason: &'static str) -> Result<T> {
         Err(Refusal::new(reason, self.at))
     }
 
@@ -45,7 +45,7 @@ impl<'a> Datum<'a> {
 
     /// A long or an int: zigzag, seven bits per byte, lowest bits first.
     #[inline]
-    pub fn long(&mut self) -> Step<i64> {
+    pub fn long(&mut self) -> Result<i64> {
         match self.data.get(self.at) {
             Some(byte @ ..0x80) => {
                 self.at += 1;
@@ -55,7 +55,7 @@ impl<'a> Datum<'a> {
         }
     }
 
-    fn long_of_bytes(&mut self) -> Step<i64> {
+    fn long_of_bytes(&mut self) -> Result<i64> {
         let byte = self.byte()?;
         let mut value = u64::from(byte & 0x7f);
         for place in 1..LONGEST {
@@ -68,37 +68,37 @@ impl<'a> Datum<'a> {
                 return Ok((value >> 1) as i64 ^ -((value & 1) as i64));
             }
         }
-        self.refuse("a number of more than 64 bits")
+        self.refuse("number exceeds 64 bits")
     }
 
-    pub fn byte(&mut self) -> Step<u8> {
+    pub fn byte(&mut self) -> Result<u8> {
         let Some(byte) = self.data.get(self.at) else {
-            return self.refuse("a message that ends before its end");
+            return self.refuse("message is truncated");
         };
         self.at += 1;
         Ok(*byte)
     }
 
-    pub fn boolean(&mut self) -> Step<bool> {
+    pub fn boolean(&mut self) -> Result<bool> {
         match self.byte()? {
             0 => Ok(false),
             1 => Ok(true),
-            _ => self.refuse("a boolean that is none"),
+            _ => self.refuse("invalid boolean"),
         }
     }
 
     /// The next `N` bytes.
-    pub fn fixed<const N: usize>(&mut self) -> Step<[u8; N]> {
+    pub fn fixed<const N: usize>(&mut self) -> Result<[u8; N]> {
         match self.data[self.at..].first_chunk() {
             Some(bytes) => {
                 self.at += N;
                 Ok(*bytes)
             }
-            None => self.refuse("a message that ends before its end"),
+            None => self.refuse("message is truncated"),
         }
     }
 
-    pub fn bytes(&mut self) -> Step<&'a [u8]> {
+    pub fn bytes(&mut self) -> Result<&'a [u8]> {
         let length = usize::try_from(self.long()?);
         let end = length.ok().and_then(|length| self.at.checked_add(length));
         let bytes = end.and_then(|end| self.data.get(self.at..end));
@@ -107,36 +107,36 @@ impl<'a> Datum<'a> {
                 self.at = end;
                 Ok(bytes)
             }
-            _ => self.refuse("a length beyond the message's end"),
+            _ => self.refuse("length exceeds the message"),
         }
     }
 
     /// Appends bytes that follow their length.
-    pub fn append_bytes(&mut self, out: &mut Vec<u8>) -> Step<usize> {
+    pub fn append_bytes(&mut self, out: &mut Vec<u8>) -> Result<usize> {
         let length = self.bytes()?.len();
         append(self.data, self.at - length, self.at, out);
         Ok(length)
     }
 
-    pub fn text(&mut self) -> Step<&'a str> {
+    pub fn text(&mut self) -> Result<&'a str> {
         let bytes = self.bytes()?;
-        std::str::from_utf8(bytes).map_err(|_| Refusal::new("bytes that are no UTF-8", self.at))
+        std::str::from_utf8(bytes).map_err(|_| Refusal::new("invalid UTF-8", self.at))
     }
 
     /// The index of a union's branch or of an enumeration's symbol.
-    pub fn choice(&mut self, count: usize) -> Step<usize> {
+    pub fn choice(&mut self, count: usize) -> Result<usize> {
         match usize::try_from(self.long()?) {
             Ok(number) if number < count => Ok(number),
-            _ => self.refuse("a branch that does not exist"),
+            _ => self.refuse("branch does not exist"),
         }
     }
 
     /// The number of items in an array's or map's next block, 0 at the end; `before`: the number
     /// of items in the blocks before it.
-    pub fn block(&mut self, before: usize) -> Step<usize> {
+    pub fn block(&mut self, before: usize) -> Result<usize> {
         match usize::try_from(self.long()?) {
             Ok(count) if count <= MAX_ITEMS - before => Ok(count),
-            _ => self.refuse("a block of another form, or with too many items"),
+            _ => self.refuse("block has an unexpected form or too many items"),
         }
     }
 
@@ -167,7 +167,7 @@ pub fn encode_long(value: i64, out: &mut Vec<u8>) {
 /// The double with the fewest digits, from six to eight, that identify a float, as in JSON.
 pub fn shortest_double(value: f32) -> f64 {
     let exact = f64::from(value);
-    if let Some(shortest) = usual_shortest(value) {
+    if let Some(shortest) = fast_shortest(value) {
         return shortest;
     }
     let mut room = [0; 32];
@@ -194,7 +194,7 @@ pub fn shortest_double(value: f32) -> f64 {
 
 /// Like [`shortest_double`], by exact arithmetic: a float of 24 bits times 10^12 has at most 53
 /// bits, and an integer divided by a power of ten is the double nearest to its digits.
-fn usual_shortest(value: f32) -> Option<f64> {
+fn fast_shortest(value: f32) -> Option<f64> {
     let size = f64::from(value.abs());
     let behind = (0..=10).find(|behind| size * POWERS[*behind] >= 1e5)?;
     if size >= 1e6 {

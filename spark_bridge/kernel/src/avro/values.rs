@@ -5,11 +5,11 @@ use simdutf8::basic::from_utf8;
 use crate::avro::datum::{Datum, shortest_double};
 use crate::avro::schema::Type;
 use crate::json::{Kind, Token, find_special};
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 
 impl Type {
     /// Skips a value, which must be valid.
-    pub fn skip(&self, datum: &mut Datum) -> Step<()> {
+    pub fn skip(&self, datum: &mut Datum) -> Result<()> {
         match self {
             Self::Null => {}
             Self::Boolean => _ = datum.boolean()?,
@@ -57,7 +57,7 @@ impl Type {
         datum: &mut Datum,
         bare: bool,
         document: &mut Vec<u8>,
-    ) -> Step<Option<Token>> {
+    ) -> Result<Option<Token>> {
         let start = document.len();
         let simple = |kind| Ok(Some(Token::new(kind, start, start)));
         match self {
@@ -104,7 +104,7 @@ impl Type {
     }
 
     /// Appends a value as JSON; records are objects, or lists of their values.
-    pub fn print(&self, datum: &mut Datum, in_lists: bool, document: &mut Vec<u8>) -> Step<()> {
+    pub fn print(&self, datum: &mut Datum, in_lists: bool, document: &mut Vec<u8>) -> Result<()> {
         let (opens, closes) = match self {
             Self::Record(_) if in_lists => (b'[', b']'),
             Self::Array(_) => (b'[', b']'),
@@ -165,7 +165,7 @@ impl Type {
     }
 }
 
-fn long(value: i64, bare: bool, document: &mut Vec<u8>) -> Step<Option<Token>> {
+fn long(value: i64, bare: bool, document: &mut Vec<u8>) -> Result<Option<Token>> {
     if bare {
         return Ok(Some(Token::of_long(value)));
     }
@@ -177,9 +177,9 @@ fn long(value: i64, bare: bool, document: &mut Vec<u8>) -> Step<Option<Token>> {
     Ok(Some(Token::new(Kind::Integer, start, document.len())))
 }
 
-fn double(value: f64, bare: bool, datum: &Datum, document: &mut Vec<u8>) -> Step<Option<Token>> {
+fn double(value: f64, bare: bool, datum: &Datum, document: &mut Vec<u8>) -> Result<Option<Token>> {
     if !value.is_finite() {
-        return datum.refuse("a number that is not finite");
+        return datum.refuse("number is not finite");
     }
     if bare {
         return Ok(Some(Token::of_double(value)));
@@ -214,17 +214,17 @@ fn push_latin1(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends text between quotes; it may be invalid UTF-8 if it needs no escapes.
-fn push_escaped(text: &[u8], out: &mut Vec<u8>) -> Step<()> {
+fn push_escaped(text: &[u8], out: &mut Vec<u8>) -> Result<()> {
     if find_special(text).is_none() {
         quoted(text, out)?;
         return Ok(());
     }
-    let text = from_utf8(text).map_err(|_| Refusal::new("bytes that are no UTF-8", 0))?;
+    let text = from_utf8(text).map_err(|_| Refusal::new("invalid UTF-8", 0))?;
     out.extend_from_slice(serde_json::to_string(text).unwrap_or_default().as_bytes());
     Ok(())
 }
 
-fn quoted(text: &[u8], out: &mut Vec<u8>) -> Step<Option<Token>> {
+fn quoted(text: &[u8], out: &mut Vec<u8>) -> Result<Option<Token>> {
     let start = out.len() + 1;
     out.reserve(text.len() + 2);
     out.push(b'"');

@@ -4,7 +4,7 @@
 //! message is unknown. They were checked to be JSON when the plan was added.
 
 use crate::json::{Cursor, Kind, Token};
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 
 const SCHEMA_FIRST: &str = "{\"schema\":";
 const PAYLOAD: &[u8] = b"\"payload\"";
@@ -25,7 +25,7 @@ pub enum Form {
 }
 
 /// Moves to the beginning of the payload. `known` is the schema that the document may have.
-pub fn open(cursor: &mut Cursor, known: Option<&str>) -> Step<Form> {
+pub fn open(cursor: &mut Cursor, known: Option<&str>) -> Result<Form> {
     if cursor.take_spaced(PAYLOAD_FIRST) {
         return Ok(Form::PayloadFirst);
     }
@@ -52,7 +52,7 @@ pub fn open(cursor: &mut Cursor, known: Option<&str>) -> Step<Form> {
             return Ok(Form::SchemaFirst(schema));
         }
     }
-    Err(Refusal::new("a schema without payload", start))
+    Err(Refusal::new("schema without payload", start))
 }
 
 /// Text without trailing blanks.
@@ -73,7 +73,7 @@ pub fn payload_beside<'a>(value: &'a [u8], schema: &str) -> Option<&'a [u8]> {
 }
 
 /// Reads the rest after the payload: the schema, which may be missing.
-pub fn close(cursor: &mut Cursor, form: Form) -> Step<Token> {
+pub fn close(cursor: &mut Cursor, form: Form) -> Result<Token> {
     let schema = match form {
         Form::Bare => return cursor.end().map(|()| Token::MISSING),
         Form::SchemaFirst(schema) => schema,
@@ -87,12 +87,12 @@ pub fn close(cursor: &mut Cursor, form: Form) -> Step<Token> {
         }
         Form::PayloadFirst => Token::MISSING,
     };
-    cursor.expect(b'}', "more beside a payload")?;
+    cursor.expect(b'}', "unexpected member beside the payload")?;
     cursor.end().map(|()| schema)
 }
 
 /// Checks a schema, which must be an object or null.
-pub fn check_schema(text: &str) -> Step<()> {
+pub fn check_schema(text: &str) -> Result<()> {
     let mut cursor = Cursor::new(text)?;
     let token = cursor.value()?;
     cursor.end()?;
@@ -101,7 +101,7 @@ pub fn check_schema(text: &str) -> Step<()> {
     if whole && matches!(token.kind, Kind::Object | Kind::Null) && structure <= MAX_STRUCTURE {
         return Ok(());
     }
-    Err(Refusal::new("a schema that is no object", 0))
+    Err(Refusal::new("schema is not an object", 0))
 }
 
 /// The columns of a message's key, and its schema.
@@ -112,7 +112,7 @@ pub struct Key {
 }
 
 impl Key {
-    pub fn new(document: &str) -> Step<Self> {
+    pub fn new(document: &str) -> Result<Self> {
         let mut names = Vec::new();
         let schema = walk(document, None, |name| {
             names.push(name.to_owned());
@@ -137,7 +137,7 @@ impl Key {
     }
 
     /// Whether a key has exactly these columns and this schema.
-    pub fn is(&self, document: &str) -> Step<bool> {
+    pub fn is(&self, document: &str) -> Result<bool> {
         let mut count = 0;
         let mut same = true;
         let schema = walk(document, self.schema.as_deref(), |name| {
@@ -153,18 +153,18 @@ impl Key {
 fn walk<'a>(
     document: &'a str,
     known: Option<&str>,
-    mut show: impl FnMut(&'a str) -> Step<()>,
-) -> Step<Option<&'a str>> {
+    mut show: impl FnMut(&'a str) -> Result<()>,
+) -> Result<Option<&'a str>> {
     let mut cursor = Cursor::new(document)?;
     let form = open(&mut cursor, known)?;
-    cursor.expect(b'{', "a key that is no object")?;
+    cursor.expect(b'{', "key is not an object")?;
     if !cursor.take(b'}') {
         loop {
             let token = cursor.name()?;
             let name = token.text(document);
             let may_wrap = form == Form::Bare && matches!(name, "payload" | "schema");
             if may_wrap || token.kind == Kind::Escaped {
-                return cursor.refuse("a key of another form");
+                return cursor.refuse("key has an unexpected form");
             }
             show(name)?;
             cursor.value()?;
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     /// The schema of a document whose payload is an object.
-    fn schema<'a>(document: &'a str, known: Option<&str>) -> Step<Option<&'a str>> {
+    fn schema<'a>(document: &'a str, known: Option<&str>) -> Result<Option<&'a str>> {
         walk(document, known, |_| Ok(()))
     }
 

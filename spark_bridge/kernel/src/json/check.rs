@@ -3,11 +3,11 @@
 use crate::json::strings::end_of_string;
 use crate::json::values::{MAX_DEPTH, MAX_VALUES};
 use crate::json::{Cursor, Kind};
-use crate::refusal::Step;
+use crate::refusal::Result;
 
 impl Cursor<'_> {
     /// Checks one value with nothing after it, like `document`.
-    pub fn check(&mut self) -> Step<()> {
+    pub fn check(&mut self) -> Result<()> {
         // Bits tell whether open brackets are braces; the lowest bit is the innermost bracket.
         let (mut braces, mut depth) = (0_u128, 0);
         loop {
@@ -34,7 +34,7 @@ impl Cursor<'_> {
                         continue;
                     }
                 }
-                _ => return self.refuse("no JSON value"),
+                _ => return self.refuse("invalid JSON value"),
             }
             loop {
                 if depth == 0 {
@@ -45,34 +45,34 @@ impl Cursor<'_> {
                     self.pass_name(in_braces)?;
                     break;
                 }
-                self.expect(closing(in_braces), "neither a comma nor the end")?;
+                self.expect(closing(in_braces), "expected a comma or the end")?;
                 (braces, depth) = (braces >> 1, depth - 1);
             }
         }
     }
 
     /// Skips the name of the next value, if it is in an object.
-    fn pass_name(&mut self, in_braces: bool) -> Step<()> {
+    fn pass_name(&mut self, in_braces: bool) -> Result<()> {
         if in_braces {
             self.blanks();
             if self.peek() != b'"' {
-                return self.refuse("no member's name");
+                return self.refuse("expected the name of a member");
             }
             self.pass_string()?;
-            self.expect(b':', "no colon behind a name")?;
+            self.expect(b':', "expected a colon after a name")?;
         }
         Ok(())
     }
 
     /// Skips text with its quotes.
-    fn pass_string(&mut self) -> Step<()> {
+    fn pass_string(&mut self) -> Result<()> {
         self.at += 1;
         match end_of_string(self.data, self.at) {
             Some((end, _)) => {
                 self.at = end + 1;
                 Ok(())
             }
-            None => self.refuse("text with a broken escape, a control character, or no end"),
+            None => self.refuse("text has a broken escape, a control character, or no end"),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::json::labels::Label;
 use crate::json::{Kind, Token};
-use crate::refusal::{Reason, Refusal, Step};
+use crate::refusal::{Reason, Refusal, Result};
 use crate::text::equal;
 
 pub struct Cursor<'a> {
@@ -16,9 +16,9 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    pub fn new(document: &'a str) -> Step<Self> {
+    pub fn new(document: &'a str) -> Result<Self> {
         if document.len() >= u32::MAX as usize {
-            return Err(Refusal::of(Reason::Size, "a document of 4 GiB", 0));
+            return Err(Refusal::of(Reason::Size, "document has 4 GiB or more", 0));
         }
         Ok(Self {
             document,
@@ -30,27 +30,27 @@ impl<'a> Cursor<'a> {
     }
 
     /// Refuses numbers that are not decimals of 38 digits.
-    pub fn exact(document: &'a str) -> Step<Self> {
+    pub fn exact(document: &'a str) -> Result<Self> {
         let mut cursor = Self::new(document)?;
         cursor.exact = true;
         Ok(cursor)
     }
 
     /// Reads one value with nothing after it.
-    pub fn document(&mut self) -> Step<Token> {
+    pub fn document(&mut self) -> Result<Token> {
         let value = self.value()?;
         self.end()?;
         Ok(value)
     }
 
     /// A cursor that continues at this position.
-    pub fn at(document: &'a str, at: u32) -> Step<Self> {
+    pub fn at(document: &'a str, at: u32) -> Result<Self> {
         let mut cursor = Self::new(document)?;
         cursor.at = at as usize;
         Ok(cursor)
     }
 
-    pub fn refuse<T>(&self, reason: &'static str) -> Step<T> {
+    pub fn refuse<T>(&self, reason: &'static str) -> Result<T> {
         Err(Refusal::new(reason, self.at))
     }
 
@@ -151,7 +151,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    pub fn expect(&mut self, byte: u8, reason: &'static str) -> Step<()> {
+    pub fn expect(&mut self, byte: u8, reason: &'static str) -> Result<()> {
         if self.take(byte) {
             Ok(())
         } else {
@@ -160,12 +160,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// Refuses anything but blanks up to the end.
-    pub fn end(&mut self) -> Step<()> {
+    pub fn end(&mut self) -> Result<()> {
         self.blanks();
         if self.at == self.data.len() {
             Ok(())
         } else {
-            self.refuse("more behind the document")
+            self.refuse("unexpected data after the document")
         }
     }
 
@@ -180,20 +180,20 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes the next member's name and colon.
-    pub fn name(&mut self) -> Step<Token> {
-        self.expect(b'"', "no member's name")?;
+    pub fn name(&mut self) -> Result<Token> {
+        self.expect(b'"', "expected the name of a member")?;
         let name = self.string()?;
-        self.expect(b':', "no colon behind a name")?;
+        self.expect(b':', "expected a colon after a name")?;
         Ok(name)
     }
 
     /// Whether more items of the object or array follow; takes its end.
     #[inline]
-    pub fn more(&mut self, end: u8) -> Step<bool> {
+    pub fn more(&mut self, end: u8) -> Result<bool> {
         if self.take(b',') {
             return Ok(true);
         }
-        self.expect(end, "neither a comma nor the end")?;
+        self.expect(end, "expected a comma or the end")?;
         Ok(false)
     }
 }

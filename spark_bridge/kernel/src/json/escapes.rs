@@ -4,7 +4,7 @@ use simdutf8::basic::from_utf8;
 
 use crate::json::simd::{HIGH_BITS, LOW_BITS};
 use crate::json::token::{Kind, Token};
-use crate::refusal::Step;
+use crate::refusal::Result;
 use crate::text::bytes::{NO_BYTE, check_latin1, narrow};
 
 /// Meaning of letters after a backslash; 0 for letters without one.
@@ -107,7 +107,7 @@ pub fn append_unescaped(text: &str, bytes: &mut Vec<u8>) {
 }
 
 /// The bytes of escaped text with one byte per character.
-pub fn unescape_latin1(text: &str, bytes: &mut Vec<u8>) -> Step<()> {
+pub fn unescape_latin1(text: &str, bytes: &mut Vec<u8>) -> Result<()> {
     let data = text.as_bytes();
     check_latin1(data)?;
     bytes.clear();

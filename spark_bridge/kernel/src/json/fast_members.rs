@@ -12,7 +12,7 @@ impl Cursor<'_> {
     /// Takes a value in its usual form.
     // Not inlined: so it is returned in registers.
     #[inline(never)]
-    pub(super) fn usual_value(&mut self) -> Option<Token> {
+    pub(super) fn fast_value(&mut self) -> Option<Token> {
         if self.values >= MAX_VALUES {
             return None;
         }
@@ -26,7 +26,7 @@ impl Cursor<'_> {
     ///
     /// Their values become tokens, at the places of `order`. Returns the number of members, and
     /// whether a comma followed the last one.
-    pub fn usual_members(&mut self, order: &[(Label, u32)], tokens: &mut [Token]) -> (usize, bool) {
+    pub fn fast_members(&mut self, order: &[(Label, u32)], tokens: &mut [Token]) -> (usize, bool) {
         let (data, mut at, mut count) = (self.data, self.at, 0);
         if self.exact || self.values as usize + order.len() > MAX_VALUES as usize {
             return (0, true);
@@ -65,7 +65,7 @@ fn value_and_end(data: &[u8], at: usize) -> Option<(Token, usize)> {
             let (end, kind) = end_of_string(data, at + 1)?;
             Some((Token::new(kind, at + 1, end), end + 1))
         }
-        b'-' | b'0'..=b'9' => usual_number(data, at),
+        b'-' | b'0'..=b'9' => fast_number(data, at),
         b'n' if data.get(at..at + 4) == Some(b"null") => {
             Some((Token::new(Kind::Null, at, at + 4), at + 4))
         }
@@ -75,7 +75,7 @@ fn value_and_end(data: &[u8], at: usize) -> Option<(Token, usize)> {
 
 /// A number without an exponent, not at the end of the document.
 #[inline]
-fn usual_number(data: &[u8], start: usize) -> Option<(Token, usize)> {
+fn fast_number(data: &[u8], start: usize) -> Option<(Token, usize)> {
     // Fewer than any limit of numbers.
     let bytes: &[u8; WIDE] = data.get(start..)?.first_chunk()?;
     let sign = usize::from(bytes[0] == b'-');

@@ -17,6 +17,6 @@ mod values;
 pub use cursor::Cursor;
 pub use escapes::{append_unescaped, plain, unescape, unescape_latin1};
 pub use labels::Label;
-pub use python_json::append_spaced;
+pub use python_json::append_python_json;
 pub use simd::find_special;
 pub use token::{Kind, Token};

@@ -1,14 +1,14 @@
 //! JSON objects and lists as text with blanks, as `json_of` in
 //! `pyspark_cdcfmt/rows/json_values.py` prints them.
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 
 /// Objects with more members are left to the reference.
 const MAX_NAMES: usize = 64;
-const OTHER: Refusal = Refusal::new("an object or list of another form", 0);
+const OTHER: Refusal = Refusal::new("object or list has an unexpected form", 0);
 
 /// Appends a valid document with `, ` and `: `; refuses escapes, exponents and repeated names.
-pub fn append_spaced(text: &str, out: &mut Vec<u8>) -> Step<()> {
+pub fn append_python_json(text: &str, out: &mut Vec<u8>) -> Result<()> {
     let data = text.as_bytes();
     // The names of each open object; None for a list.
     let mut open: Vec<Option<Vec<&str>>> = Vec::new();
@@ -65,7 +65,7 @@ pub fn append_spaced(text: &str, out: &mut Vec<u8>) -> Step<()> {
 }
 
 /// Refuses numbers that Python prints in another form.
-fn check_number(text: &str) -> Step<()> {
+fn check_number(text: &str) -> Result<()> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_other = text == "-0"
         || text.len() >= 1000
@@ -80,7 +80,7 @@ mod tests {
 
     fn spaced(text: &str) -> Option<String> {
         let mut out = Vec::new();
-        append_spaced(text, &mut out).ok()?;
+        append_python_json(text, &mut out).ok()?;
         Some(String::from_utf8(out).unwrap())
     }
 

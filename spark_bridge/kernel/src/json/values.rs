@@ -3,7 +3,7 @@
 use crate::json::simd::digits_end;
 use crate::json::strings::end_of_string;
 use crate::json::{Cursor, Kind, Token};
-use crate::refusal::Step;
+use crate::refusal::Result;
 use crate::values::numbers;
 
 /// The reference accepts numbers below 10^1000, even if they are not used.
@@ -20,14 +20,14 @@ pub const MAX_DEPTH: usize = 100;
 impl Cursor<'_> {
     /// Any value.
     #[inline]
-    pub fn value(&mut self) -> Step<Token> {
-        match self.usual_value() {
+    pub fn value(&mut self) -> Result<Token> {
+        match self.fast_value() {
             Some(token) => Ok(token),
             None => self.value_within(0),
         }
     }
 
-    fn value_within(&mut self, depth: usize) -> Step<Token> {
+    fn value_within(&mut self, depth: usize) -> Result<Token> {
         self.blanks();
         self.values += 1;
         if self.values > MAX_VALUES {
@@ -70,11 +70,11 @@ impl Cursor<'_> {
                 }
                 Ok(Token::new(Kind::Array, start, self.at))
             }
-            _ => self.refuse("no JSON value"),
+            _ => self.refuse("invalid JSON value"),
         }
     }
 
-    fn nested(&self, depth: usize) -> Step<()> {
+    fn nested(&self, depth: usize) -> Result<()> {
         if depth >= MAX_DEPTH {
             self.refuse("nested too deeply")
         } else {
@@ -82,26 +82,26 @@ impl Cursor<'_> {
         }
     }
 
-    pub(super) fn word(&mut self, word: &str, kind: Kind) -> Step<Token> {
+    pub(super) fn word(&mut self, word: &str, kind: Kind) -> Result<Token> {
         let start = self.at;
         if !self.data[start..].starts_with(word.as_bytes()) {
-            return self.refuse("no JSON value");
+            return self.refuse("invalid JSON value");
         }
         self.at += word.len();
         Ok(Token::new(kind, start, self.at))
     }
 
-    fn digits(&mut self) -> Step<()> {
+    fn digits(&mut self) -> Result<()> {
         let start = self.at;
         self.at = digits_end(self.data, start);
         if self.at == start {
-            self.refuse("a number without digits")
+            self.refuse("number without digits")
         } else {
             Ok(())
         }
     }
 
-    pub(super) fn number(&mut self) -> Step<Token> {
+    pub(super) fn number(&mut self) -> Result<Token> {
         let start = self.at;
         if self.peek() == b'-' {
             self.at += 1;
@@ -109,7 +109,7 @@ impl Cursor<'_> {
         if self.peek() == b'0' {
             self.at += 1;
             if self.peek().is_ascii_digit() {
-                return self.refuse("a zero before a number");
+                return self.refuse("leading zero in a number");
             }
         } else {
             self.digits()?;
@@ -135,31 +135,31 @@ impl Cursor<'_> {
                 .is_ok_and(|value| value > LARGEST_EXPONENT)
                 || digits.len() > EXPONENT_DIGITS
             {
-                return self.refuse("an exponent that is too long");
+                return self.refuse("exponent is too long");
             }
             kind = Kind::Fraction;
         }
         if self.at - start > NUMBER_LENGTH {
-            return self.refuse("a number that is too long");
+            return self.refuse("number is too long");
         }
         if self.exact && (has_exponent || !is_short) {
             let text = &self.document[start..self.at];
             if numbers::exact(text).is_none() {
-                return self.refuse("a number beyond 38 digits");
+                return self.refuse("number has more than 38 digits");
             }
         }
         Ok(Token::new(kind, start, self.at))
     }
 
     /// Text after its opening quote.
-    pub(super) fn string(&mut self) -> Step<Token> {
+    pub(super) fn string(&mut self) -> Result<Token> {
         let start = self.at;
         match end_of_string(self.data, self.at) {
             Some((end, kind)) => {
                 self.at = end + 1;
                 Ok(Token::new(kind, start, end))
             }
-            None => self.refuse("text with a broken escape, a control character, or no end"),
+            None => self.refuse("text has a broken escape, a control character, or no end"),
         }
     }
 }

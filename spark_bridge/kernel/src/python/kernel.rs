@@ -39,13 +39,13 @@ pub fn refused(refusal: Refusal) -> PyErr {
 /// Reads messages into batches; see `cdcfmt_kernel.pyi`.
 #[pyclass(name = "Kernel")]
 pub struct PyKernel {
-    pub kernel: Kernel,
-    pub stop: Option<Stop>,
+    pub(super) kernel: Kernel,
+    pub(super) stop: Option<Stop>,
     /// Bytes of the read messages in the batch.
-    pub size: usize,
+    pub(super) size: usize,
     /// For lines that are whole messages.
-    pub whole: WholeMessage,
-    pub origins: Origins,
+    pub(super) whole: WholeMessage,
+    pub(super) origins: Origins,
 }
 
 #[pymethods]
@@ -112,7 +112,7 @@ impl PyKernel {
                 let read = |(number, (value, key, place)): (usize, &Record)| match value {
                     Some(value) => self.one(value, *key, *place, beside_of(at + number)),
                     None => {
-                        self.stop = Some(Stop::new(Reason::Message, "no value"));
+                        self.stop = Some(Stop::new(Reason::Message, "missing value"));
                         false
                     }
                 };
@@ -261,15 +261,13 @@ impl PyKernel {
 
     /// Assigns the next number to a message that is decoded elsewhere.
     fn pass_over(&mut self) -> i32 {
-        let batch = &mut self.kernel.batch;
-        batch.messages += 1;
-        batch.messages - 1
+        self.kernel.pass_over()
     }
 
     /// Number of messages in the batch so far.
     #[getter]
     fn messages(&mut self) -> i32 {
-        self.kernel.batch.messages
+        self.kernel.messages()
     }
 
     /// Bytes of the messages read into the batch, without keys.
@@ -280,19 +278,18 @@ impl PyKernel {
 
     #[getter]
     fn rows(&mut self) -> usize {
-        self.kernel.batch.row_count()
+        self.kernel.row_count()
     }
 
     /// Number of messages skipped by the filters so far.
     #[getter]
     fn skipped(&self) -> usize {
-        self.kernel.skipped
+        self.kernel.skipped()
     }
 
     /// Numbers of counted values by note, since the last call.
     fn take_counts(&mut self) -> Vec<(String, usize)> {
-        let counts = std::mem::take(&mut self.kernel.counts);
-        let counts = counts.into_iter();
+        let counts = self.kernel.take_counts().into_iter();
         counts
             .map(|(note, count)| (note.to_string(), count))
             .collect()
@@ -301,7 +298,7 @@ impl PyKernel {
     /// Returns the rows of the batch, and clears it.
     fn finish(&mut self) -> PyResult<Rows> {
         self.size = 0;
-        let (rows, fields) = self.kernel.batch.finish().map_err(value_error)?;
+        let (rows, fields) = self.kernel.finish().map_err(value_error)?;
         Ok(Rows::new(rows, fields))
     }
 }

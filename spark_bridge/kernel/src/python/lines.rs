@@ -1,9 +1,8 @@
 //! Feeds lines to the kernel until it refuses one.
 
 use crate::python::kernel::{PyKernel, WINDOW};
-use crate::read::Outcome;
 use crate::read::Place;
-use crate::refusal::{Reason, Refusal, Stop};
+use crate::refusal::{Reason, Stop};
 
 impl PyKernel {
     /// Reads some lines; returns the position of the next line, or of the first unread one.
@@ -46,7 +45,7 @@ impl PyKernel {
         let is_read = match message.read(line, &mut self.origins) {
             Ok(()) => {
                 let key = message.has_key.then_some(message.key.as_slice());
-                let beside = path + self.origins.beside(self.kernel.settings.shown);
+                let beside = path + self.origins.beside(self.kernel.shown());
                 let place = Place {
                     partition: message.partition.unwrap_or_default(),
                     offset: message.offset.or(place.offset),
@@ -70,33 +69,18 @@ impl PyKernel {
     /// Reads a message; `beside`: bytes of topic, path and headers in each of its rows.
     pub fn one(&mut self, value: &[u8], key: Option<&[u8]>, place: Place, beside: usize) -> bool {
         if self.kernel.is_full() {
-            self.stop = Some(Stop::new(Reason::Full, "a full batch"));
+            self.stop = Some(Stop::new(Reason::Full, "batch is full"));
             return false;
         }
-        self.kernel.beside = beside;
-        let stop = match self.kernel.read(value, key, place) {
-            Outcome::Read | Outcome::Skipped => {
+        match self.kernel.read(value, key, place, beside) {
+            Ok(()) => {
                 self.size += value.len() + beside;
-                return true;
+                true
             }
-            Outcome::Unknown => Stop::new(Reason::UnknownSchema, "a schema without a plan"),
-            Outcome::Refused(refusal) => self.stopped(refusal),
-        };
-        let event = self.kernel.event;
-        self.stop = Some(Stop { event, ..stop });
-        false
-    }
-
-    fn stopped(&mut self, refusal: Refusal) -> Stop {
-        let (column, encoding) = self.kernel.refused.take().unzip();
-        let at = refusal
-            .at()
-            .and_then(|at| at.checked_add_signed(self.kernel.document_at));
-        Stop {
-            at,
-            column,
-            encoding,
-            ..Stop::new(refusal.reason, refusal.text)
+            Err(stop) => {
+                self.stop = Some(stop);
+                false
+            }
         }
     }
 }

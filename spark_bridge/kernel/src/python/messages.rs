@@ -111,7 +111,7 @@ impl PyKernel {
                 ..
             } = messages;
             if values.is_null(at) {
-                self.stop = Some(Stop::new(Reason::Message, "no value"));
+                self.stop = Some(Stop::new(Reason::Message, "missing value"));
                 return at;
             }
             let key = keys.is_valid(at).then(|| keys.value(at));
@@ -120,7 +120,7 @@ impl PyKernel {
                 partition: integer(partitions, at),
                 offset: offsets.is_valid(at).then(|| offsets.value(at)),
             };
-            let beside = messages.beside(at, self.kernel.settings.shown);
+            let beside = messages.beside(at, self.kernel.shown());
             if !self.one(values.value(at), key, place, beside) {
                 return at;
             }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::python::kernel::{refused, value_error};
 use crate::python::rows::Rows;
-use crate::refusal::Step;
+use crate::refusal::Result;
 use crate::variant::{Items, Variant};
 use crate::write::Cell;
 use crate::write::Variants;
@@ -45,7 +45,7 @@ fn members(
     rows: usize,
     integers: &[String],
     texts: &[String],
-) -> Step<Vec<ArrayRef>> {
+) -> Result<Vec<ArrayRef>> {
     let mut numbers: Vec<_> = integers.iter().map(|_| Int64Builder::new()).collect();
     let mut strings: Vec<_> = texts.iter().map(|_| StringBuilder::new()).collect();
     for row in 0..rows {
@@ -73,7 +73,7 @@ fn members(
     Ok(numbers.chain(strings).collect())
 }
 
-fn member<'a>(items: Option<&Items<'a>>, name: &str) -> Step<Option<Cell<'a>>> {
+fn member<'a>(items: Option<&Items<'a>>, name: &str) -> Result<Option<Cell<'a>>> {
     let found = items.map(|items| items.find(name)).transpose()?.flatten();
     found.map(Variant::cell).transpose()
 }

@@ -4,29 +4,21 @@ use arrow_array::{Array, ArrayRef, BinaryArray, Int32Array, RecordBatch, StructA
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_pyarrow::FromPyArrow;
 use arrow_schema::{Field, Fields};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Arc;
 
+use crate::python::kernel::value_error;
 use crate::python::rows::Rows;
-use crate::write::Compress;
-use crate::write::Messages;
-use crate::write::OfRows;
-use crate::write::PartialMessage;
-use crate::write::Position;
-use crate::write::{Batch, Stop, Writer};
-
-fn value_error(error: impl std::fmt::Display) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
+use crate::refusal::Stop;
+use crate::write::{Batch, Compress, Messages, OfRows, PartialMessage, Position, Writer};
 
 /// Writes the rows of one task.
 #[pyclass(name = "Writer")]
 pub struct PyWriter {
     writer: Writer,
     batch: Option<Batch>,
-    stop: Stop,
+    stop: Option<Stop>,
 }
 
 #[pymethods]
@@ -37,7 +29,7 @@ impl PyWriter {
         Ok(Self {
             writer: Writer::new(settings, compress.map(Compress)),
             batch: None,
-            stop: Stop::End,
+            stop: None,
         })
     }
 
@@ -70,27 +62,20 @@ impl PyWriter {
         at
     }
 
-    /// Why writing stopped: "", "full", "unknown", "not allowed", "no characters" or a refusal.
+    /// Why writing stopped; None at the end of the batch.
     #[getter]
-    fn stop(&self) -> &'static str {
-        match self.stop {
-            Stop::End => "",
-            Stop::Full => "full",
-            Stop::Unknown => "unknown",
-            Stop::NotAllowed => "not allowed",
-            Stop::NoCharacters => "no characters",
-            Stop::Refused(reason) => reason,
-        }
+    fn stop(&self) -> Option<Stop> {
+        self.stop.clone()
     }
 
-    /// The row that was not allowed: index of its table, partition and version.
+    /// The row without a permit: index of its table, partition and version.
     #[getter]
-    fn wanted(&self) -> OfRows {
-        self.writer.allowed.wanted
+    fn missing_permit(&self) -> OfRows {
+        self.writer.permits.missing
     }
 
-    fn allow(&mut self, rows: OfRows, count: u64, until: i64) {
-        self.writer.allowed.allow(rows, count, until);
+    fn permit(&mut self, rows: OfRows, count: u64, until: i64) {
+        self.writer.permits.permit(rows, count, until);
     }
 
     /// Sets the printable characters in quoted bytes.
@@ -98,9 +83,9 @@ impl PyWriter {
         self.writer.printable.0 = spans;
     }
 
-    /// Returns the numbers of written rows that had an allowance, and clears them.
-    fn take_allowed(&mut self) -> Vec<(OfRows, u64)> {
-        self.writer.allowed.take()
+    /// Returns the numbers of written rows that had an permit, and clears them.
+    fn take_permits(&mut self) -> Vec<(OfRows, u64)> {
+        self.writer.permits.take()
     }
 
     /// The last position of a key if it is later than this one; else remembers this one.

@@ -2,7 +2,7 @@
 
 use simdutf8::basic::from_utf8;
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 
 const VERSION: [u8; 8] = 1_u64.to_be_bytes();
 
@@ -11,18 +11,18 @@ const VERSION: [u8; 8] = 1_u64.to_be_bytes();
 pub struct Frames<'a>(pub &'a [u8]);
 
 impl<'a> Frames<'a> {
-    pub fn of_key(key: &'a [u8]) -> Step<Self> {
+    pub fn of_key(key: &'a [u8]) -> Result<Self> {
         let frames = key.strip_prefix(&VERSION);
         frames
             .map(Self)
-            .ok_or(Refusal::new("another version of frames", 0))
+            .ok_or(Refusal::new("unknown version of frames", 0))
     }
 
-    pub fn take(&mut self) -> Step<Option<&'a [u8]>> {
+    pub fn take(&mut self) -> Result<Option<&'a [u8]>> {
         if self.0.is_empty() {
             return Ok(None);
         }
-        let refusal = Refusal::new("a frame whose length is wrong", 0);
+        let refusal = Refusal::new("wrong length of a frame", 0);
         let (length, rest) = self.0.split_first_chunk().ok_or(refusal)?;
         let length = usize::try_from(u64::from_be_bytes(*length)).map_err(|_| refusal)?;
         let (frame, rest) = rest.split_at_checked(length).ok_or(refusal)?;
@@ -30,7 +30,7 @@ impl<'a> Frames<'a> {
         Ok(Some(frame))
     }
 
-    pub fn count(mut self) -> Step<usize> {
+    pub fn count(mut self) -> Result<usize> {
         let mut count = 0;
         while self.take()?.is_some() {
             count += 1;
@@ -48,8 +48,8 @@ pub struct Joined {
 }
 
 impl Joined {
-    pub fn set(&mut self, key: &[u8], value: &[u8]) -> Step<()> {
-        let refusal = Refusal::new("bytes that are no UTF-8", 0);
+    pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let refusal = Refusal::new("invalid UTF-8", 0);
         let text = |data| from_utf8(data).map_err(|_| refusal);
         self.document.clear();
         self.document.push_str(text(key)?);
@@ -59,7 +59,7 @@ impl Joined {
     }
 
     /// The key and the value of an event.
-    pub fn new(key: Option<&[u8]>, value: &[u8]) -> Step<Self> {
+    pub fn new(key: Option<&[u8]>, value: &[u8]) -> Result<Self> {
         let mut joined = Self::default();
         joined.set(key.unwrap_or_default(), value)?;
         Ok(joined)
@@ -71,11 +71,14 @@ pub fn event<'a>(
     key: Option<&'a [u8]>,
     value: &'a [u8],
     number: usize,
-) -> Step<(&'a [u8], &'a [u8])> {
+) -> Result<(&'a [u8], &'a [u8])> {
     let mut keys = Frames::of_key(key.unwrap_or_default())?;
     let mut values = Frames(value);
     if keys.count()? != values.count()? {
-        return Err(Refusal::new("frames that are no pairs", 0));
+        return Err(Refusal::new(
+            "key and value have different numbers of frames",
+            0,
+        ));
     }
     for _ in 0..number {
         keys.take()?;
@@ -83,7 +86,7 @@ pub fn event<'a>(
     }
     match (keys.take()?, values.take()?) {
         (Some(key), Some(value)) => Ok((key, value)),
-        _ => Err(Refusal::new("no such event", 0)),
+        _ => Err(Refusal::new("event does not exist", 0)),
     }
 }
 

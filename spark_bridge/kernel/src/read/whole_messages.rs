@@ -5,7 +5,7 @@
 
 use crate::json::{Cursor, Kind, Token};
 use crate::read::kernel::Shown;
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::text::Names;
 use crate::text::bytes::decode_base64;
 use crate::values::numbers;
@@ -83,9 +83,9 @@ impl Origins {
 
 impl WholeMessage {
     /// Parses a line, and adds the origin of its message.
-    pub fn read(&mut self, line: &[u8], origins: &mut Origins) -> Step<()> {
+    pub fn read(&mut self, line: &[u8], origins: &mut Origins) -> Result<()> {
         let document =
-            std::str::from_utf8(line).map_err(|_| Refusal::new("a line that is no UTF-8", 0))?;
+            std::str::from_utf8(line).map_err(|_| Refusal::new("invalid UTF-8 in the line", 0))?;
         let tokens = members(document)?;
         let [key, value, topic, partition, offset, timestamp, _, headers] = tokens;
         let has = |token: Token| !matches!(token.kind, Kind::Missing | Kind::Null);
@@ -94,7 +94,7 @@ impl WholeMessage {
             false => Vec::new(),
         };
         if !has(value) {
-            return refuse("no value", value);
+            return refuse("missing value", value);
         }
         decode(value, document, &mut self.value)?;
         self.has_key = has(key);
@@ -106,19 +106,19 @@ impl WholeMessage {
         let partition = integer(partition, document)?
             .map(i32::try_from)
             .transpose()
-            .map_err(|_| Refusal::new("a partition of more than 32 bits", 0))?;
+            .map_err(|_| Refusal::new("partition exceeds 32 bits", 0))?;
         self.partition = partition;
         let timestamp = match timestamp.kind {
-            Kind::Text => Some(
-                milliseconds(timestamp.text(document))
-                    .ok_or(Refusal::new("an unusual time", timestamp.start as usize))?,
-            ),
+            Kind::Text => Some(milliseconds(timestamp.text(document)).ok_or(Refusal::new(
+                "timestamp is not an integer",
+                timestamp.start as usize,
+            ))?),
             _ => integer(timestamp, document)?,
         };
         let topic = match topic.kind {
             Kind::Missing | Kind::Null => None,
             Kind::Text => Some(origins.names.add(topic.text(document), 0)),
-            _ => return refuse("a topic that is no plain text", topic),
+            _ => return refuse("topic is not plain text", topic),
         };
         origins.topics.push(topic);
         origins.partitions.push(partition);
@@ -129,17 +129,17 @@ impl WholeMessage {
 }
 
 /// The values of the fields, by index.
-fn members(document: &str) -> Step<[Token; FIELDS.len()]> {
+fn members(document: &str) -> Result<[Token; FIELDS.len()]> {
     let mut found = [Token::MISSING; FIELDS.len()];
     let mut cursor = Cursor::new(document)?;
-    cursor.expect(b'{', "a line that is no whole message")?;
+    cursor.expect(b'{', "line is not a whole message")?;
     loop {
         let name = cursor.name()?;
         let place = FIELDS
             .iter()
             .position(|field| *field == name.text(document));
         let Some(place) = place.filter(|place| found[*place].kind == Kind::Missing) else {
-            return refuse("a line that is no whole message", name);
+            return refuse("line is not a whole message", name);
         };
         found[place] = cursor.value()?;
         if !cursor.more(b'}')? {
@@ -151,23 +151,23 @@ fn members(document: &str) -> Step<[Token; FIELDS.len()]> {
 }
 
 /// Reads a list of objects with a name and a value.
-fn headers_of(token: Token, document: &str) -> Step<Vec<Header>> {
+fn headers_of(token: Token, document: &str) -> Result<Vec<Header>> {
     let mut headers = Vec::new();
     let mut cursor = Cursor::at(document, token.start)?;
-    cursor.expect(b'[', "headers that are no list")?;
+    cursor.expect(b'[', "headers are not a list")?;
     if cursor.take(b']') {
         return Ok(headers);
     }
     loop {
         let mut fields = [Token::MISSING; 2];
-        cursor.expect(b'{', "a header that is no object")?;
+        cursor.expect(b'{', "header is not an object")?;
         loop {
             let name = cursor.name()?;
             let place = ["key", "value"]
                 .iter()
                 .position(|field| *field == name.text(document));
             let Some(place) = place.filter(|place| fields[*place].kind == Kind::Missing) else {
-                return refuse("a header of other members", name);
+                return refuse("header has other members", name);
             };
             fields[place] = cursor.value()?;
             if !cursor.more(b'}')? {
@@ -176,7 +176,7 @@ fn headers_of(token: Token, document: &str) -> Step<Vec<Header>> {
         }
         let [name, value] = fields;
         if name.kind != Kind::Text {
-            return refuse("a header whose name is no plain text", name);
+            return refuse("name of a header is not plain text", name);
         }
         let data = match value.kind {
             Kind::Missing | Kind::Null => None,
@@ -193,29 +193,29 @@ fn headers_of(token: Token, document: &str) -> Step<Vec<Header>> {
     }
 }
 
-fn refuse<T>(reason: &'static str, token: Token) -> Step<T> {
+fn refuse<T>(reason: &'static str, token: Token) -> Result<T> {
     Err(Refusal::new(reason, token.start as usize))
 }
 
-fn decode(token: Token, document: &str, out: &mut Vec<u8>) -> Step<()> {
+fn decode(token: Token, document: &str, out: &mut Vec<u8>) -> Result<()> {
     out.clear();
     if out.capacity() > MAX_KEPT {
         *out = Vec::new();
     }
     if token.kind != Kind::Text {
-        return refuse("bytes that are no plain text", token);
+        return refuse("bytes are not plain text", token);
     }
     decode_base64(token.text(document), out)
 }
 
-fn integer(token: Token, document: &str) -> Step<Option<i64>> {
+fn integer(token: Token, document: &str) -> Result<Option<i64>> {
     match token.kind {
         Kind::Missing | Kind::Null => Ok(None),
         Kind::Integer => numbers::integer(token.text(document))
             .and_then(|value| i64::try_from(value).ok())
             .map(Some)
-            .ok_or(Refusal::new("an integer of more than 64 bits", 0)),
-        _ => refuse("no integer", token),
+            .ok_or(Refusal::new("integer exceeds 64 bits", 0)),
+        _ => refuse("expected an integer", token),
     }
 }
 

@@ -5,10 +5,10 @@
 use base64_simd::{AsOut, STANDARD};
 use serde::Deserialize;
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 
-const TOO_MANY: Refusal = Refusal::new("more bytes than the column's", 0);
-const MAY_BE_HEX: Refusal = Refusal::new("bytes that may be hexadecimal", 0);
+const TOO_MANY: Refusal = Refusal::new("more bytes than the column holds", 0);
+const MAY_BE_HEX: Refusal = Refusal::new("bytes may be hexadecimal text", 0);
 
 /// What a binary column's type and its producer's form of bytes allow.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -22,7 +22,7 @@ pub struct Bound {
 
 impl Bound {
     /// Refuses text with one byte per character.
-    pub fn check_text(&self, text: &str) -> Step<()> {
+    pub fn check_text(&self, text: &str) -> Result<()> {
         let is_longer = |longest| text.len() > longest && text.chars().count() > longest;
         if self.longest.is_some_and(is_longer) {
             return Err(TOO_MANY);
@@ -31,19 +31,19 @@ impl Bound {
     }
 
     /// Refuses bytes read from such text.
-    pub fn check_latin1(&self, data: &[u8]) -> Step<()> {
+    pub fn check_latin1(&self, data: &[u8]) -> Result<()> {
         self.check_length(data.len())?;
         self.check_form(data)
     }
 
-    pub fn check_length(&self, length: usize) -> Step<()> {
+    pub fn check_length(&self, length: usize) -> Result<()> {
         if self.longest.is_some_and(|longest| length > longest) {
             return Err(TOO_MANY);
         }
         Ok(())
     }
 
-    fn check_form(&self, text: &[u8]) -> Step<()> {
+    fn check_form(&self, text: &[u8]) -> Result<()> {
         let digits = text.strip_prefix(b"0x").unwrap_or(text);
         if self.doubts_hex && !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit) {
             return Err(MAY_BE_HEX);
@@ -56,10 +56,10 @@ impl Bound {
     }
 }
 
-pub const NO_BYTE: Refusal = Refusal::new("a character that is no byte", 0);
+pub const NO_BYTE: Refusal = Refusal::new("character beyond U+00FF in text of bytes", 0);
 
 /// Refuses text with a character above U+00FF.
-pub fn check_latin1(text: &[u8]) -> Step<()> {
+pub fn check_latin1(text: &[u8]) -> Result<()> {
     let most = text.iter().fold(0, |most, byte| most.max(*byte));
     // Characters up to U+00FF have at most two bytes in UTF-8.
     if most > 0xc3 { Err(NO_BYTE) } else { Ok(()) }
@@ -80,7 +80,7 @@ pub fn narrow<'a>(text: impl Iterator<Item = &'a u8>, out: &mut [u8], at: usize)
 }
 
 /// Appends the bytes of text with one byte per character, padded with zeros.
-pub fn latin1(text: &str, padded: usize, out: &mut Vec<u8>) -> Step<()> {
+pub fn latin1(text: &str, padded: usize, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     if text.is_ascii() {
         out.extend_from_slice(text.as_bytes());
@@ -95,8 +95,8 @@ pub fn latin1(text: &str, padded: usize, out: &mut Vec<u8>) -> Step<()> {
 }
 
 /// Appends the bytes of padded base64.
-pub fn decode_base64(text: &str, out: &mut Vec<u8>) -> Step<()> {
-    let broken = |_| Refusal::new("text that is no base64", 0);
+pub fn decode_base64(text: &str, out: &mut Vec<u8>) -> Result<()> {
+    let broken = |_| Refusal::new("invalid base64", 0);
     let (text, start) = (text.as_bytes(), out.len());
     out.resize(start + STANDARD.decoded_length(text).map_err(broken)?, 0);
     let decoded = STANDARD.decode(text, out[start..].as_out());
@@ -120,13 +120,13 @@ pub fn encode_hex(data: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Hexadecimal, optionally after `0x`.
-pub fn decode_hex(text: &str, out: &mut Vec<u8>) -> Step<()> {
+pub fn decode_hex(text: &str, out: &mut Vec<u8>) -> Result<()> {
     let found = match text.strip_prefix(r"\x") {
         // As PostgreSQL prints a bytea.
         Some(digits) if !digits.starts_with("0x") => hex_bytes(digits, out),
         _ => hex_bytes(text, out),
     };
-    found.ok_or(Refusal::new("text that is no hexadecimal", 0))
+    found.ok_or(Refusal::new("invalid hexadecimal", 0))
 }
 
 fn hex_bytes(text: &str, out: &mut Vec<u8>) -> Option<()> {
@@ -156,8 +156,8 @@ pub fn detect(
     exact: Option<usize>,
     longest: Option<usize>,
     out: &mut Vec<u8>,
-) -> Step<()> {
-    const OPEN: Refusal = Refusal::new("bytes whose form is open", 0);
+) -> Result<()> {
+    const OPEN: Refusal = Refusal::new("form of bytes is ambiguous", 0);
     let mut found: Vec<Vec<u8>> = Vec::new();
     let fits = |data: &[u8]| data.len() <= longest.unwrap_or(usize::MAX);
     // Text with other characters is neither base64 nor hexadecimal.
@@ -193,9 +193,9 @@ pub fn detect(
     Ok(())
 }
 
-type Read = fn(&str, &mut Vec<u8>) -> Step<()>;
+type Read = fn(&str, &mut Vec<u8>) -> Result<()>;
 
-fn as_it_is(text: &str, out: &mut Vec<u8>) -> Step<()> {
+fn as_it_is(text: &str, out: &mut Vec<u8>) -> Result<()> {
     latin1(text, 0, out)
 }
 

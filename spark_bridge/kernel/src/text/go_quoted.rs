@@ -2,18 +2,18 @@
 //!
 //! Other text leaves the message to the reference.
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::text::bytes::hex;
 
 /// Decodes the output of Go's `strconv.Quote`, without the enclosing quotes.
-pub fn unquote_go(text: &str, out: &mut Vec<u8>) -> Step<()> {
+pub fn unquote_go(text: &str, out: &mut Vec<u8>) -> Result<()> {
     let mut rest = text.as_bytes();
     while let Some(special) = rest
         .iter()
         .position(|byte| matches!(byte, b'\\' | b'"' | ..=0x1f | 0x7f))
     {
         out.extend_from_slice(&rest[..special]);
-        let broken = Refusal::new("text that Go did not quote", 0);
+        let broken = Refusal::new("text is not in Go's quotes", 0);
         rest = escape(&rest[special..], out).ok_or(broken)?;
     }
     out.extend_from_slice(rest);

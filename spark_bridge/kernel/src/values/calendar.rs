@@ -1,6 +1,6 @@
 //! Calendar values as separate parts; Python readers: `cdcfmt_core/toolkit/scalar_readers.py`.
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::values::cells::Cells;
 use crate::values::encodings::MysqlText;
 use crate::values::temporal;
@@ -18,7 +18,7 @@ const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
 /// 838:59:59.999999
 const MAX_TIME: i64 = ((838 * 60 + 59) * 60 + 60) * SECOND - 1;
-const BROKEN: Refusal = Refusal::new("parts that are no value of the column's type", 0);
+const BROKEN: Refusal = Refusal::new("parts are not a value of the column's type", 0);
 
 /// Appends the value of some parts.
 pub fn push(
@@ -26,7 +26,7 @@ pub fn push(
     parts: &[Part; 7],
     column: &mut impl Cells,
     scratch: &mut String,
-) -> Step<()> {
+) -> Result<()> {
     let (date, clock) = parts.split_at(3);
     match logical {
         // An hour, or a missing clock, could mean another type of the value.

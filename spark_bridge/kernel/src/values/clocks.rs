@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::json::Token;
-use crate::refusal::Step;
+use crate::refusal::Result;
 use crate::values::cells::Cells;
 use crate::values::scalars::{RANGE, small};
 
@@ -40,7 +40,7 @@ pub fn clock(
     document: &str,
     cell: &mut impl Cells,
     scratch: &mut String,
-) -> Step<()> {
+) -> Result<()> {
     let value = small(token, token.text(document))?;
     let value = i64::try_from(value).map_err(|_| RANGE)?;
     let micros = match unit {
@@ -88,7 +88,7 @@ fn guessed(value: i64, clock: &Clock) -> Option<i64> {
 }
 
 /// Days since 1970, for the years 1 to 9999.
-pub fn days(token: Token, document: &str, cell: &mut impl Cells) -> Step<()> {
+pub fn days(token: Token, document: &str, cell: &mut impl Cells) -> Result<()> {
     let value = small(token, token.text(document))?;
     if !(-719_162..=2_932_896).contains(&value) {
         return Err(RANGE);

@@ -6,19 +6,19 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::json::{Kind, Token, plain};
-use crate::refusal::{Reason, Refusal, Step};
+use crate::refusal::{Reason, Refusal, Result};
 use crate::values::numbers;
 
 /// A JSON value, and the note to count it under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
-pub struct Noted {
+pub struct DefaultNull {
     value: Value,
     pub note: Arc<str>,
 }
 
-impl Noted {
+impl DefaultNull {
     /// Whether a value equals this one by Python's rules, where 1 equals 1.0 and true.
-    pub fn is(&self, token: Token, document: &str, scratch: &mut Vec<u8>) -> Step<bool> {
+    pub fn is(&self, token: Token, document: &str, scratch: &mut Vec<u8>) -> Result<bool> {
         let known = match &self.value {
             Value::String(text) => {
                 return Ok(token.is_text() && plain(token, document, scratch) == text);
@@ -45,7 +45,7 @@ impl Noted {
             }
             _ => Err(Refusal::of(
                 Reason::Doubt,
-                "a value that may be counted",
+                "value may equal the counted default",
                 token.start as usize,
             )),
         }

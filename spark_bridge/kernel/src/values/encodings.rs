@@ -134,7 +134,7 @@ pub struct Tools {
     /// Zones by the names in values.
     pub zones: ByText<Zone>,
     pub variants: Variants,
-    pub extra: extra::Kept,
+    pub extra: extra::PreviousExtra,
     /// Buffer for text without its escapes.
     pub plain: Vec<u8>,
     pub text: String,
@@ -201,4 +201,4 @@ impl Encoding {
     }
 }
 
-pub const BROKEN: Refusal = Refusal::new("text that is no value of the column's type", 0);
+pub const BROKEN: Refusal = Refusal::new("text is not a value of the column's type", 0);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::values::cells::Cells;
 use crate::variant::Variants;
 
@@ -40,7 +40,7 @@ impl From<Description> for Numbers {
 }
 
 impl Numbers {
-    fn number(&self, text: &str) -> Step<i128> {
+    fn number(&self, text: &str) -> Result<i128> {
         let found = if self.is_set {
             let numbers = text.split(',').map(|name| self.by_name.get(name));
             numbers.sum::<Option<i128>>()
@@ -50,7 +50,7 @@ impl Numbers {
         // The empty text is an invalid ENUM, or a SET without members.
         found
             .or(text.is_empty().then_some(0))
-            .ok_or(Refusal::new("text that is none of the column's names", 0))
+            .ok_or(Refusal::new("text is not a name of the column", 0))
     }
 
     /// Approximate bytes of its texts.
@@ -60,71 +60,71 @@ impl Numbers {
 }
 
 /// A column of numbers that accepts names.
-pub struct Numbered<'a, C> {
+pub struct NumberedCells<'a, C> {
     pub output: &'a mut C,
     pub numbers: &'a Numbers,
 }
 
-const WRONG: Refusal = Refusal::new("a value that is no member", 0);
+const WRONG: Refusal = Refusal::new("value is neither a name nor a number of the column", 0);
 
-impl<C: Cells> Cells for Numbered<'_, C> {
+impl<C: Cells> Cells for NumberedCells<'_, C> {
     fn is_text(&self) -> bool {
         false
     }
 
-    fn push_null(&mut self) -> Step<()> {
+    fn push_null(&mut self) -> Result<()> {
         self.output.push_null()
     }
 
-    fn push_integer(&mut self, value: i128) -> Step<()> {
+    fn push_integer(&mut self, value: i128) -> Result<()> {
         self.output.push_integer(value)
     }
 
-    fn push_text(&mut self, text: &str) -> Step<()> {
+    fn push_text(&mut self, text: &str) -> Result<()> {
         self.output.push_integer(self.numbers.number(text)?)
     }
 
-    fn push_decimal(&mut self, _: i128, _: u8) -> Step<()> {
+    fn push_decimal(&mut self, _: i128, _: u8) -> Result<()> {
         Err(WRONG)
     }
 
-    fn push_float(&mut self, _: f64) -> Step<()> {
+    fn push_float(&mut self, _: f64) -> Result<()> {
         Err(WRONG)
     }
 
-    fn push_boolean(&mut self, _: bool) -> Step<()> {
+    fn push_boolean(&mut self, _: bool) -> Result<()> {
         Err(WRONG)
     }
 
-    fn push_bytes(&mut self, _: &[u8]) -> Step<()> {
+    fn push_bytes(&mut self, _: &[u8]) -> Result<()> {
         Err(WRONG)
     }
 
-    fn push_latin1(&mut self, _: &str, _: usize) -> Step<()> {
+    fn push_latin1(&mut self, _: &str, _: usize) -> Result<()> {
         Err(WRONG)
     }
 
-    fn push_base64(&mut self, _: &str) -> Step<()> {
+    fn push_base64(&mut self, _: &str) -> Result<()> {
         Err(WRONG)
     }
 
-    fn push_date(&mut self, _: i32) -> Step<()> {
+    fn push_date(&mut self, _: i32) -> Result<()> {
         Err(WRONG)
     }
 
-    fn push_datetime(&mut self, _: i64) -> Step<()> {
+    fn push_datetime(&mut self, _: i64) -> Result<()> {
         Err(WRONG)
     }
 
-    fn push_instant(&mut self, _: i64) -> Step<()> {
+    fn push_instant(&mut self, _: i64) -> Result<()> {
         Err(WRONG)
     }
 
-    fn push_time(&mut self, _: i64, _: Option<u32>, _: &mut String) -> Step<()> {
+    fn push_time(&mut self, _: i64, _: Option<u32>, _: &mut String) -> Result<()> {
         Err(WRONG)
     }
 
-    fn push_json(&mut self, _: &str, _: &mut Variants) -> Step<()> {
+    fn push_json(&mut self, _: &str, _: &mut Variants) -> Result<()> {
         Err(WRONG)
     }
 }

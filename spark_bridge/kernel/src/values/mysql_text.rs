@@ -1,7 +1,7 @@
 //! MySQL's text of values, as in canal-json and other formats.
 
 use crate::json::{Kind, Token};
-use crate::refusal::Step;
+use crate::refusal::Result;
 use crate::values::cells::Cells;
 use crate::values::encodings::{BROKEN, MysqlText};
 use crate::values::numbers;
@@ -20,7 +20,7 @@ impl Reader {
         zone: &Zone,
         variants: &mut Variants,
         scratch: &mut String,
-    ) -> Step<()> {
+    ) -> Result<()> {
         match logical {
             MysqlText::Int { low, high } => {
                 let value = numbers::integer(text).ok_or(BROKEN)?;
@@ -105,7 +105,7 @@ impl Reader {
 }
 
 /// The equivalent text of a number or boolean.
-pub fn text_of<'a>(logical: &MysqlText, token: Token, document: &'a str) -> Step<&'a str> {
+pub fn text_of<'a>(logical: &MysqlText, token: Token, document: &'a str) -> Result<&'a str> {
     let text = token.text(document);
     let is_integer = token.kind == Kind::Integer;
     let says_it = match logical {
@@ -126,6 +126,6 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn within(value: Option<i128>, most: i128) -> Step<i128> {
+fn within(value: Option<i128>, most: i128) -> Result<i128> {
     value.filter(|value| *value <= most).ok_or(BROKEN)
 }

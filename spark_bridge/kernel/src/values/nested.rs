@@ -1,7 +1,7 @@
 //! Values that are lists or objects of a fixed form.
 
 use crate::json::{Cursor, Kind, Token};
-use crate::refusal::{Reason, Refusal, Step};
+use crate::refusal::{Reason, Refusal, Result};
 use crate::values::calendar::{self, Part};
 use crate::values::cells::Cells;
 use crate::values::encodings::{BROKEN, Tools};
@@ -13,13 +13,13 @@ pub fn zoned(
     document: &str,
     column: &mut impl Cells,
     tools: &mut Tools,
-) -> Step<()> {
+) -> Result<()> {
     let name = name.text(document);
     let Some(zone) = tools.zones.get(name) else {
         tools.missing_zone = Some(name.to_owned());
         return Err(Refusal::of(
             Reason::UnknownZone,
-            "a time zone that the kernel lacks",
+            "unknown time zone",
             text.start as usize,
         ));
     };
@@ -27,7 +27,7 @@ pub fn zoned(
 }
 
 /// The numbers in a list.
-pub fn parts<const N: usize>(token: Token, document: &str) -> Step<[Part; N]> {
+pub fn parts<const N: usize>(token: Token, document: &str) -> Result<[Part; N]> {
     match calendar::printed_parts(token.text(document)) {
         Some(parts) => Ok(parts),
         None => Ok(items(token, document)?.map(|item| part(item, document))),
@@ -47,24 +47,28 @@ fn part(item: Token, document: &str) -> Part {
 }
 
 /// The items of a list of exactly `N` items; texts have no escapes.
-pub fn items<const N: usize>(token: Token, document: &str) -> Step<[Token; N]> {
+pub fn items<const N: usize>(token: Token, document: &str) -> Result<[Token; N]> {
     let mut found = [Token::MISSING; N];
     let mut cursor = Cursor::at(document, token.start)?;
-    cursor.expect(b'[', "no list")?;
+    cursor.expect(b'[', "expected a list")?;
     for (place, item) in found.iter_mut().enumerate() {
         *item = cursor.value()?;
         if item.kind == Kind::Escaped || cursor.more(b']')? != (place + 1 < N) {
-            return cursor.refuse("a list of another form");
+            return cursor.refuse("list has an unexpected form");
         }
     }
     Ok(found)
 }
 
 /// The text members of an object with exactly these members.
-pub fn members<const N: usize>(token: Token, document: &str, names: [&str; N]) -> Step<[Token; N]> {
+pub fn members<const N: usize>(
+    token: Token,
+    document: &str,
+    names: [&str; N],
+) -> Result<[Token; N]> {
     let mut found = [Token::MISSING; N];
     let mut cursor = Cursor::at(document, token.start)?;
-    cursor.expect(b'{', "no object")?;
+    cursor.expect(b'{', "expected an object")?;
     loop {
         let name = cursor.name()?;
         let value = cursor.value()?;
@@ -75,7 +79,7 @@ pub fn members<const N: usize>(token: Token, document: &str, names: [&str; N]) -
             }
             _ => {
                 return Err(Refusal::new(
-                    "an object of another form",
+                    "object has an unexpected form",
                     name.start as usize,
                 ));
             }
@@ -86,7 +90,7 @@ pub fn members<const N: usize>(token: Token, document: &str, names: [&str; N]) -
     }
     if found.iter().any(|token| token.kind == Kind::Missing) {
         return Err(Refusal::new(
-            "an object of another form",
+            "object has an unexpected form",
             token.start as usize,
         ));
     }

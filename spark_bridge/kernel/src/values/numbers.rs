@@ -80,11 +80,16 @@ pub fn exact(text: &str) -> Option<(i128, u8)> {
     decimal(text).or_else(|| Digits::of(text).unscaled())
 }
 
+pub fn has_exponent(text: &str) -> bool {
+    memchr::memchr2(b'e', b'E', text.as_bytes()).is_some()
+}
+
 /// A JSON number without exponent, with all its digits.
 pub fn plain(text: &str) -> Cow<'_, str> {
-    match memchr::memchr2(b'e', b'E', text.as_bytes()) {
-        None => Cow::Borrowed(text),
-        Some(_) => Cow::Owned(Digits::of(text).plain()),
+    if has_exponent(text) {
+        Cow::Owned(Digits::of(text).plain())
+    } else {
+        Cow::Borrowed(text)
     }
 }
 
@@ -145,7 +150,7 @@ impl Digits {
         self.point
     }
 
-    fn unscaled(&self) -> Option<(i128, u8)> {
+    pub fn unscaled(&self) -> Option<(i128, u8)> {
         let scale = u8::try_from(self.scale()).ok();
         let scale = scale.filter(|scale| usize::from(*scale) <= MAX_DIGITS);
         if self.is_zero() {

@@ -5,7 +5,7 @@
 use serde::Deserialize;
 
 use crate::json::{Kind, Token};
-use crate::refusal::Step;
+use crate::refusal::Result;
 use crate::text::bytes::{self, decode_base64};
 use crate::values::cells::Cells;
 use crate::values::numbers;
@@ -39,7 +39,7 @@ enum Form {
 }
 
 impl BytesText {
-    pub fn read(&self, text: &str, out: &mut Vec<u8>) -> Step<()> {
+    pub fn read(&self, text: &str, out: &mut Vec<u8>) -> Result<()> {
         let as_base64 = (!text.is_empty() && text.len() % 4 == 0).then_some(text.len() / 4 * 3);
         let pairs = text.len() % 2 == 0 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         // The reference takes text with upper and lower case digits as base64.
@@ -85,7 +85,7 @@ pub fn unscaled(
     document: &str,
     cell: &mut impl Cells,
     data: &mut Vec<u8>,
-) -> Step<()> {
+) -> Result<()> {
     decode(token, document, MAX_BYTES, data)?;
     let first = data.first().ok_or(OTHER)?;
     let negative = first & 0x80 != 0;
@@ -143,7 +143,7 @@ pub fn guessed_decimal(
     document: &str,
     cell: &mut impl Cells,
     data: &mut Vec<u8>,
-) -> Step<()> {
+) -> Result<()> {
     let text = token.text(document);
     if token.kind == Kind::Integer {
         return Err(OTHER);
@@ -170,7 +170,7 @@ pub fn bits(
     document: &str,
     cell: &mut impl Cells,
     data: &mut Vec<u8>,
-) -> Step<()> {
+) -> Result<()> {
     let value = match token.kind {
         Kind::Integer => small(token, token.text(document))?,
         Kind::True | Kind::False if count == 1 => i128::from(token.kind == Kind::True),
@@ -187,7 +187,7 @@ pub fn bits(
 }
 
 /// The bytes of padded base64, at most `most`.
-fn decode(token: Token, document: &str, most: usize, out: &mut Vec<u8>) -> Step<()> {
+fn decode(token: Token, document: &str, most: usize, out: &mut Vec<u8>) -> Result<()> {
     let text = token.text(document);
     out.clear();
     if token.kind != Kind::Text || text.len() > most.div_ceil(3) * 4 {

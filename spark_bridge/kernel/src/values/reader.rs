@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::json::{Kind, Token, plain, unescape_latin1};
 use crate::read::batch::{Column, Target};
 use crate::read::plans::Weighed;
-use crate::refusal::{Reason, Refusal, Step};
+use crate::refusal::{Reason, Refusal, Result};
 use crate::text::ByText;
 use crate::text::bytes;
 use crate::text::bytes::Bound;
@@ -14,7 +14,7 @@ use crate::text::unquote_go;
 use crate::values::calendar;
 use crate::values::cells::Cells;
 use crate::values::clocks::{self, Unit};
-use crate::values::default_nulls::Noted;
+use crate::values::default_nulls::DefaultNull;
 use crate::values::encodings::{BROKEN, Encoding, MysqlText, Tools};
 use crate::values::mysql_text::text_of;
 use crate::values::nested::{items, members, parts, zoned};
@@ -29,14 +29,14 @@ pub struct Reader {
     encoding: Encoding,
     /// Text → name, for an enum.
     pub names: ByText<String>,
-    noted: Option<Noted>,
+    default_null: Option<DefaultNull>,
     /// For binary columns.
     pub bound: Option<Bound>,
 }
 
 impl Hash for Reader {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.encoding, &self.noted, &self.bound).hash(state);
+        (&self.encoding, &self.default_null, &self.bound).hash(state);
     }
 }
 
@@ -49,7 +49,11 @@ impl Weighed for Reader {
 }
 
 impl Reader {
-    pub fn new(encoding: Encoding, noted: Option<Noted>, bound: Option<Bound>) -> Self {
+    pub fn new(
+        encoding: Encoding,
+        default_null: Option<DefaultNull>,
+        bound: Option<Bound>,
+    ) -> Self {
         let mut known = ByText::default();
         if let Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) = &encoding
             && let MysqlText::Enum { names: Some(names) } = logical
@@ -67,14 +71,14 @@ impl Reader {
         Self {
             encoding,
             names: known,
-            noted,
+            default_null,
             bound,
         }
     }
 
     /// Whether some values are counted.
     pub fn counts(&self) -> bool {
-        self.noted.is_some()
+        self.default_null.is_some()
     }
 
     pub fn encoding(&self) -> &'static str {
@@ -91,12 +95,14 @@ impl Reader {
         document: &str,
         column: &mut impl Cells,
         tools: &mut Tools,
-    ) -> Step<()> {
+    ) -> Result<()> {
         if token.kind == Kind::Null {
             return column.push_null();
         }
         match &self.encoding {
-            Encoding::MysqlText(logical) if token.kind == Kind::Text && self.noted.is_none() => {
+            Encoding::MysqlText(logical)
+                if token.kind == Kind::Text && self.default_null.is_none() =>
+            {
                 if *logical == MysqlText::Text {
                     return column.push_string(token, document, &mut tools.plain);
                 }
@@ -109,28 +115,28 @@ impl Reader {
                 } = tools;
                 self.mysql_text(logical, text, column, zone, variants, more)
             }
-            _ => self.unusual(token, document, column, tools),
+            _ => self.read_any(token, document, column, tools),
         }
     }
 
     /// Appends a value of any encoding; apart, as its frame is large.
     #[inline(never)]
-    fn unusual(
+    fn read_any(
         &self,
         token: Token,
         document: &str,
         column: &mut impl Cells,
         tools: &mut Tools,
-    ) -> Step<()> {
+    ) -> Result<()> {
         if matches!(token.kind, Kind::Long | Kind::Double)
-            && (self.noted.is_some() || !self.encoding.takes(token))
+            && (self.default_null.is_some() || !self.encoding.takes(token))
         {
             return self.read_printed(token, column, tools);
         }
-        if let Some(noted) = &self.noted
-            && noted.is(token, document, &mut tools.plain)?
+        if let Some(default_null) = &self.default_null
+            && default_null.is(token, document, &mut tools.plain)?
         {
-            tools.notes.push(Arc::clone(&noted.note));
+            tools.notes.push(Arc::clone(&default_null.note));
         }
         match &self.encoding {
             Encoding::MysqlText(logical) | Encoding::MysqlJson(logical)
@@ -167,7 +173,7 @@ impl Reader {
                 let text = match &self.encoding {
                     _ if token.is_text() => plain(token, document, unescaped),
                     Encoding::MysqlJson(logical) => text_of(logical, token, document)?,
-                    _ => return Err(Refusal::new("a value that is no text", 0)),
+                    _ => return Err(Refusal::new("value is not text", 0)),
                 };
                 self.mysql_text(logical, text, column, zone, variants, more)
             }
@@ -336,7 +342,7 @@ impl Reader {
     }
 
     /// Reads a number from its text.
-    fn read_printed(&self, token: Token, column: &mut impl Cells, tools: &mut Tools) -> Step<()> {
+    fn read_printed(&self, token: Token, column: &mut impl Cells, tools: &mut Tools) -> Result<()> {
         let mut text = std::mem::take(&mut tools.number);
         text.clear();
         let kind = if let Some(value) = token.double() {
@@ -359,7 +365,7 @@ impl Reader {
         document: &str,
         target: &Target,
         tools: &mut Tools,
-    ) -> Step<()> {
+    ) -> Result<()> {
         self.read(token, document, &mut Column::new(target, true), tools)
     }
 }

@@ -4,16 +4,16 @@
 
 use serde::Deserialize;
 
-use crate::json::{Kind, Token, append_spaced, plain};
-use crate::refusal::{Refusal, Step};
+use crate::json::{Kind, Token, append_python_json, plain};
+use crate::refusal::{Refusal, Result};
 use crate::values::cells::Cells;
 use crate::values::encodings::BROKEN;
 use crate::values::numbers;
 use crate::variant::Variants;
 use crate::variant::encode::MAX_UNSCALED;
 
-pub const OTHER: Refusal = Refusal::new("a value of another form", 0);
-pub const RANGE: Refusal = Refusal::new("a value that its type does not hold", 0);
+pub const OTHER: Refusal = Refusal::new("value has an unexpected form", 0);
+pub const RANGE: Refusal = Refusal::new("value is out of the range of its type", 0);
 /// Maximum digits of a DECIMAL.
 const MAX_DIGITS: usize = 65;
 
@@ -50,7 +50,7 @@ impl Number {
     }
 }
 
-pub fn number(kind: &Number, token: Token, document: &str, cell: &mut impl Cells) -> Step<()> {
+pub fn number(kind: &Number, token: Token, document: &str, cell: &mut impl Cells) -> Result<()> {
     let text = token.text(document);
     match kind {
         Number::Float if token.kind == Kind::Fraction => {
@@ -82,7 +82,7 @@ pub fn number(kind: &Number, token: Token, document: &str, cell: &mut impl Cells
 }
 
 /// An integer that Python's parser also reads as an integer.
-pub fn small(token: Token, text: &str) -> Step<i128> {
+pub fn small(token: Token, text: &str) -> Result<i128> {
     if let Some(value) = token.long() {
         return Ok(value.into());
     }
@@ -93,12 +93,12 @@ pub fn small(token: Token, text: &str) -> Step<i128> {
     within(value, i64::MIN, u64::MAX)
 }
 
-pub fn within(value: i128, low: i64, high: u64) -> Step<i128> {
+pub fn within(value: i128, low: i64, high: u64) -> Result<i128> {
     let fits = i128::from(low) <= value && value <= i128::from(high);
     if fits { Ok(value) } else { Err(RANGE) }
 }
 
-fn double(token: Token, text: &str) -> Step<f64> {
+fn double(token: Token, text: &str) -> Result<f64> {
     if let Some(value) = token.double().or(token.long().map(|value| value as f64)) {
         return Ok(value);
     }
@@ -117,7 +117,7 @@ fn double(token: Token, text: &str) -> Step<f64> {
 }
 
 /// An integer, perhaps written with an exponent or with zeros behind its point.
-fn whole_number(token: Token, text: &str) -> Step<i128> {
+fn whole_number(token: Token, text: &str) -> Result<i128> {
     if token.kind != Kind::Fraction {
         return small(token, text);
     }
@@ -131,7 +131,7 @@ fn whole_number(token: Token, text: &str) -> Step<i128> {
 }
 
 /// Appends a decimal whose text has an exponent, a plus sign, or other zeros than its type.
-pub fn decimal_of_text(text: &str, scale: Option<usize>, cell: &mut impl Cells) -> Step<()> {
+pub fn decimal_of_text(text: &str, scale: Option<usize>, cell: &mut impl Cells) -> Result<()> {
     let text = text.strip_prefix('+').unwrap_or(text);
     if !numbers::is_scientific(text) && !numbers::is_printed_decimal(text, 0) {
         return Err(BROKEN);
@@ -146,7 +146,7 @@ fn decimal_number(
     text: &str,
     (whole, of_column, doubles): (u8, Option<u8>, bool),
     cell: &mut impl Cells,
-) -> Step<()> {
+) -> Result<()> {
     let printed;
     let text = match (token.kind, token.long()) {
         (_, Some(value)) => {
@@ -157,7 +157,10 @@ fn decimal_number(
         (Kind::Integer | Kind::Fraction, _) => text,
         _ => return Err(OTHER),
     };
-    let exact = numbers::exact(text);
+    // Most numbers are plain, so only the others are searched for an exponent.
+    let of_plain = numbers::decimal(text);
+    let has_exponent = of_plain.is_none() && numbers::has_exponent(text);
+    let exact = of_plain.or_else(|| numbers::Digits::of(text).unscaled());
     let fits = match exact {
         Some((value, scale)) => {
             let limit = numbers::power_of_ten(whole.saturating_add(scale));
@@ -178,7 +181,7 @@ fn decimal_number(
     if !cell.is_text()
         && let Some((value, scale)) = number
     {
-        return if doubles || token.kind == Kind::Long {
+        return if doubles || token.kind == Kind::Long || has_exponent {
             cell.push_decimal(value, scale)
         } else {
             cell.push_number_text(value, Some(scale), text)
@@ -226,7 +229,7 @@ fn with_zeros(mut value: i128, mut scale: u8, of_column: Option<u8>) -> Option<(
 }
 
 /// Appends a decimal; its text has all digits of the column's scale.
-pub fn decimal(value: i128, scale: u8, of_column: Option<u8>, cell: &mut impl Cells) -> Step<()> {
+pub fn decimal(value: i128, scale: u8, of_column: Option<u8>, cell: &mut impl Cells) -> Result<()> {
     if !cell.is_text() {
         return cell.push_decimal(value, scale);
     }
@@ -237,7 +240,7 @@ pub fn decimal(value: i128, scale: u8, of_column: Option<u8>, cell: &mut impl Ce
     cell.push_text(&text.ok_or(RANGE)?)
 }
 
-pub fn boolean(token: Token, cell: &mut impl Cells) -> Step<()> {
+pub fn boolean(token: Token, cell: &mut impl Cells) -> Result<()> {
     match token.kind {
         Kind::True => cell.push_boolean(true),
         Kind::False => cell.push_boolean(false),
@@ -266,7 +269,7 @@ pub fn any(
     cell: &mut impl Cells,
     scratch: &mut Vec<u8>,
     variants: &mut Variants,
-) -> Step<()> {
+) -> Result<()> {
     let text = token.text(document);
     match token.kind {
         Kind::Text | Kind::Escaped => cell.push_text(plain(token, document, scratch)),
@@ -277,7 +280,7 @@ pub fn any(
         Kind::Integer | Kind::Fraction => any_number(token.kind, text, cell),
         Kind::Object | Kind::Array if cell.is_text() => {
             scratch.clear();
-            append_spaced(text, scratch)?;
+            append_python_json(text, scratch)?;
             cell.push_text(std::str::from_utf8(scratch).map_err(|_| OTHER)?)
         }
         Kind::Object | Kind::Array => cell.push_nested(text, variants),
@@ -287,7 +290,7 @@ pub fn any(
 }
 
 /// Appends a number of unknown type with all its digits; only a float may round it.
-fn any_number(kind: Kind, text: &str, cell: &mut impl Cells) -> Step<()> {
+fn any_number(kind: Kind, text: &str, cell: &mut impl Cells) -> Result<()> {
     /// As `decimal_text` in `pyspark_cdcfmt/rows/variant_scalars.py`.
     const MOST_DIGITS: i64 = 500;
     if cell.is_text() {

@@ -1,7 +1,7 @@
 //! MySQL's dates and times as text; the Python readers are in `cdcfmt_core/mysql/temporal.py`
 //! and `instants.py`. None leaves the message to the reference.
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::values::calendar::civil;
 
 pub const DAY_MICROS: i64 = 86_400_000_000;
@@ -142,11 +142,11 @@ const FIRST_MICROSECOND: i64 = -62_135_596_800_000_000;
 const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
 
 /// Refuses times outside of the range of Python's datetimes.
-pub fn check_instant(micros: i64) -> Step<()> {
+pub fn check_instant(micros: i64) -> Result<()> {
     if (FIRST_MICROSECOND..=LAST_MICROSECOND).contains(&micros) {
         Ok(())
     } else {
-        Err(Refusal::new("a time out of range", 0))
+        Err(Refusal::new("time is out of range", 0))
     }
 }
 

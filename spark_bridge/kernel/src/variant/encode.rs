@@ -1,7 +1,7 @@
 //! The bytes of variant values.
 
 use crate::json::{Kind, Token};
-use crate::refusal::{Reason, Refusal, Step};
+use crate::refusal::{Reason, Refusal, Result};
 use crate::values::numbers;
 
 const SHORT: usize = 64;
@@ -93,13 +93,9 @@ pub fn push_all(numbers: &[usize], width: u8, out: &mut Vec<u8>) {
 }
 
 /// Refuses a value or metadata that is too large for Spark.
-pub fn check_size(size: usize) -> Step<()> {
+pub fn check_size(size: usize) -> Result<()> {
     if size > SIZE_LIMIT {
-        return Err(Refusal::of(
-            Reason::Size,
-            "a variant of more than 128 MiB",
-            0,
-        ));
+        return Err(Refusal::of(Reason::Size, "variant exceeds 128 MiB", 0));
     }
     Ok(())
 }

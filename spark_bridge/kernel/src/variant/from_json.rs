@@ -4,7 +4,7 @@
 //! that module keeps as text (numbers beyond 38 digits, deep nesting, invalid JSON).
 
 use crate::json::{Cursor, Kind, Token, plain, unescape};
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::text::{Names, Texts};
 use crate::variant::encode::{
     NULL, boolean, check_size, count_into, insert, number, object_head, push_all, string, width,
@@ -57,7 +57,12 @@ pub struct Variants {
 
 impl Variants {
     /// Appends value and metadata of a JSON document.
-    pub fn append(&mut self, text: &str, value: &mut Vec<u8>, metadata: &mut Vec<u8>) -> Step<()> {
+    pub fn append(
+        &mut self,
+        text: &str,
+        value: &mut Vec<u8>,
+        metadata: &mut Vec<u8>,
+    ) -> Result<()> {
         let (start, before) = (value.len(), metadata.len());
         self.clear();
         let nothing = std::mem::take(&mut self.nothing);
@@ -78,7 +83,7 @@ impl Variants {
     }
 
     /// Appends a value of the object.
-    pub fn value(&mut self, text: &str, token: Token, out: &mut Vec<u8>) -> Step<()> {
+    pub fn value(&mut self, text: &str, token: Token, out: &mut Vec<u8>) -> Result<()> {
         let nothing = std::mem::take(&mut self.nothing);
         let result = self.encode(&nothing, text, token, out);
         self.nothing = nothing;
@@ -113,7 +118,12 @@ impl Variants {
     }
 
     /// Appends the value of a JSON document.
-    pub fn document(&mut self, dictionary: &Dictionary, text: &str, out: &mut Vec<u8>) -> Step<()> {
+    pub fn document(
+        &mut self,
+        dictionary: &Dictionary,
+        text: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         let token = Cursor::new(text)?.document()?;
         self.encode(dictionary, text, token, out)
     }
@@ -124,7 +134,7 @@ impl Variants {
         text: &str,
         token: Token,
         out: &mut Vec<u8>,
-    ) -> Step<()> {
+    ) -> Result<()> {
         match token.kind {
             Kind::Null => out.push(NULL),
             Kind::True => boolean(true, out),
@@ -134,12 +144,13 @@ impl Variants {
                 string(unescape(token.text(text), &mut self.plain).as_bytes(), out);
             }
             Kind::Integer | Kind::Fraction => {
-                number(token, text, out).ok_or(Refusal::new("a number in JSON", 0))?;
+                number(token, text, out)
+                    .ok_or(Refusal::new("number cannot be stored in a variant", 0))?;
             }
             Kind::Array => self.array(dictionary, text, token, out)?,
             Kind::Object => self.object(dictionary, text, token, out)?,
             Kind::Missing | Kind::Long | Kind::Double => {
-                return Err(Refusal::new("no JSON value", 0));
+                return Err(Refusal::new("invalid JSON value", 0));
             }
         }
         Ok(())
@@ -151,7 +162,7 @@ impl Variants {
         text: &str,
         token: Token,
         out: &mut Vec<u8>,
-    ) -> Step<()> {
+    ) -> Result<()> {
         let (start, first) = (out.len(), self.ends.len());
         let mut cursor = Cursor::at(text, token.start + 1)?;
         if !cursor.take(b']') {
@@ -179,7 +190,7 @@ impl Variants {
         text: &str,
         token: Token,
         out: &mut Vec<u8>,
-    ) -> Step<()> {
+    ) -> Result<()> {
         let (first, first_text) = (self.fields.len(), self.texts.len());
         let mut cursor = Cursor::at(text, token.start + 1)?;
         if !cursor.take(b'}') {
@@ -211,7 +222,7 @@ impl Variants {
             .any(|pair| name(&pair[0]) == name(&pair[1]))
         {
             return Err(Refusal::new(
-                "two members of one name",
+                "two members have one name",
                 token.start as usize,
             ));
         }

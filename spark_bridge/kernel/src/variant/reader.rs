@@ -2,10 +2,10 @@
 //!
 //! Accepts variants of any writer, with ids and offsets of every width.
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::write::Cell;
 
-const BROKEN: Refusal = Refusal::new("a variant that cannot be read", 0);
+const BROKEN: Refusal = Refusal::new("unreadable variant", 0);
 const OBJECT: u8 = 2;
 const ARRAY: u8 = 3;
 const VERSION: u8 = 1;
@@ -18,7 +18,7 @@ pub struct Variant<'a> {
 }
 
 impl<'a> Variant<'a> {
-    pub fn cell(self) -> Step<Cell<'a>> {
+    pub fn cell(self) -> Result<Cell<'a>> {
         let (header, rest) = self.value.split_first().ok_or(BROKEN)?;
         let info = header >> 2;
         Ok(match (header & 3, info) {
@@ -50,7 +50,7 @@ impl<'a> Variant<'a> {
     }
 
     /// Fields of an object or items of an array.
-    pub fn items(self) -> Step<Items<'a>> {
+    pub fn items(self) -> Result<Items<'a>> {
         let (header, rest) = self.value.split_first().ok_or(BROKEN)?;
         let info = usize::from(header >> 2);
         let is_object = header & 3 == OBJECT;
@@ -94,7 +94,7 @@ pub struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
-    pub fn value(&self, number: usize) -> Step<Variant<'a>> {
+    pub fn value(&self, number: usize) -> Result<Variant<'a>> {
         let start = little_endian(self.offsets, number, self.width)?;
         Ok(Variant {
             value: self.values.get(start..).ok_or(BROKEN)?,
@@ -102,7 +102,7 @@ impl<'a> Items<'a> {
         })
     }
 
-    pub fn name(&self, number: usize) -> Step<&'a [u8]> {
+    pub fn name(&self, number: usize) -> Result<&'a [u8]> {
         name(
             self.metadata,
             little_endian(self.ids, number, self.id_width)?,
@@ -110,7 +110,7 @@ impl<'a> Items<'a> {
     }
 
     /// The value of a named field.
-    pub fn find(&self, wanted: &str) -> Step<Option<Variant<'a>>> {
+    pub fn find(&self, wanted: &str) -> Result<Option<Variant<'a>>> {
         for number in 0..self.count {
             if self.name(number)? == wanted.as_bytes() {
                 return self.value(number).map(Some);
@@ -120,7 +120,7 @@ impl<'a> Items<'a> {
     }
 }
 
-fn name(metadata: &[u8], id: usize) -> Step<&[u8]> {
+fn name(metadata: &[u8], id: usize) -> Result<&[u8]> {
     let (header, rest) = metadata.split_first().ok_or(BROKEN)?;
     if header & 0x0f != VERSION {
         return Err(BROKEN);
@@ -141,7 +141,7 @@ fn name(metadata: &[u8], id: usize) -> Step<&[u8]> {
     names.and_then(|names| names.get(start..end)).ok_or(BROKEN)
 }
 
-fn little_endian(data: &[u8], number: usize, width: usize) -> Step<usize> {
+fn little_endian(data: &[u8], number: usize, width: usize) -> Result<usize> {
     let at = number * width;
     let bytes = data.get(at..at + width).ok_or(BROKEN)?;
     Ok(bytes
@@ -150,16 +150,16 @@ fn little_endian(data: &[u8], number: usize, width: usize) -> Step<usize> {
         .fold(0, |value, byte| value << 8 | usize::from(*byte)))
 }
 
-fn fixed<const N: usize>(data: &[u8]) -> Step<[u8; N]> {
+fn fixed<const N: usize>(data: &[u8]) -> Result<[u8; N]> {
     data.first_chunk().copied().ok_or(BROKEN)
 }
 
-fn sized(data: &[u8]) -> Step<&[u8]> {
+fn sized(data: &[u8]) -> Result<&[u8]> {
     let size = u32::from_le_bytes(fixed(data)?) as usize;
     data[4..].get(..size).ok_or(BROKEN)
 }
 
-fn decimal(info: u8, data: &[u8]) -> Step<Cell<'_>> {
+fn decimal(info: u8, data: &[u8]) -> Result<Cell<'_>> {
     let (scale, rest) = data.split_first().ok_or(BROKEN)?;
     let value = match info {
         8 => i32::from_le_bytes(fixed(rest)?).into(),

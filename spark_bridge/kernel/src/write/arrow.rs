@@ -11,7 +11,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, TimeUnit};
 
-use crate::refusal::Step;
+use crate::refusal::Result;
 use crate::variant::Variant;
 use crate::write::cell::Cell;
 
@@ -68,7 +68,7 @@ impl Column {
         }
     }
 
-    pub fn cell(&self, row: usize) -> Step<Cell<'_>> {
+    pub fn cell(&self, row: usize) -> Result<Cell<'_>> {
         Ok(match self {
             Column::Bool(array) if !array.is_null(row) => Cell::Bool(array.value(row)),
             Column::Byte(array) if !array.is_null(row) => Cell::Int(array.value(row).into()),

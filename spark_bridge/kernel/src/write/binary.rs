@@ -3,7 +3,7 @@
 //! The Python equivalent of parts for DTS only is `cdcfmt_dts_avro/values_output.py`.
 
 use crate::avro::{encode_long, shortest_double};
-use crate::refusal::Step;
+use crate::refusal::Result;
 use crate::values::MAX_TIME;
 use crate::values::civil;
 use crate::values::temporal;
@@ -28,7 +28,7 @@ impl Encoding {
         zone: &Offsets,
         scratch: &mut Vec<u8>,
         out: &mut Vec<u8>,
-    ) -> Step<()> {
+    ) -> Result<()> {
         match (self, printer, cell) {
             (Encoding::MysqlText, ..) | (Encoding::Text, Printer::Json | Printer::JsonText, _) => {
                 printer.sized(cell, zone, scratch, out)?;
@@ -77,7 +77,7 @@ impl Encoding {
 }
 
 /// A finite double; for a 32-bit column the double with the float's digits.
-fn wide(cell: Cell, bits: u8) -> Step<f64> {
+fn wide(cell: Cell, bits: u8) -> Result<f64> {
     #[allow(clippy::cast_possible_truncation)]
     let is_within = |value: f64| value.is_finite() && (bits > 32 || (value as f32).is_finite());
     let single = match cell {
@@ -93,7 +93,7 @@ fn wide(cell: Cell, bits: u8) -> Step<f64> {
     format!("{exact:.8e}").parse().map_err(|_| MISFIT)
 }
 
-fn parts(printer: &Printer, cell: Cell) -> Step<Parts> {
+fn parts(printer: &Printer, cell: Cell) -> Result<Parts> {
     match (printer, cell) {
         (Printer::Date, Cell::Date(days)) => {
             check_day(days)?;

@@ -3,7 +3,7 @@
 use crate::refusal::Refusal;
 use crate::variant::Variant;
 
-pub const MISFIT: Refusal = Refusal::new("a value that is not plainly of its column's type", 0);
+pub const MISFIT: Refusal = Refusal::new("value does not plainly have its column's type", 0);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {

@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ListArray, PrimitiveArray, RecordBatch, StringArray, StructArray};
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::write::arrow::{Column, Named, Variants, bytes, number, span};
 use crate::write::cell::Cell;
 use crate::write::key_text;
@@ -15,10 +15,10 @@ use crate::write::message::{Facts, Row};
 use crate::write::order::Position;
 use crate::write::plan::{Image, Table};
 
-const NO_CHANGE: Refusal = Refusal::new("a row that is no change", 0);
-const UNUSUAL: Refusal = Refusal::new("a bad row, rescued values or absent columns", 0);
-const ALONE: Refusal = Refusal::new("a preimage whose postimage does not follow", 0);
-const NO_COMMIT_TS: Refusal = Refusal::new("a version that is no commit_ts", 0);
+const NO_CHANGE: Refusal = Refusal::new("row is not a change", 0);
+const UNUSUAL: Refusal = Refusal::new("row has an error, rescued values or absent columns", 0);
+const ALONE: Refusal = Refusal::new("preimage is not followed by its postimage", 0);
+const NO_COMMIT_TS: Refusal = Refusal::new("version is not a commit_ts", 0);
 
 /// A batch of changes.
 pub struct Changes {
@@ -70,7 +70,7 @@ impl Row for ChangeRow<'_> {
         self.row(image).is_some()
     }
 
-    fn cell(&self, image: Image, place: usize) -> Step<Cell<'_>> {
+    fn cell(&self, image: Image, place: usize) -> Result<Cell<'_>> {
         let row = self.row(image).ok_or(NO_CHANGE)?;
         self.own[place].cell(row)
     }
@@ -122,7 +122,7 @@ impl Changes {
     }
 
     /// The change whose first row is `row`.
-    pub fn at(&self, row: usize, table: &Table, scratch: &mut Vec<u8>) -> Step<Change<'_>> {
+    pub fn at(&self, row: usize, table: &Table, scratch: &mut Vec<u8>) -> Result<Change<'_>> {
         self.check(row)?;
         let (op, before, after) = match bytes(&self.change_type, row) {
             Some(b"insert") => ("insert", None, Some(row)),
@@ -167,7 +167,7 @@ impl Changes {
         })
     }
 
-    fn check(&self, row: usize) -> Step<()> {
+    fn check(&self, row: usize) -> Result<()> {
         let is_bad = self.corrupt.as_ref().is_some_and(|all| all.is_valid(row));
         let has_rescued = self
             .rescued
@@ -181,7 +181,7 @@ impl Changes {
     }
 
     /// Refuses a preimage unless the next row is its postimage.
-    fn check_pair(&self, row: usize, table: &Table, scratch: &mut Vec<u8>) -> Step<()> {
+    fn check_pair(&self, row: usize, table: &Table, scratch: &mut Vec<u8>) -> Result<()> {
         let next = row + 1;
         if next >= self.rows() || bytes(&self.change_type, next) != Some(b"update_postimage") {
             return Err(ALONE);

@@ -5,7 +5,7 @@
 use serde::Deserialize;
 
 use crate::avro::encode_long;
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::write::cell::{Cell, MISFIT};
 use crate::write::clocks::Offsets;
 use crate::write::digits::integer;
@@ -14,7 +14,7 @@ use crate::write::message::Row;
 use crate::write::partition::crc32;
 use crate::write::plan::{Image, Table, Wire};
 
-const UNUSUAL: Refusal = Refusal::new("a checksum that is written otherwise", 0);
+const UNUSUAL: Refusal = Refusal::new("unsupported checksum", 0);
 const VERSION: i64 = 2;
 
 /// The columns of a checksum, in order.
@@ -51,7 +51,7 @@ impl Checksum {
         wire: Wire,
         scratch: &mut Vec<u8>,
         out: &mut Vec<u8>,
-    ) -> Step<()> {
+    ) -> Result<()> {
         let (version, corrupted, current, previous) = match row.facts().of_extra("checksum")? {
             Some(came @ Cell::Nested(object)) if object.is_object() => {
                 if wire != Wire::Avro {
@@ -96,7 +96,13 @@ impl Checksum {
         Ok(())
     }
 
-    fn of(&self, row: &impl Row, image: Image, table: &Table, scratch: &mut Vec<u8>) -> Step<u32> {
+    fn of(
+        &self,
+        row: &impl Row,
+        image: Image,
+        table: &Table,
+        scratch: &mut Vec<u8>,
+    ) -> Result<u32> {
         let mut sum = 0;
         if !row.has(image) {
             return Ok(sum);

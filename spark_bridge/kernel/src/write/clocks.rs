@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::refusal::Step;
+use crate::refusal::Result;
 use crate::values::MAX_TIME;
 use crate::values::temporal;
 use crate::write::cell::MISFIT;
@@ -37,14 +37,14 @@ impl Offsets {
 }
 
 /// Refuses days outside of the range of Python's dates.
-pub fn check_day(days: i32) -> Step<()> {
+pub fn check_day(days: i32) -> Result<()> {
     match (FIRST_DAY..=LAST_DAY).contains(&days) {
         true => Ok(()),
         false => Err(MISFIT),
     }
 }
 
-pub fn clock(micros: i64, fsp: Option<u32>, out: &mut Vec<u8>) -> Step<()> {
+pub fn clock(micros: i64, fsp: Option<u32>, out: &mut Vec<u8>) -> Result<()> {
     temporal::check_instant(micros)?;
     temporal::print_date(micros.div_euclid(DAY_MICROS), out);
     let of_day = micros.rem_euclid(DAY_MICROS);
@@ -74,7 +74,7 @@ pub fn clock(micros: i64, fsp: Option<u32>, out: &mut Vec<u8>) -> Step<()> {
     Ok(())
 }
 
-pub fn time(micros: i64, fsp: Option<u32>, out: &mut Vec<u8>) -> Step<()> {
+pub fn time(micros: i64, fsp: Option<u32>, out: &mut Vec<u8>) -> Result<()> {
     if !(-MAX_TIME..=MAX_TIME).contains(&micros) {
         return Err(MISFIT);
     }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::refusal::Step;
+use crate::refusal::Result;
 use crate::write::cell::MISFIT;
 
 /// Texts of at most this length always have few enough digits for a 32-bit float.
@@ -52,7 +52,7 @@ impl Float for f32 {
 }
 
 /// Appends the shortest digits, without exponent.
-pub fn double(value: f64, out: &mut Vec<u8>) -> Step<()> {
+pub fn double(value: f64, out: &mut Vec<u8>) -> Result<()> {
     if !value.is_finite() {
         return Err(MISFIT);
     }
@@ -61,7 +61,7 @@ pub fn double(value: f64, out: &mut Vec<u8>) -> Step<()> {
 }
 
 /// Like [`double`], for 32 bits.
-pub fn single(value: f32, out: &mut Vec<u8>) -> Step<()> {
+pub fn single(value: f32, out: &mut Vec<u8>) -> Result<()> {
     if !(value == 0.0 || value.is_normal()) {
         return Err(MISFIT);
     }
@@ -84,12 +84,12 @@ fn common(value: impl Float, out: &mut Vec<u8>) {
 }
 
 /// Appends a FLOAT given as a double, with only the digits that identify the float.
-pub fn float(value: f64, out: &mut Vec<u8>) -> Step<()> {
+pub fn float(value: f64, out: &mut Vec<u8>) -> Result<()> {
     double(shortest(value)?, out)
 }
 
 /// The double with the digits of the FLOAT.
-pub fn shortest(value: f64) -> Step<f64> {
+pub fn shortest(value: f64) -> Result<f64> {
     if value == 0.0 {
         return Ok(value);
     }
@@ -211,7 +211,7 @@ fn as_i32(length: usize) -> i32 {
 }
 
 /// The double nearest to a decimal, and whether it preserves the decimal's digits.
-pub fn nearest_double(value: i128, scale: u8) -> Step<(f64, bool)> {
+pub fn nearest_double(value: i128, scale: u8) -> Result<(f64, bool)> {
     const EXACT: u128 = 1 << 53;
     const MAX_DIGITS: u32 = 15;
     if value.unsigned_abs() < EXACT && scale <= 22 {

@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 
-use crate::refusal::Step;
+use crate::refusal::Result;
 use crate::text::bytes::{encode_base64, encode_hex};
 use crate::values::MAX_TIME;
 use crate::values::temporal;
@@ -85,11 +85,11 @@ impl Encoding {
         &self,
         printer: &Printer,
         cell: Cell,
-        is_fine: impl Fn() -> Step<bool>,
+        is_fine: impl Fn() -> Result<bool>,
         style: Style,
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
-    ) -> Step<()> {
+    ) -> Result<()> {
         let (escapes, zone) = (style.wire.escapes(), style.zone);
         if style.wire == Wire::Avro {
             return self.binary(printer, cell, zone, &mut scratch.text, out);
@@ -202,7 +202,12 @@ impl Encoding {
         Ok(())
     }
 
-    fn unit(&self, micros: i64, is_fine: impl Fn() -> Step<bool>, out: &mut Vec<u8>) -> Step<()> {
+    fn unit(
+        &self,
+        micros: i64,
+        is_fine: impl Fn() -> Result<bool>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         let in_micros = match self {
             Encoding::EpochMicros => true,
             Encoding::EpochMillis => false,
@@ -220,7 +225,7 @@ impl Encoding {
     }
 }
 
-fn float(bits: u8, exponent_digits: usize, cell: Cell, out: &mut Vec<u8>) -> Step<()> {
+fn float(bits: u8, exponent_digits: usize, cell: Cell, out: &mut Vec<u8>) -> Result<()> {
     match cell {
         Cell::Double(value) if bits == 32 => {
             digits::go_json(digits::shortest(value)?, exponent_digits, out);

@@ -4,7 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, PrimitiveArray, RecordBatch, StringArray, StructArray};
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::variant::{Items, Variant};
 use crate::write::arrow::{Named, Variants, bytes, number};
 use crate::write::cell::Cell;
@@ -15,8 +15,8 @@ use crate::write::message::{Facts, Row};
 use crate::write::order::{Kind, Order, Position};
 use crate::write::plan::Image;
 
-pub const NO_ROW: Refusal = Refusal::new("an event that is no row", 0);
-const EXTRA: Refusal = Refusal::new("something unusual in extra", 0);
+pub const NO_ROW: Refusal = Refusal::new("event is not a row", 0);
+const EXTRA: Refusal = Refusal::new("unsupported key in extra", 0);
 
 /// A batch of events.
 pub struct Events {
@@ -35,7 +35,7 @@ pub struct Events {
 /// Identifies the table of a row.
 enum Tables {
     Described(Box<[Option<StringArray>; 3]>, Box<Described>),
-    Numbered(PrimitiveArray<Int32Type>),
+    NumberedCells(PrimitiveArray<Int32Type>),
 }
 
 struct Source {
@@ -63,7 +63,7 @@ impl Row for EventRow<'_> {
         self.image(image).is_some()
     }
 
-    fn cell(&self, image: Image, place: usize) -> Step<Cell<'_>> {
+    fn cell(&self, image: Image, place: usize) -> Result<Cell<'_>> {
         let (items, fields) = self.image(image).as_ref().ok_or(NO_IMAGE)?;
         items.value(fields[place])?.cell()
     }
@@ -83,7 +83,7 @@ impl Events {
     pub fn new(batch: &RecordBatch, numbered: bool) -> Option<Self> {
         let named = Named(batch);
         let tables = if numbered {
-            Tables::Numbered(named.int("table_number")??)
+            Tables::NumberedCells(named.int("table_number")??)
         } else {
             let names = [
                 named.text("database")?,
@@ -115,7 +115,7 @@ impl Events {
     }
 
     /// The operation of a row.
-    pub fn op(&self, row: usize) -> Step<&str> {
+    pub fn op(&self, row: usize) -> Result<&str> {
         if bytes(&self.kind, row) != Some(b"row") {
             return Err(NO_ROW);
         }
@@ -124,7 +124,7 @@ impl Events {
     }
 
     /// Appends bytes that identify a row's table.
-    pub fn identity(&self, row: usize, out: &mut Vec<u8>) -> Step<()> {
+    pub fn identity(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         match &self.tables {
             Tables::Described(names, described) => {
                 for array in names.iter() {
@@ -133,7 +133,7 @@ impl Events {
                 text(self.protocol(row), row, out);
                 described.append(row, out).ok_or(NO_ROW)
             }
-            Tables::Numbered(numbers) => {
+            Tables::NumberedCells(numbers) => {
                 let number = small(numbers, row).ok_or(NO_ROW)?;
                 out.extend_from_slice(&number.to_le_bytes());
                 Ok(())
@@ -157,7 +157,7 @@ impl Events {
         fields: &'a mut [Fields; 2],
         wanted: Image,
         other: bool,
-    ) -> Step<EventRow<'a>> {
+    ) -> Result<EventRow<'a>> {
         let [before, after] = [&self.before, &self.after].map(|all| all.as_ref()?.get(row));
         let (has, has_other) = match wanted {
             Image::Before => (before.is_some(), after.is_some()),
@@ -230,7 +230,7 @@ impl Events {
 }
 
 /// Refuses a variant that is not completely readable.
-fn check(variant: Variant, depth: usize) -> Step<()> {
+fn check(variant: Variant, depth: usize) -> Result<()> {
     if depth > 100 {
         return Err(EXTRA);
     }

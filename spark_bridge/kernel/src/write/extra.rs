@@ -1,19 +1,19 @@
 //! Parts of messages from the `extra` of events.
 
 use crate::avro::encode_long;
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::write::binary::sized;
 use crate::write::cell::Cell;
 use crate::write::json_text::{self, Escapes};
 use crate::write::message::Row;
 use crate::write::plan::{ColumnOf, Extra, ExtraType, Texts, Wire};
 
-const UNUSUAL: Refusal = Refusal::new("a value of extra that is written otherwise", 0);
+const UNUSUAL: Refusal = Refusal::new("unsupported value in extra", 0);
 /// Maximum number of texts of a map in which to look for duplicate names.
 const MAX_TEXTS: usize = 64;
 
 impl Extra {
-    pub fn append(&self, row: &impl Row, wire: Wire, out: &mut Vec<u8>) -> Step<()> {
+    pub fn append(&self, row: &impl Row, wire: Wire, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         out.extend_from_slice(&self.head.0);
         let found = match (row.facts().of_extra(&self.name)?, self.column) {
@@ -65,7 +65,7 @@ impl Extra {
 }
 
 impl Texts {
-    pub fn append(&self, row: &impl Row, out: &mut Vec<u8>) -> Step<()> {
+    pub fn append(&self, row: &impl Row, out: &mut Vec<u8>) -> Result<()> {
         let found = match row.facts().of_extra(&self.name)? {
             Some(Cell::Nested(texts)) if texts.is_object() => Some(texts.items()?),
             _ => None,
@@ -111,7 +111,7 @@ fn block(count: usize, out: &mut Vec<u8>) {
 }
 
 /// An integer of a column, as a signed 64-bit value.
-fn number<'a>(row: &'a impl Row, column: ColumnOf) -> Step<Cell<'a>> {
+fn number<'a>(row: &'a impl Row, column: ColumnOf) -> Result<Cell<'a>> {
     let cell = row.cell(column.image, column.place)?;
     if cell == Cell::Null {
         return Ok(cell);
@@ -122,7 +122,7 @@ fn number<'a>(row: &'a impl Row, column: ColumnOf) -> Step<Cell<'a>> {
 }
 
 /// Refuses everything but integers, text, booleans, NULL, and nested values of these.
-fn check(cell: Cell) -> Step<()> {
+fn check(cell: Cell) -> Result<()> {
     match cell {
         Cell::Nested(variant) => {
             let items = variant.items()?;

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::variant::{Items, Variant};
 use crate::write::plan::Table;
 
-pub const NO_IMAGE: Refusal = Refusal::new("an image that has not all columns", 0);
+pub const NO_IMAGE: Refusal = Refusal::new("image is incomplete", 0);
 
 /// A table's plan with its columns by name.
 pub struct EventTable {
@@ -31,7 +31,7 @@ impl Fields {
         &'a mut self,
         image: Variant<'a>,
         table: &EventTable,
-    ) -> Step<(Items<'a>, &'a [usize])> {
+    ) -> Result<(Items<'a>, &'a [usize])> {
         if !image.is_object() {
             return Err(NO_IMAGE);
         }

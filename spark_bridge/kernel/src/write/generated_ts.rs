@@ -1,24 +1,24 @@
 //! Rows with a generated commit_ts.
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::write::cell::Cell;
 use crate::write::message::{Facts, Row};
 use crate::write::plan::{Image, Settings};
 
-const NO_COMMIT_TS: Refusal = Refusal::new("a row without a commit_ts", 0);
+const NO_COMMIT_TS: Refusal = Refusal::new("row has no commit_ts", 0);
 /// Larger times have no commit_ts of 63 bits.
 const MAX_MILLIS: i64 = i64::MAX >> 18;
 
 /// A row; its commit_ts is generated if it needs one and has none.
-pub struct Stamped<'a, R> {
+pub struct WithCommitTs<'a, R> {
     row: &'a R,
     pub facts: Facts<'a>,
     pub is_made: bool,
 }
 
-impl<'a, R: Row> Stamped<'a, R> {
+impl<'a, R: Row> WithCommitTs<'a, R> {
     /// The commit_ts is that of the source time, but larger than the last row's.
-    pub fn new(row: &'a R, settings: &Settings, last: i64) -> Step<Self> {
+    pub fn new(row: &'a R, settings: &Settings, last: i64) -> Result<Self> {
         let mut facts = *row.facts();
         if facts.commit_ts.is_some_and(i64::is_negative) {
             return Err(NO_COMMIT_TS);
@@ -41,7 +41,7 @@ impl<'a, R: Row> Stamped<'a, R> {
     }
 }
 
-impl<R: Row> Row for Stamped<'_, R> {
+impl<R: Row> Row for WithCommitTs<'_, R> {
     fn facts(&self) -> &Facts<'_> {
         &self.facts
     }
@@ -50,7 +50,7 @@ impl<R: Row> Row for Stamped<'_, R> {
         self.row.has(image)
     }
 
-    fn cell(&self, image: Image, place: usize) -> Step<Cell<'_>> {
+    fn cell(&self, image: Image, place: usize) -> Result<Cell<'_>> {
         self.row.cell(image, place)
     }
 }

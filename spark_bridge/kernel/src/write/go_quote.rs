@@ -2,10 +2,14 @@
 
 use std::io::Write;
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Reason, Refusal, Result};
 use crate::text::bytes::encode_hex;
 
-pub const NO_CHARACTERS: Refusal = Refusal::new("characters of unknown kind", 0);
+const NO_CHARACTERS: Refusal = Refusal::of(
+    Reason::PrintableUnset,
+    "printable characters are not set",
+    0,
+);
 
 /// Printable characters according to Python: spans of code points, ascending.
 ///
@@ -14,7 +18,7 @@ pub const NO_CHARACTERS: Refusal = Refusal::new("characters of unknown kind", 0)
 pub struct Printable(pub Vec<(u32, u32)>);
 
 impl Printable {
-    fn has(&self, code: u32) -> Step<bool> {
+    fn has(&self, code: u32) -> Result<bool> {
         if self.0.is_empty() {
             return Err(NO_CHARACTERS);
         }
@@ -23,7 +27,7 @@ impl Printable {
     }
 
     /// Appends bytes as quoted by Quote, without the enclosing quotes.
-    pub fn quote(&self, data: &[u8], out: &mut Vec<u8>) -> Step<()> {
+    pub fn quote(&self, data: &[u8], out: &mut Vec<u8>) -> Result<()> {
         for chunk in data.utf8_chunks() {
             for character in chunk.valid().chars() {
                 let code = character as u32;

@@ -1,13 +1,13 @@
 //! JSON strings and documents as written by the reference.
 
 use crate::json::Cursor;
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::variant::Variant;
 use crate::write::cell::Cell;
 use crate::write::digits::{self, Float};
 
 const DEEPEST: usize = 100;
-const NOT_JSON: Refusal = Refusal::new("a value of JSON that is written otherwise", 0);
+const NOT_JSON: Refusal = Refusal::new("unsupported JSON value", 0);
 
 /// Characters that a JSON writer escapes besides quotes, backslashes and control characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ pub fn latin1_string(data: &[u8], escapes: Escapes, scratch: &mut Vec<u8>, out: 
 /// Appends the text of a JSON column.
 ///
 /// A string is refused, as it may be the text of another document.
-pub fn document(cell: Cell, out: &mut Vec<u8>) -> Step<()> {
+pub fn document(cell: Cell, out: &mut Vec<u8>) -> Result<()> {
     match cell {
         Cell::Text(_) => Err(NOT_JSON),
         other => value(other, 0, Escapes::Few, out),
@@ -115,14 +115,14 @@ pub fn document(cell: Cell, out: &mut Vec<u8>) -> Step<()> {
 }
 
 /// The text of a JSON column, if it is exactly one document.
-pub fn checked(text: &[u8]) -> Step<&[u8]> {
+pub fn checked(text: &[u8]) -> Result<&[u8]> {
     let document = simdutf8::basic::from_utf8(text).map_err(|_| NOT_JSON)?;
     Cursor::new(document)?.document()?;
     Ok(text)
 }
 
 /// Appends a value.
-pub fn value(cell: Cell, depth: usize, escapes: Escapes, out: &mut Vec<u8>) -> Step<()> {
+pub fn value(cell: Cell, depth: usize, escapes: Escapes, out: &mut Vec<u8>) -> Result<()> {
     match cell {
         Cell::Null => out.extend_from_slice(b"null"),
         Cell::Bool(true) => out.extend_from_slice(b"true"),
@@ -139,7 +139,7 @@ pub fn value(cell: Cell, depth: usize, escapes: Escapes, out: &mut Vec<u8>) -> S
     Ok(())
 }
 
-fn nested(variant: Variant, depth: usize, escapes: Escapes, out: &mut Vec<u8>) -> Step<()> {
+fn nested(variant: Variant, depth: usize, escapes: Escapes, out: &mut Vec<u8>) -> Result<()> {
     let items = variant.items()?;
     let is_object = variant.is_object();
     out.push(if is_object { b'{' } else { b'[' });

@@ -1,6 +1,6 @@
 //! Values of key columns as in `cdcfmt_core.partitioning.key_text`, for order and partitions.
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::values::temporal;
 use crate::write::cell::{Cell, MISFIT};
 use crate::write::digits;
@@ -8,10 +8,10 @@ use crate::write::printing::Printer;
 
 const DAY_MICROS: i64 = 86_400_000_000;
 
-pub const NO_TEXT: Refusal = Refusal::new("a key of a type without a plain text", 0);
+pub const NO_TEXT: Refusal = Refusal::new("type of a key column has no plain text", 0);
 
 /// Appends the text of a value.
-pub fn append(printer: &Printer, cell: Cell, out: &mut Vec<u8>) -> Step<()> {
+pub fn append(printer: &Printer, cell: Cell, out: &mut Vec<u8>) -> Result<()> {
     match (printer, cell) {
         (_, Cell::Null) => out.extend_from_slice(b"None"),
         (Printer::Bool, Cell::Bool(value)) => {
@@ -55,7 +55,7 @@ pub fn append(printer: &Printer, cell: Cell, out: &mut Vec<u8>) -> Step<()> {
 }
 
 /// Appends a datetime as in `str`: without a fraction, or with six digits.
-fn clock(micros: i64, out: &mut Vec<u8>) -> Step<()> {
+fn clock(micros: i64, out: &mut Vec<u8>) -> Result<()> {
     temporal::check_instant(micros)?;
     let start = out.len();
     temporal::print_datetime(micros, out);

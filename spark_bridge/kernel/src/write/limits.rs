@@ -2,14 +2,14 @@
 //!
 //! The Python equivalent is `cdcfmt_core/mysql/text_output.py`.
 
-use crate::refusal::Step;
+use crate::refusal::Result;
 use crate::values::temporal;
 use crate::write::cell::{Cell, MISFIT};
 use crate::write::printing::Printer;
 
 impl Printer {
     /// Refuses a value with more digits or bytes than its column's type.
-    pub fn check_limits(&self, cell: Cell) -> Step<()> {
+    pub fn check_limits(&self, cell: Cell) -> Result<()> {
         let fits = match (self, cell) {
             (
                 Printer::Decimal {
@@ -44,7 +44,7 @@ impl Printer {
     }
 
     /// Refuses names that are no members of a type whose members are known.
-    pub fn check_members(&self, cell: Cell) -> Step<()> {
+    pub fn check_members(&self, cell: Cell) -> Result<()> {
         match self {
             Printer::Enum { is_named: true, .. } | Printer::Set { is_named: true, .. } => {
                 self.integer(cell).map(drop)

@@ -3,7 +3,7 @@
 use std::mem::discriminant;
 
 use crate::avro::encode_long;
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::variant::Variant;
 use crate::write::cell::{Cell, MISFIT};
 use crate::write::digits;
@@ -11,14 +11,14 @@ use crate::write::encodings::{Scratch, Style};
 use crate::write::fields::NO_IMAGE;
 use crate::write::plan::{Choice, Image, Member, Members, Number, Part, Parts, Table, Wire};
 
-const UNCHANGED: Refusal = Refusal::new("an update that changed nothing", 0);
-const NO_CHOICE: Refusal = Refusal::new("a row of a source that is written otherwise", 0);
+const UNCHANGED: Refusal = Refusal::new("update changes nothing", 0);
+const NO_CHOICE: Refusal = Refusal::new("unsupported source of a row", 0);
 
 /// A change: its facts and its images.
 pub trait Row {
     fn facts(&self) -> &Facts<'_>;
     fn has(&self, image: Image) -> bool;
-    fn cell(&self, image: Image, place: usize) -> Step<Cell<'_>>;
+    fn cell(&self, image: Image, place: usize) -> Result<Cell<'_>>;
 }
 
 /// Facts of a row; times are microseconds since 1970.
@@ -44,7 +44,7 @@ pub struct Printing<'a> {
 }
 
 impl Printing<'_> {
-    pub fn append(&mut self, parts: &Parts, row: &impl Row, out: &mut Vec<u8>) -> Step<()> {
+    pub fn append(&mut self, parts: &Parts, row: &impl Row, out: &mut Vec<u8>) -> Result<()> {
         let table = self.table;
         for part in parts {
             match &table.parts[*part] {
@@ -101,7 +101,7 @@ impl Printing<'_> {
         Ok(())
     }
 
-    fn members(&mut self, members: &Members, row: &impl Row, out: &mut Vec<u8>) -> Step<()> {
+    fn members(&mut self, members: &Members, row: &impl Row, out: &mut Vec<u8>) -> Result<()> {
         out.extend_from_slice(&members.head.0);
         let start = out.len();
         let table = self.table;
@@ -144,7 +144,18 @@ impl Printing<'_> {
         image: Image,
         row: &impl Row,
         out: &mut Vec<u8>,
-    ) -> Step<()> {
+    ) -> Result<()> {
+        self.member_value(member, image, row, out)
+            .map_err(|refusal| refusal.in_column(member.place, None))
+    }
+
+    fn member_value(
+        &mut self,
+        member: &Member,
+        image: Image,
+        row: &impl Row,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         let cell = row.cell(image, member.place)?;
         if cell == Cell::Null {
             out.extend_from_slice(&member.null.as_ref().ok_or(MISFIT)?.0);
@@ -171,7 +182,7 @@ impl Wire {
 }
 
 impl Choice {
-    fn of(&self, facts: &Facts) -> Step<&Option<Parts>> {
+    fn of(&self, facts: &Facts) -> Result<&Option<Parts>> {
         let Some(Cell::Text(text)) = facts.of_extra(&self.name)? else {
             return Ok(&self.default);
         };
@@ -182,7 +193,7 @@ impl Choice {
 }
 
 /// Whether values with equal text differ.
-fn differ(one: Cell, other: Cell) -> Step<bool> {
+fn differ(one: Cell, other: Cell) -> Result<bool> {
     match (one, other) {
         // Equal text means equal values.
         (Cell::Nested(_), Cell::Nested(_)) => Ok(false),
@@ -192,7 +203,7 @@ fn differ(one: Cell, other: Cell) -> Step<bool> {
 }
 
 /// Whether a wall clock in either image is finer than milliseconds.
-fn is_fine(row: &impl Row, place: usize) -> Step<bool> {
+fn is_fine(row: &impl Row, place: usize) -> Result<bool> {
     for image in [Image::Before, Image::After] {
         if row.has(image)
             && let Cell::Clock(micros) = row.cell(image, place)?
@@ -206,7 +217,7 @@ fn is_fine(row: &impl Row, place: usize) -> Step<bool> {
 
 impl<'a> Facts<'a> {
     /// A member of `extra`.
-    pub fn of_extra(&self, name: &str) -> Step<Option<Cell<'a>>> {
+    pub fn of_extra(&self, name: &str) -> Result<Option<Cell<'a>>> {
         let found = match self.extra {
             Some(extra) => extra.items()?.find(name)?,
             None => None,
@@ -215,7 +226,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-fn number(name: Number, facts: &Facts, now: i64) -> Step<i64> {
+fn number(name: Number, facts: &Facts, now: i64) -> Result<i64> {
     let of_commit = facts.commit_ts.map(|commit_ts| commit_ts >> 18);
     let of_source = facts.source_time.map(|time| time.div_euclid(1_000));
     let of_sequence = facts.sequence_commit.map(|commit| commit >> 18);
@@ -229,5 +240,5 @@ fn number(name: Number, facts: &Facts, now: i64) -> Step<i64> {
             .map(|millis| millis.div_euclid(1_000)),
         Number::EmitMillis => Some(facts.emit_time.unwrap_or(now).div_euclid(1_000)),
     };
-    found.ok_or(Refusal::new("a row without a time", 0))
+    found.ok_or(Refusal::new("row has no time", 0))
 }

@@ -37,4 +37,4 @@ pub use compress::Compress;
 pub use order::Position;
 pub use permits::OfRows;
 pub use row::Messages;
-pub use writer::{Batch, Stop, Writer};
+pub use writer::{Batch, Writer};

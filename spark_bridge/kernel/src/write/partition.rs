@@ -2,13 +2,13 @@
 
 use serde::Deserialize;
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::write::key_text;
 use crate::write::message::Row;
 use crate::write::plan::{Image, Table};
 
-const NO_COLUMN: Refusal = Refusal::new("a table without the column that partitions depend on", 0);
-const NO_COMMIT_TS: Refusal = Refusal::new("a row without a commit_ts", 0);
+const NO_COLUMN: Refusal = Refusal::new("table lacks a column of the partitioner", 0);
+const NO_COMMIT_TS: Refusal = Refusal::new("row has no commit_ts", 0);
 
 /// The partitions of a topic.
 #[derive(Debug, Deserialize)]
@@ -28,7 +28,7 @@ pub enum By {
 }
 
 impl Partitions {
-    pub fn of(&self, row: &impl Row, table: &Table, text: &mut Vec<u8>) -> Step<i32> {
+    pub fn of(&self, row: &impl Row, table: &Table, text: &mut Vec<u8>) -> Result<i32> {
         let number = match &self.by {
             _ if self.count == 1 => 0,
             By::CommitTs => {
@@ -55,7 +55,7 @@ fn hash(
     table: &Table,
     places: impl Iterator<Item = usize>,
     text: &mut Vec<u8>,
-) -> Step<u32> {
+) -> Result<u32> {
     let image = match row.has(Image::After) {
         true => Image::After,
         false => Image::Before,

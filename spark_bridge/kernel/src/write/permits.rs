@@ -2,49 +2,50 @@
 
 use hashbrown::HashMap;
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Reason, Refusal, Result};
 use crate::write::cell::{Cell, MISFIT};
 use crate::write::message::Facts;
 use crate::write::plan::Version;
 
-pub const NOT_ALLOWED: Refusal = Refusal::new("a row that is not allowed", 0);
+pub const NOT_PERMITTED: Refusal =
+    Refusal::of(Reason::NotPermitted, "row needs a permit of the encoder", 0);
 
 /// Index of the table, partition, and version of the table's schema.
 pub type OfRows = (usize, i32, i64);
 
-/// Number of allowed rows, deadline in microseconds, and number of rows written.
+/// Number of permitted rows, deadline in microseconds, and number of rows written.
 #[derive(Default)]
-struct Allowance {
+struct Permit {
     rows: u64,
     until: i64,
     written: u64,
 }
 
 #[derive(Default)]
-pub struct Allowed {
-    by_rows: HashMap<OfRows, Allowance>,
-    /// The last row that was not allowed.
-    pub wanted: OfRows,
+pub struct Permits {
+    by_rows: HashMap<OfRows, Permit>,
+    /// The last row that had no permit.
+    pub missing: OfRows,
 }
 
-impl Allowed {
-    pub fn allow(&mut self, rows: OfRows, count: u64, until: i64) {
+impl Permits {
+    pub fn permit(&mut self, rows: OfRows, count: u64, until: i64) {
         let written = 0;
-        let allowance = Allowance {
+        let permit = Permit {
             rows: count,
             until,
             written,
         };
-        self.by_rows.insert(rows, allowance);
+        self.by_rows.insert(rows, permit);
     }
 
-    /// Refuses a row unless it is allowed.
-    pub fn check(&mut self, rows: OfRows, now: i64) -> Step<()> {
+    /// Refuses a row without a permit.
+    pub fn check(&mut self, rows: OfRows, now: i64) -> Result<()> {
         match self.by_rows.get(&rows) {
             Some(known) if known.written < known.rows && now < known.until => Ok(()),
             _ => {
-                self.wanted = rows;
-                Err(NOT_ALLOWED)
+                self.missing = rows;
+                Err(NOT_PERMITTED)
             }
         }
     }
@@ -56,16 +57,15 @@ impl Allowed {
         }
     }
 
-    /// Returns the numbers of written rows, and revokes all allowances.
+    /// Returns the numbers of written rows, and revokes all permits.
     pub fn take(&mut self) -> Vec<(OfRows, u64)> {
         let all = self.by_rows.drain();
-        all.map(|(rows, allowance)| (rows, allowance.written))
-            .collect()
+        all.map(|(rows, permit)| (rows, permit.written)).collect()
     }
 }
 
 impl Version {
-    pub fn of(&self, facts: &Facts) -> Step<i64> {
+    pub fn of(&self, facts: &Facts) -> Result<i64> {
         match facts.of_extra(&self.name)? {
             Some(Cell::Int(version)) => Ok(version),
             Some(Cell::Decimal(..)) => Err(MISFIT),

@@ -84,7 +84,7 @@ pub struct Table {
     /// The distinct members of all images.
     pub members: Vec<Member>,
     pub messages: HashMap<Op, Message>,
-    /// For rows that need an allowance.
+    /// For rows that need an permit.
     pub version: Option<Version>,
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 use crate::avro::encode_long;
-use crate::refusal::Step;
+use crate::refusal::Result;
 use crate::values::temporal;
 use crate::write::binary::sized;
 use crate::write::cell::{Cell, MISFIT};
@@ -75,7 +75,7 @@ impl Printer {
         zone: &Offsets,
         scratch: &mut Vec<u8>,
         out: &mut Vec<u8>,
-    ) -> Step<()> {
+    ) -> Result<()> {
         match (self, cell) {
             (Printer::Text, Cell::Text(text)) => json_text::string(text, escapes, out),
             (Printer::Binary { .. }, Cell::Bytes(data)) => {
@@ -105,7 +105,7 @@ impl Printer {
         zone: &Offsets,
         scratch: &mut Vec<u8>,
         out: &mut Vec<u8>,
-    ) -> Step<()> {
+    ) -> Result<()> {
         match (self, cell) {
             (Printer::Text, Cell::Text(text)) => {
                 simdutf8::basic::from_utf8(text).map_err(|_| MISFIT)?;
@@ -122,7 +122,7 @@ impl Printer {
     }
 
     /// Appends MySQL's text, which is UTF-8, or bytes.
-    pub fn plain(&self, cell: Cell, zone: &Offsets, out: &mut Vec<u8>) -> Step<()> {
+    pub fn plain(&self, cell: Cell, zone: &Offsets, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         match (self, cell) {
             (Printer::Text, Cell::Text(text)) => out.extend_from_slice(text),
@@ -141,7 +141,7 @@ impl Printer {
     }
 
     /// Appends a number as Avro's long, float or double.
-    pub fn binary(&self, cell: Cell, out: &mut Vec<u8>) -> Step<()> {
+    pub fn binary(&self, cell: Cell, out: &mut Vec<u8>) -> Result<()> {
         match (self, cell) {
             (Printer::Float { bits: 32 }, Cell::Double(value)) => {
                 #[allow(clippy::cast_possible_truncation)]
@@ -169,7 +169,7 @@ impl Printer {
     }
 
     /// The number of an integer, a year or a member; signed or unsigned 64 bits.
-    pub fn integer(&self, cell: Cell) -> Step<i128> {
+    pub fn integer(&self, cell: Cell) -> Result<i128> {
         match (self, cell) {
             (Printer::Bool, Cell::Bool(value)) => Ok(value.into()),
             (Printer::Bool, Cell::Int(value @ (0 | 1))) => Ok(value.into()),
@@ -211,7 +211,7 @@ impl Printer {
     }
 
     /// Appends MySQL's text of types that need no escapes.
-    pub fn text(&self, cell: Cell, zone: &Offsets, out: &mut Vec<u8>) -> Step<()> {
+    pub fn text(&self, cell: Cell, zone: &Offsets, out: &mut Vec<u8>) -> Result<()> {
         match (self, cell) {
             (Printer::Float { bits: 32 }, Cell::Double(value)) => float(value, out)?,
             (Printer::Float { .. }, Cell::Double(value)) => double(value, out)?,

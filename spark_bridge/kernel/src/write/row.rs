@@ -1,24 +1,24 @@
 //! The message of one row, after the check of the order of its key.
 
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::text::bytes::encode_base64;
 use crate::write::batches::{Begun, PartialMessage};
 use crate::write::compress::Compress;
 use crate::write::encodings::{Scratch, Style};
-use crate::write::generated_ts::Stamped;
+use crate::write::generated_ts::WithCommitTs;
 use crate::write::go_quote::Printable;
 use crate::write::key_text;
 use crate::write::message::{Printing, Row};
 use crate::write::order::{Kind, Order, Position};
-use crate::write::permits::Allowed;
+use crate::write::permits::Permits;
 use crate::write::plan::{Image, Line, Message, Settings, Table, Wire, Written};
 
-pub const NO_OP: Refusal = Refusal::new("an operation that is not written", 0);
-const KEY_CHANGED: Refusal = Refusal::new("an update of the key, which is split", 0);
-const DISORDER: Refusal = Refusal::new("a change out of order", 0);
-const TOO_LARGE: Refusal = Refusal::new("a message that is too large", 0);
-const NO_LINE: Refusal = Refusal::new("a value that may be no line", 0);
-const NO_UTF8: Refusal = Refusal::new("text that is not UTF-8", 0);
+pub const NO_OP: Refusal = Refusal::new("operation is not written", 0);
+const KEY_CHANGED: Refusal = Refusal::new("update changes the key and must be split", 0);
+const DISORDER: Refusal = Refusal::new("change is out of order", 0);
+const TOO_LARGE: Refusal = Refusal::new("message is too large", 0);
+const NO_LINE: Refusal = Refusal::new("value may contain a line break", 0);
+const NO_UTF8: Refusal = Refusal::new("invalid UTF-8", 0);
 
 /// Concatenated messages.
 #[derive(Default)]
@@ -38,7 +38,7 @@ pub struct Writing<'a> {
     pub printable: &'a Printable,
     pub compress: Option<&'a Compress>,
     pub order: &'a mut Order,
-    pub allowed: &'a mut Allowed,
+    pub permits: &'a mut Permits,
     pub table: &'a Table,
     /// Index of the table.
     pub number: usize,
@@ -59,22 +59,22 @@ impl Writing<'_> {
         is_update: bool,
         written: &Written,
         position: Option<(Kind, Position)>,
-    ) -> Step<()> {
-        let row = Stamped::new(row, self.settings, *self.last_commit_ts)?;
-        self.append_stamped(&row, is_update, written, position)?;
+    ) -> Result<()> {
+        let row = WithCommitTs::new(row, self.settings, *self.last_commit_ts)?;
+        self.append_with_commit_ts(&row, is_update, written, position)?;
         self.scratch.made = usize::from(row.is_made);
         let commit_ts = row.facts.commit_ts.unwrap_or(0);
         *self.last_commit_ts = commit_ts.max(*self.last_commit_ts);
         Ok(())
     }
 
-    fn append_stamped(
+    fn append_with_commit_ts(
         &mut self,
         row: &impl Row,
         is_update: bool,
         written: &Written,
         position: Option<(Kind, Position)>,
-    ) -> Step<()> {
+    ) -> Result<()> {
         let message = self.table.messages.get(&written.op).ok_or(NO_OP)?;
         let partition = match &self.settings.partitions {
             Some(partitions) => Some(partitions.of(row, self.table, self.text)?),
@@ -84,7 +84,7 @@ impl Writing<'_> {
             Some(version) => {
                 let version = version.of(row.facts())?;
                 let of_rows = (self.number, partition.unwrap_or(0), version);
-                self.allowed.check(of_rows, self.now)?;
+                self.permits.check(of_rows, self.now)?;
                 Some(of_rows)
             }
             None => None,
@@ -96,7 +96,7 @@ impl Writing<'_> {
             Ok(()) => {
                 let has_key = message.key.is_some();
                 self.finish(value, key, has_key, message.line, partition);
-                of_rows.inspect(|of_rows| self.allowed.count(*of_rows));
+                of_rows.inspect(|of_rows| self.permits.count(*of_rows));
             }
             Err(_) => {
                 self.messages.values.truncate(value);
@@ -112,7 +112,7 @@ impl Writing<'_> {
         row: &impl Row,
         splits: bool,
         position: Option<(Kind, Position)>,
-    ) -> Step<()> {
+    ) -> Result<()> {
         let position = position.filter(|_| self.settings.ordered);
         let is_pair = row.has(Image::Before) && row.has(Image::After);
         if self.table.keys.is_empty() || (position.is_none() && !(splits && is_pair)) {
@@ -144,7 +144,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    fn key(&mut self, row: &impl Row, image: Image) -> Step<()> {
+    fn key(&mut self, row: &impl Row, image: Image) -> Result<()> {
         for name in &self.table.name {
             self.text.extend_from_slice(name.as_bytes());
             self.text.push(0);
@@ -159,7 +159,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    fn print(&mut self, message: &Message, row: &impl Row, value: usize, key: usize) -> Step<()> {
+    fn print(&mut self, message: &Message, row: &impl Row, value: usize, key: usize) -> Result<()> {
         let mut printing = Printing {
             table: self.table,
             style: Style {
@@ -265,12 +265,16 @@ impl Writing<'_> {
 }
 
 /// Refuses values that are not a line, and compressed ones that look like one.
-fn check_line(message: &Message, value: &[u8], is_compressed: bool) -> Step<()> {
-    let is_odd = match message.line {
+fn check_line(message: &Message, value: &[u8], is_compressed: bool) -> Result<()> {
+    let has_foreign_text = match message.line {
         Line::Value => memchr::memchr2(b'\n', b'\r', value).is_some(),
         Line::Message => is_compressed && value.first() == Some(&b'{'),
     };
-    if is_odd { Err(NO_LINE) } else { Ok(()) }
+    if has_foreign_text {
+        Err(NO_LINE)
+    } else {
+        Ok(())
+    }
 }
 
 /// Replaces the value that begins at a position by a line with the whole message.

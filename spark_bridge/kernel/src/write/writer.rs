@@ -4,41 +4,29 @@ use std::collections::HashMap;
 
 use arrow_array::RecordBatch;
 
-use crate::refusal::Step;
+use crate::refusal::{Reason, Refusal, Result, Stop};
 use crate::write::batches::Begun;
 use crate::write::changes::Changes;
 use crate::write::compress::Compress;
 use crate::write::encodings::Scratch;
 use crate::write::events::Events;
 use crate::write::fields::{EventTable, Fields};
-use crate::write::go_quote::{NO_CHARACTERS, Printable};
+use crate::write::go_quote::Printable;
 use crate::write::order::Order;
-use crate::write::permits::{Allowed, NOT_ALLOWED};
+use crate::write::permits::Permits;
 use crate::write::plan::{Image, Op, Settings, Shape, Table};
 use crate::write::row::{Messages, NO_OP, Writing};
 
 /// Bytes of messages after which they must be taken.
-const FULL: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 
 pub enum Batch {
     Changes(Box<Changes>),
     Events(Box<Events>),
 }
 
-/// The reason why no more rows were written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
-    End,
-    /// The messages must be taken first.
-    Full,
-    /// The table of the row is unknown.
-    Unknown,
-    /// The encoder must allow the row, or write it.
-    NotAllowed,
-    /// The printable characters must be set first.
-    NoCharacters,
-    Refused(&'static str),
-}
+const FULL: Refusal = Refusal::of(Reason::Full, "messages must be taken first", 0);
+const UNKNOWN: Refusal = Refusal::of(Reason::UnknownSchema, "no plan for the table of the row", 0);
 
 pub struct Writer {
     settings: Settings,
@@ -46,7 +34,7 @@ pub struct Writer {
     pub printable: Printable,
     compress: Option<Compress>,
     pub order: Order,
-    pub allowed: Allowed,
+    pub permits: Permits,
     /// For the changes shape.
     table: Option<Table>,
     /// For the events shape.
@@ -74,7 +62,7 @@ impl Writer {
             printable: Printable::default(),
             compress,
             order: Order::default(),
-            allowed: Allowed::default(),
+            permits: Permits::default(),
             table: None,
             tables: Vec::new(),
             numbers: HashMap::new(),
@@ -110,7 +98,7 @@ impl Writer {
     }
 
     /// Adds how to write the rows of a table; for events it is the table of `row`.
-    pub fn add_table(&mut self, table: Table, row: Option<(&Batch, usize)>) -> Step<()> {
+    pub fn add_table(&mut self, table: Table, row: Option<(&Batch, usize)>) -> Result<()> {
         match row {
             Some((Batch::Events(events), row)) => {
                 let mut identity = Vec::new();
@@ -130,32 +118,51 @@ impl Writer {
         self.number = usize::MAX;
     }
 
-    /// Writes rows from `start` on; returns the first row not written, and the reason.
-    pub fn write(&mut self, batch: &Batch, start: usize, now: i64) -> (usize, Stop) {
+    /// Writes rows from `start` on; returns the first row not written, and why; None: the end.
+    pub fn write(&mut self, batch: &Batch, start: usize, now: i64) -> (usize, Option<Stop>) {
         let mut at = start;
         loop {
-            if self.messages.values.len() >= FULL {
-                return (at, Stop::Full);
-            }
-            let size = match batch {
-                Batch::Changes(changes) if at < changes.rows() => self.change(changes, at, now),
-                Batch::Events(events) if at < events.rows() => match self.find(events, at) {
-                    Ok(true) => self.event(events, at, now).map(|()| 1),
-                    Ok(false) => return (at, Stop::Unknown),
-                    Err(refusal) => Err(refusal),
-                },
-                _ => return (at, Stop::End),
-            };
-            match size {
-                Ok(size) => at += size,
-                Err(NOT_ALLOWED) => return (at, Stop::NotAllowed),
-                Err(NO_CHARACTERS) => return (at, Stop::NoCharacters),
-                Err(refusal) => return (at, Stop::Refused(refusal.text)),
+            match self.write_at(batch, at, now) {
+                Ok(Some(size)) => at += size,
+                Ok(None) => return (at, None),
+                Err(refusal) => return (at, Some(self.stop(refusal))),
             }
         }
     }
 
-    fn change(&mut self, changes: &Changes, at: usize, now: i64) -> Step<usize> {
+    /// Writes the row at `at`; returns the number of rows of the batch that it takes, or None at
+    /// the end.
+    fn write_at(&mut self, batch: &Batch, at: usize, now: i64) -> Result<Option<usize>> {
+        if self.messages.values.len() >= MAX_BYTES {
+            return Err(FULL);
+        }
+        match batch {
+            Batch::Changes(changes) if at < changes.rows() => {
+                self.change(changes, at, now).map(Some)
+            }
+            Batch::Events(events) if at < events.rows() => {
+                if !self.find(events, at)? {
+                    return Err(UNKNOWN);
+                }
+                self.event(events, at, now).map(|()| Some(1))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn stop(&self, refusal: Refusal) -> Stop {
+        let table = match self.tables.get(self.number) {
+            Some(event) => Some(&event.table),
+            None => self.table.as_ref(),
+        };
+        let column = refusal.column().zip(table);
+        Stop {
+            column: column.map(|(place, table)| table.columns[place].name.clone()),
+            ..Stop::new(refusal.reason, refusal.text)
+        }
+    }
+
+    fn change(&mut self, changes: &Changes, at: usize, now: i64) -> Result<usize> {
         let table = self.table.as_ref().ok_or(NO_OP)?;
         let change = changes.at(at, table, &mut self.text)?;
         let written = self.settings.ops.get(change.op).ok_or(NO_OP)?;
@@ -164,7 +171,7 @@ impl Writer {
             printable: &self.printable,
             compress: self.compress.as_ref(),
             order: &mut self.order,
-            allowed: &mut self.allowed,
+            permits: &mut self.permits,
             table,
             number: 0,
             scratch: &mut self.scratch,
@@ -183,7 +190,7 @@ impl Writer {
     }
 
     /// Whether the table of an event is known.
-    fn find(&mut self, events: &Events, at: usize) -> Step<bool> {
+    fn find(&mut self, events: &Events, at: usize) -> Result<bool> {
         events.op(at)?;
         self.text.clear();
         events.identity(at, &mut self.text)?;
@@ -199,7 +206,7 @@ impl Writer {
         Ok(true)
     }
 
-    fn event(&mut self, events: &Events, at: usize, now: i64) -> Step<()> {
+    fn event(&mut self, events: &Events, at: usize, now: i64) -> Result<()> {
         let op = events.op(at)?;
         let written = self.settings.ops.get(op).ok_or(NO_OP)?;
         let table = &self.tables[self.number];
@@ -214,7 +221,7 @@ impl Writer {
             printable: &self.printable,
             compress: self.compress.as_ref(),
             order: &mut self.order,
-            allowed: &mut self.allowed,
+            permits: &mut self.permits,
             table: &table.table,
             number: self.number,
             scratch: &mut self.scratch,

@@ -31,7 +31,7 @@ from pyspark_cdcfmt.rows.rows_to_events import EventInput
 from pyspark_cdcfmt.write_options import WriteOptions
 
 if TYPE_CHECKING:
-    from cdcfmt_kernel import Writer
+    from cdcfmt_kernel import Reason, Writer
 
 ENOUGH: Final = 64
 """Number of consecutive rows that makes another call of the kernel worthwhile."""
@@ -54,12 +54,13 @@ class KernelWriter:
     """
 
     _kernel: Writer
+    _reasons: type[Reason]
     _rules: RowRules
     _line_format: str | None
     _json_texts: bool
     _table_bytes: int = 0
     _tables: list[TableSchema] = attrs.field(factory=list)
-    _allowed: dict[tuple[int, int, int], Allowance] = attrs.field(factory=dict)
+    _permits: dict[tuple[int, int, int], Allowance] = attrs.field(factory=dict)
 
     @classmethod
     def open(
@@ -79,7 +80,7 @@ class KernelWriter:
         """
         if not is_installed() or rules is None:
             return None
-        from cdcfmt_kernel import Writer
+        from cdcfmt_kernel import Reason, Writer
 
         settings = {
             "shape": shape,
@@ -95,7 +96,8 @@ class KernelWriter:
             "made": None if rules.commit_ts is None else MADE_COMMIT_TS,
             "batches": None if rules.batches is None else describe_batches(rules.batches),
         }
-        return cls(Writer(json.dumps(settings), rules.compress), rules, line_format, json_texts)
+        kernel = Writer(json.dumps(settings), rules.compress)
+        return cls(kernel, Reason, rules, line_format, json_texts)
 
     def begin(self, batch: pa.RecordBatch) -> bool:
         """Start the next rows; False if the encoder must write all of them."""
@@ -137,32 +139,34 @@ class KernelWriter:
 
         :param learn: adds the row's table; returns whether that was possible.
         """
-        stop = self._kernel.stop
-        if stop == "unknown":
+        stop, reasons = self._kernel.stop, self._reasons
+        if stop is None or stop.reason == reasons.FULL:
+            return True
+        if stop.reason == reasons.UNKNOWN_SCHEMA:
             return learn()
-        if stop == "not allowed":
-            return self._allow()
-        if stop == "no characters":
+        if stop.reason == reasons.NOT_PERMITTED:
+            return self._permit()
+        if stop.reason == reasons.PRINTABLE_UNSET:
             self._kernel.set_printable(printable_spans())
             return True
-        return stop in ("", "full")
+        return False
 
     def hand_over(self) -> None:
         """Report the written rows to the encoder; call this before the encoder writes."""
-        for of_rows, count in self._kernel.take_allowed():
-            self._allowed[of_rows].spend(count)
-        self._allowed.clear()
+        for of_rows, count in self._kernel.take_permits():
+            self._permits[of_rows].spend(count)
+        self._permits.clear()
 
-    def _allow(self) -> bool:
-        """Whether the encoder allows rows like the one at which the kernel stopped."""
-        number, partition, version = of_rows = self._kernel.wanted
-        if of_rows in self._allowed:
+    def _permit(self) -> bool:
+        """Whether the encoder permits rows like the one at which the kernel stopped."""
+        number, partition, version = of_rows = self._kernel.missing_permit
+        if of_rows in self._permits:
             self.hand_over()
         allowance = self._rules.allow(self._tables[number], partition, version)
         if allowance is None:
             return False
-        self._allowed[of_rows] = allowance
-        self._kernel.allow(of_rows, allowance.rows, allowance.until)
+        self._permits[of_rows] = allowance
+        self._kernel.permit(of_rows, allowance.rows, allowance.until)
         return True
 
     def add(self, table: TableSchema, row: int | None, json_texts: Container[str] = ()) -> None:

@@ -2,7 +2,7 @@
 
 use crate::json::{Kind, Token, append_unescaped, plain};
 use crate::read::batch::columns::{Column, Values};
-use crate::refusal::{Reason, Refusal, Step};
+use crate::refusal::{Reason, Refusal, Result};
 use crate::text::append;
 use crate::text::bytes::{decode_base64, latin1};
 use crate::values::Cells;
@@ -10,8 +10,8 @@ use crate::values::numbers;
 use crate::values::temporal;
 use crate::variant::Variants;
 
-const WRONG: Refusal = Refusal::of(Reason::Target, "a value of another type than the column", 0);
-const RANGE: Refusal = Refusal::of(Reason::Target, "a value out of the column's range", 0);
+const WRONG: Refusal = Refusal::of(Reason::Target, "value does not have the column's type", 0);
+const RANGE: Refusal = Refusal::of(Reason::Target, "value is out of the column's range", 0);
 
 impl Cells for Column {
     fn is_text(&self) -> bool {
@@ -22,7 +22,7 @@ impl Cells for Column {
         matches!(self.values, Values::Float(_) | Values::Double(_))
     }
 
-    fn push_null(&mut self) -> Step<()> {
+    fn push_null(&mut self) -> Result<()> {
         if !self.nullable {
             let text = "NULL in a column that is NOT NULL";
             return Err(Refusal::of(Reason::Target, text, 0));
@@ -50,7 +50,7 @@ impl Cells for Column {
         Ok(())
     }
 
-    fn push_integer(&mut self, value: i128) -> Step<()> {
+    fn push_integer(&mut self, value: i128) -> Result<()> {
         match &mut self.values {
             Values::Byte(values) => values.push(value.try_into().map_err(|_| RANGE)?),
             Values::Short(values) => values.push(value.try_into().map_err(|_| RANGE)?),
@@ -66,7 +66,7 @@ impl Cells for Column {
         Ok(())
     }
 
-    fn push_decimal(&mut self, value: i128, scale: u8) -> Step<()> {
+    fn push_decimal(&mut self, value: i128, scale: u8) -> Result<()> {
         let most = match &self.values {
             Values::Double(_) => numbers::DIGITS_OF_DOUBLE,
             Values::Float(_) => numbers::DIGITS_OF_FLOAT,
@@ -102,7 +102,7 @@ impl Cells for Column {
         Ok(())
     }
 
-    fn push_float(&mut self, value: f64) -> Step<()> {
+    fn push_float(&mut self, value: f64) -> Result<()> {
         match &mut self.values {
             Values::Double(values) => values.push(value),
             Values::Float(values) => {
@@ -119,7 +119,7 @@ impl Cells for Column {
         Ok(())
     }
 
-    fn push_boolean(&mut self, value: bool) -> Step<()> {
+    fn push_boolean(&mut self, value: bool) -> Result<()> {
         let Values::Boolean(values) = &mut self.values else {
             return Err(WRONG);
         };
@@ -128,7 +128,7 @@ impl Cells for Column {
         Ok(())
     }
 
-    fn push_text(&mut self, text: &str) -> Step<()> {
+    fn push_text(&mut self, text: &str) -> Result<()> {
         let Values::String(bytes) = &mut self.values else {
             return Err(WRONG);
         };
@@ -138,7 +138,7 @@ impl Cells for Column {
         Ok(())
     }
 
-    fn push_string(&mut self, token: Token, document: &str, scratch: &mut Vec<u8>) -> Step<()> {
+    fn push_string(&mut self, token: Token, document: &str, scratch: &mut Vec<u8>) -> Result<()> {
         match &mut self.values {
             Values::String(bytes) if token.kind == Kind::Text => {
                 let (start, end) = (token.start as usize, token.end as usize);
@@ -157,7 +157,7 @@ impl Cells for Column {
         }
     }
 
-    fn push_bytes(&mut self, data: &[u8]) -> Step<()> {
+    fn push_bytes(&mut self, data: &[u8]) -> Result<()> {
         let Values::Binary(bytes) = &mut self.values else {
             return Err(WRONG);
         };
@@ -167,7 +167,7 @@ impl Cells for Column {
         Ok(())
     }
 
-    fn push_latin1(&mut self, text: &str, padded: usize) -> Step<()> {
+    fn push_latin1(&mut self, text: &str, padded: usize) -> Result<()> {
         let Values::Binary(bytes) = &mut self.values else {
             return Err(WRONG);
         };
@@ -177,7 +177,7 @@ impl Cells for Column {
         Ok(())
     }
 
-    fn push_base64(&mut self, text: &str) -> Step<()> {
+    fn push_base64(&mut self, text: &str) -> Result<()> {
         let Values::Binary(bytes) = &mut self.values else {
             return Err(WRONG);
         };
@@ -187,7 +187,7 @@ impl Cells for Column {
         Ok(())
     }
 
-    fn push_date(&mut self, days: i32) -> Step<()> {
+    fn push_date(&mut self, days: i32) -> Result<()> {
         let Values::Date(values) = &mut self.values else {
             return Err(WRONG);
         };
@@ -196,7 +196,7 @@ impl Cells for Column {
         Ok(())
     }
 
-    fn push_datetime(&mut self, micros: i64) -> Step<()> {
+    fn push_datetime(&mut self, micros: i64) -> Result<()> {
         match (&mut self.values, &self.zone) {
             (Values::TimestampNtz(values), _) => values.push(micros),
             (Values::Timestamp(values), Some(zone)) => {
@@ -210,7 +210,7 @@ impl Cells for Column {
         Ok(())
     }
 
-    fn push_instant(&mut self, micros: i64) -> Step<()> {
+    fn push_instant(&mut self, micros: i64) -> Result<()> {
         let Values::Timestamp(values) = &mut self.values else {
             return Err(WRONG);
         };
@@ -220,7 +220,7 @@ impl Cells for Column {
         Ok(())
     }
 
-    fn push_time(&mut self, micros: i64, fsp: Option<u32>, scratch: &mut String) -> Step<()> {
+    fn push_time(&mut self, micros: i64, fsp: Option<u32>, scratch: &mut String) -> Result<()> {
         match &mut self.values {
             Values::Interval(values) | Values::Long(values) => values.push(micros),
             Values::String(bytes) => {
@@ -235,7 +235,7 @@ impl Cells for Column {
         Ok(())
     }
 
-    fn push_json(&mut self, text: &str, variants: &mut Variants) -> Step<()> {
+    fn push_json(&mut self, text: &str, variants: &mut Variants) -> Result<()> {
         match &mut self.values {
             Values::Variant(value, metadata) => {
                 variants.append(text, &mut value.data, &mut metadata.data)?;

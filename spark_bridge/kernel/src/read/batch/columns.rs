@@ -13,7 +13,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 use serde::Deserialize;
 
-use crate::refusal::{Reason, Refusal, Step};
+use crate::refusal::{Reason, Refusal, Result};
 use crate::values::Zone;
 
 /// Maximum number of values, or bytes of text, that a new batch has room for at once: a message may
@@ -50,10 +50,11 @@ pub struct Bytes {
 
 impl Bytes {
     /// Ends the row whose bytes were appended to `data`.
-    pub fn end(&mut self) -> Step<()> {
+    pub fn end(&mut self) -> Result<()> {
         let end = i32::try_from(self.data.len());
-        self.ends
-            .push(end.map_err(|_| Refusal::of(Reason::Size, "a column of 2 GiB", 0))?);
+        self.ends.push(
+            end.map_err(|_| Refusal::of(Reason::Size, "column of a batch reaches 2 GiB", 0))?,
+        );
         Ok(())
     }
 
@@ -68,7 +69,7 @@ impl Bytes {
         start as usize..self.ends[row] as usize
     }
 
-    fn repeat_last(&mut self) -> Step<()> {
+    fn repeat_last(&mut self) -> Result<()> {
         let range = self.row(self.ends.len() - 1);
         self.data.extend_from_within(range);
         self.end()
@@ -151,7 +152,7 @@ impl Column {
     }
 
     /// Appends a copy of the last row.
-    pub fn repeat_last(&mut self) -> Step<()> {
+    pub fn repeat_last(&mut self) -> Result<()> {
         fn again<T: Copy>(values: &mut Vec<T>) {
             if let Some(last) = values.last().copied() {
                 values.push(last);

@@ -13,7 +13,7 @@ use crate::read::batch::image_cells::{Source, cell_of, column_of};
 use crate::read::batch::json_cells::{JsonCells, Scratch};
 use crate::read::batch::variant_cells::VariantCells;
 use crate::read::plans::EventPlan;
-use crate::refusal::Step;
+use crate::refusal::Result;
 use crate::text::append;
 use crate::values::Tools;
 use crate::variant::Variants;
@@ -66,7 +66,7 @@ impl EventImages {
         before: Option<&[Token]>,
         after: Option<&[Token]>,
         tools: &mut Tools,
-    ) -> Step<()> {
+    ) -> Result<()> {
         let Self {
             format, scratch, ..
         } = self;
@@ -113,7 +113,7 @@ impl ImageColumn {
         earlier: Earlier,
         tools: &mut Tools,
         scratch: &mut Scratch,
-    ) -> Step<()> {
+    ) -> Result<()> {
         match (image, format) {
             (None, _) => {}
             (Some(image), Format::Json) => self.json(source, image, earlier, tools, scratch)?,
@@ -132,7 +132,7 @@ impl ImageColumn {
         earlier: Earlier,
         tools: &mut Tools,
         scratch: &mut Scratch,
-    ) -> Step<()> {
+    ) -> Result<()> {
         let out = &mut self.rows.data;
         self.cells.clear();
         let EventPlan { order, labels, .. } = source.event;
@@ -175,7 +175,7 @@ impl ImageColumn {
         image: &[Token],
         earlier: Earlier,
         tools: &mut Tools,
-    ) -> Step<()> {
+    ) -> Result<()> {
         // JSON columns refer to names by their index in the image, so copies need the same names.
         let mut same_names = earlier.is_some_and(|(tokens, written)| {
             let mut cells = source.event.order.iter().zip(&written.are_json);
@@ -222,7 +222,7 @@ impl ImageColumn {
         earlier: Earlier,
         same_names: bool,
         tools: &mut Tools,
-    ) -> Step<()> {
+    ) -> Result<()> {
         self.bytes.clear();
         self.cells.clear();
         self.are_json.clear();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::json::{Cursor, Kind, Token, plain};
 use crate::read::envelope::Layout;
 use crate::read::plans::Weighed;
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::text::equal;
 use crate::values::numbers;
 use crate::variant::Variants;
@@ -46,7 +46,7 @@ pub struct Message<'a> {
 impl Message<'_> {
     /// The value of a part, and its document.
     #[inline]
-    fn leaf(&self, part: &Part) -> Step<(Token, &str)> {
+    fn leaf(&self, part: &Part) -> Result<(Token, &str)> {
         match (part.leaf, &self.sequence_commit) {
             (Some(leaf), _) => {
                 let token = self.leaves.get(leaf).copied().unwrap_or_default();
@@ -65,16 +65,19 @@ pub struct Extra {
 }
 
 impl Extra {
-    pub fn new(descriptions: Vec<Description>, layout: &Layout) -> Step<Self> {
+    pub fn new(descriptions: Vec<Description>, layout: &Layout) -> Result<Self> {
         let mut parts = Vec::new();
         for description in descriptions {
-            let no_leaf = || Refusal::new("no such member for extra", 0);
+            let no_leaf = || Refusal::new("plan names an unknown member for extra", 0);
             let leaf = match &description.path {
                 None => None,
                 Some(path) => Some(*layout.leaves.get(path).ok_or_else(no_leaf)?),
             };
             if description.default.is_object() || description.default.is_array() {
-                return Err(Refusal::new("a default of extra that is no scalar", 0));
+                return Err(Refusal::new(
+                    "default of a member of extra is not a scalar",
+                    0,
+                ));
             }
             parts.push(Part {
                 name: description.name,
@@ -91,13 +94,13 @@ impl Extra {
     pub fn append(
         &self,
         message: &Message,
-        kept: &mut Kept,
+        previous: &mut PreviousExtra,
         variants: &mut Variants,
         value: &mut Vec<u8>,
         metadata: &mut Vec<u8>,
-    ) -> Step<Option<usize>> {
-        // After a refusal the kept parts are invalid.
-        let mut parts = std::mem::take(&mut kept.parts);
+    ) -> Result<Option<usize>> {
+        // After a refusal the previous parts are invalid.
+        let mut parts = std::mem::take(&mut previous.parts);
         let is_known = parts.len() == self.parts.len();
         parts.resize_with(self.parts.len(), KeptPart::default);
         let (mut has_other_names, mut is_same) = (!is_known, is_known);
@@ -135,29 +138,29 @@ impl Extra {
                     variants.value(text, token, &mut known.value)?;
                 }
             }
-            kept.metadata.clear();
-            variants.own_metadata(&mut kept.metadata);
+            previous.metadata.clear();
+            variants.own_metadata(&mut previous.metadata);
         }
         if !is_same {
             let sizes = parts.iter().filter_map(|part| part.size);
             let count = sizes.clone().count();
-            kept.size = (count > 0).then(|| sizes.sum());
+            previous.size = (count > 0).then(|| sizes.sum());
             let present = parts.iter().filter(|part| part.size.is_some());
-            kept.value.clear();
+            previous.value.clear();
             object(
                 present.map(|part| part.value.as_slice()),
                 count,
-                &mut kept.value,
+                &mut previous.value,
             );
-            check_size(kept.value.len())?;
-            check_size(kept.metadata.len())?;
+            check_size(previous.value.len())?;
+            check_size(previous.metadata.len())?;
         }
-        if kept.size.is_some() {
-            value.extend_from_slice(&kept.value);
-            metadata.extend_from_slice(&kept.metadata);
+        if previous.size.is_some() {
+            value.extend_from_slice(&previous.value);
+            metadata.extend_from_slice(&previous.metadata);
         }
-        kept.parts = parts;
-        Ok(kept.size)
+        previous.parts = parts;
+        Ok(previous.size)
     }
 }
 
@@ -170,7 +173,7 @@ impl Weighed for Extra {
 
 /// The previous message's `extra`; most of its parts are equal in the next one.
 #[derive(Default)]
-pub struct Kept {
+pub struct PreviousExtra {
     extra: Option<Arc<Extra>>,
     parts: Vec<KeptPart>,
     value: Vec<u8>,
@@ -179,7 +182,7 @@ pub struct Kept {
     size: Option<usize>,
 }
 
-impl Kept {
+impl PreviousExtra {
     /// Clears parts of a different `extra`.
     pub fn begin(&mut self, extra: &Arc<Extra>) {
         let known = self.extra.as_ref();
@@ -198,7 +201,7 @@ struct KeptPart {
     text: String,
     /// None if left out.
     size: Option<usize>,
-    /// The value as a variant; refers to the kept names.
+    /// The value as a variant; refers to the previous names.
     value: Vec<u8>,
 }
 
@@ -218,7 +221,7 @@ impl KeptPart {
 
 impl Part {
     /// The value and its document; a missing member has null or its default.
-    fn value<'a>(&'a self, leaf: Token, document: &'a str) -> Step<(&'a str, Token)> {
+    fn value<'a>(&'a self, leaf: Token, document: &'a str) -> Result<(&'a str, Token)> {
         Ok(match (leaf.kind, &self.default) {
             (Kind::Missing, Some(default)) => (default, whole(default)?),
             // A guessed member has no other kind.
@@ -228,7 +231,7 @@ impl Part {
     }
 
     /// Approximate bytes of a value; None if left out.
-    fn size(&self, leaf: Token, document: &str) -> Step<Option<usize>> {
+    fn size(&self, leaf: Token, document: &str) -> Result<Option<usize>> {
         let (text, token) = self.value(leaf, document)?;
         if token.kind == Kind::Missing {
             return Ok(None);
@@ -239,7 +242,7 @@ impl Part {
             }
         }
         if token.kind == Kind::Null && self.default.is_some() {
-            return Err(Refusal::new("a null in extra", token.start as usize));
+            return Err(Refusal::new("null in extra", token.start as usize));
         }
         check(token, text)?;
         let length = token.text(text).len();
@@ -252,11 +255,11 @@ impl Part {
     }
 }
 
-fn whole(text: &str) -> Step<Token> {
+fn whole(text: &str) -> Result<Token> {
     Cursor::new(text)?.value()
 }
 
-fn is_equal(token: Token, document: &str, value: &Value) -> Step<bool> {
+fn is_equal(token: Token, document: &str, value: &Value) -> Result<bool> {
     let text = token.text(document);
     Ok(match (token.kind, value) {
         (Kind::Null, Value::Null) | (Kind::True, Value::Bool(true)) => true,
@@ -281,11 +284,11 @@ fn is_equal(token: Token, document: &str, value: &Value) -> Step<bool> {
 }
 
 /// Accepts only integers of 64 bits: the reference reads others as doubles or decimals.
-fn check(token: Token, document: &str) -> Step<()> {
+fn check(token: Token, document: &str) -> Result<()> {
     match token.kind {
-        Kind::Fraction => Err(Refusal::new("a fraction in extra", token.start as usize)),
+        Kind::Fraction => Err(Refusal::new("fraction in extra", token.start as usize)),
         Kind::Integer if token.text(document).parse::<i64>().is_err() => {
-            Err(Refusal::new("a number in extra", token.start as usize))
+            Err(Refusal::new("number in extra", token.start as usize))
         }
         Kind::Array | Kind::Object => {
             let is_array = token.kind == Kind::Array;

@@ -3,7 +3,7 @@
 use crate::json::{Kind, Token};
 use crate::read::plans::EventPlan;
 use crate::read::plans::{PlanColumn, RowPlan, Sink};
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::values::Form;
 
 /// The source of an image.
@@ -40,10 +40,10 @@ pub fn cell_of(image: &[Token], earlier: Option<&[Token]>, place: usize, source:
 }
 
 #[inline]
-pub fn column_of(source: Source<'_>, place: usize) -> Step<(&PlanColumn, Form)> {
+pub fn column_of(source: Source<'_>, place: usize) -> Result<(&PlanColumn, Form)> {
     let column = &source.plan.columns[place];
     match column.sink {
         Sink::Image(form) => Ok((column, form)),
-        _ => Err(Refusal::new("a column that no image takes", 0)),
+        _ => Err(Refusal::new("column is missing in images", 0)),
     }
 }

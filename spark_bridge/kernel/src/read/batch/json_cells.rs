@@ -6,7 +6,7 @@ use std::io::Write;
 use crate::json::{Cursor, Kind, Token, find_special, plain};
 use crate::read::batch::json_numbers;
 use crate::read::batch::json_times::{Day, reprint_datetime};
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::text::append;
 use crate::text::bytes::{decode_base64, encode_base64, latin1};
 use crate::values::scalars;
@@ -15,7 +15,7 @@ use crate::values::{Cells, Form};
 use crate::variant::Variants;
 use crate::variant::encode::MAX_UNSCALED;
 
-const RANGE: Refusal = Refusal::new("a decimal of more than 38 digits", 0);
+const RANGE: Refusal = Refusal::new("decimal has more than 38 digits", 0);
 
 /// Writes cells into an image.
 pub struct JsonCells<'a> {
@@ -42,7 +42,7 @@ impl JsonCells<'_> {
 
 impl JsonCells<'_> {
     /// A value with all inner ones, the members of objects sorted by name.
-    fn push_value(&mut self, token: Token, text: &str) -> Step<()> {
+    fn push_value(&mut self, token: Token, text: &str) -> Result<()> {
         match token.kind {
             Kind::Array => {
                 self.out.push(b'[');
@@ -66,7 +66,7 @@ impl JsonCells<'_> {
                     loop {
                         let name = plain(cursor.name()?, text, &mut Vec::new()).to_owned();
                         if members.insert(name, cursor.value()?).is_some() {
-                            return cursor.refuse("two members of one name");
+                            return cursor.refuse("two members have one name");
                         }
                         if !cursor.more(b'}')? {
                             break;
@@ -114,12 +114,12 @@ impl Cells for JsonCells<'_> {
         true
     }
 
-    fn push_null(&mut self) -> Step<()> {
+    fn push_null(&mut self) -> Result<()> {
         self.out.extend_from_slice(b"null");
         Ok(())
     }
 
-    fn push_integer(&mut self, value: i128) -> Step<()> {
+    fn push_integer(&mut self, value: i128) -> Result<()> {
         if self.form == Form::Boolean {
             return self.push_boolean(value != 0);
         }
@@ -128,7 +128,7 @@ impl Cells for JsonCells<'_> {
         Ok(())
     }
 
-    fn push_decimal(&mut self, value: i128, scale: u8) -> Step<()> {
+    fn push_decimal(&mut self, value: i128, scale: u8) -> Result<()> {
         if value.abs() >= MAX_UNSCALED || scale > 38 {
             return Err(RANGE);
         }
@@ -136,9 +136,9 @@ impl Cells for JsonCells<'_> {
         Ok(())
     }
 
-    fn push_float(&mut self, value: f64) -> Step<()> {
+    fn push_float(&mut self, value: f64) -> Result<()> {
         if !value.is_finite() {
-            return Err(Refusal::new("a number that is not finite", 0));
+            return Err(Refusal::new("number is not finite", 0));
         }
         // As in orjson: the shortest digits that read back.
         let mut digits = zmij::Buffer::new();
@@ -147,9 +147,8 @@ impl Cells for JsonCells<'_> {
         Ok(())
     }
 
-    fn push_number_text(&mut self, value: i128, scale: Option<u8>, text: &str) -> Step<()> {
-        let has_exponent = text.bytes().any(|byte| byte | 0x20 == b'e');
-        let printed = json_numbers::printed(text).filter(|_| value != 0 && !has_exponent);
+    fn push_number_text(&mut self, value: i128, scale: Option<u8>, text: &str) -> Result<()> {
+        let printed = json_numbers::printed(text).filter(|_| value != 0);
         match (printed, scale) {
             (Some(printed), Some(_)) => self.out.extend_from_slice(printed),
             (Some(printed), None) if self.form != Form::Boolean => {
@@ -162,7 +161,11 @@ impl Cells for JsonCells<'_> {
         Ok(())
     }
 
-    fn push_float_text(&mut self, text: &str, read: impl FnOnce(&str) -> Step<f64>) -> Step<()> {
+    fn push_float_text(
+        &mut self,
+        text: &str,
+        read: impl FnOnce(&str) -> Result<f64>,
+    ) -> Result<()> {
         if !json_numbers::is_shortest(text) {
             return self.push_float(read(text)?);
         }
@@ -170,18 +173,18 @@ impl Cells for JsonCells<'_> {
         Ok(())
     }
 
-    fn push_boolean(&mut self, value: bool) -> Step<()> {
+    fn push_boolean(&mut self, value: bool) -> Result<()> {
         self.out
             .extend_from_slice(if value { b"true" } else { b"false" });
         Ok(())
     }
 
-    fn push_text(&mut self, text: &str) -> Step<()> {
+    fn push_text(&mut self, text: &str) -> Result<()> {
         self.quoted(|out| escape(text, out));
         Ok(())
     }
 
-    fn push_string(&mut self, token: Token, document: &str, scratch: &mut Vec<u8>) -> Step<()> {
+    fn push_string(&mut self, token: Token, document: &str, scratch: &mut Vec<u8>) -> Result<()> {
         let text = token.text(document).as_bytes();
         let stands = match token.kind {
             Kind::Text => self.is_json || find_special(text).is_none(),
@@ -195,12 +198,12 @@ impl Cells for JsonCells<'_> {
         Ok(())
     }
 
-    fn push_bytes(&mut self, data: &[u8]) -> Step<()> {
+    fn push_bytes(&mut self, data: &[u8]) -> Result<()> {
         self.quoted(|out| encode_base64(data, out));
         Ok(())
     }
 
-    fn push_latin1(&mut self, text: &str, padded: usize) -> Step<()> {
+    fn push_latin1(&mut self, text: &str, padded: usize) -> Result<()> {
         let bytes = &mut self.scratch.bytes;
         bytes.clear();
         latin1(text, padded, bytes)?;
@@ -210,7 +213,7 @@ impl Cells for JsonCells<'_> {
         Ok(())
     }
 
-    fn push_base64(&mut self, text: &str) -> Step<()> {
+    fn push_base64(&mut self, text: &str) -> Result<()> {
         self.scratch.bytes.clear();
         decode_base64(text, &mut self.scratch.bytes)?;
         // Equal bytes have equal text.
@@ -218,12 +221,12 @@ impl Cells for JsonCells<'_> {
         Ok(())
     }
 
-    fn push_date(&mut self, days: i32) -> Step<()> {
+    fn push_date(&mut self, days: i32) -> Result<()> {
         self.quoted(|out| temporal::print_date(i64::from(days), out));
         Ok(())
     }
 
-    fn push_datetime(&mut self, micros: i64) -> Step<()> {
+    fn push_datetime(&mut self, micros: i64) -> Result<()> {
         temporal::check_instant(micros)?;
         self.out.push(b'"');
         self.scratch.day.print_datetime(micros, self.out);
@@ -231,7 +234,7 @@ impl Cells for JsonCells<'_> {
         Ok(())
     }
 
-    fn push_instant(&mut self, micros: i64) -> Step<()> {
+    fn push_instant(&mut self, micros: i64) -> Result<()> {
         temporal::check_instant(micros)?;
         self.out.push(b'"');
         self.scratch.day.print_datetime(micros, self.out);
@@ -239,12 +242,12 @@ impl Cells for JsonCells<'_> {
         Ok(())
     }
 
-    fn push_datetime_text(&mut self, _: i64, text: &str) -> Step<()> {
+    fn push_datetime_text(&mut self, _: i64, text: &str) -> Result<()> {
         self.quoted(|out| reprint_datetime(text, out));
         Ok(())
     }
 
-    fn push_instant_text(&mut self, _: i64, text: &str) -> Step<()> {
+    fn push_instant_text(&mut self, _: i64, text: &str) -> Result<()> {
         self.quoted(|out| {
             reprint_datetime(text, out);
             out.extend_from_slice(b"+00:00");
@@ -252,19 +255,19 @@ impl Cells for JsonCells<'_> {
         Ok(())
     }
 
-    fn push_time(&mut self, micros: i64, _: Option<u32>, scratch: &mut String) -> Step<()> {
+    fn push_time(&mut self, micros: i64, _: Option<u32>, scratch: &mut String) -> Result<()> {
         scratch.clear();
         temporal::print_time(micros, Some(6), scratch);
         self.quoted(|out| out.extend_from_slice(scratch.as_bytes()));
         Ok(())
     }
 
-    fn push_nested(&mut self, text: &str, _: &mut Variants) -> Step<()> {
+    fn push_nested(&mut self, text: &str, _: &mut Variants) -> Result<()> {
         let token = Cursor::new(text)?.value()?;
         self.push_value(token, text)
     }
 
-    fn push_json(&mut self, text: &str, _: &mut Variants) -> Step<()> {
+    fn push_json(&mut self, text: &str, _: &mut Variants) -> Result<()> {
         Cursor::exact(text)?.check()?;
         self.out.extend_from_slice(text.as_bytes());
         Ok(())

@@ -25,7 +25,7 @@ use serde::Deserialize;
 
 use crate::read::batch::event_columns::EventContent;
 use crate::read::batch::event_columns::Extras;
-use crate::refusal::Step;
+use crate::refusal::Result;
 use crate::values::Cells;
 use crate::values::Zone;
 
@@ -216,7 +216,7 @@ impl Batch {
         }
     }
 
-    pub fn push_nulls(&mut self, places: &[usize], rows: usize) -> Step<()> {
+    pub fn push_nulls(&mut self, places: &[usize], rows: usize) -> Result<()> {
         for place in places {
             for _ in 0..rows {
                 self.columns[*place].push_null()?;

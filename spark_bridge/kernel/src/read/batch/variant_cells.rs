@@ -1,6 +1,6 @@
 //! Cells of variant images, with the same bytes as `pyspark_cdcfmt/rows/variant.py`.
 
-use crate::refusal::{Reason, Refusal, Step};
+use crate::refusal::{Reason, Refusal, Result};
 use crate::text::bytes::{decode_base64, latin1};
 use crate::values::temporal;
 use crate::values::{Cells, Form};
@@ -20,13 +20,13 @@ pub struct VariantCells<'a> {
 }
 
 impl VariantCells<'_> {
-    fn sized(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Step<()>) -> Step<()> {
+    fn sized(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         const BINARY: u8 = 15;
         encode::primitive(BINARY, [0; 4], self.out);
         let start = self.out.len();
         write(self.out)?;
         let size = u32::try_from(self.out.len() - start);
-        let size = size.map_err(|_| Refusal::of(Reason::Size, "a value of 4 GiB", 0))?;
+        let size = size.map_err(|_| Refusal::of(Reason::Size, "value has 4 GiB or more", 0))?;
         self.out[start - 4..start].copy_from_slice(&size.to_le_bytes());
         Ok(())
     }
@@ -41,12 +41,12 @@ impl Cells for VariantCells<'_> {
         true
     }
 
-    fn push_null(&mut self) -> Step<()> {
+    fn push_null(&mut self) -> Result<()> {
         self.out.push(encode::NULL);
         Ok(())
     }
 
-    fn push_integer(&mut self, value: i128) -> Step<()> {
+    fn push_integer(&mut self, value: i128) -> Result<()> {
         self.form.check(value)?;
         match self.form {
             Form::Boolean => encode::boolean(value != 0, self.out),
@@ -56,72 +56,72 @@ impl Cells for VariantCells<'_> {
         Ok(())
     }
 
-    fn push_decimal(&mut self, value: i128, scale: u8) -> Step<()> {
+    fn push_decimal(&mut self, value: i128, scale: u8) -> Result<()> {
         if value.abs() >= MAX_UNSCALED || scale > 38 {
-            return Err(Refusal::new("a decimal of more than 38 digits", 0));
+            return Err(Refusal::new("decimal has more than 38 digits", 0));
         }
         encode::unscaled(value, scale, self.out);
         Ok(())
     }
 
-    fn push_float(&mut self, value: f64) -> Step<()> {
+    fn push_float(&mut self, value: f64) -> Result<()> {
         encode::primitive(7, value.to_le_bytes(), self.out);
         Ok(())
     }
 
-    fn push_boolean(&mut self, value: bool) -> Step<()> {
+    fn push_boolean(&mut self, value: bool) -> Result<()> {
         encode::boolean(value, self.out);
         Ok(())
     }
 
-    fn push_text(&mut self, text: &str) -> Step<()> {
+    fn push_text(&mut self, text: &str) -> Result<()> {
         encode::string(text.as_bytes(), self.out);
         Ok(())
     }
 
-    fn push_bytes(&mut self, data: &[u8]) -> Step<()> {
+    fn push_bytes(&mut self, data: &[u8]) -> Result<()> {
         self.sized(|out| {
             out.extend_from_slice(data);
             Ok(())
         })
     }
 
-    fn push_latin1(&mut self, text: &str, padded: usize) -> Step<()> {
+    fn push_latin1(&mut self, text: &str, padded: usize) -> Result<()> {
         self.sized(|out| latin1(text, padded, out))
     }
 
-    fn push_base64(&mut self, text: &str) -> Step<()> {
+    fn push_base64(&mut self, text: &str) -> Result<()> {
         self.sized(|out| decode_base64(text, out))
     }
 
-    fn push_date(&mut self, days: i32) -> Step<()> {
+    fn push_date(&mut self, days: i32) -> Result<()> {
         encode::primitive(11, days.to_le_bytes(), self.out);
         Ok(())
     }
 
-    fn push_datetime(&mut self, micros: i64) -> Step<()> {
+    fn push_datetime(&mut self, micros: i64) -> Result<()> {
         temporal::check_instant(micros)?;
         encode::primitive(13, micros.to_le_bytes(), self.out);
         Ok(())
     }
 
-    fn push_instant(&mut self, micros: i64) -> Step<()> {
+    fn push_instant(&mut self, micros: i64) -> Result<()> {
         temporal::check_instant(micros)?;
         encode::primitive(12, micros.to_le_bytes(), self.out);
         Ok(())
     }
 
-    fn push_time(&mut self, micros: i64, _: Option<u32>, scratch: &mut String) -> Step<()> {
+    fn push_time(&mut self, micros: i64, _: Option<u32>, scratch: &mut String) -> Result<()> {
         scratch.clear();
         temporal::print_time(micros, Some(6), scratch);
         self.push_text(scratch)
     }
 
-    fn push_nested(&mut self, text: &str, variants: &mut Variants) -> Step<()> {
+    fn push_nested(&mut self, text: &str, variants: &mut Variants) -> Result<()> {
         self.push_json(text, variants)
     }
 
-    fn push_json(&mut self, text: &str, _: &mut Variants) -> Step<()> {
+    fn push_json(&mut self, text: &str, _: &mut Variants) -> Result<()> {
         self.is_json = true;
         self.names.document(self.dictionary, text, self.out)
     }

@@ -10,7 +10,7 @@ use crate::json::{Kind, Token};
 use crate::read::envelope::layout::{Layout, Member, Role, RoleOrMembers};
 use crate::read::envelope::roles::long;
 use crate::read::envelope::{Envelope, KEPT_BYTES};
-use crate::refusal::Step;
+use crate::refusal::Result;
 
 /// The writer's schema, and facts that it does not express (`cdcfmt_core/layout.py`).
 #[derive(Clone, Debug, Deserialize)]
@@ -94,14 +94,14 @@ impl AvroLayout {
 
 /// An object or a list that is usually equal in the next message.
 #[derive(Default)]
-pub struct Kept {
+pub struct PreviousDatum {
     /// Its encoded bytes; no other value of its type begins with them.
     bytes: Vec<u8>,
     /// Its JSON, if needed.
     printed: Vec<u8>,
 }
 
-impl Kept {
+impl PreviousDatum {
     /// Takes this value if it is next.
     fn is_next(&self, datum: &mut Datum) -> bool {
         !self.bytes.is_empty() && datum.take_all(&self.bytes)
@@ -143,7 +143,7 @@ impl Envelope {
         datum: &mut Datum,
         prints: bool,
         document: &mut Vec<u8>,
-    ) -> Step<usize> {
+    ) -> Result<usize> {
         self.start(layout);
         for (place, slot) in avro.slots.iter().enumerate() {
             if slot.is_image() {
@@ -151,7 +151,7 @@ impl Envelope {
             }
             self.field(layout, slot, datum, prints, document)?;
         }
-        datum.refuse("a record without images")
+        datum.refuse("record without images")
     }
 
     /// Reads a field that is not an image.
@@ -162,7 +162,7 @@ impl Envelope {
         datum: &mut Datum,
         prints: bool,
         document: &mut Vec<u8>,
-    ) -> Step<()> {
+    ) -> Result<()> {
         if slot.is_optional && datum.is_at_end() {
             return Ok(());
         }
@@ -170,9 +170,9 @@ impl Envelope {
         let is_printed = prints && slot.role == Role::Extra;
         // Parts of `extra` and words of rows are read as text.
         let is_bare = !prints && !matches!(slot.role, Role::Row | Role::Op);
-        let kept = self.kept_values.get(slot.number);
-        let token = if let Some(kept) = kept.filter(|kept| kept.is_next(datum)) {
-            kept.token(is_printed, document)
+        let previous = self.previous_values.get(slot.number);
+        let token = if let Some(previous) = previous.filter(|previous| previous.is_next(datum)) {
+            previous.token(is_printed, document)
         } else if let Some(token) = slot.type_.scalar(datum, is_bare, document)? {
             token
         } else {
@@ -184,22 +184,23 @@ impl Envelope {
             } else {
                 slot.type_.skip(datum)?;
             }
-            if slot.number >= self.kept_values.len() {
-                self.kept_values.resize_with(slot.number + 1, Kept::default);
+            if slot.number >= self.previous_values.len() {
+                self.previous_values
+                    .resize_with(slot.number + 1, PreviousDatum::default);
             }
-            let kept = &mut self.kept_values[slot.number];
-            kept.set(datum.since(start), &document[begin..]);
+            let previous = &mut self.previous_values[slot.number];
+            previous.set(datum.since(start), &document[begin..]);
             document.truncate(begin);
-            let token = kept.token(is_printed, document);
-            if kept.bytes.len() > KEPT_BYTES {
-                *kept = Kept::default();
+            let token = previous.token(is_printed, document);
+            if previous.bytes.len() > KEPT_BYTES {
+                *previous = PreviousDatum::default();
             }
             token
         };
         if let Some(least) = slot.least
             && long(token, document).is_none_or(|number| number != 0 && number < least)
         {
-            return datum.refuse("a number that is too small");
+            return datum.refuse("number is too small");
         }
         if slot.role == Role::Same {
             self.schema_key.extend_from_slice(datum.since(start));
@@ -214,9 +215,9 @@ impl Envelope {
     }
 
     /// Adds a map's values of the key names to the schema key.
-    fn key_of_map(&mut self, slot: &Slot, datum: &mut Datum) -> Step<()> {
+    fn key_of_map(&mut self, slot: &Slot, datum: &mut Datum) -> Result<()> {
         let Type::Map(inner) = &slot.type_ else {
-            return datum.refuse("a map that is none");
+            return datum.refuse("members of the schema key are not in a map");
         };
         let mut found = vec![None; slot.key_names.len()];
         let mut all = 0;
@@ -233,7 +234,7 @@ impl Envelope {
                 if let Some(place) = place
                     && found[place].replace(datum.since(start)).is_some()
                 {
-                    return datum.refuse("two members of one name");
+                    return datum.refuse("two members have one name");
                 }
             }
             all += count;

@@ -143,7 +143,7 @@ pub struct Layout {
     #[serde(skip)]
     pub schema: Option<usize>,
     #[serde(skip)]
-    odd: AnyText,
+    foreign: AnyText,
     /// Indexes of leaves by path.
     #[serde(skip)]
     pub leaves: HashMap<Vec<String>, usize>,
@@ -189,14 +189,14 @@ impl Layout {
             self.schema = Some(self.parts.len());
             self.parts.push("schema".into());
         }
-        self.odd = AnyText::new(&self.lacks);
+        self.foreign = AnyText::new(&self.lacks);
     }
 }
 
 impl Layout {
     /// Whether a text contains something that never occurs in documents of rows.
-    pub fn is_odd(&self, text: &str) -> bool {
-        self.odd.is_in(text)
+    pub fn has_foreign_text(&self, text: &str) -> bool {
+        self.foreign.is_in(text)
     }
 
     /// The kind of members with images, and their first byte.

@@ -16,15 +16,15 @@ use std::sync::Arc;
 
 use crate::connect::{self, Form};
 use crate::json::{Cursor, Kind, Token};
-use crate::read::envelope::avro_layout::Kept;
+use crate::read::envelope::avro_layout::PreviousDatum;
 use crate::read::envelope::layout::Member;
 use crate::read::envelope::order::Order;
-use crate::read::envelope::unchanged::Repeats;
-use crate::read::plans::Guessing;
+use crate::read::envelope::unchanged::Unchanged;
 use crate::read::plans::Images;
 use crate::read::plans::Plan;
+use crate::read::plans::PlanCache;
 use crate::read::plans::{NameRef, PlanTable};
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 
 /// Larger objects are not kept for the next message.
 pub const KEPT_BYTES: usize = 64 << 10;
@@ -57,29 +57,29 @@ pub struct Envelope {
     pub schema_key: Vec<u8>,
     /// A part of the key differs from the guessed plan's.
     pub missed: bool,
-    /// The guess is a plan of the table, or guessing is impossible.
+    /// The guess is a plan of the table, or cache is impossible.
     pub has_guessed: bool,
     /// All members by index; a member read by the guess has no kind.
     pub leaves: Vec<Token>,
     pub images_before: Images,
     pub images_after: Images,
     pub order: Order,
-    pub repeats: Repeats,
+    pub unchanged: Unchanged,
     /// The last unread object.
     pub kept: String,
     /// The same for Avro, by slot.
-    pub kept_values: Vec<Kept>,
+    pub previous_values: Vec<PreviousDatum>,
 }
 
 impl Envelope {
     /// Resets for the next document.
     pub fn start(&mut self, layout: &Layout) {
         if self.layout != layout.number {
-            self.kept_values.clear();
+            self.previous_values.clear();
         }
         self.layout = layout.number;
         self.order.begin(layout);
-        self.repeats.begin(layout);
+        self.unchanged.begin(layout);
         self.schema_key.clear();
         self.key.clear();
         self.key.resize(layout.parts.len(), Token::MISSING);
@@ -102,16 +102,16 @@ impl Envelope {
         (members, number): (&[Member], usize),
         cursor: &mut Cursor,
         guess: Option<&Arc<Plan>>,
-    ) -> Step<()> {
+    ) -> Result<()> {
         // The guess needs no part of the schema key.
         self.missed = guess.is_none() || !layout.parts.is_empty();
         self.has_guessed = true;
         let mut plan = guess;
-        let mut guessing = Guessing {
+        let mut cache = PlanCache {
             plan: &mut plan,
             plans: None,
         };
-        self.object(layout, members, number, cursor, &mut guessing)
+        self.object(layout, members, number, cursor, &mut cache)
     }
 
     /// Reads a whole document.
@@ -125,15 +125,15 @@ impl Envelope {
         guess: &mut Option<&'p Arc<Plan>>,
         plans: Option<&'p PlanTable>,
         is_payload: bool,
-    ) -> Step<()> {
+    ) -> Result<()> {
         self.start(layout);
         // The schema key of another layout has different parts.
         *guess = guess.filter(|plan| plan.layout == layout.number);
         self.missed = guess.is_none();
         self.has_guessed = plans.is_none();
         let mut cursor = Cursor::new(document)?;
-        let mut guessing = Guessing { plan: guess, plans };
-        let guess = &mut guessing;
+        let mut cache = PlanCache { plan: guess, plans };
+        let guess = &mut cache;
         let Some(part) = layout.schema else {
             self.object(layout, &layout.members, 0, &mut cursor, guess)?;
             return cursor.end();
@@ -151,8 +151,8 @@ impl Envelope {
             self.missed |= known != Some(schema.text(document));
         }
         self.object(layout, &layout.members, 0, &mut cursor, guess)?;
-        if layout.is_odd(self.images_text(document, start..cursor.position())) {
-            return Err(Refusal::new("text that rows lack", start));
+        if layout.has_foreign_text(self.images_text(document, start..cursor.position())) {
+            return Err(Refusal::new("unexpected text between fields", start));
         }
         let schema = connect::close(&mut cursor, form)?;
         if is_payload {

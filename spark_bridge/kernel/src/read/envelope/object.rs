@@ -5,8 +5,8 @@ use crate::read::envelope::layout::{Layout, Member, Role, RoleOrMembers};
 use crate::read::envelope::order::Order;
 use crate::read::envelope::unchanged::Run;
 use crate::read::envelope::{Envelope, KEPT_BYTES};
-use crate::read::plans::Guessing;
-use crate::refusal::{Refusal, Step};
+use crate::read::plans::PlanCache;
+use crate::refusal::{Refusal, Result};
 
 impl Envelope {
     pub(crate) fn object(
@@ -15,9 +15,9 @@ impl Envelope {
         members: &[Member],
         number: usize,
         cursor: &mut Cursor,
-        guess: &mut Guessing,
-    ) -> Step<()> {
-        cursor.expect(b'{', "no object")?;
+        guess: &mut PlanCache,
+    ) -> Result<()> {
+        cursor.expect(b'{', "expected an object")?;
         if cursor.take(b'}') {
             return Ok(());
         }
@@ -27,7 +27,7 @@ impl Envelope {
         let mut run: Option<Box<Run>> = None;
         loop {
             if let Some(last) = self.take_run(before, &mut seen, cursor) {
-                self.repeats.keep(run.take(), cursor);
+                self.unchanged.keep(run.take(), cursor);
                 before = last;
                 if !cursor.more(b'}')? {
                     return Ok(());
@@ -42,19 +42,19 @@ impl Envelope {
             } else {
                 let name = cursor.name()?.text(cursor.document);
                 let place = members.iter().position(|member| member.name == name);
-                let place = place.ok_or(Refusal::new("a member that the layout lacks", at))?;
+                let place = place.ok_or(Refusal::new("unknown member", at))?;
                 self.order.set(before, place);
                 place
             };
             if seen >> place & 1 == 1 {
-                return Err(Refusal::new("two members of one name", at));
+                return Err(Refusal::new("two members have one name", at));
             }
             seen |= 1 << place;
             let member = &members[place];
             before = Order::behind(member.number);
             match &member.role {
                 RoleOrMembers::Members(inner) => {
-                    self.repeats.keep(run.take(), cursor);
+                    self.unchanged.keep(run.take(), cursor);
                     self.object(layout, inner, member.number, cursor, guess)?;
                 }
                 RoleOrMembers::Role(role) => {
@@ -67,16 +67,16 @@ impl Envelope {
                         token,
                         cursor.document.as_bytes(),
                     )?;
-                    if self.repeats.may_repeat(*role, member.number) {
+                    if self.unchanged.may_repeat(*role, member.number) {
                         let run = run.get_or_insert_with(|| Box::new(Run::new(first, at, values)));
                         run.add((member, place), *role, token, cursor);
                     } else {
-                        self.repeats.keep(run.take(), cursor);
+                        self.unchanged.keep(run.take(), cursor);
                     }
                 }
             }
             if !cursor.more(b'}')? {
-                self.repeats.keep(run, cursor);
+                self.unchanged.keep(run, cursor);
                 return Ok(());
             }
         }
@@ -89,8 +89,8 @@ impl Envelope {
         role: Role,
         part: usize,
         cursor: &mut Cursor,
-        guess: &mut Guessing,
-    ) -> Step<Token> {
+        guess: &mut PlanCache,
+    ) -> Result<Token> {
         cursor.blanks();
         let start = cursor.position();
         if matches!(role, Role::Same | Role::Before | Role::After) && !self.has_guessed {

@@ -35,14 +35,14 @@ impl Order {
     }
 
     /// The usual index of a member in its object.
-    pub fn next(&self, noted: usize) -> usize {
+    pub fn next(&self, key: usize) -> usize {
         let places = self.of_layouts.get(self.layout);
-        let place = places.and_then(|places| places.get(noted));
+        let place = places.and_then(|places| places.get(key));
         place.copied().unwrap_or(0)
     }
 
-    pub fn set(&mut self, noted: usize, place: usize) {
-        if let Some(known) = self.of_layouts[self.layout].get_mut(noted) {
+    pub fn set(&mut self, key: usize, place: usize) {
+        if let Some(known) = self.of_layouts[self.layout].get_mut(key) {
             *known = place;
         }
     }

@@ -3,7 +3,7 @@
 use crate::json::{Kind, Token};
 use crate::read::envelope::Envelope;
 use crate::read::envelope::layout::{Layout, Role};
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::values::numbers;
 use crate::values::temporal;
 use crate::values::zoned_instant;
@@ -16,13 +16,13 @@ impl Envelope {
         part: usize,
         token: Token,
         document: &[u8],
-    ) -> Step<()> {
+    ) -> Result<()> {
         let refuse = |reason| Err(Refusal::new(reason, token.start as usize));
         match role {
             Role::Schema if token.kind == Kind::Null => {}
             Role::Database | Role::Schema | Role::Table => {
                 if token.kind != Kind::Text {
-                    return refuse("a name that is no plain text");
+                    return refuse("name is not plain text");
                 }
                 match role {
                     Role::Database => self.database = token,
@@ -34,7 +34,7 @@ impl Envelope {
             Role::Same => self.key[part] = token,
             Role::MustBeFalse => {
                 if !matches!(token.kind, Kind::False | Kind::Null) {
-                    return refuse("a message without rows");
+                    return refuse("not a message of rows");
                 }
             }
             Role::Row => {
@@ -45,7 +45,7 @@ impl Envelope {
                     .iter()
                     .any(|known| Some(known.as_bytes()) == word)
                 {
-                    return refuse("a message without rows");
+                    return refuse("not a message of rows");
                 }
                 self.has_row_word = true;
             }
@@ -56,7 +56,7 @@ impl Envelope {
                     .map(|known| *known.1)
                     .filter(|_| token.kind == Kind::Text);
                 if self.op.is_none() {
-                    return refuse("a message without rows");
+                    return refuse("not a message of rows");
                 }
             }
             Role::CommitTs => {
@@ -72,21 +72,21 @@ impl Envelope {
             Role::Before | Role::After | Role::Deleted => {
                 let (expected, _) = layout.form();
                 if token.kind != expected && token.kind != Kind::Null {
-                    return refuse("images of another form");
+                    return refuse("images have an unexpected form");
                 }
                 let image = match role {
                     Role::After => &mut self.after,
                     _ => &mut self.before,
                 };
                 if image.kind != Kind::Missing {
-                    return refuse("a deleted row with an image before an update");
+                    return refuse("deleted row has the before image of an update");
                 }
                 *image = token;
                 self.deleted |= role == Role::Deleted;
             }
             Role::Object => {
                 if !matches!(token.kind, Kind::Object | Kind::Null) {
-                    return refuse("a member that is no object");
+                    return refuse("member is not an object");
                 }
             }
             Role::RowId | Role::Integer => {
@@ -96,7 +96,7 @@ impl Envelope {
                 let fits = |number| (i64::MIN.into()..=u64::MAX.into()).contains(&number);
                 let is_integer = token.kind == Kind::Long || number.is_some_and(fits);
                 if !is_integer && token.kind != Kind::Null {
-                    return refuse("a member that is no integer of 64 bits");
+                    return refuse("member is not a 64-bit integer");
                 }
                 self.has_row_id |= role == Role::RowId && is_integer;
             }
@@ -107,9 +107,9 @@ impl Envelope {
     }
 
     /// Splits a qualified table name.
-    fn object_name(&mut self, token: Token, document: &[u8]) -> Step<()> {
+    fn object_name(&mut self, token: Token, document: &[u8]) -> Result<()> {
         let text = token.bytes(document);
-        let refusal = Refusal::new("a name of another form", token.start as usize);
+        let refusal = Refusal::new("name has an unexpected form", token.start as usize);
         // A backslash may escape a dot.
         if token.kind != Kind::Text || text.contains(&b'\\') {
             return Err(refusal);
@@ -144,7 +144,7 @@ pub fn long(token: Token, document: &[u8]) -> Option<i64> {
 }
 
 /// A time in the layout's unit.
-fn time_of(layout: &Layout, token: Token, document: &[u8]) -> Step<Option<i64>> {
+fn time_of(layout: &Layout, token: Token, document: &[u8]) -> Result<Option<i64>> {
     let (low, high, _) = layout.times;
     if !layout.iso_times || token.kind == Kind::Null {
         return time(token, document, low, high);
@@ -157,16 +157,19 @@ fn time_of(layout: &Layout, token: Token, document: &[u8]) -> Step<Option<i64>> 
     });
     match micros.filter(|micros| (low..=high).contains(micros)) {
         Some(micros) => Ok(Some(micros)),
-        None => Err(Refusal::new("a time of another form", token.start as usize)),
+        None => Err(Refusal::new(
+            "time has an unexpected form",
+            token.start as usize,
+        )),
     }
 }
 
-fn time(token: Token, document: &[u8], low: i64, high: i64) -> Step<Option<i64>> {
+fn time(token: Token, document: &[u8], low: i64, high: i64) -> Result<Option<i64>> {
     if token.kind == Kind::Null {
         return Ok(None);
     }
     match long(token, document) {
         Some(value) if (low..=high).contains(&value) => Ok(Some(value)),
-        _ => Err(Refusal::new("a time out of range", token.start as usize)),
+        _ => Err(Refusal::new("time is out of range", token.start as usize)),
     }
 }

@@ -80,12 +80,12 @@ struct OfLayout {
 }
 
 #[derive(Default)]
-pub struct Repeats {
+pub struct Unchanged {
     of_layouts: Vec<OfLayout>,
     layout: usize,
 }
 
-impl Repeats {
+impl Unchanged {
     /// Switches to the documents of a layout.
     pub fn begin(&mut self, layout: &Layout) {
         self.layout = layout.number;
@@ -142,7 +142,7 @@ impl Envelope {
     ///
     /// Adds them to `seen`; returns the key of the order after them.
     pub fn take_run(&mut self, first: usize, seen: &mut u64, cursor: &mut Cursor) -> Option<usize> {
-        let known = &mut self.repeats.of_layouts[self.repeats.layout];
+        let known = &mut self.unchanged.of_layouts[self.unchanged.layout];
         let run = known.runs[first].as_ref()?;
         let start = cursor.position();
         if *seen & run.places != 0 {

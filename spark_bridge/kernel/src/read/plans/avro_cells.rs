@@ -10,7 +10,7 @@ use crate::avro::{Field, Type};
 use crate::json::{Kind, Token};
 use crate::read::envelope::AvroLayout;
 use crate::read::plans::row_plan::RowPlan;
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 
 /// The branches of a union that a column's encoding reads; for each, the fields besides the value
 /// with their accepted values.
@@ -45,8 +45,8 @@ pub struct Forms(Arc<[Form]>);
 
 impl Forms {
     /// `are_bytes`: text holds one byte per character.
-    pub fn new(layout: &AvroLayout, branches: &Branches, are_bytes: bool) -> Step<Self> {
-        let refusal = Refusal::new("a plan with a wrong branch", 0);
+    pub fn new(layout: &AvroLayout, branches: &Branches, are_bytes: bool) -> Result<Self> {
+        let refusal = Refusal::new("plan has a wrong branch", 0);
         let (type_, _) = layout.cells().ok_or(refusal)?;
         let Type::Union(fields) = type_ else {
             return Err(refusal);
@@ -73,7 +73,7 @@ impl Forms {
                 }
             },
         };
-        Ok(Self(fields.iter().map(form).collect::<Step<_>>()?))
+        Ok(Self(fields.iter().map(form).collect::<Result<_>>()?))
     }
 
     /// Approximate bytes of memory.
@@ -82,7 +82,7 @@ impl Forms {
     }
 
     /// The token of a value; None if the plan does not know its branch.
-    fn read(&self, datum: &mut Datum, document: &mut Vec<u8>) -> Step<Option<Token>> {
+    fn read(&self, datum: &mut Datum, document: &mut Vec<u8>) -> Result<Option<Token>> {
         let start = document.len();
         match &self.0[datum.choice(self.0.len())?] {
             Form::Unknown => Ok(None),
@@ -91,7 +91,7 @@ impl Forms {
                 if Some(datum.choice(*symbols)?) == *null {
                     return Ok(Some(Token::new(Kind::Null, start, start)));
                 }
-                datum.refuse("a column without a value")
+                datum.refuse("column has no value")
             }
             Form::Scalar(type_) => type_.scalar(datum, true, document),
             Form::Parts(type_) => {
@@ -174,7 +174,7 @@ impl RowPlan {
         datum: &mut Datum,
         document: &mut Vec<u8>,
         tokens: &mut [Token],
-    ) -> Step<Option<usize>> {
+    ) -> Result<Option<usize>> {
         let mut found = 0;
         let mut expected = 0;
         loop {
@@ -197,7 +197,7 @@ impl RowPlan {
                 };
                 let token = &mut tokens[place];
                 if token.kind != Kind::Missing {
-                    return datum.refuse("two members of one name");
+                    return datum.refuse("two members have one name");
                 }
                 match self.forms[place].read(datum, document)? {
                     Some(value) => *token = value,

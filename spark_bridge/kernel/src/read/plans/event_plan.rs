@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::read::batch::extra::{self, Extra};
 use crate::read::envelope::Layout;
 use crate::read::plans::shared::Shared;
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::text::Texts;
 use crate::variant::Dictionary;
 use crate::variant::encode::object_head;
@@ -78,7 +78,7 @@ impl EventPlan {
         columns: usize,
         layout: &Layout,
         shared: &mut Shared,
-    ) -> Step<Self> {
+    ) -> Result<Self> {
         let ImagesDescription {
             order,
             names,
@@ -88,7 +88,7 @@ impl EventPlan {
             || names.len() != order.len()
             || labels.len() != order.len()
         {
-            return Err(Refusal::new("a plan with wrong images", 0));
+            return Err(Refusal::new("plan has wrong images", 0));
         }
         let mut before = Texts::default();
         for (at, label) in labels.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use crate::json::{Cursor, Kind, Token};
 use crate::read::plans::row_plan::RowPlan;
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 
 /// The values of all rows' images of one kind; buffers are reused.
 #[derive(Default)]
@@ -41,7 +41,7 @@ impl Images {
         in_list: bool,
         whole: bool,
         cursor: &mut Cursor,
-    ) -> Step<bool> {
+    ) -> Result<bool> {
         self.clear();
         self.width = plan.columns.len();
         if !in_list {
@@ -49,7 +49,7 @@ impl Images {
             self.is_read = plan.image(cursor, whole, &mut self.tokens)?.is_some();
             return Ok(self.is_read);
         }
-        cursor.expect(b'[', "images that are no list")?;
+        cursor.expect(b'[', "images are not a list")?;
         if cursor.take(b']') {
             self.is_read = true;
             return Ok(true);
@@ -65,7 +65,7 @@ impl Images {
                 let value = cursor.value()?;
                 if value.kind != Kind::Null {
                     let at = value.start as usize;
-                    return Err(Refusal::new("an image that is no object", at));
+                    return Err(Refusal::new("image is not an object", at));
                 }
                 self.tokens
                     .resize(self.tokens.len() + self.width, Token::MISSING);
@@ -86,7 +86,7 @@ impl Images {
         whole: bool,
         token: Token,
         document: &str,
-    ) -> Step<bool> {
+    ) -> Result<bool> {
         if matches!(token.kind, Kind::Missing | Kind::Null) {
             self.clear();
             return Ok(true);

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::json::Label;
 use crate::json::{Cursor, Token};
-use crate::refusal::Step;
+use crate::refusal::Result;
 use crate::text::{Names, Texts};
 
 /// Number of bytes after the quote that usually identify the member.
@@ -119,7 +119,7 @@ impl Hash for Members {
 }
 
 impl Members {
-    pub fn read(token: Token, document: &str) -> Step<Self> {
+    pub fn read(token: Token, document: &str) -> Result<Self> {
         let mut members = Self::default();
         let mut cursor = Cursor::at(document, token.start + 1)?;
         if !cursor.take(b'}') {
@@ -127,7 +127,7 @@ impl Members {
                 let name = cursor.name()?.text(document);
                 let place = members.names.add(name, 0);
                 if place != members.values.len() {
-                    return cursor.refuse("two members of one name");
+                    return cursor.refuse("two members have one name");
                 }
                 let value = cursor.value()?.whole_text(document);
                 members.values.push(value);
@@ -164,8 +164,8 @@ impl Members {
     }
 
     /// Whether an object has exactly these members.
-    pub fn are(&self, cursor: &mut Cursor) -> Step<bool> {
-        cursor.expect(b'{', "no object")?;
+    pub fn are(&self, cursor: &mut Cursor) -> Result<bool> {
+        cursor.expect(b'{', "expected an object")?;
         if cursor.take(b'}') {
             return Ok(self.values.is_empty());
         }
@@ -210,7 +210,7 @@ impl Members {
 
     /// Takes a member in any form; None if it equals no member.
     #[inline(never)]
-    fn take_member(&self, expected: usize, cursor: &mut Cursor) -> Step<Option<usize>> {
+    fn take_member(&self, expected: usize, cursor: &mut Cursor) -> Result<Option<usize>> {
         // Members whose first bytes are equal usually come in their order.
         let usual = self.wholes.get(expected);
         if let Some(whole) = usual.filter(|whole| whole.begins(cursor.rest())) {

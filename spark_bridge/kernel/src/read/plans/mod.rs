@@ -16,7 +16,7 @@ mod table;
 pub use event_plan::{EventPlan, ShownColumn};
 pub use images::Images;
 pub use plan::{Description, Plan, Shown};
-pub use plan_cache::Guessing;
+pub use plan_cache::PlanCache;
 pub use row_plan::{PlanColumn, RowPlan, Sink};
 pub use shared::Weighed;
 pub use table::{Name, NameRef, PLANS_OF_TABLE, PlanTable};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::json::{Cursor, Kind, Token};
-use crate::refusal::Step;
+use crate::refusal::Result;
 
 /// The text around a column's values: its name and the other members of its cells.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -42,11 +42,11 @@ pub fn cells(
     cell: &str,
     cell_name: Option<&str>,
     document: &str,
-) -> Step<HashMap<String, Cell>> {
+) -> Result<HashMap<String, Cell>> {
     let mut found = HashMap::new();
     let mut cursor = Cursor::at(document, token.start)?;
     let (opens, closes) = ends(cell_name.is_some());
-    cursor.expect(opens, "an image of another form")?;
+    cursor.expect(opens, "image has an unexpected form")?;
     loop {
         let (name, start, behind_name, value);
         if let Some(cell_name) = cell_name {
@@ -54,7 +54,7 @@ pub fn cells(
             (start, behind_name) = (cursor.position(), 0);
             [value, name] = members_in(&mut cursor, [cell, cell_name])?;
             if name.kind != Kind::Text {
-                return cursor.refuse("a column without a name");
+                return cursor.refuse("column has no name");
             }
         } else {
             name = cursor.name()?;
@@ -71,7 +71,7 @@ pub fn cells(
         };
         let twice = found.insert(name.text(document).to_owned(), one);
         if twice.is_some() {
-            return cursor.refuse("two columns of one name");
+            return cursor.refuse("two columns have one name");
         }
         if !cursor.more(closes)? {
             return Ok(found);
@@ -85,10 +85,10 @@ pub fn ends(in_list: bool) -> (u8, u8) {
 }
 
 /// Reads a cell; returns the values of these members.
-fn members_in<const N: usize>(cursor: &mut Cursor, wanted: [&str; N]) -> Step<[Token; N]> {
+fn members_in<const N: usize>(cursor: &mut Cursor, wanted: [&str; N]) -> Result<[Token; N]> {
     let mut names = Vec::new();
     let mut found = [Token::MISSING; N];
-    cursor.expect(b'{', "a cell that is no object")?;
+    cursor.expect(b'{', "cell is not an object")?;
     loop {
         let name = cursor.name()?.text(cursor.document);
         let value = cursor.value()?;
@@ -96,7 +96,7 @@ fn members_in<const N: usize>(cursor: &mut Cursor, wanted: [&str; N]) -> Step<[T
             found[place] = value;
         }
         if names.contains(&name) {
-            return cursor.refuse("two members of one name");
+            return cursor.refuse("two members have one name");
         }
         names.push(name);
         if !cursor.more(b'}')? {
@@ -104,7 +104,7 @@ fn members_in<const N: usize>(cursor: &mut Cursor, wanted: [&str; N]) -> Step<[T
         }
     }
     if found.iter().any(|value| value.kind == Kind::Missing) {
-        return cursor.refuse("a cell without value or name");
+        return cursor.refuse("cell has no value or no name");
     }
     Ok(found)
 }

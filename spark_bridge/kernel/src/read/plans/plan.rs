@@ -11,7 +11,7 @@ use crate::read::plans::row_plan::{self, RowPlan};
 use crate::read::plans::schema_key::SchemaKey;
 use crate::read::plans::shared::Shared;
 use crate::read::plans::table::{Name, NameRef};
-use crate::refusal::Step;
+use crate::refusal::Result;
 
 /// A plan, as described by the bridge.
 #[derive(Deserialize)]
@@ -73,7 +73,7 @@ impl Plan {
         document: &str,
         key_document: Option<&str>,
         shared: &mut Shared,
-    ) -> Step<Self> {
+    ) -> Result<Self> {
         let rows = RowPlan::new(
             description.rows,
             outputs,

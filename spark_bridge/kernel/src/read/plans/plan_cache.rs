@@ -6,17 +6,17 @@ use crate::json::{Cursor, Kind};
 use crate::read::envelope::Envelope;
 use crate::read::plans::plan::Plan;
 use crate::read::plans::table::PlanTable;
-use crate::refusal::Step;
+use crate::refusal::Result;
 
 /// The guessed plan, and all plans.
-pub struct Guessing<'g, 'p> {
+pub struct PlanCache<'g, 'p> {
     pub plan: &'g mut Option<&'p Arc<Plan>>,
     pub plans: Option<&'p PlanTable>,
 }
 
 impl Envelope {
     /// Guesses a plan of the table, once the table is known.
-    pub fn guess(&mut self, document: &str, guess: &mut Guessing) -> Step<()> {
+    pub fn guess(&mut self, document: &str, guess: &mut PlanCache) -> Result<()> {
         if self.table.kind == Kind::Missing {
             return Ok(());
         }

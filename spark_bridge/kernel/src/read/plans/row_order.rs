@@ -2,7 +2,7 @@
 
 use crate::json::Label;
 use crate::json::{Cursor, Token};
-use crate::refusal::Step;
+use crate::refusal::Result;
 use crate::text::Names;
 
 /// By default, the order of the plan's columns.
@@ -16,7 +16,7 @@ pub struct RowOrder {
 
 impl RowOrder {
     /// The order of a row; the columns that it lacks are the last ones.
-    pub fn new(names: &Names, row: Token, document: &str) -> Step<Self> {
+    pub fn new(names: &Names, row: Token, document: &str) -> Result<Self> {
         let mut order = Vec::new();
         let mut is_missing = vec![true; names.texts.len()];
         let mut cursor = Cursor::at(document, row.start)?;

@@ -13,12 +13,12 @@ use crate::read::plans::event_plan::{self, EventPlan};
 use crate::read::plans::open_cells::{self, Cell};
 use crate::read::plans::row_order::RowOrder;
 use crate::read::plans::shared::{Shared, Weighed};
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::text::Names;
 use crate::text::bytes::Bound;
+use crate::values::DefaultNull;
 use crate::values::Encoding;
 use crate::values::Form;
-use crate::values::Noted;
 use crate::values::Numbers;
 use crate::values::Reader;
 
@@ -47,7 +47,7 @@ struct ColumnDescription {
     key: bool,
     /// A value to count.
     #[serde(default)]
-    noted: Option<Noted>,
+    default_null: Option<DefaultNull>,
     bound: Option<Bound>,
     /// Branches, if the type is a union.
     #[serde(default)]
@@ -115,7 +115,7 @@ impl RowPlan {
         envelope: &Envelope,
         document: &str,
         shared: &mut Shared,
-    ) -> Step<Self> {
+    ) -> Result<Self> {
         let mut lacking: Vec<bool> = vec![true; outputs];
         let mut names = Names::default();
         let mut columns = Vec::new();
@@ -126,15 +126,15 @@ impl RowPlan {
                 forms.push(Forms::new(avro, &column.branches, are_bytes)?);
             }
             if names.add(&column.name, 0) != columns.len() {
-                return Err(Refusal::new("two columns of one name", 0));
+                return Err(Refusal::new("two columns have one name", 0));
             }
             if let Sink::Output(place) = column.use_ {
                 if lacking.get(place) != Some(&true) {
-                    return Err(Refusal::new("a plan with a wrong column", 0));
+                    return Err(Refusal::new("plan has a wrong column", 0));
                 }
                 lacking[place] = false;
             }
-            let reader = Reader::new(column.encoding, column.noted, column.bound);
+            let reader = Reader::new(column.encoding, column.default_null, column.bound);
             columns.push(PlanColumn {
                 reader: shared.readers.share(reader),
                 sink: column.use_,
@@ -149,10 +149,10 @@ impl RowPlan {
             let mut found = open_cells::cells(envelope.row_token(), cell, cell_name, document)?;
             for name in names.texts.iter() {
                 let cell = found.remove(name);
-                cells.push(cell.ok_or(Refusal::new("a column without a cell", 0))?);
+                cells.push(cell.ok_or(Refusal::new("column without a cell", 0))?);
             }
             if !found.is_empty() {
-                return Err(Refusal::new("cells of other columns", 0));
+                return Err(Refusal::new("cells of unknown columns", 0));
             }
         }
         let mut order = RowOrder::default();
@@ -199,18 +199,18 @@ impl RowPlan {
         cursor: &mut Cursor,
         whole: bool,
         tokens: &mut Vec<Token>,
-    ) -> Step<Option<()>> {
+    ) -> Result<Option<()>> {
         let start = tokens.len();
         tokens.resize(start + self.columns.len(), Token::MISSING);
         let (opens, closes) = open_cells::ends(self.lists_cells);
-        cursor.expect(opens, "an image of another form")?;
+        cursor.expect(opens, "image has an unexpected form")?;
         if cursor.take(closes) {
             return Ok((!whole || self.columns.is_empty()).then_some(()));
         }
         let (mut count, mut rank) = (0, 0);
         loop {
             let order = self.order.from(rank);
-            let (members, follows) = cursor.usual_members(order, &mut tokens[start..]);
+            let (members, follows) = cursor.fast_members(order, &mut tokens[start..]);
             count += members;
             rank += members;
             if !follows {
@@ -238,7 +238,7 @@ impl RowPlan {
         whole: bool,
         rank: usize,
         tokens: &mut [Token],
-    ) -> Step<Option<usize>> {
+    ) -> Result<Option<usize>> {
         let at = cursor.position();
         let expected = self.order.column(rank);
         let is_expected = self.cells.get(expected);
@@ -270,7 +270,7 @@ impl RowPlan {
         };
         let token = &mut tokens[place];
         if token.kind != Kind::Missing {
-            return Err(Refusal::new("two members of one name", at));
+            return Err(Refusal::new("two members have one name", at));
         }
         *token = cursor.value()?;
         let closes = self.cells.get(place).is_none_or(|cell| cell.close(cursor));

@@ -6,7 +6,7 @@ use crate::read::envelope::Envelope;
 use crate::read::envelope::Layout;
 use crate::read::plans::members::Members;
 use crate::read::plans::shared::Weighed;
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 use crate::text::Names;
 
 /// A part of the schema key.
@@ -44,14 +44,17 @@ impl SchemaKey {
         document: &str,
         key_document: Option<&str>,
         columns: &Names,
-    ) -> Step<Self> {
+    ) -> Result<Self> {
         let mut parts = Vec::new();
         for (place, (token, name)) in envelope.key.iter().zip(&layout.parts).enumerate() {
             let part = if layout.schema == Some(place) && token.kind != Kind::Missing {
                 let schema = token.text(document);
                 connect::check_schema(schema)?;
-                if layout.is_odd(schema) {
-                    return Err(Refusal::new("text that rows lack", token.start as usize));
+                if layout.has_foreign_text(schema) {
+                    return Err(Refusal::new(
+                        "unexpected text between fields",
+                        token.start as usize,
+                    ));
                 }
                 Part::Bytes(schema.to_owned())
             } else {
@@ -59,13 +62,13 @@ impl SchemaKey {
             };
             if layout.column_types.as_ref() == Some(name) {
                 let Part::Members(types) = &part else {
-                    return Err(Refusal::new("no types of columns", token.start as usize));
-                };
-                if !columns.texts.iter().all(|name| types.is_text(name)) {
                     return Err(Refusal::new(
-                        "a column without a type",
+                        "missing types of columns",
                         token.start as usize,
                     ));
+                };
+                if !columns.texts.iter().all(|name| types.is_text(name)) {
+                    return Err(Refusal::new("column has no type", token.start as usize));
                 }
             }
             parts.push(part);
@@ -96,7 +99,7 @@ impl SchemaKey {
     }
 
     /// Whether a message's key has these columns.
-    pub fn has_message_key(&self, document: Option<&str>) -> Step<bool> {
+    pub fn has_message_key(&self, document: Option<&str>) -> Result<bool> {
         match (&self.message, document) {
             (MessageKey::Nothing, _) | (MessageKey::Missing, None) => Ok(true),
             (MessageKey::Columns(key), Some(document)) => key.is(document),
@@ -146,7 +149,7 @@ impl Weighed for SchemaKey {
     }
 }
 
-fn part_of(token: Token, document: &str) -> Step<Part> {
+fn part_of(token: Token, document: &str) -> Result<Part> {
     match token.kind {
         Kind::Missing => Ok(Part::Missing),
         Kind::Object => Ok(Part::Members(Box::new(Members::read(token, document)?))),

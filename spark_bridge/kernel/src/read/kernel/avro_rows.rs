@@ -11,7 +11,7 @@ use crate::read::batch::Place;
 use crate::read::envelope::{Op, Role};
 use crate::read::kernel::{Kernel, Outcome};
 use crate::read::plans::Plan;
-use crate::refusal::{Reason, Refusal, Step};
+use crate::refusal::{Reason, Refusal, Result};
 
 /// Larger documents are not reused for the next message.
 const KEPT_BYTES: usize = 1 << 20;
@@ -25,13 +25,13 @@ pub struct Opened {
 }
 
 /// A document as text; it consists of a message's texts between quotes.
-pub fn text_of(document: &[u8]) -> Step<&str> {
-    from_utf8(document).map_err(|_| Refusal::new("bytes that are no UTF-8", 0))
+pub fn text_of(document: &[u8]) -> Result<&str> {
+    from_utf8(document).map_err(|_| Refusal::new("invalid UTF-8", 0))
 }
 
 impl Kernel {
     /// Reads a message; its texts and numbers are collected in a document, to which tokens refer.
-    pub fn record(&mut self, value: &[u8], place: Place) -> Step<Outcome> {
+    pub(super) fn record(&mut self, value: &[u8], place: Place) -> Result<Outcome> {
         let mut document = std::mem::take(&mut self.document);
         document.clear();
         let outcome = self.record_in(value, place, &mut document);
@@ -42,13 +42,17 @@ impl Kernel {
     }
 
     /// Reads the fields before the images, by the first layout that fits.
-    pub fn open_record(&mut self, value: &[u8], document: &mut Vec<u8>) -> Step<Opened> {
+    pub(super) fn open_record(&mut self, value: &[u8], document: &mut Vec<u8>) -> Result<Opened> {
         // The document may take 32 bytes per byte: numbers of a message have up to twenty digits.
         if value.len() > self.settings.max_message_bytes || value.len() > u32::MAX as usize / 32 {
-            return Err(Refusal::of(Reason::Size, "a message that is too long", 0));
+            return Err(Refusal::of(
+                Reason::Size,
+                "message is longer than maxMessageBytes",
+                0,
+            ));
         }
         let layouts = &self.settings.layouts;
-        let mut refusal = Refusal::new("another beginning", 0);
+        let mut refusal = Refusal::new("unknown schema header", 0);
         // Usually the previous message's layout fits.
         for step in 0..layouts.len() {
             let at = (self.layout + step) % layouts.len();
@@ -78,10 +82,10 @@ impl Kernel {
         Err(refusal)
     }
 
-    fn record_in(&mut self, value: &[u8], place: Place, document: &mut Vec<u8>) -> Step<Outcome> {
+    fn record_in(&mut self, value: &[u8], place: Place, document: &mut Vec<u8>) -> Result<Outcome> {
         let opened = self.open_record(value, document)?;
         let Some(op) = self.envelope.op else {
-            return Err(Refusal::new("no operation", 0));
+            return Err(Refusal::new("missing operation", 0));
         };
         let text = text_of(document)?;
         if let Some(outcome) = self.refused_by_filters(opened.layout, text)? {
@@ -121,7 +125,7 @@ impl Kernel {
         op: Op,
         value: &[u8],
         document: &mut Vec<u8>,
-    ) -> Step<bool> {
+    ) -> Result<bool> {
         let envelope = &mut self.envelope;
         let layout = &self.settings.layouts[opened.layout];
         let Some(avro) = &layout.avro else {
@@ -144,10 +148,10 @@ impl Kernel {
                         Type::Null => continue,
                         Type::Map(_) => true,
                         Type::Array(_) => false,
-                        _ => return datum.refuse("images of another form"),
+                        _ => return datum.refuse("images have an unexpected form"),
                     }
                 }
-                _ => return datum.refuse("images of another form"),
+                _ => return datum.refuse("images have an unexpected form"),
             };
             let images = match slot.role {
                 Role::After => &mut envelope.images_after,
@@ -166,24 +170,24 @@ impl Kernel {
                 return Ok(false);
             }
             if layout.whole(op, slot.role).is_none() {
-                return datum.refuse("an image that the operation has not");
+                return datum.refuse("unexpected image for the operation");
             }
         }
         if !datum.is_at_end() {
-            return datum.refuse("more behind the message");
+            return datum.refuse("unexpected data after the message");
         }
         let needed = match layout.whole(op, Role::After) {
             Some(_) => &envelope.images_after,
             None => &envelope.images_before,
         };
         if !needed.are_whole() {
-            return Err(Refusal::new("a row without an image", 0));
+            return Err(Refusal::new("row has no image", 0));
         }
         Ok(true)
     }
 
     /// The text and integer fields of the envelope, as JSON.
-    pub fn envelope_as_json(&mut self, value: &[u8]) -> Step<String> {
+    pub fn envelope_as_json(&mut self, value: &[u8]) -> Result<String> {
         let mut document = Vec::new();
         let opened = self.open_record(value, &mut document)?;
         let mut members = serde_json::Map::new();

@@ -14,9 +14,9 @@ use crate::read::kernel::Kernel;
 use crate::read::plans::Images;
 use crate::read::plans::{Plan, Shown};
 use crate::read::plans::{PlanColumn, RowPlan, Sink};
-use crate::refusal::{Reason, Refusal, Step};
+use crate::refusal::{Reason, Refusal, Result};
 use crate::values::Form;
-use crate::values::Numbered;
+use crate::values::NumberedCells;
 use crate::values::Tools;
 use crate::values::numbers;
 
@@ -35,14 +35,14 @@ const LONGEST_OF_ROWS: usize = 1 << 20;
 
 impl Kernel {
     /// Appends the rows of the message whose envelope and images were read.
-    pub fn rows(
+    pub(super) fn rows(
         &mut self,
         plan: &Arc<Plan>,
         layout: usize,
         op: Op,
         document: &str,
         place: Place,
-    ) -> Step<()> {
+    ) -> Result<()> {
         let deletes_before = self.settings.layouts[layout].deleted_row == Image::Before;
         let count = images_of(&self.envelope, op, deletes_before).count();
         if count > 1 && document.len() > LONGEST_OF_ROWS {
@@ -50,9 +50,13 @@ impl Kernel {
         }
         let event = self.event(plan, layout, op, document)?;
         let extra_bytes = event.as_ref().map_or(0, |(_, bytes)| *bytes);
-        let repeated = plan.repeats + extra_bytes + self.beside;
+        let repeated = plan.repeats + extra_bytes + self.current.beside;
         if count > 1 && self.repeats_much(count, repeated, plan.members, document.len()) {
-            return Err(Refusal::of(Reason::Size, "rows that repeat too much", 0));
+            return Err(Refusal::of(
+                Reason::Size,
+                "rows repeat too much of their message",
+                0,
+            ));
         }
         let keys = plan.rows.event.as_ref().map_or(0, |event| event.name_bytes);
         let names = keys + plan.shown.as_ref().map_or(0, Shown::bytes);
@@ -80,7 +84,7 @@ impl Kernel {
         self.batch.begin(Origin {
             row_bytes,
             message: self.batch.messages,
-            index: self.event,
+            index: self.current.event,
             place,
             log,
             commit_ts: self.envelope.commit_ts,
@@ -111,19 +115,25 @@ impl Kernel {
     /// Whether rows may repeat more of a message of `size` bytes than the reference allows.
     ///
     /// `each`: bytes that each row repeats, without `members`, the maximum of which is known.
-    pub fn repeats_much(&self, rows: usize, each: usize, members: usize, size: usize) -> bool {
-        let share = REPEATED_SHARE * (size + self.beside);
+    pub(super) fn repeats_much(
+        &self,
+        rows: usize,
+        each: usize,
+        members: usize,
+        size: usize,
+    ) -> bool {
+        let share = REPEATED_SHARE * (size + self.current.beside);
         rows * each > share + REPEATED_BYTES * rows
             || rows * (each + members) > share + BYTES_WITH_MEMBERS * rows
     }
 
     /// Bytes of a row that has no values yet.
-    pub fn row_bytes(&self) -> usize {
-        self.settings.row_bytes + self.beside
+    pub(super) fn row_bytes(&self) -> usize {
+        self.settings.row_bytes + self.current.beside
     }
 
     /// The position in the source's log, if the layout and the message have one.
-    fn log(&mut self, layout: usize, document: &str) -> Step<Option<LogPosition>> {
+    fn log(&mut self, layout: usize, document: &str) -> Result<Option<LogPosition>> {
         let Some(leaves) = self.settings.layouts[layout].log_leaves else {
             return Ok(None);
         };
@@ -139,11 +149,11 @@ impl Kernel {
                 Some(text) => text,
                 None => return Ok(None),
             },
-            Kind::Escaped => return Err(Refusal::new("an escaped name", file.start as usize)),
+            Kind::Escaped => return Err(Refusal::new("name has escapes", file.start as usize)),
             _ => return Ok(None),
         };
         if text.contains('\\') {
-            return Err(Refusal::new("an escaped name", file.start as usize));
+            return Err(Refusal::new("name has escapes", file.start as usize));
         }
         if text.is_empty() {
             return Ok(None);
@@ -165,7 +175,7 @@ impl Kernel {
             return;
         };
         let name = plan.names.texts.iter().nth(column).unwrap_or_default();
-        self.refused = Some((name.to_owned(), plan.columns[column].reader.encoding()));
+        self.current.refused = Some((name.to_owned(), plan.columns[column].reader.encoding()));
     }
 
     /// Values that the message's events share, and the bytes of their `extra`.
@@ -175,7 +185,7 @@ impl Kernel {
         layout: usize,
         op: Op,
         document: &str,
-    ) -> Step<Option<(EventOrigin, usize)>> {
+    ) -> Result<Option<(EventOrigin, usize)>> {
         let Some(event) = &plan.rows.event else {
             return Ok(None);
         };
@@ -216,12 +226,12 @@ impl Kernel {
         op: Op,
         document: &str,
         row: usize,
-    ) -> Step<()> {
+    ) -> Result<()> {
         let layout = &self.settings.layouts[layout];
         let deletes_before = layout.deleted_row == Image::Before;
         let images = images_of(&self.envelope, op, deletes_before);
         let Some(image) = images.row(row) else {
-            return Err(Refusal::new("a row without an image", 0));
+            return Err(Refusal::new("row has no image", 0));
         };
         let before = self.envelope.images_before.row(row);
         let before = before.filter(|_| op == Op::Update);
@@ -241,7 +251,7 @@ impl Kernel {
             && let Some(before) = before
             && before.iter().any(|value| value.kind == Kind::Missing)
         {
-            return Err(Refusal::new("a part of the row before an update", 0));
+            return Err(Refusal::new("before image is incomplete", 0));
         }
         if let (Some(event), Some(images)) = (&plan.event, &mut batch.images) {
             let source = Source {
@@ -296,7 +306,7 @@ impl Batch {
         after: &[Token],
         document: &str,
         tools: &mut Tools,
-    ) -> Step<()> {
+    ) -> Result<()> {
         let rows = self.row_count();
         for (column, (old, new)) in before.iter().zip(after).enumerate() {
             if old.equals(*new, document) {
@@ -336,7 +346,7 @@ fn append(
     document: &str,
     batch: &mut Batch,
     tools: &mut Tools,
-) -> Step<()> {
+) -> Result<()> {
     append_value(&plan.columns[place], token, document, batch, tools)
         .map_err(|refusal| plan.refused(refusal, place, token))
 }
@@ -348,14 +358,14 @@ fn append_value(
     document: &str,
     batch: &mut Batch,
     tools: &mut Tools,
-) -> Step<()> {
+) -> Result<()> {
     match &column.sink {
         Sink::Output(place) => {
             let output = &mut batch.columns[*place];
             match &column.numbers {
                 None => column.reader.read(token, document, output, tools),
                 Some(numbers) => {
-                    let mut output = Numbered { output, numbers };
+                    let mut output = NumberedCells { output, numbers };
                     column.reader.read(token, document, &mut output, tools)
                 }
             }
@@ -370,18 +380,18 @@ fn append_value(
         Sink::Null if token.kind == Kind::Null => Ok(()),
         Sink::Null => Err(Refusal::of(
             Reason::Doubt,
-            "a value that no column takes",
+            "value of a column that must be NULL",
             0,
         )),
         Sink::Image(_) | Sink::Nothing => Ok(()),
     }
 }
 
-fn same_key(plan: &RowPlan, before: &[Token], after: &[Token], document: &str) -> Step<()> {
+fn same_key(plan: &RowPlan, before: &[Token], after: &[Token], document: &str) -> Result<()> {
     for (column, (old, new)) in plan.columns.iter().zip(before.iter().zip(after)) {
         let same = old.kind == Kind::Missing || old.equals(*new, document);
         if column.key && !same {
-            return Err(Refusal::new("another key than before", old.start as usize));
+            return Err(Refusal::new("update changes the key", old.start as usize));
         }
     }
     Ok(())

@@ -12,30 +12,37 @@ use crate::read::envelope::{Layout, Op};
 use crate::read::frames::{Frames, Joined};
 use crate::read::kernel::{Kernel, Outcome};
 use crate::read::plans::Plan;
-use crate::refusal::{Reason, Refusal, Step};
+use crate::refusal::{Reason, Refusal, Result};
 
 /// Number of rows between two checks of a message's row bytes.
 const LOOK_AFTER: usize = 64;
 
 impl Kernel {
     /// Reads the events of a message, at most `most`.
-    pub fn events(
+    pub(super) fn events(
         &mut self,
         most: usize,
         key: Option<&[u8]>,
         value: &[u8],
         place: Place,
-    ) -> Step<Outcome> {
+    ) -> Result<Outcome> {
         let mut keys = Frames::of_key(key.unwrap_or_default())?;
         let whole = value;
         let mut values = Frames(value);
         let count = keys.count()?;
         if count == 0 || count > most || count != values.count()? {
-            return Err(Refusal::new("frames that are no pairs", 0));
+            return Err(Refusal::new(
+                "key and value have different numbers of frames",
+                0,
+            ));
         }
         let size = key.map_or(0, <[u8]>::len) + value.len();
-        if count > 1 && self.repeats_much(count, self.beside, 0, size) {
-            return Err(Refusal::of(Reason::Size, "rows that repeat too much", 0));
+        if count > 1 && self.repeats_much(count, self.current.beside, 0, size) {
+            return Err(Refusal::of(
+                Reason::Size,
+                "rows repeat too much of their message",
+                0,
+            ));
         }
         if count > 1 && 2 * count * self.row_bytes() > self.settings.max_bytes {
             return Err(Refusal::of(
@@ -51,19 +58,21 @@ impl Kernel {
         };
         let mut outcome = Outcome::Read;
         let mut joined = std::mem::take(&mut self.joined);
-        self.event = 0;
+        self.current.event = 0;
         while let (Some(key), Some(value)) = (keys.take()?, values.take()?) {
             joined.set(key, value)?;
             // The document has the event's key, then its value.
             let start = value.as_ptr().addr().wrapping_sub(whole.as_ptr().addr());
-            self.document_at = isize::try_from(start).unwrap_or(0) - key.len() as isize;
+            self.current.document_at = isize::try_from(start).unwrap_or(0) - key.len() as isize;
             match self.one_event(&joined, place)? {
                 Outcome::Skipped => outcome = Outcome::Skipped,
                 Outcome::Read => {}
                 other => return Ok(other),
             }
-            self.event += 1;
-            if self.event % LOOK_AFTER == 0 && self.batch.size() - begin > self.settings.max_bytes {
+            self.current.event += 1;
+            if self.current.event % LOOK_AFTER == 0
+                && self.batch.size() - begin > self.settings.max_bytes
+            {
                 let reason = "more bytes of rows than a batch has room for";
                 return Err(Refusal::of(Reason::Size, reason, 0));
             }
@@ -72,7 +81,7 @@ impl Kernel {
         Ok(outcome)
     }
 
-    fn one_event(&mut self, joined: &Joined, place: Place) -> Step<Outcome> {
+    fn one_event(&mut self, joined: &Joined, place: Place) -> Result<Outcome> {
         let document = joined.document.as_str();
         let layout = &self.settings.layouts[0];
         self.envelope.read_key(layout, document, joined.value)?;
@@ -84,7 +93,10 @@ impl Kernel {
         let guess = self.guess.as_ref();
         self.envelope
             .read_value(layout, document, joined.value, guess)?;
-        let op = self.envelope.op.ok_or(Refusal::new("no operation", 0))?;
+        let op = self
+            .envelope
+            .op
+            .ok_or(Refusal::new("missing operation", 0))?;
         let rows = self.batch.row_count();
         let outcome = self.by_plan(0, op, document, None, place)?;
         if outcome == Outcome::Read && !self.is_wanted()? {
@@ -96,7 +108,7 @@ impl Kernel {
     }
 
     /// Reads the envelope of an event, without its images.
-    pub fn read_joined(&mut self, joined: &Joined) -> Step<()> {
+    pub(super) fn read_joined(&mut self, joined: &Joined) -> Result<()> {
         let layout = &self.settings.layouts[0];
         self.envelope
             .read_key(layout, &joined.document, joined.value)?;
@@ -106,7 +118,7 @@ impl Kernel {
 }
 
 impl Envelope {
-    fn read_key(&mut self, layout: &Layout, document: &str, end: usize) -> Step<()> {
+    fn read_key(&mut self, layout: &Layout, document: &str, end: usize) -> Result<()> {
         self.start(layout);
         let mut cursor = Cursor::new(document)?;
         self.part(layout, layout.inner_members(0), &mut cursor, None)?;
@@ -114,7 +126,7 @@ impl Envelope {
         if cursor.position() == end {
             Ok(())
         } else {
-            cursor.refuse("more behind an event's key")
+            cursor.refuse("unexpected data after an event's key")
         }
     }
 
@@ -124,8 +136,8 @@ impl Envelope {
         document: &str,
         start: usize,
         guess: Option<&Arc<Plan>>,
-    ) -> Step<()> {
-        let start = u32::try_from(start).map_err(|_| Refusal::new("a key of 4 GiB", 0))?;
+    ) -> Result<()> {
+        let start = u32::try_from(start).map_err(|_| Refusal::new("key has 4 GiB or more", 0))?;
         let mut cursor = Cursor::at(document, start)?;
         self.part(layout, layout.inner_members(1), &mut cursor, guess)?;
         cursor.end()?;
@@ -133,7 +145,7 @@ impl Envelope {
             (false, Kind::Missing, Kind::Object) => "after",
             (false, Kind::Object, Kind::Object) => "before",
             (true, Kind::Object, Kind::Missing) => "deleted",
-            _ => return cursor.refuse("images that make no row"),
+            _ => return cursor.refuse("images do not make a row"),
         };
         self.op = layout.ops.get(word).copied();
         Ok(())

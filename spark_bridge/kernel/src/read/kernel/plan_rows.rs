@@ -10,7 +10,7 @@ use crate::read::envelope::{Op, Role};
 use crate::read::kernel::{Kernel, Outcome};
 use crate::read::plans::Plan;
 use crate::read::plans::RowPlan;
-use crate::refusal::{Refusal, Step};
+use crate::refusal::{Refusal, Result};
 
 /// The position of a part of a message's value.
 pub fn place_of(part: &str, value: &[u8]) -> isize {
@@ -20,7 +20,7 @@ pub fn place_of(part: &str, value: &[u8]) -> isize {
 
 impl Kernel {
     /// The plan of the previous message, if it is of the same table.
-    pub fn guess_for(&self, document: &str) -> Option<&Arc<Plan>> {
+    pub(super) fn guess_for(&self, document: &str) -> Option<&Arc<Plan>> {
         let guess = self.guess.as_ref();
         guess.filter(|plan| {
             plan.layout == self.envelope.layout && plan.has_name(self.envelope.name(document))
@@ -28,7 +28,7 @@ impl Kernel {
     }
 
     /// Guesses a plan of the table once its name was read.
-    pub fn guess_by_name(&mut self, document: &str) {
+    pub(super) fn guess_by_name(&mut self, document: &str) {
         if self.guess_for(document).is_none() {
             let plans = self.plans.of(self.envelope.name(document));
             self.guess = plans.first().cloned();
@@ -36,14 +36,14 @@ impl Kernel {
     }
 
     /// Appends the rows of the envelope by a plan with its schema key.
-    pub fn by_plan(
+    pub(super) fn by_plan(
         &mut self,
         layout: usize,
         op: Op,
         document: &str,
         key: Option<&str>,
         place: Place,
-    ) -> Step<Outcome> {
+    ) -> Result<Outcome> {
         if let Some(plan) = self.guess_for(document).cloned() {
             let fits = self.envelope.guess_fits(&plan) && plan.holds(&self.envelope);
             if fits
@@ -76,12 +76,12 @@ impl Kernel {
 
     /// Reads a message with the schema and the plan of the previous message: parses only the
     /// payload. None for any other message.
-    pub fn payload(
+    pub(super) fn payload(
         &mut self,
         value: &[u8],
         key: Option<&[u8]>,
         place: Place,
-    ) -> Step<Option<Outcome>> {
+    ) -> Result<Option<Outcome>> {
         let guess = self.guess.clone();
         let Some(plan) = guess.filter(|plan| plan.layout == self.layout) else {
             return Ok(None);
@@ -112,13 +112,13 @@ impl Kernel {
         {
             return Ok(None);
         }
-        self.document_at = place_of(document, value);
+        self.current.document_at = place_of(document, value);
         self.rows(&plan, at, op, document, place)?;
         Ok(Some(Outcome::Read))
     }
 
     /// Finds the values of all images; false if the columns differ from the plan's.
-    fn images(&mut self, plan: &RowPlan, layout: usize, op: Op, document: &str) -> Step<bool> {
+    fn images(&mut self, plan: &RowPlan, layout: usize, op: Op, document: &str) -> Result<bool> {
         let layout = &self.settings.layouts[layout];
         let envelope = &mut self.envelope;
         let (before, after) = (&mut envelope.images_before, &mut envelope.images_after);
@@ -145,13 +145,16 @@ impl Kernel {
             &*before
         };
         if !needed.are_whole() {
-            return Err(Refusal::new("a row without an image", 0));
+            return Err(Refusal::new("row has no image", 0));
         }
         if of_after.is_some() && before.count() > 0 && before.count() != after.count() {
-            return Err(Refusal::new("images before and after differ in number", 0));
+            return Err(Refusal::new(
+                "before and after have different numbers of images",
+                0,
+            ));
         }
         if envelope.doubts_nulls(document, layout) {
-            return Err(Refusal::new("a NULL that may be something else", 0));
+            return Err(Refusal::new("NULL may stand for an unknown value", 0));
         }
         Ok(true)
     }

@@ -2,49 +2,64 @@
 
 use std::sync::Arc;
 
+use hashbrown::HashMap;
+
 use crate::connect;
 use crate::read::kernel::{Kernel, Outcome};
 use crate::read::plans::Plan;
-use crate::read::plans::{Name, PLANS_OF_TABLE};
-use crate::refusal::{Refusal, Step};
+use crate::read::plans::{Name, NameRef, PLANS_OF_TABLE};
+use crate::refusal::{Refusal, Result};
 
-/// Maximum bytes of names and schemas of tables without plans.
-const LOOKED_AT_BYTES: usize = 8 << 20;
+/// Maximum bytes of names and schemas of tables without plans: a topic may have any number of
+/// unwanted tables.
+const MAX_BYTES: usize = 8 << 20;
 
-/// Results of the reference for a table.
+/// Results of the reference for tables, by name.
 #[derive(Default)]
-pub struct LookedAt {
+pub struct FilterCache {
+    by_table: HashMap<Name, CachedFilter>,
+    bytes: usize,
+}
+
+#[derive(Default)]
+struct CachedFilter {
     /// Valid schemas of payloads; newest first.
     schemas: Vec<String>,
     is_unwanted: bool,
 }
 
-impl LookedAt {
-    fn has(&self, schema: &str) -> bool {
-        self.schemas.iter().any(|known| known == schema)
+impl FilterCache {
+    fn add(&mut self, name: Name, schema: &str, is_unwanted: bool) {
+        if self.bytes > MAX_BYTES {
+            self.by_table.clear();
+            self.bytes = 0;
+        }
+        let names = name.iter().map(|name| name.len()).sum::<usize>();
+        self.bytes += names + size_of::<Name>() + schema.len();
+        let table = self.by_table.entry(name).or_default();
+        table.is_unwanted = is_unwanted;
+        table.schemas.retain(|known| known != schema);
+        table.schemas.insert(0, schema.to_owned());
+        table.schemas.truncate(PLANS_OF_TABLE);
+    }
+
+    /// The result for a table, if the schema is known to be valid.
+    fn get(&self, name: NameRef, schema: &str) -> Option<&CachedFilter> {
+        let table = self.by_table.get(&name);
+        table.filter(|table| table.schemas.iter().any(|known| known == schema))
     }
 }
 
 impl Kernel {
     /// Lets the filters skip messages with this one's table and schema; `all`: skip all of them.
-    pub fn skip(&mut self, value: &[u8], key: Option<&[u8]>, all: bool) -> Step<()> {
+    pub fn skip(&mut self, value: &[u8], key: Option<&[u8]>, all: bool) -> Result<()> {
         let (layout, document) = &self.look(value, key)?;
         let schema = self.schema(*layout, document);
         if !schema.is_empty() {
             connect::check_schema(schema)?;
         }
         let name = self.envelope.name(document).to_name();
-        if self.looked_at_bytes > LOOKED_AT_BYTES {
-            self.looked_at.clear();
-            self.looked_at_bytes = 0;
-        }
-        let names = name.iter().map(|name| name.len()).sum::<usize>();
-        self.looked_at_bytes += names + size_of::<Name>() + schema.len();
-        let table = self.looked_at.entry(name).or_default();
-        table.is_unwanted = all;
-        table.schemas.retain(|known| known != schema);
-        table.schemas.insert(0, schema.to_owned());
-        table.schemas.truncate(PLANS_OF_TABLE);
+        self.filter_cache.add(name, schema, all);
         Ok(())
     }
 
@@ -55,20 +70,24 @@ impl Kernel {
     }
 
     /// Applies the filters to a row's envelope; None if they want it.
-    pub fn refused_by_filters(&mut self, layout: usize, document: &str) -> Step<Option<Outcome>> {
+    pub(super) fn refused_by_filters(
+        &mut self,
+        layout: usize,
+        document: &str,
+    ) -> Result<Option<Outcome>> {
         if !self.envelope.is_row(&self.settings.layouts[layout]) {
-            return Err(Refusal::new("a message without rows", 0));
+            return Err(Refusal::new("not a message of rows", 0));
         }
         if self.envelope.table.text(document).is_empty() {
-            return Err(Refusal::new("no table", 0));
+            return Err(Refusal::new("missing table", 0));
         }
         if self.envelope.lacks_time(&self.settings.layouts[layout]) {
-            return Err(Refusal::new("no time", 0));
+            return Err(Refusal::new("missing time", 0));
         }
         if self.guess_for(document).is_none()
-            && let Some(table) = self.looked_at.get(&self.envelope.name(document))
+            && let schema = self.schema(layout, document)
+            && let Some(table) = self.filter_cache.get(self.envelope.name(document), schema)
             && table.is_unwanted
-            && table.has(self.schema(layout, document))
         {
             return Ok(Some(Outcome::Skipped));
         }
@@ -90,15 +109,12 @@ impl Kernel {
         let is_plans =
             |plan: &Arc<Plan>| part.and_then(|part| plan.key.bytes_of_part(part)) == Some(schema);
         schema.is_empty()
-            || self
-                .looked_at
-                .get(&name)
-                .is_some_and(|table| table.has(schema))
+            || self.filter_cache.get(name, schema).is_some()
             || self.plans.of(name).iter().any(is_plans)
     }
 
     /// Whether to read rows with the envelope's operation and `commit_ts`.
-    pub fn is_wanted(&self) -> Step<bool> {
+    pub(super) fn is_wanted(&self) -> Result<bool> {
         if let Some(ops) = &self.settings.wanted_ops
             && self.envelope.op.is_some_and(|op| !ops.contains(&op))
         {
@@ -109,7 +125,7 @@ impl Kernel {
             .commit_ts
             .is_some_and(|commit_ts| commit_ts < self.settings.low_watermark)
         {
-            return Err(Refusal::new("a row that may have come before", 0));
+            return Err(Refusal::new("commit_ts is below the low watermark", 0));
         }
         let (low, high) = (
             self.settings.starting_commit_ts,
@@ -119,7 +135,7 @@ impl Kernel {
             return Ok(true);
         }
         let Some(commit_ts) = self.envelope.commit_ts else {
-            return Err(Refusal::new("no commit_ts", 0));
+            return Err(Refusal::new("missing commit_ts", 0));
         };
         Ok(low.is_none_or(|low| low <= commit_ts) && high.is_none_or(|high| commit_ts <= high))
     }

@@ -1,54 +1,71 @@
 //! Conversion of messages to rows: combines layouts, plans and the batch.
+//!
+//! The parts of the kernel are in this folder, so its fields are private.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+mod avro_rows;
+mod filters;
+mod open_protocol;
+mod plan_rows;
+mod rows;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
+use arrow_array::StructArray;
+use arrow_schema::{ArrowError, Fields};
 use hashbrown::HashMap;
 use serde::Deserialize;
 use simdutf8::basic::from_utf8;
 
+use self::avro_rows::text_of;
+use self::filters::FilterCache;
 use crate::json::Cursor;
-use crate::read::avro_rows::text_of;
 use crate::read::batch::{Batch, Output, Place};
 use crate::read::batch::{EventImages, Format};
 use crate::read::envelope::Envelope;
 use crate::read::envelope::{Layout, Op};
-use crate::read::filters::LookedAt;
 use crate::read::frames::Joined;
 use crate::read::plans::{Description, Plan};
 use crate::read::plans::{Name, PlanTable};
-use crate::refusal::{Reason, Refusal, Step};
+use crate::refusal::{Reason, Refusal, Result, Stop};
 use crate::values::Tools;
 use crate::values::Zone;
 
 #[derive(Deserialize)]
 pub struct Settings {
-    pub layouts: Vec<Layout>,
+    layouts: Vec<Layout>,
     outputs: Vec<Output>,
     zone: Zone,
     /// Rows with a commit_ts outside of these bounds are skipped.
-    pub starting_commit_ts: Option<i64>,
-    pub ending_commit_ts: Option<i64>,
+    starting_commit_ts: Option<i64>,
+    ending_commit_ts: Option<i64>,
     /// Rows with a smaller `commit_ts` are refused.
-    pub low_watermark: i64,
+    low_watermark: i64,
     /// Rows of other operations are skipped.
-    pub wanted_ops: Option<Vec<Op>>,
+    wanted_ops: Option<Vec<Op>>,
     /// Before images of updates are rows.
-    pub before_updates: bool,
+    before_updates: bool,
     /// Changes of the key are refused.
-    pub splits_keys: bool,
+    splits_keys: bool,
     /// Longer messages are refused.
-    pub max_message_bytes: usize,
+    max_message_bytes: usize,
     /// Limits of a batch: rows, and bytes of values.
     max_rows: usize,
-    pub max_bytes: usize,
+    max_bytes: usize,
     /// Bytes of a row of NULLs.
-    pub row_bytes: usize,
+    row_bytes: usize,
     /// What each row repeats of its message.
-    pub shown: Shown,
+    shown: Shown,
     /// Form of the images, if rows are events.
-    pub images: Option<Format>,
+    images: Option<Format>,
 }
+
+const UNKNOWN: Refusal = Refusal::of(Reason::UnknownSchema, "no plan for the schema", 0);
+const PANIC: Refusal = Refusal::of(
+    Reason::Panic,
+    "internal error: the kernel panicked (please report)",
+    0,
+);
 
 /// Attributes of a message that each of its rows has.
 #[derive(Clone, Copy, Deserialize)]
@@ -66,48 +83,53 @@ impl Shown {
     }
 }
 
-/// The result for a message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+/// The result for a message that is not refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
     Read,
     /// A filter excludes it, or some of its rows.
     Skipped,
     /// No plan fits its schema key.
     Unknown,
-    Refused(Refusal),
+}
+
+/// The message that is being read.
+#[derive(Default)]
+struct Current {
+    /// The index of the last read event in the message.
+    event: usize,
+    /// Bytes of topic, path and headers in each row.
+    beside: usize,
+    /// Column and value encoding of the refused value.
+    refused: Option<(String, &'static str)>,
+    /// Position of the last document in the message's value; negative if part of it is elsewhere.
+    document_at: isize,
 }
 
 pub struct Kernel {
-    pub settings: Settings,
+    settings: Settings,
+    /// Number of the batch's columns with values.
     outputs: usize,
-    pub plans: PlanTable,
-    pub looked_at: HashMap<Name, LookedAt>,
-    pub looked_at_bytes: usize,
-    pub batch: Batch,
-    pub tools: Tools,
-    pub envelope: Envelope,
+    plans: PlanTable,
+    filter_cache: FilterCache,
+    batch: Batch,
+    tools: Tools,
+    envelope: Envelope,
     /// The plan of the previous message.
-    pub guess: Option<Arc<Plan>>,
+    guess: Option<Arc<Plan>>,
     /// The index of its layout.
-    pub layout: usize,
+    layout: usize,
+    current: Current,
     /// The document of a message that is not itself one.
-    pub document: Vec<u8>,
+    document: Vec<u8>,
+    joined: Joined,
     /// Whether rows show `extra`.
-    pub prints: bool,
-    /// The index of the last read event in its message.
-    pub event: usize,
-    /// Bytes of topic, path and headers in each row of the message.
-    pub beside: usize,
-    pub joined: Joined,
+    prints: bool,
     /// The file of the last position in the source's log.
-    pub log_file: Arc<str>,
-    pub skipped: usize,
-    /// Column and value encoding of the last refused value.
-    pub refused: Option<(String, &'static str)>,
-    /// Position of the last document in its message's value; negative if part of it is elsewhere.
-    pub document_at: isize,
+    log_file: Arc<str>,
+    skipped: usize,
     /// Numbers of counted values, by note.
-    pub counts: HashMap<Arc<str>, usize>,
+    counts: HashMap<Arc<str>, usize>,
 }
 
 impl Kernel {
@@ -126,21 +148,17 @@ impl Kernel {
             },
             settings,
             plans: PlanTable::default(),
-            looked_at: HashMap::new(),
-            looked_at_bytes: 0,
+            filter_cache: FilterCache::default(),
             envelope: Envelope::default(),
             guess: None,
             layout: 0,
             document: Vec::new(),
             prints: batch.shows_extra(),
             batch,
-            event: 0,
-            beside: 0,
+            current: Current::default(),
             joined: Joined::default(),
             log_file: "".into(),
             skipped: 0,
-            refused: None,
-            document_at: 0,
             counts: HashMap::new(),
         }
     }
@@ -161,28 +179,107 @@ impl Kernel {
     }
 
     /// Reads one message; one that is not read or is skipped adds no rows.
-    pub fn read(&mut self, value: &[u8], key: Option<&[u8]>, place: Place) -> Outcome {
+    ///
+    /// `beside`: bytes of topic, path and headers in each of its rows.
+    pub fn read(
+        &mut self,
+        value: &[u8],
+        key: Option<&[u8]>,
+        place: Place,
+        beside: usize,
+    ) -> Result<(), Stop> {
+        self.current = Current {
+            beside,
+            ..Current::default()
+        };
         let (rows, extras) = (self.batch.row_count(), self.batch.extras.sizes());
-        (self.refused, self.document_at) = (None, 0);
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.message(value, key, place))).unwrap_or(
-            Err(Refusal::of(Reason::Panic, "a mistake of the kernel", 0)),
-        );
-        let outcome = outcome.unwrap_or_else(Outcome::Refused);
-        match outcome {
-            Outcome::Read | Outcome::Skipped => {
+        let outcome = self.caught(|kernel| kernel.message(value, key, place));
+        let refusal = match outcome {
+            Ok(Outcome::Read | Outcome::Skipped) => {
                 self.batch.messages += 1;
-                self.skipped += usize::from(outcome == Outcome::Skipped);
+                self.skipped += usize::from(outcome == Ok(Outcome::Skipped));
                 for note in self.tools.notes.drain(..) {
                     *self.counts.entry(note).or_default() += 1;
                 }
+                return Ok(());
             }
-            Outcome::Unknown | Outcome::Refused(_) => {
-                self.batch.truncate(rows);
-                self.batch.extras.truncate(extras);
-                self.tools.notes.clear();
+            Ok(Outcome::Unknown) => UNKNOWN,
+            Err(refusal) => refusal,
+        };
+        self.undo(rows, extras);
+        Err(self.stop(refusal))
+    }
+
+    /// Calls a function that may panic, which is a bug of the kernel.
+    ///
+    /// Builds for tests go on panicking.  In a wheel the message is refused like any other, so that
+    /// a query survives: the bridge logs the bug.  What the panic may have left half-written is
+    /// dropped; columns are cut back to their whole rows by the caller.
+    fn caught<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let caught = catch_unwind(AssertUnwindSafe(|| read(&mut *self)));
+        caught.unwrap_or_else(|panic| {
+            if cfg!(debug_assertions) {
+                resume_unwind(panic);
             }
+            self.envelope = Envelope::default();
+            (self.guess, self.document, self.joined) = Default::default();
+            Err(PANIC)
+        })
+    }
+
+    /// Removes the rows of a message, and what was noted for it.
+    fn undo(&mut self, rows: usize, extras: (usize, usize)) {
+        self.batch.truncate(rows);
+        self.batch.extras.truncate(extras);
+        self.tools.notes.clear();
+    }
+
+    fn stop(&mut self, refusal: Refusal) -> Stop {
+        let (column, encoding) = self.current.refused.take().unzip();
+        let at = refusal.at();
+        Stop {
+            at: at.and_then(|at| at.checked_add_signed(self.current.document_at)),
+            column,
+            encoding,
+            event: self.current.event,
+            ..Stop::new(refusal.reason, refusal.text)
         }
-        outcome
+    }
+
+    /// Counts a message that is decoded elsewhere; returns its number in the batch.
+    pub fn pass_over(&mut self) -> i32 {
+        self.batch.messages += 1;
+        self.batch.messages - 1
+    }
+
+    /// Number of messages in the batch.
+    pub fn messages(&self) -> i32 {
+        self.batch.messages
+    }
+
+    /// Number of rows in the batch.
+    pub fn row_count(&self) -> usize {
+        self.batch.row_count()
+    }
+
+    /// Number of messages skipped by the filters.
+    pub fn skipped(&self) -> usize {
+        self.skipped
+    }
+
+    /// What each row repeats of its message.
+    pub fn shown(&self) -> Shown {
+        self.settings.shown
+    }
+
+    /// Numbers of counted values by note, since the last call.
+    pub fn take_counts(&mut self) -> HashMap<Arc<str>, usize> {
+        std::mem::take(&mut self.counts)
+    }
+
+    /// The rows of the batch with their fields; clears it.
+    pub fn finish(&mut self) -> Result<(StructArray, Fields), ArrowError> {
+        self.batch.finish()
     }
 
     /// The database, schema and table of a message, if a layout fits.
@@ -192,12 +289,12 @@ impl Kernel {
     }
 
     /// The index of a message's layout.
-    pub fn layout_of(&mut self, value: &[u8], key: Option<&[u8]>) -> Step<usize> {
+    pub fn layout_of(&mut self, value: &[u8], key: Option<&[u8]>) -> Result<usize> {
         Ok(self.look(value, key)?.0)
     }
 
     /// Reads the envelope of a message, or of its first event; returns layout and document.
-    pub fn look(&mut self, value: &[u8], key: Option<&[u8]>) -> Step<(usize, String)> {
+    pub fn look(&mut self, value: &[u8], key: Option<&[u8]>) -> Result<(usize, String)> {
         if self.is_avro() {
             let mut document = Vec::new();
             let opened = self.open_record(value, &mut document)?;
@@ -227,7 +324,7 @@ impl Kernel {
         value: &[u8],
         key: Option<&[u8]>,
         description: Description,
-    ) -> Step<()> {
+    ) -> Result<()> {
         let (layout, document) = &self.look(value, key)?;
         let key = self.keys(key)?;
         let layout = &self.settings.layouts[*layout];
@@ -249,25 +346,26 @@ impl Kernel {
     pub fn missing_zone(&mut self, value: &[u8], key: Option<&[u8]>) -> Option<String> {
         let (rows, extras) = (self.batch.row_count(), self.batch.extras.sizes());
         self.tools.missing_zone = None;
-        let read = AssertUnwindSafe(|| _ = self.message(value, key, Place::default()));
-        let _ = catch_unwind(read);
-        self.batch.truncate(rows);
-        self.batch.extras.truncate(extras);
-        self.tools.notes.clear();
+        let _ = self.caught(|kernel| kernel.message(value, key, Place::default()));
+        self.undo(rows, extras);
         self.tools.missing_zone.take()
     }
 
-    fn envelope_of<'a>(&mut self, value: &'a [u8], guess: bool) -> Step<(usize, &'a str)> {
+    fn envelope_of<'a>(&mut self, value: &'a [u8], guess: bool) -> Result<(usize, &'a str)> {
         if value.len() > self.settings.max_message_bytes {
-            return Err(Refusal::of(Reason::Size, "a message that is too long", 0));
+            return Err(Refusal::of(
+                Reason::Size,
+                "message is longer than maxMessageBytes",
+                0,
+            ));
         }
         let Ok(document) = from_utf8(value) else {
-            return Err(Refusal::new("bytes that are no UTF-8", 0));
+            return Err(Refusal::new("invalid UTF-8", 0));
         };
         let plans = guess.then_some(&self.plans);
         let guess = self.guess.as_ref().filter(|_| guess);
         let layouts = &self.settings.layouts;
-        let mut refusal = Refusal::new("another beginning", 0);
+        let mut refusal = Refusal::new("unknown first bytes", 0);
         // Usually the previous message's layout fits.
         for step in 0..layouts.len() {
             let at = (self.layout + step) % layouts.len();
@@ -289,18 +387,22 @@ impl Kernel {
                     }
                     return Ok((at, document));
                 }
-                Ok(()) => refusal = Refusal::new("no time", 0),
+                Ok(()) => refusal = Refusal::new("missing time", 0),
                 Err(other) => refusal = other,
             }
         }
         Err(refusal)
     }
 
-    fn message(&mut self, value: &[u8], key: Option<&[u8]>, place: Place) -> Step<Outcome> {
+    fn message(&mut self, value: &[u8], key: Option<&[u8]>, place: Place) -> Result<Outcome> {
         if let Some(most) = self.max_events() {
             let size = value.len() + key.map_or(0, <[u8]>::len);
             if size > self.settings.max_message_bytes {
-                return Err(Refusal::of(Reason::Size, "a message that is too long", 0));
+                return Err(Refusal::of(
+                    Reason::Size,
+                    "message is longer than maxMessageBytes",
+                    0,
+                ));
             }
             return self.events(most, key, value, place);
         }
@@ -312,7 +414,7 @@ impl Kernel {
         }
         let (layout, document) = self.envelope_of(value, true)?;
         let Some(op) = self.envelope.op else {
-            return Err(Refusal::new("no operation", 0));
+            return Err(Refusal::new("missing operation", 0));
         };
         if let Some(outcome) = self.refused_by_filters(layout, document)? {
             return Ok(outcome);
@@ -322,11 +424,11 @@ impl Kernel {
     }
 
     /// The text of a message's key, if keys are read.
-    pub fn keys<'a>(&self, key: Option<&'a [u8]>) -> Step<Option<&'a str>> {
+    pub fn keys<'a>(&self, key: Option<&'a [u8]>) -> Result<Option<&'a str>> {
         if self.max_events().is_some() || self.is_avro() {
             return Ok(None);
         }
         let text = key.map(from_utf8).transpose();
-        text.map_err(|_| Refusal::new("a key that is no UTF-8", 0))
+        text.map_err(|_| Refusal::new("invalid UTF-8 in the key", 0))
     }
 }
