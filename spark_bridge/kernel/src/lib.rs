@@ -9,6 +9,8 @@
 mod avro;
 mod connect;
 mod json;
+mod plan;
+mod pool;
 mod python;
 mod read;
 mod refusal;
@@ -29,7 +31,7 @@ pub mod testing {
 
     /// Numbers as MySQL prints them.
     pub mod numbers {
-        pub use crate::values::numbers::{decimal, float, integer};
+        pub use crate::text::numbers::{decimal, float, integer};
     }
 
     /// Dates and times as MySQL prints them.

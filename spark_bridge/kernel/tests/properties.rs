@@ -3,7 +3,7 @@
 //! The truth is std's or serde_json's: what the kernel reads, they read alike. It may refuse more.
 
 use cdcfmt_kernel::testing::{
-    Cursor, Step, decode_base64, decode_hex, encode_base64, encode_hex, latin1, numbers, plain,
+    Cursor, Result, decode_base64, decode_hex, encode_base64, encode_hex, latin1, numbers, plain,
     temporal, unescape, unescape_latin1, unquote_go,
 };
 use proptest::prelude::*;
@@ -51,7 +51,7 @@ fn read(document: &str) -> Option<usize> {
     cursor.document().ok().map(|_| cursor.position())
 }
 
-fn bytes_of(text: &str, decode: fn(&str, &mut Vec<u8>) -> Step<()>) -> Option<Vec<u8>> {
+fn bytes_of(text: &str, decode: fn(&str, &mut Vec<u8>) -> Result<()>) -> Option<Vec<u8>> {
     let mut out = vec![7];
     decode(text, &mut out).ok()?;
     assert_eq!(out[0], 7, "what was there before stays");

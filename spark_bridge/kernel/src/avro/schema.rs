@@ -134,15 +134,3 @@ fn compile(
     }
     Ok(found)
 }
-
-impl Type {
-    /// The non-null branch of a union of two branches with null; other types unchanged.
-    pub fn without_null(&self) -> &Self {
-        match self {
-            Self::Union(branches) if branches.len() == 2 && branches[0].type_ == Self::Null => {
-                &branches[1].type_
-            }
-            _ => self,
-        }
-    }
-}

@@ -4,7 +4,7 @@ use crate::json::simd::digits_end;
 use crate::json::strings::end_of_string;
 use crate::json::{Cursor, Kind, Token};
 use crate::refusal::Result;
-use crate::values::numbers;
+use crate::text::numbers;
 
 /// The reference accepts numbers below 10^1000, even if they are not used.
 const EXPONENT_DIGITS: usize = 3;

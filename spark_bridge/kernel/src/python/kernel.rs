@@ -2,17 +2,17 @@
 
 use arrow_array::RecordBatch;
 use arrow_pyarrow::FromPyArrow;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
+use crate::python::errors::{refused, value_error};
 use crate::python::messages::Messages;
 use crate::python::rows::Rows;
 use crate::read::Kernel;
 use crate::read::Place;
 use crate::read::frames;
 use crate::read::{Origins, WholeMessage};
-use crate::refusal::{Reason, Refusal, Stop};
+use crate::refusal::{Reason, Stop};
 
 /// Number of messages between two checks of Python's signals.
 pub const WINDOW: usize = 128;
@@ -26,15 +26,6 @@ type OriginLists<'py> = (
 
 /// Value, key and place.
 type Record<'a> = (Option<&'a [u8]>, Option<&'a [u8]>, Place);
-
-pub fn value_error(error: impl std::fmt::Display) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
-
-pub fn refused(refusal: Refusal) -> PyErr {
-    let place = refusal.at().map(|at| format!(" at byte {at}"));
-    PyValueError::new_err(format!("{}{}", refusal.text, place.unwrap_or_default()))
-}
 
 /// Reads messages into batches; see `cdcfmt_kernel.pyi`.
 #[pyclass(name = "Kernel")]

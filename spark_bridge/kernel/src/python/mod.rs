@@ -1,5 +1,6 @@
 //! The classes and functions for Python; see `cdcfmt_kernel.pyi`.
 
+mod errors;
 mod kernel;
 mod lines;
 mod messages;

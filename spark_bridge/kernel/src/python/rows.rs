@@ -6,7 +6,7 @@ use arrow_schema::{DataType, Fields};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::python::kernel::value_error;
+use crate::python::errors::value_error;
 
 /// The rows of a batch, for `pyarrow.record_batch`.
 #[pyclass(frozen, name = "Rows")]

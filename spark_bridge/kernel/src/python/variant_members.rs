@@ -8,11 +8,11 @@ use arrow_pyarrow::FromPyArrow;
 use arrow_schema::{DataType, Field};
 use pyo3::prelude::*;
 
-use crate::python::kernel::{refused, value_error};
+use crate::python::errors::{refused, value_error};
 use crate::python::rows::Rows;
 use crate::refusal::Result;
+use crate::variant::Cell;
 use crate::variant::{Items, Variant};
-use crate::write::Cell;
 use crate::write::Variants;
 
 /// Members of the variants in a column; see `cdcfmt_kernel.pyi`.

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Arc;
 
-use crate::python::kernel::value_error;
+use crate::python::errors::value_error;
 use crate::python::rows::Rows;
 use crate::refusal::Stop;
 use crate::write::{Batch, Compress, Messages, OfRows, PartialMessage, Position, Writer};

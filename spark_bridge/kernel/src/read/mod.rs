@@ -1,10 +1,13 @@
 //! Decoding: messages to the rows of Arrow batches, as described by layouts and plans.
 
 pub mod batch;
+mod document;
 pub mod envelope;
 pub mod frames;
 mod kernel;
 mod marks;
+mod object;
+mod plan_cache;
 pub mod plans;
 mod whole_messages;
 

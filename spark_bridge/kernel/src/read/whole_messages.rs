@@ -8,7 +8,7 @@ use crate::read::kernel::Shown;
 use crate::refusal::{Refusal, Result};
 use crate::text::Names;
 use crate::text::bytes::decode_base64;
-use crate::values::numbers;
+use crate::text::numbers;
 use crate::values::temporal;
 
 const FIELDS: [&str; 8] = [

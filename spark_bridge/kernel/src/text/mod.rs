@@ -5,6 +5,7 @@ mod appending;
 pub mod bytes;
 mod go_quoted;
 mod names;
+pub mod numbers;
 
 pub use any_text::AnyText;
 pub use appending::{SHORT, append};

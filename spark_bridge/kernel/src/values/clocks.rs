@@ -1,8 +1,7 @@
 //! Times as numbers of units since 1970, or since midnight.
 
-use serde::Deserialize;
-
 use crate::json::Token;
+use crate::plan::Clock;
 use crate::refusal::Result;
 use crate::values::cells::Cells;
 use crate::values::scalars::{RANGE, small};
@@ -14,15 +13,6 @@ const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
 /// 838:59:59.999999
 pub const MAX_TIME: i64 = ((838 * 60 + 59) * 60 + 60) * 1_000_000 - 1;
 const DAY_MICROS: i64 = 86_400_000_000;
-
-/// The kind of time: since 1970 as a wall clock or in UTC, or since midnight.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(tag = "logical", rename_all = "snake_case")]
-pub enum Clock {
-    DateTime { fsp: Option<u32> },
-    Timestamp,
-    Time { fsp: Option<u32> },
-}
 
 /// Units of a clock; `Guessed` is the unit of most columns, if no other unit is plausible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::json::{Kind, Token, plain};
 use crate::refusal::{Reason, Refusal, Result};
-use crate::values::numbers;
+use crate::text::numbers;
 
 /// A JSON value, and the note to count it under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]

@@ -1,12 +1,13 @@
 //! MySQL's text of values, as in canal-json and other formats.
 
 use crate::json::{Kind, Token};
+use crate::plan::MysqlText;
 use crate::refusal::Result;
+use crate::text::numbers;
 use crate::values::cells::Cells;
-use crate::values::encodings::{BROKEN, MysqlText};
-use crate::values::numbers;
 use crate::values::reader::Reader;
 use crate::values::scalars;
+use crate::values::scalars::BROKEN;
 use crate::values::temporal;
 use crate::values::zones::{Zone, zoned_text};
 use crate::variant::Variants;

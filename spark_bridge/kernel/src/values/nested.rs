@@ -4,7 +4,8 @@ use crate::json::{Cursor, Kind, Token};
 use crate::refusal::{Reason, Refusal, Result};
 use crate::values::calendar::{self, Part};
 use crate::values::cells::Cells;
-use crate::values::encodings::{BROKEN, Tools};
+use crate::values::scalars::BROKEN;
+use crate::values::tools::Tools;
 
 /// Appends the instant of a text in the named zone.
 pub fn zoned(

@@ -2,41 +2,16 @@
 //!
 //! The Python readers are in `cdcfmt_core/toolkit/value_readers.py`.
 
-use serde::Deserialize;
-
 use crate::json::{Kind, Token};
+use crate::plan::{BytesForm, BytesText, Unscaled};
 use crate::refusal::Result;
 use crate::text::bytes::{self, decode_base64};
+use crate::text::numbers;
 use crate::values::cells::Cells;
-use crate::values::numbers;
 use crate::values::scalars::{OTHER, RANGE, decimal, small, with_point, within};
 
 /// The reference's limit for a DECIMAL.
 const MAX_BYTES: usize = 32;
-
-/// The integer of a decimal, or an unsigned 64-bit integer.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(tag = "logical", rename_all = "snake_case")]
-pub enum Unscaled {
-    Int { low: i64, high: u64 },
-    Decimal { scale: u8 },
-}
-
-/// Bytes in one of two forms, and the column's number of bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
-pub struct BytesText {
-    form: Form,
-    exact: Option<usize>,
-    longest: Option<usize>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Form {
-    Auto,
-    Base64,
-    Hex,
-}
 
 impl BytesText {
     pub fn read(&self, text: &str, out: &mut Vec<u8>) -> Result<()> {
@@ -46,10 +21,10 @@ impl BytesText {
         let mixed = text.bytes().any(|byte| byte.is_ascii_lowercase())
             && text.bytes().any(|byte| byte.is_ascii_uppercase());
         let is_hex = match self.form {
-            Form::Base64 => false,
-            Form::Hex => true,
-            Form::Auto if !pairs || mixed => false,
-            Form::Auto => match as_base64 {
+            BytesForm::Base64 => false,
+            BytesForm::Hex => true,
+            BytesForm::Auto if !pairs || mixed => false,
+            BytesForm::Auto => match as_base64 {
                 Some(bytes) if self.longest.is_none_or(|longest| bytes <= longest) => {
                     if self.exact != as_base64 {
                         return Err(OTHER);
@@ -65,7 +40,7 @@ impl BytesText {
             }
             bytes::decode_hex(text, out)?;
             let doubtful = self.exact.is_some_and(|exact| out.len() != exact);
-            if self.form == Form::Hex && doubtful && self.exact == as_base64 {
+            if self.form == BytesForm::Hex && doubtful && self.exact == as_base64 {
                 return Err(OTHER);
             }
         } else {

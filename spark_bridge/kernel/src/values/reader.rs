@@ -4,23 +4,25 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::json::{Kind, Token, plain, unescape_latin1};
-use crate::read::batch::{Column, Target};
-use crate::read::plans::Weighed;
+use crate::plan::Number;
+use crate::plan::{Encoding, MysqlText};
+use crate::pool::Weighed;
 use crate::refusal::{Reason, Refusal, Result};
 use crate::text::ByText;
 use crate::text::bytes;
 use crate::text::bytes::Bound;
+use crate::text::numbers;
 use crate::text::unquote_go;
 use crate::values::calendar;
 use crate::values::cells::Cells;
 use crate::values::clocks::{self, Unit};
 use crate::values::default_nulls::DefaultNull;
-use crate::values::encodings::{BROKEN, Encoding, MysqlText, Tools};
 use crate::values::mysql_text::text_of;
 use crate::values::nested::{items, members, parts, zoned};
-use crate::values::numbers;
 use crate::values::packed;
-use crate::values::scalars::{self, Number, OTHER};
+use crate::values::scalars::BROKEN;
+use crate::values::scalars::{self, OTHER};
+use crate::values::tools::Tools;
 use crate::values::zones::zoned_instant;
 
 /// Reader of the values of a column.
@@ -356,16 +358,5 @@ impl Reader {
         let read = self.read(Token::new(kind, 0, text.len()), &text, column, tools);
         tools.number = text;
         read
-    }
-
-    /// Reads a value only to check it.
-    pub fn check(
-        &self,
-        token: Token,
-        document: &str,
-        target: &Target,
-        tools: &mut Tools,
-    ) -> Result<()> {
-        self.read(token, document, &mut Column::new(target, true), tools)
     }
 }

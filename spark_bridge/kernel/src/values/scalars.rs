@@ -2,54 +2,17 @@
 //!
 //! The Python readers are in `cdcfmt_core/toolkit/value_readers.py`.
 
-use serde::Deserialize;
-
 use crate::json::{Kind, Token, append_python_json, plain};
+use crate::plan::{MAX_DIGITS, Number};
 use crate::refusal::{Refusal, Result};
+use crate::text::numbers;
 use crate::values::cells::Cells;
-use crate::values::encodings::BROKEN;
-use crate::values::numbers;
 use crate::variant::Variants;
 use crate::variant::encode::MAX_UNSCALED;
 
+pub const BROKEN: Refusal = Refusal::new("text is not a value of the column's type", 0);
 pub const OTHER: Refusal = Refusal::new("value has an unexpected form", 0);
 pub const RANGE: Refusal = Refusal::new("value is out of the range of its type", 0);
-/// Maximum digits of a DECIMAL.
-const MAX_DIGITS: usize = 65;
-
-/// A JSON number of a logical type.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(tag = "logical", rename_all = "snake_case")]
-pub enum Number {
-    /// `wraps`: unsigned 64-bit values are written as signed ones with the same bits.
-    Int {
-        low: i64,
-        high: u64,
-        wraps: bool,
-    },
-    Float,
-    /// `whole` digits before the point, `scale` after it.
-    /// `doubles`: the value is known only by the shortest digits of a double.
-    Decimal {
-        whole: u8,
-        scale: Option<u8>,
-        doubles: bool,
-    },
-    /// 0 is written as 1900.
-    Year,
-}
-
-impl Number {
-    /// A DECIMAL of any number of digits.
-    pub fn decimal(scale: Option<usize>) -> Self {
-        Self::Decimal {
-            whole: MAX_DIGITS as u8,
-            scale: scale.and_then(|scale| scale.try_into().ok()),
-            doubles: false,
-        }
-    }
-}
-
 pub fn number(kind: &Number, token: Token, document: &str, cell: &mut impl Cells) -> Result<()> {
     let text = token.text(document);
     match kind {

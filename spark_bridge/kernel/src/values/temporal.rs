@@ -2,7 +2,6 @@
 //! and `instants.py`. None leaves the message to the reference.
 
 use crate::refusal::{Refusal, Result};
-use crate::values::calendar::civil;
 
 pub const DAY_MICROS: i64 = 86_400_000_000;
 
@@ -199,6 +198,20 @@ pub fn print_clock(of_day: i64, out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(&text[..length]);
+}
+
+/// Year, month and day from days since 1970.
+pub fn civil(days: i64) -> [i64; 3] {
+    // Howard Hinnant's civil_from_days; the year begins in March.
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let of_era = shifted.rem_euclid(146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let part = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * part + 2) / 5 + 1;
+    let month = if part < 10 { part + 3 } else { part - 9 };
+    [year + era * 400 + i64::from(month <= 2), month, day]
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::json::{Kind, Token};
 use crate::refusal::{Reason, Refusal, Result};
-use crate::values::numbers;
+use crate::text::numbers;
 
 const SHORT: usize = 64;
 const MAX_SCALE: u8 = 38;

@@ -12,8 +12,8 @@ use arrow_array::{
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::refusal::Result;
+use crate::variant::Cell;
 use crate::variant::Variant;
-use crate::write::cell::Cell;
 
 /// A column of cells.
 pub enum Column {

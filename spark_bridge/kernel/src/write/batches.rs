@@ -2,19 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
-use crate::write::plan::Raw;
-
-/// Limits of one message.
-#[derive(Debug, Deserialize)]
-pub struct Limits {
-    pub max_rows: usize,
-    /// Maximum bytes of key and value together.
-    pub max_bytes: usize,
-    /// The first bytes of a key.
-    pub head: Raw,
-}
+use crate::write::plan::Limits;
 
 /// An unfinished message.
 #[derive(Default)]

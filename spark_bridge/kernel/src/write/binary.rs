@@ -5,13 +5,12 @@
 use crate::avro::{encode_long, shortest_double};
 use crate::refusal::Result;
 use crate::values::MAX_TIME;
-use crate::values::civil;
-use crate::values::temporal;
-use crate::write::cell::{Cell, MISFIT};
+use crate::values::temporal::{self, civil};
+use crate::variant::{Cell, MISFIT};
 use crate::write::clocks::{Offsets, check_day};
 use crate::write::digits::decimal;
-use crate::write::encodings::Encoding;
-use crate::write::printing::Printer;
+use crate::write::plan::Encoding;
+use crate::write::plan::Printer;
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400;

@@ -8,8 +8,8 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ListArray, PrimitiveArray, RecordBatch, StringArray, StructArray};
 
 use crate::refusal::{Refusal, Result};
+use crate::variant::Cell;
 use crate::write::arrow::{Column, Named, Variants, bytes, number, span};
-use crate::write::cell::Cell;
 use crate::write::key_text;
 use crate::write::message::{Facts, Row};
 use crate::write::order::Position;

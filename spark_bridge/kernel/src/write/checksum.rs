@@ -2,45 +2,18 @@
 //!
 //! The Python equivalent is `cdcfmt_simple/checksum_output.py`.
 
-use serde::Deserialize;
-
 use crate::avro::encode_long;
 use crate::refusal::{Refusal, Result};
-use crate::write::cell::{Cell, MISFIT};
+use crate::variant::{Cell, MISFIT};
 use crate::write::clocks::Offsets;
 use crate::write::digits::integer;
 use crate::write::json_text;
 use crate::write::message::Row;
 use crate::write::partition::crc32;
-use crate::write::plan::{Image, Table, Wire};
+use crate::write::plan::{Checksum, Image, Summed, SummedKind, Table, Wire};
 
 const UNUSUAL: Refusal = Refusal::new("unsupported checksum", 0);
 const VERSION: i64 = 2;
-
-/// The columns of a checksum, in order.
-#[derive(Debug, Deserialize)]
-pub struct Checksum {
-    pub columns: Vec<Summed>,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Summed {
-    pub place: usize,
-    pub kind: Kind,
-}
-
-/// The form of a value in the checksum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// 64 bits of an integer.
-    Number,
-    /// A double; for a FLOAT the nearest double.
-    Float,
-    Double,
-    /// Text (instants in UTC) or bytes, after their length.
-    Text,
-}
 
 impl Checksum {
     /// Appends the event's checksum, or a computed one.
@@ -118,16 +91,16 @@ impl Checksum {
             // A value that cannot be printed has no checksum.
             printer.plain(cell, &utc, scratch)?;
             sum = match (kind, cell) {
-                (Kind::Number, cell) => {
+                (SummedKind::Number, cell) => {
                     #[allow(clippy::cast_possible_truncation)]
                     let number = printer.integer(cell)? as u64;
                     crc32(&number.to_le_bytes(), sum)
                 }
-                (Kind::Float, Cell::Single(value)) => double(value.into(), sum),
+                (SummedKind::Float, Cell::Single(value)) => double(value.into(), sum),
                 #[allow(clippy::cast_possible_truncation)]
-                (Kind::Float, Cell::Double(value)) => double((value as f32).into(), sum),
-                (Kind::Double, Cell::Double(value)) => double(value, sum),
-                (Kind::Text, _) => {
+                (SummedKind::Float, Cell::Double(value)) => double((value as f32).into(), sum),
+                (SummedKind::Double, Cell::Double(value)) => double(value, sum),
+                (SummedKind::Text, _) => {
                     let length = u32::try_from(scratch.len()).map_err(|_| MISFIT)?;
                     crc32(scratch, crc32(&length.to_le_bytes(), sum))
                 }

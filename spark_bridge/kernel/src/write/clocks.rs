@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::refusal::Result;
 use crate::values::MAX_TIME;
 use crate::values::temporal;
-use crate::write::cell::MISFIT;
+use crate::variant::MISFIT;
 
 const DAY_MICROS: i64 = 86_400_000_000;
 /// The range of Python's dates.

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use crate::refusal::Result;
-use crate::write::cell::MISFIT;
+use crate::variant::MISFIT;
 
 /// Texts of at most this length always have few enough digits for a 32-bit float.
 const SHORT_FLOAT: usize = 10;

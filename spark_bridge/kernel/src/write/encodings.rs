@@ -2,62 +2,16 @@
 //!
 //! The Python printers are in `cdcfmt_core/toolkit/value_printers.py`.
 
-use serde::Deserialize;
-
 use crate::refusal::Result;
 use crate::text::bytes::{encode_base64, encode_hex};
 use crate::values::MAX_TIME;
 use crate::values::temporal;
-use crate::write::cell::{Cell, MISFIT};
+use crate::variant::{Cell, MISFIT};
 use crate::write::clocks::{self, Offsets};
 use crate::write::digits::{self, integer};
 use crate::write::go_quote::Printable;
 use crate::write::json_text;
-use crate::write::plan::Wire;
-use crate::write::printing::Printer;
-
-#[derive(Debug, Deserialize)]
-#[serde(tag = "encoding", rename_all = "kebab-case")]
-pub enum Encoding {
-    MysqlText,
-    /// As a number, also for members of enums and sets.
-    MysqlJson,
-    JsonNumber {
-        /// Integers beyond 63 bits are written as signed integers with the same bits.
-        wraps: bool,
-        /// In Avro: a FLOAT is written as a 64-bit double.
-        doubles: bool,
-        /// Minimum number of digits of an exponent.
-        exponent_digits: usize,
-    },
-    JsonBoolean,
-    /// Unchanged.
-    Text,
-    Base64,
-    Base64Text,
-    Hex,
-    GoQuoted,
-    IsoInstant,
-    EpochDays,
-    EpochMillis,
-    EpochMicros,
-    /// Milliseconds, or microseconds if the row has finer values.
-    EpochGuessed,
-    LittleEndianBits {
-        bits: u32,
-    },
-    /// Text in a charset that includes ASCII.
-    CharsetText,
-    /// Integer text of a decimal.
-    IntegerText,
-    /// Year to microsecond, some of which may be null.
-    CalendarParts,
-    /// Seconds since 1970, and microseconds.
-    EpochPair,
-    /// Only NULL is printed.
-    #[serde(other)]
-    Other,
-}
+use crate::write::plan::{Encoding, Printer, Wire};
 
 /// Settings shared by all values of a message.
 #[derive(Clone, Copy)]

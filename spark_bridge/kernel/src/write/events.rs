@@ -5,9 +5,9 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, PrimitiveArray, RecordBatch, StringArray, StructArray};
 
 use crate::refusal::{Refusal, Result};
+use crate::variant::Cell;
 use crate::variant::{Items, Variant};
 use crate::write::arrow::{Named, Variants, bytes, number};
-use crate::write::cell::Cell;
 use crate::write::changes::small;
 use crate::write::fields::{EventTable, Fields, NO_IMAGE};
 use crate::write::identity::{Described, text};

@@ -2,8 +2,8 @@
 
 use crate::avro::encode_long;
 use crate::refusal::{Refusal, Result};
+use crate::variant::Cell;
 use crate::write::binary::sized;
-use crate::write::cell::Cell;
 use crate::write::json_text::{self, Escapes};
 use crate::write::message::Row;
 use crate::write::plan::{ColumnOf, Extra, ExtraType, Texts, Wire};

@@ -1,7 +1,7 @@
 //! Rows with a generated commit_ts.
 
 use crate::refusal::{Refusal, Result};
-use crate::write::cell::Cell;
+use crate::variant::Cell;
 use crate::write::message::{Facts, Row};
 use crate::write::plan::{Image, Settings};
 

@@ -2,8 +2,8 @@
 
 use crate::json::Cursor;
 use crate::refusal::{Refusal, Result};
+use crate::variant::Cell;
 use crate::variant::Variant;
-use crate::write::cell::Cell;
 use crate::write::digits::{self, Float};
 
 const DEEPEST: usize = 100;

@@ -2,9 +2,9 @@
 
 use crate::refusal::{Refusal, Result};
 use crate::values::temporal;
-use crate::write::cell::{Cell, MISFIT};
+use crate::variant::{Cell, MISFIT};
 use crate::write::digits;
-use crate::write::printing::Printer;
+use crate::write::plan::Printer;
 
 const DAY_MICROS: i64 = 86_400_000_000;
 

@@ -4,8 +4,8 @@
 
 use crate::refusal::Result;
 use crate::values::temporal;
-use crate::write::cell::{Cell, MISFIT};
-use crate::write::printing::Printer;
+use crate::variant::{Cell, MISFIT};
+use crate::write::plan::Printer;
 
 impl Printer {
     /// Refuses a value with more digits or bytes than its column's type.

@@ -5,7 +5,7 @@ use std::mem::discriminant;
 use crate::avro::encode_long;
 use crate::refusal::{Refusal, Result};
 use crate::variant::Variant;
-use crate::write::cell::{Cell, MISFIT};
+use crate::variant::{Cell, MISFIT};
 use crate::write::digits;
 use crate::write::encodings::{Scratch, Style};
 use crate::write::fields::NO_IMAGE;

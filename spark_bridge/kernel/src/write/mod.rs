@@ -5,7 +5,6 @@
 mod arrow;
 mod batches;
 mod binary;
-mod cell;
 mod changes;
 mod checksum;
 mod clocks;
@@ -32,7 +31,6 @@ mod writer;
 
 pub use arrow::Variants;
 pub use batches::PartialMessage;
-pub use cell::Cell;
 pub use compress::Compress;
 pub use order::Position;
 pub use permits::OfRows;

@@ -1,43 +1,24 @@
 //! The partition of a row; the Python equivalent is `cdcfmt_core/partitioning.py`.
 
-use serde::Deserialize;
-
 use crate::refusal::{Refusal, Result};
 use crate::write::key_text;
 use crate::write::message::Row;
-use crate::write::plan::{Image, Table};
+use crate::write::plan::{Image, PartitionBy, Partitions, Table};
 
 const NO_COLUMN: Refusal = Refusal::new("table lacks a column of the partitioner", 0);
 const NO_COMMIT_TS: Refusal = Refusal::new("row has no commit_ts", 0);
-
-/// The partitions of a topic.
-#[derive(Debug, Deserialize)]
-pub struct Partitions {
-    pub count: u32,
-    pub by: By,
-}
-
-/// The values that determine the partition of a row.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum By {
-    Key,
-    Table,
-    CommitTs,
-    Columns(Vec<String>),
-}
 
 impl Partitions {
     pub fn of(&self, row: &impl Row, table: &Table, text: &mut Vec<u8>) -> Result<i32> {
         let number = match &self.by {
             _ if self.count == 1 => 0,
-            By::CommitTs => {
+            PartitionBy::CommitTs => {
                 let commit_ts = row.facts().commit_ts.ok_or(NO_COMMIT_TS)?;
                 u32::try_from(commit_ts.rem_euclid(self.count.into())).map_err(|_| NO_COLUMN)?
             }
-            By::Table => hash(row, table, [].into_iter(), text)? % self.count,
-            By::Key => hash(row, table, table.keys.iter().copied(), text)? % self.count,
-            By::Columns(names) => {
+            PartitionBy::Table => hash(row, table, [].into_iter(), text)? % self.count,
+            PartitionBy::Key => hash(row, table, table.keys.iter().copied(), text)? % self.count,
+            PartitionBy::Columns(names) => {
                 let place =
                     |name: &String| table.columns.iter().position(|column| column.name == *name);
                 let places: Option<Vec<usize>> = names.iter().map(place).collect();

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 
 use crate::refusal::{Reason, Refusal, Result};
-use crate::write::cell::{Cell, MISFIT};
+use crate::variant::{Cell, MISFIT};
 use crate::write::message::Facts;
 use crate::write::plan::Version;
 

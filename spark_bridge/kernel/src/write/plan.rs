@@ -4,13 +4,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Deserializer, de};
 
-use crate::write::batches::Limits;
-use crate::write::checksum::Checksum;
 use crate::write::clocks::Offsets;
-use crate::write::encodings::Encoding;
 use crate::write::json_text::Escapes;
-use crate::write::partition::Partitions;
-use crate::write::printing::Printer;
 
 /// Settings shared by all rows.
 #[derive(Debug, Deserialize)]
@@ -282,4 +277,150 @@ pub enum ExtraType {
     /// A list of integers, as an Avro array.
     Integers,
     Json,
+}
+
+/// The columns of a checksum, in order.
+#[derive(Debug, Deserialize)]
+pub struct Checksum {
+    pub columns: Vec<Summed>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Summed {
+    pub place: usize,
+    pub kind: SummedKind,
+}
+
+/// The form of a value in the checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SummedKind {
+    /// 64 bits of an integer.
+    Number,
+    /// A double; for a FLOAT the nearest double.
+    Float,
+    Double,
+    /// Text (instants in UTC) or bytes, after their length.
+    Text,
+}
+
+/// The partitions of a topic.
+#[derive(Debug, Deserialize)]
+pub struct Partitions {
+    pub count: u32,
+    pub by: PartitionBy,
+}
+
+/// The values that determine the partition of a row.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PartitionBy {
+    Key,
+    Table,
+    CommitTs,
+    Columns(Vec<String>),
+}
+
+/// Limits of one message.
+#[derive(Debug, Deserialize)]
+pub struct Limits {
+    pub max_rows: usize,
+    /// Maximum bytes of key and value together.
+    pub max_bytes: usize,
+    /// The first bytes of a key.
+    pub head: Raw,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "encoding", rename_all = "kebab-case")]
+pub enum Encoding {
+    MysqlText,
+    /// As a number, also for members of enums and sets.
+    MysqlJson,
+    JsonNumber {
+        /// Integers beyond 63 bits are written as signed integers with the same bits.
+        wraps: bool,
+        /// In Avro: a FLOAT is written as a 64-bit double.
+        doubles: bool,
+        /// Minimum number of digits of an exponent.
+        exponent_digits: usize,
+    },
+    JsonBoolean,
+    /// Unchanged.
+    Text,
+    Base64,
+    Base64Text,
+    Hex,
+    GoQuoted,
+    IsoInstant,
+    EpochDays,
+    EpochMillis,
+    EpochMicros,
+    /// Milliseconds, or microseconds if the row has finer values.
+    EpochGuessed,
+    LittleEndianBits {
+        bits: u32,
+    },
+    /// Text in a charset that includes ASCII.
+    CharsetText,
+    /// Integer text of a decimal.
+    IntegerText,
+    /// Year to microsecond, some of which may be null.
+    CalendarParts,
+    /// Seconds since 1970, and microseconds.
+    EpochPair,
+    /// Only NULL is printed.
+    #[serde(other)]
+    Other,
+}
+
+/// A logical type, for the printers of its values.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "logical", rename_all = "snake_case")]
+pub enum Printer {
+    Bool,
+    Int {
+        low: i64,
+        high: u64,
+    },
+    Float {
+        bits: u8,
+    },
+    Decimal {
+        /// Precision and scale.
+        digits: Option<(u32, u32)>,
+    },
+    Text,
+    Binary {
+        /// Maximum number of bytes.
+        longest: Option<usize>,
+    },
+    Date,
+    DateTime {
+        fsp: Option<u32>,
+    },
+    Timestamp {
+        fsp: Option<u32>,
+    },
+    Time {
+        fsp: Option<u32>,
+    },
+    Year,
+    /// Index by member, if names are known; else the largest index.
+    Enum {
+        members: HashMap<String, u64>,
+        most: u64,
+        is_named: bool,
+    },
+    /// Members are joined by commas; their bits form a number.
+    Set {
+        members: HashMap<String, u64>,
+        most: u64,
+        is_named: bool,
+    },
+    Json,
+    /// The text, unchanged.
+    JsonText,
+    /// Only NULL is printed.
+    Other,
 }

@@ -2,69 +2,15 @@
 //!
 //! A value whose type is not clearly that of its column is refused.
 
-use std::collections::HashMap;
-
-use serde::Deserialize;
-
 use crate::avro::encode_long;
 use crate::refusal::Result;
 use crate::values::temporal;
+use crate::variant::{Cell, MISFIT};
 use crate::write::binary::sized;
-use crate::write::cell::{Cell, MISFIT};
 use crate::write::clocks::{Offsets, check_day, clock, time};
 use crate::write::digits::{decimal, double, float, integer, single};
 use crate::write::json_text::{self, Escapes};
-
-/// A logical type, for the printers of its values.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "logical", rename_all = "snake_case")]
-pub enum Printer {
-    Bool,
-    Int {
-        low: i64,
-        high: u64,
-    },
-    Float {
-        bits: u8,
-    },
-    Decimal {
-        /// Precision and scale.
-        digits: Option<(u32, u32)>,
-    },
-    Text,
-    Binary {
-        /// Maximum number of bytes.
-        longest: Option<usize>,
-    },
-    Date,
-    DateTime {
-        fsp: Option<u32>,
-    },
-    Timestamp {
-        fsp: Option<u32>,
-    },
-    Time {
-        fsp: Option<u32>,
-    },
-    Year,
-    /// Index by member, if names are known; else the largest index.
-    Enum {
-        members: HashMap<String, u64>,
-        most: u64,
-        is_named: bool,
-    },
-    /// Members are joined by commas; their bits form a number.
-    Set {
-        members: HashMap<String, u64>,
-        most: u64,
-        is_named: bool,
-    },
-    Json,
-    /// The text, unchanged.
-    JsonText,
-    /// Only NULL is printed.
-    Other,
-}
+use crate::write::plan::Printer;
 
 impl Printer {
     /// Appends MySQL's text as a JSON string.

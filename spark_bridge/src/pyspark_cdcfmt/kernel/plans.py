@@ -215,12 +215,12 @@ def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[s
     limits = encoding.longest, encoding.padded, encoding.or_hex
     if isinstance(column.type, logical.Binary) and limits != (None, 0, False):
         bound = dict(zip(("longest", "padded", "doubts_hex"), limits, strict=True))
-    noted = {"value": encoding.noted, "note": encoding.note}
+    default_null = {"value": encoding.noted, "note": encoding.note}
     return {
         "encoding": encoding.name,
         **described,
         "branches": {name: dict(beside) for name, beside in encoding.branches.items()},
-        "noted": None if encoding.noted is None else noted,
+        "default_null": None if encoding.noted is None else default_null,
         "bound": bound,
     }
 

@@ -5,8 +5,8 @@ use crate::read::batch::columns::{Column, Values};
 use crate::refusal::{Reason, Refusal, Result};
 use crate::text::append;
 use crate::text::bytes::{decode_base64, latin1};
+use crate::text::numbers;
 use crate::values::Cells;
-use crate::values::numbers;
 use crate::values::temporal;
 use crate::variant::Variants;
 

@@ -11,10 +11,9 @@ use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 use serde::Deserialize;
 
-use crate::read::batch::Origin;
+use crate::plan::Op;
 use crate::read::batch::columns::variant_fields;
-use crate::read::envelope::Op;
-use crate::read::plans::Plan;
+use crate::read::batch::origins::Origin;
 use crate::read::plans::{EventPlan, ShownColumn};
 
 /// A column of events.
@@ -33,16 +32,6 @@ pub enum EventContent {
     Columns,
     Extra,
     TableNumber,
-}
-
-/// Values that all events of one message share.
-#[derive(Clone)]
-pub struct EventOrigin {
-    pub plan: Arc<Plan>,
-    pub op: Op,
-    pub emit_time: Option<i64>,
-    /// Ranges of value and metadata of `extra`.
-    pub extra: Option<(Range<usize>, Range<usize>)>,
 }
 
 /// `extra` of all messages: values and metadata.

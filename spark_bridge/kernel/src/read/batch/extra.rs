@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::json::{Cursor, Kind, Token, plain};
-use crate::read::envelope::Layout;
-use crate::read::plans::Weighed;
+use crate::plan::Layout;
+use crate::pool::Weighed;
 use crate::refusal::{Refusal, Result};
 use crate::text::equal;
-use crate::values::numbers;
+use crate::text::numbers;
 use crate::variant::Variants;
 use crate::variant::encode::{check_size, object};
 

@@ -10,12 +10,13 @@ mod image_cells;
 mod json_cells;
 mod json_numbers;
 mod json_times;
+mod origins;
 mod variant_cells;
 
 pub use columns::{Column, Target};
-pub use event_columns::EventOrigin;
 pub use event_images::{EventImages, Format};
 pub use image_cells::Source;
+pub use origins::{Change, EventOrigin, LogPosition, Origin, Place, Row};
 
 use std::sync::Arc;
 
@@ -28,34 +29,6 @@ use crate::read::batch::event_columns::Extras;
 use crate::refusal::Result;
 use crate::values::Cells;
 use crate::values::Zone;
-
-/// The kind of a row, as named in `_change_type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    Insert,
-    Preimage,
-    Postimage,
-    Delete,
-}
-
-impl Change {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Insert => "insert",
-            Self::Preimage => "update_preimage",
-            Self::Postimage => "update_postimage",
-            Self::Delete => "delete",
-        }
-    }
-
-    pub fn rank(self) -> i32 {
-        i32::from(self != Self::Delete)
-    }
-
-    pub fn part(self) -> i32 {
-        i32::from(!matches!(self, Self::Preimage | Self::Delete))
-    }
-}
 
 /// A column of the batch, as the bridge describes it.
 #[derive(Clone, Deserialize)]
@@ -89,47 +62,6 @@ pub enum Content {
     Event {
         column: EventContent,
     },
-}
-
-/// Where a message is in its topic.
-#[derive(Clone, Copy, Default)]
-pub struct Place {
-    pub epoch: i32,
-    pub partition: i32,
-    pub offset: Option<i64>,
-}
-
-/// A position in the log of the source database.
-#[derive(Clone)]
-pub struct LogPosition {
-    pub server: i64,
-    pub file: Arc<str>,
-    pub pos: i64,
-}
-
-/// Values that all rows of one message share.
-#[derive(Clone)]
-pub struct Origin {
-    pub message: i32,
-    /// Index of the first row within its message.
-    pub index: usize,
-    pub place: Place,
-    pub log: Option<LogPosition>,
-    pub commit_ts: Option<i64>,
-    pub source_time: Option<i64>,
-    pub keyed: bool,
-    pub orders_by_source_time: bool,
-    pub unit: i64,
-    pub absent: Arc<[String]>,
-    pub event: Option<EventOrigin>,
-    /// Bytes of a row, excluding its text and binary values.
-    pub row_bytes: usize,
-}
-
-pub struct Row {
-    pub change: Change,
-    pub index: i32,
-    pub origin: u32,
 }
 
 pub struct Batch {

@@ -1,6 +1,6 @@
 //! The order of members in documents: that of the previous document.
 
-use crate::read::envelope::layout::{Layout, Member, RoleOrMembers};
+use crate::plan::{Layout, Member, RoleOrMembers};
 
 /// By layout and number of a member: the expected index of its first inner member, and of the
 /// member after it.

@@ -1,10 +1,10 @@
 //! Interpretation of the envelope's members by role.
 
 use crate::json::{Kind, Token};
+use crate::plan::{Layout, Role};
 use crate::read::envelope::Envelope;
-use crate::read::envelope::layout::{Layout, Role};
 use crate::refusal::{Refusal, Result};
-use crate::values::numbers;
+use crate::text::numbers;
 use crate::values::temporal;
 use crate::values::zoned_instant;
 

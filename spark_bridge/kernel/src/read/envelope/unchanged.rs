@@ -2,8 +2,8 @@
 
 use crate::json::Label;
 use crate::json::{Cursor, Kind, Token};
+use crate::plan::{Layout, Member, Role};
 use crate::read::envelope::Envelope;
-use crate::read::envelope::layout::{Layout, Member, Role};
 use crate::read::envelope::order::Order;
 
 /// A member that differed this often is always read.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::connect;
+use crate::read::envelope::{Name, NameRef};
 use crate::read::kernel::{Kernel, Outcome};
+use crate::read::plans::PLANS_OF_TABLE;
 use crate::read::plans::Plan;
-use crate::read::plans::{Name, NameRef, PLANS_OF_TABLE};
 use crate::refusal::{Refusal, Result};
 
 /// Maximum bytes of names and schemas of tables without plans: a topic may have any number of

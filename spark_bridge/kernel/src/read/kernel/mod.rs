@@ -20,13 +20,15 @@ use simdutf8::basic::from_utf8;
 use self::avro_rows::text_of;
 use self::filters::FilterCache;
 use crate::json::Cursor;
+use crate::plan::{Layout, Op};
+use crate::read::batch::extra::PreviousExtra;
 use crate::read::batch::{Batch, Output, Place};
 use crate::read::batch::{EventImages, Format};
 use crate::read::envelope::Envelope;
-use crate::read::envelope::{Layout, Op};
+use crate::read::envelope::Name;
 use crate::read::frames::Joined;
+use crate::read::plans::PlanTable;
 use crate::read::plans::{Description, Plan};
-use crate::read::plans::{Name, PlanTable};
 use crate::refusal::{Reason, Refusal, Result, Stop};
 use crate::values::Tools;
 use crate::values::Zone;
@@ -114,6 +116,7 @@ pub struct Kernel {
     filter_cache: FilterCache,
     batch: Batch,
     tools: Tools,
+    previous_extra: PreviousExtra,
     envelope: Envelope,
     /// The plan of the previous message.
     guess: Option<Arc<Plan>>,
@@ -149,6 +152,7 @@ impl Kernel {
             settings,
             plans: PlanTable::default(),
             filter_cache: FilterCache::default(),
+            previous_extra: PreviousExtra::default(),
             envelope: Envelope::default(),
             guess: None,
             layout: 0,

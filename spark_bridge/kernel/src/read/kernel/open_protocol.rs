@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use crate::json::{Cursor, Kind, Token};
+use crate::json::{Cursor, Kind};
+use crate::plan::{Layout, Op};
 use crate::read::batch::Place;
 use crate::read::envelope::Envelope;
-use crate::read::envelope::{Layout, Op};
 use crate::read::frames::{Frames, Joined};
 use crate::read::kernel::{Kernel, Outcome};
 use crate::read::plans::Plan;
@@ -149,15 +149,6 @@ impl Envelope {
         };
         self.op = layout.ops.get(word).copied();
         Ok(())
-    }
-
-    /// The image with all columns of the row.
-    pub fn row_token(&self) -> Token {
-        if self.after.kind == Kind::Missing {
-            self.before
-        } else {
-            self.after
-        }
     }
 
     /// Whether a NULL before an update may mean something else: neither a row id nor an unchanged

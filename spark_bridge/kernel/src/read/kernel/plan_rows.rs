@@ -5,8 +5,8 @@ use std::sync::Arc;
 use simdutf8::basic::from_utf8;
 
 use crate::connect;
+use crate::plan::{Op, Role};
 use crate::read::batch::Place;
-use crate::read::envelope::{Op, Role};
 use crate::read::kernel::{Kernel, Outcome};
 use crate::read::plans::Plan;
 use crate::read::plans::RowPlan;
@@ -135,7 +135,9 @@ impl Kernel {
                 images.clear();
                 continue;
             };
-            if !images.is_read && !images.read_at(plan, layout.in_lists, whole, token, document)? {
+            if !images.is_read
+                && !plan.images_at(images, layout.in_lists, whole, token, document)?
+            {
                 return Ok(false);
             }
         }

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use crate::json::{Kind, Token};
+use crate::plan::{Image, Layout, Op};
 use crate::read::batch::EventOrigin;
 use crate::read::batch::Source;
 use crate::read::batch::extra;
-use crate::read::batch::{Batch, Change, LogPosition, Origin, Place};
+use crate::read::batch::{Batch, Change, Column, LogPosition, Origin, Place};
 use crate::read::envelope::Envelope;
+use crate::read::envelope::Images;
 use crate::read::envelope::long;
-use crate::read::envelope::{Image, Layout, Op};
 use crate::read::kernel::Kernel;
-use crate::read::plans::Images;
 use crate::read::plans::{Plan, Shown};
 use crate::read::plans::{PlanColumn, RowPlan, Sink};
 use crate::refusal::{Reason, Refusal, Result};
+use crate::text::numbers;
 use crate::values::Form;
 use crate::values::NumberedCells;
 use crate::values::Tools;
-use crate::values::numbers;
 
 /// Number of rows between two checks of a message's row bytes.
 const LOOK_AFTER: usize = 64;
@@ -201,10 +201,10 @@ impl Kernel {
         };
         let extras = &mut self.batch.extras;
         let (value, metadata) = (extras.values.len(), extras.metadata.len());
-        self.tools.extra.begin(&event.extra);
+        self.previous_extra.begin(&event.extra);
         let bytes = event.extra.append(
             &message,
-            &mut self.tools.extra,
+            &mut self.previous_extra,
             &mut self.tools.variants,
             &mut extras.values,
             &mut extras.metadata,
@@ -375,7 +375,8 @@ fn append_value(
                 let value = numbers::integer(token.text(document)).unwrap_or(-1);
                 Form::Signless.check(value)?;
             }
-            column.reader.check(token, document, target, tools)
+            let mut dropped = Column::new(target, true);
+            column.reader.read(token, document, &mut dropped, tools)
         }
         Sink::Null if token.kind == Kind::Null => Ok(()),
         Sink::Null => Err(Refusal::of(

@@ -8,8 +8,7 @@ use serde_json::Value;
 use crate::avro::{Datum, encode_long};
 use crate::avro::{Field, Type};
 use crate::json::{Kind, Token};
-use crate::read::envelope::AvroLayout;
-use crate::read::plans::row_plan::RowPlan;
+use crate::plan::AvroLayout;
 use crate::refusal::{Refusal, Result};
 
 /// The branches of a union that a column's encoding reads; for each, the fields besides the value
@@ -82,7 +81,7 @@ impl Forms {
     }
 
     /// The token of a value; None if the plan does not know its branch.
-    fn read(&self, datum: &mut Datum, document: &mut Vec<u8>) -> Result<Option<Token>> {
+    pub fn read(&self, datum: &mut Datum, document: &mut Vec<u8>) -> Result<Option<Token>> {
         let start = document.len();
         match &self.0[datum.choice(self.0.len())?] {
             Form::Unknown => Ok(None),
@@ -161,51 +160,4 @@ fn encoded(value: &Value, type_: &Type) -> Option<Vec<u8>> {
         _ => return None,
     }
     Some(out)
-}
-
-impl RowPlan {
-    /// The values of an image, in the order of the plan's columns; a map or a list, after the index
-    /// of its branch.
-    ///
-    /// None if columns or their types differ from the plan; `tokens` must be all missing before.
-    pub fn avro_image(
-        &self,
-        is_map: bool,
-        datum: &mut Datum,
-        document: &mut Vec<u8>,
-        tokens: &mut [Token],
-    ) -> Result<Option<usize>> {
-        let mut found = 0;
-        let mut expected = 0;
-        loop {
-            let count = datum.block(found)?;
-            if count == 0 {
-                return Ok(Some(found));
-            }
-            if count > tokens.len() - found {
-                return Ok(None);
-            }
-            for _ in 0..count {
-                let place = if is_map {
-                    let name = datum.bytes()?;
-                    let Some(place) = self.names.find_from(expected, name) else {
-                        return Ok(None);
-                    };
-                    place
-                } else {
-                    expected
-                };
-                let token = &mut tokens[place];
-                if token.kind != Kind::Missing {
-                    return datum.refuse("two members have one name");
-                }
-                match self.forms[place].read(datum, document)? {
-                    Some(value) => *token = value,
-                    None => return Ok(None),
-                }
-                expected = place + 1;
-            }
-            found += count;
-        }
-    }
 }

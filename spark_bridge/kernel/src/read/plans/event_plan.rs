@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::plan::Layout;
+use crate::pool::Pool;
 use crate::read::batch::extra::{self, Extra};
-use crate::read::envelope::Layout;
-use crate::read::plans::shared::Shared;
 use crate::refusal::{Refusal, Result};
 use crate::text::Texts;
 use crate::variant::Dictionary;
@@ -77,7 +77,7 @@ impl EventPlan {
         description: Description,
         columns: usize,
         layout: &Layout,
-        shared: &mut Shared,
+        extras: &mut Pool<Extra>,
     ) -> Result<Self> {
         let ImagesDescription {
             order,
@@ -111,7 +111,7 @@ impl EventPlan {
             labels: before,
             dictionary: Dictionary::new(&names),
             heads,
-            extra: shared.extras.share(Extra::new(description.extra, layout)?),
+            extra: extras.share(Extra::new(description.extra, layout)?),
         })
     }
 }

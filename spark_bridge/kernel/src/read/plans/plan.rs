@@ -5,12 +5,12 @@ use std::sync::Arc;
 use hashbrown::Equivalent;
 use serde::Deserialize;
 
+use crate::plan::Layout;
 use crate::read::envelope::Envelope;
-use crate::read::envelope::Layout;
+use crate::read::envelope::{Name, NameRef};
 use crate::read::plans::row_plan::{self, RowPlan};
 use crate::read::plans::schema_key::SchemaKey;
 use crate::read::plans::shared::Shared;
-use crate::read::plans::table::{Name, NameRef};
 use crate::refusal::Result;
 
 /// A plan, as described by the bridge.
@@ -80,7 +80,7 @@ impl Plan {
             layout,
             envelope,
             document,
-            shared,
+            &mut shared.parts,
         )?;
         let key = SchemaKey::new(layout, envelope, document, key_document, &rows.names)?;
         let table = envelope.name(document);

@@ -4,20 +4,22 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::avro::Datum;
 use crate::json::{Cursor, Kind, Token};
+use crate::plan::Encoding;
+use crate::plan::Layout;
+use crate::pool::{Pool, Weighed};
 use crate::read::batch::Target;
-use crate::read::envelope::Envelope;
-use crate::read::envelope::Layout;
+use crate::read::batch::extra::Extra;
+use crate::read::envelope::{Envelope, Images};
 use crate::read::plans::avro_cells::{Branches, Forms};
 use crate::read::plans::event_plan::{self, EventPlan};
 use crate::read::plans::open_cells::{self, Cell};
 use crate::read::plans::row_order::RowOrder;
-use crate::read::plans::shared::{Shared, Weighed};
 use crate::refusal::{Refusal, Result};
 use crate::text::Names;
 use crate::text::bytes::Bound;
 use crate::values::DefaultNull;
-use crate::values::Encoding;
 use crate::values::Form;
 use crate::values::Numbers;
 use crate::values::Reader;
@@ -75,6 +77,25 @@ pub enum Sink {
     Nothing,
 }
 
+/// Parts that the rows of several plans share.
+#[derive(Default)]
+pub struct RowParts {
+    readers: Pool<Reader>,
+    extras: Pool<Extra>,
+}
+
+impl RowParts {
+    pub fn bytes(&self) -> usize {
+        self.readers.bytes() + self.extras.bytes()
+    }
+
+    /// Drops what no plan uses.
+    pub fn sweep(&mut self) {
+        self.readers.sweep();
+        self.extras.sweep();
+    }
+}
+
 #[derive(PartialEq, Eq, Hash)]
 pub struct PlanColumn {
     pub reader: Arc<Reader>,
@@ -114,7 +135,7 @@ impl RowPlan {
         layout: &Layout,
         envelope: &Envelope,
         document: &str,
-        shared: &mut Shared,
+        shared: &mut RowParts,
     ) -> Result<Self> {
         let mut lacking: Vec<bool> = vec![true; outputs];
         let mut names = Names::default();
@@ -160,7 +181,12 @@ impl RowPlan {
             order = RowOrder::new(&names, envelope.row_token(), document)?;
         }
         let event = match description.event {
-            Some(event) => Some(EventPlan::new(event, columns.len(), layout, shared)?),
+            Some(event) => Some(EventPlan::new(
+                event,
+                columns.len(),
+                layout,
+                &mut shared.extras,
+            )?),
             None => None,
         };
         Ok(Self {
@@ -191,10 +217,70 @@ impl RowPlan {
         self.forms == other.forms && self.names == other.names && self.cells == other.cells
     }
 
+    /// Reads an image, or a list of images; false if the columns differ from the plan's.
+    ///
+    /// `whole`: no column may be missing.
+    pub fn images(
+        &self,
+        images: &mut Images,
+        in_list: bool,
+        whole: bool,
+        cursor: &mut Cursor,
+    ) -> Result<bool> {
+        images.begin_rows(self.columns.len());
+        if !in_list {
+            images.add_row(true);
+            images.is_read = self.image(cursor, whole, &mut images.tokens)?.is_some();
+            return Ok(images.is_read);
+        }
+        cursor.expect(b'[', "images are not a list")?;
+        if cursor.take(b']') {
+            images.is_read = true;
+            return Ok(true);
+        }
+        loop {
+            cursor.blanks();
+            let has_image = cursor.begins_with(b'{');
+            if has_image {
+                if self.image(cursor, whole, &mut images.tokens)?.is_none() {
+                    return Ok(false);
+                }
+            } else {
+                let value = cursor.value()?;
+                if value.kind != Kind::Null {
+                    let at = value.start as usize;
+                    return Err(Refusal::new("image is not an object", at));
+                }
+            }
+            images.add_row(has_image);
+            if !cursor.more(b']')? {
+                images.is_read = true;
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Reads images again that another plan read at this token.
+    pub fn images_at(
+        &self,
+        images: &mut Images,
+        in_list: bool,
+        whole: bool,
+        token: Token,
+        document: &str,
+    ) -> Result<bool> {
+        if matches!(token.kind, Kind::Missing | Kind::Null) {
+            images.clear();
+            return Ok(true);
+        }
+        let mut cursor = Cursor::at(document, token.start)?;
+        self.images(images, in_list, whole, &mut cursor)
+    }
+
     /// Appends the values of an image to `tokens`, in the order of the plan's columns.
     ///
     /// None if the columns differ; `whole`: no column may be missing.
-    pub fn image(
+    fn image(
         &self,
         cursor: &mut Cursor,
         whole: bool,
@@ -275,6 +361,53 @@ impl RowPlan {
         *token = cursor.value()?;
         let closes = self.cells.get(place).is_none_or(|cell| cell.close(cursor));
         Ok(closes.then_some(place))
+    }
+}
+
+impl RowPlan {
+    /// The values of an image, in the order of the plan's columns; a map or a list, after the index
+    /// of its branch.
+    ///
+    /// None if columns or their types differ from the plan; `tokens` must be all missing before.
+    pub fn avro_image(
+        &self,
+        is_map: bool,
+        datum: &mut Datum,
+        document: &mut Vec<u8>,
+        tokens: &mut [Token],
+    ) -> Result<Option<usize>> {
+        let mut found = 0;
+        let mut expected = 0;
+        loop {
+            let count = datum.block(found)?;
+            if count == 0 {
+                return Ok(Some(found));
+            }
+            if count > tokens.len() - found {
+                return Ok(None);
+            }
+            for _ in 0..count {
+                let place = if is_map {
+                    let name = datum.bytes()?;
+                    let Some(place) = self.names.find_from(expected, name) else {
+                        return Ok(None);
+                    };
+                    place
+                } else {
+                    expected
+                };
+                let token = &mut tokens[place];
+                if token.kind != Kind::Missing {
+                    return datum.refuse("two members have one name");
+                }
+                match self.forms[place].read(datum, document)? {
+                    Some(value) => *token = value,
+                    None => return Ok(None),
+                }
+                expected = place + 1;
+            }
+            found += count;
+        }
     }
 }
 

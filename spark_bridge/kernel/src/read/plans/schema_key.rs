@@ -2,10 +2,10 @@
 
 use crate::connect::{self, Key};
 use crate::json::{Cursor, Kind, Token};
+use crate::plan::Layout;
+use crate::pool::Weighed;
 use crate::read::envelope::Envelope;
-use crate::read::envelope::Layout;
 use crate::read::plans::members::Members;
-use crate::read::plans::shared::Weighed;
 use crate::refusal::{Refusal, Result};
 use crate::text::Names;
 

@@ -4,20 +4,10 @@
 //! `cdcfmt_core/toolkit/value_readers.py` the Python readers.
 
 use std::collections::BTreeMap;
-use std::hash::Hash;
-use std::sync::Arc;
 
 use serde::Deserialize;
 
 use crate::json::{Kind, Token};
-use crate::read::batch::extra;
-use crate::refusal::Refusal;
-use crate::text::ByText;
-use crate::values::clocks::Clock;
-use crate::values::packed::{BytesText, Unscaled};
-use crate::values::scalars::Number;
-use crate::values::zones::Zone;
-use crate::variant::Variants;
 
 /// MySQL's text of a logical type (`cdcfmt_core/types.py`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -126,27 +116,6 @@ pub enum Encoding {
     },
 }
 
-/// State that readers share: buffers, and time zones of TIMESTAMP text.
-#[derive(Default)]
-pub struct Tools {
-    /// The zone of text without a zone.
-    pub zone: Zone,
-    /// Zones by the names in values.
-    pub zones: ByText<Zone>,
-    pub variants: Variants,
-    pub extra: extra::PreviousExtra,
-    /// Buffer for text without its escapes.
-    pub plain: Vec<u8>,
-    pub text: String,
-    pub more: String,
-    pub bytes: Vec<u8>,
-    pub number: String,
-    /// Notes of the counted values of a message.
-    pub notes: Vec<Arc<str>>,
-    /// The zone of the last value with a zone that `zones` lacks.
-    pub missing_zone: Option<String>,
-}
-
 impl Encoding {
     /// Whether the encoding accepts a number instead of text.
     pub fn takes(&self, token: Token) -> bool {
@@ -201,4 +170,71 @@ impl Encoding {
     }
 }
 
-pub const BROKEN: Refusal = Refusal::new("text is not a value of the column's type", 0);
+/// A JSON number of a logical type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(tag = "logical", rename_all = "snake_case")]
+pub enum Number {
+    /// `wraps`: unsigned 64-bit values are written as signed ones with the same bits.
+    Int {
+        low: i64,
+        high: u64,
+        wraps: bool,
+    },
+    Float,
+    /// `whole` digits before the point, `scale` after it.
+    /// `doubles`: the value is known only by the shortest digits of a double.
+    Decimal {
+        whole: u8,
+        scale: Option<u8>,
+        doubles: bool,
+    },
+    /// 0 is written as 1900.
+    Year,
+}
+
+/// Maximum digits of a DECIMAL.
+pub const MAX_DIGITS: usize = 65;
+
+impl Number {
+    /// A DECIMAL of any number of digits.
+    pub fn decimal(scale: Option<usize>) -> Self {
+        Self::Decimal {
+            whole: MAX_DIGITS as u8,
+            scale: scale.and_then(|scale| scale.try_into().ok()),
+            doubles: false,
+        }
+    }
+}
+
+/// The kind of time: since 1970 as a wall clock or in UTC, or since midnight.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(tag = "logical", rename_all = "snake_case")]
+pub enum Clock {
+    DateTime { fsp: Option<u32> },
+    Timestamp,
+    Time { fsp: Option<u32> },
+}
+
+/// The integer of a decimal, or an unsigned 64-bit integer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(tag = "logical", rename_all = "snake_case")]
+pub enum Unscaled {
+    Int { low: i64, high: u64 },
+    Decimal { scale: u8 },
+}
+
+/// Bytes in one of two forms, and the column's number of bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+pub struct BytesText {
+    pub form: BytesForm,
+    pub exact: Option<usize>,
+    pub longest: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BytesForm {
+    Auto,
+    Base64,
+    Hex,
+}

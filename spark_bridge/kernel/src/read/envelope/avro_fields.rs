@@ -1,96 +1,12 @@
-//! The layout of rows in Avro records: roles of fields, and reading of the envelope.
-
-use std::collections::HashMap;
-
-use serde::Deserialize;
+//! Reads the fields of Avro records, except their images.
 
 use crate::avro::Datum;
 use crate::avro::Type;
 use crate::json::{Kind, Token};
-use crate::read::envelope::layout::{Layout, Member, Role, RoleOrMembers};
+use crate::plan::{AvroLayout, Layout, Role, Slot};
 use crate::read::envelope::roles::long;
 use crate::read::envelope::{Envelope, KEPT_BYTES};
 use crate::refusal::Result;
-
-/// The writer's schema, and facts that it does not express (`cdcfmt_core/layout.py`).
-#[derive(Clone, Debug, Deserialize)]
-pub struct AvroLayout {
-    schema: Type,
-    /// By record in images: the field with the value.
-    pub values: HashMap<String, String>,
-    /// The symbol of an enumeration in images that means NULL; other symbols mean a missing value.
-    pub null: Option<String>,
-    /// Trailing fields that a message may lack.
-    optional: Vec<String>,
-    /// By field: the smallest number besides 0.
-    least: HashMap<String, i64>,
-    /// By map: names whose values are parts of the schema key.
-    key_names: HashMap<String, Vec<String>>,
-    #[serde(skip)]
-    pub slots: Vec<Slot>,
-}
-
-/// A field of the message.
-#[derive(Clone, Debug)]
-pub struct Slot {
-    pub type_: Type,
-    pub role: Role,
-    /// Index among the slots.
-    number: usize,
-    leaf: Option<usize>,
-    is_optional: bool,
-    least: Option<i64>,
-    key_names: Vec<String>,
-}
-
-impl AvroLayout {
-    /// Assigns the members' roles to the fields; fields without a role are skipped.
-    pub fn prepare(&mut self, members: &[Member]) {
-        let mut slots = Vec::new();
-        self.add_slots(&self.schema, members, &mut slots);
-        self.slots = slots;
-    }
-
-    fn add_slots(&self, record: &Type, members: &[Member], slots: &mut Vec<Slot>) {
-        let Type::Record(fields) = record else {
-            return;
-        };
-        for field in fields.iter() {
-            let member = members.iter().find(|member| member.name == field.name);
-            let (role, leaf) = match member.map(|member| (&member.role, member.leaf)) {
-                Some((RoleOrMembers::Members(inner), _)) => {
-                    self.add_slots(&field.type_, inner, slots);
-                    continue;
-                }
-                Some((RoleOrMembers::Role(role), leaf)) => (*role, Some(leaf)),
-                None => (Role::Passed, None),
-            };
-            slots.push(Slot {
-                type_: field.type_.clone(),
-                role,
-                number: slots.len(),
-                leaf,
-                is_optional: self.optional.contains(&field.name),
-                least: self.least.get(&field.name).copied(),
-                key_names: self.key_names.get(&field.name).cloned().unwrap_or_default(),
-            });
-        }
-    }
-
-    /// The type of values in images (of a map or a list), and whether it is a map.
-    pub fn cells(&self) -> Option<(&Type, bool)> {
-        let slot = self.slots.iter().find(|slot| slot.is_image())?;
-        let branches = match &slot.type_ {
-            Type::Union(branches) => branches.iter().map(|branch| &branch.type_).collect(),
-            other => vec![other],
-        };
-        branches.into_iter().find_map(|type_| match type_ {
-            Type::Map(inner) => Some((&**inner, true)),
-            Type::Array(inner) => Some((&**inner, false)),
-            _ => None,
-        })
-    }
-}
 
 /// An object or a list that is usually equal in the next message.
 #[derive(Default)]
@@ -123,12 +39,6 @@ impl PreviousDatum {
         let is_list = self.printed.starts_with(b"[");
         let kind = if is_list { Kind::Array } else { Kind::Object };
         Token::new(kind, start, document.len())
-    }
-}
-
-impl Slot {
-    pub fn is_image(&self) -> bool {
-        matches!(self.role, Role::Before | Role::After)
     }
 }
 

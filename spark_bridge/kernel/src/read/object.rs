@@ -1,11 +1,9 @@
 //! Reads the objects of an envelope.
 
 use crate::json::{Cursor, Kind, Token};
-use crate::read::envelope::layout::{Layout, Member, Role, RoleOrMembers};
-use crate::read::envelope::order::Order;
-use crate::read::envelope::unchanged::Run;
-use crate::read::envelope::{Envelope, KEPT_BYTES};
-use crate::read::plans::PlanCache;
+use crate::plan::{Layout, Member, Role, RoleOrMembers};
+use crate::read::envelope::{Envelope, KEPT_BYTES, Order, Run};
+use crate::read::plan_cache::PlanCache;
 use crate::refusal::{Refusal, Result};
 
 impl Envelope {
@@ -113,7 +111,7 @@ impl Envelope {
                         _ => &mut self.images_before,
                     };
                     if cursor.begins_with(opens)
-                        && images.read(&plan.rows, layout.in_lists, whole, cursor) == Ok(true)
+                        && plan.rows.images(images, layout.in_lists, whole, cursor) == Ok(true)
                     {
                         return Ok(cursor.token_from(kind, start));
                     }

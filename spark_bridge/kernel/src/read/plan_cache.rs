@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use crate::json::{Cursor, Kind};
 use crate::read::envelope::Envelope;
-use crate::read::plans::plan::Plan;
-use crate::read::plans::table::PlanTable;
+use crate::read::plans::{Plan, PlanTable};
 use crate::refusal::Result;
 
 /// The guessed plan, and all plans.
