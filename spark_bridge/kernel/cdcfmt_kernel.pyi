@@ -207,7 +207,7 @@ class Writer:
         """The row without a permit: index of its table (since they were cleared), partition and
         version."""
     def permit(self, rows: tuple[int, int, int], count: int, until: int) -> None:
-        """Permit ``count`` rows like ``missing_permit`` before the time ``until`` (microseconds)."""
+        """Permit ``count`` rows like ``missing_permit`` until a time in microseconds."""
     def set_printable(self, spans: list[tuple[int, int]]) -> None:
         """Set the printable characters in Go's quotes, as spans of code points."""
     def take_permits(self) -> list[tuple[tuple[int, int, int], int]]:

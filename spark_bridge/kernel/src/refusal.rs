@@ -61,7 +61,6 @@ impl Refusal {
 
     pub const fn of(reason: Reason, text: &'static str, at: usize) -> Self {
         // Documents are shorter than 4 GiB.
-        #[allow(clippy::cast_possible_truncation)]
         Self {
             text,
             at: at as u32,

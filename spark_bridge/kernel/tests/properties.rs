@@ -231,5 +231,5 @@ fn escaped(character: char) -> String {
     }
     let mut units = [0; 2];
     let units = character.encode_utf16(&mut units).iter();
-    units.map(|unit| format!("\\u{unit:04X}")).collect()
+    units.fold(String::new(), |text, unit| text + &format!("\\u{unit:04X}"))
 }

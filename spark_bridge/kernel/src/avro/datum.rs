@@ -217,7 +217,6 @@ const POWERS: [f64; 13] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12,
 ];
 
-#[allow(clippy::cast_possible_truncation)]
 fn is_of(double: f64, float: f32) -> bool {
     (double as f32).to_bits() == float.to_bits()
 }

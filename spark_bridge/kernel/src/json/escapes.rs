@@ -78,7 +78,7 @@ pub fn append_unescaped(text: &str, bytes: &mut Vec<u8>) {
             }
         };
         bytes[length..length + 8].copy_from_slice(&word.to_le_bytes());
-        let slashes = word ^ (LOW_BITS * b'\\' as u64);
+        let slashes = word ^ (LOW_BITS * u64::from(b'\\'));
         let found = slashes.wrapping_sub(LOW_BITS) & !slashes & HIGH_BITS;
         let plain = most.min((found.trailing_zeros() / 8) as usize);
         at += plain;

@@ -18,7 +18,7 @@ pub fn append_python_json(text: &str, out: &mut Vec<u8>) -> Result<()> {
         let start = at;
         at += 1;
         match byte {
-            b' ' | b'\t' | b'\n' | b'\r' => continue,
+            b' ' | b'\t' | b'\n' | b'\r' => {}
             b'{' | b'[' => {
                 is_name = *byte == b'{';
                 open.push(is_name.then(Vec::new));

@@ -47,7 +47,7 @@ pub(super) fn special(word: u64) -> u64 {
 
 /// The lowest set bit marks the first of eight bytes that is not a digit.
 fn not_digits(word: u64) -> u64 {
-    let digits = word ^ (LOW_BITS * b'0' as u64);
+    let digits = word ^ (LOW_BITS * u64::from(b'0'));
     (((digits & !HIGH_BITS) + LOW_BITS * 0x76) | digits) & HIGH_BITS
 }
 

@@ -58,7 +58,6 @@ impl Token {
 
     pub fn new(kind: Kind, start: usize, end: usize) -> Self {
         // Documents are shorter than 4 GiB, as checked by `Cursor::new` and readers of Avro.
-        #[allow(clippy::cast_possible_truncation)]
         Self {
             kind,
             start: start as u32,
@@ -66,7 +65,6 @@ impl Token {
         }
     }
 
-    #[allow(clippy::cast_possible_truncation)]
     fn of_bits(kind: Kind, bits: u64) -> Self {
         Self {
             kind,

@@ -14,7 +14,7 @@ const NUMBER_LENGTH: usize = 300;
 /// The reference refuses 350 000 brackets and commas; a value has at most two of them.
 pub(super) const MAX_VALUES: u32 = 140_000;
 
-/// Maximum nesting of arrays and objects.
+/// Maximum nesting of arrays and objects: reading recurses, and a thread's stack is bounded.
 pub const MAX_DEPTH: usize = 100;
 
 impl Cursor<'_> {

@@ -121,8 +121,11 @@ impl Encoding {
     pub fn takes(&self, token: Token) -> bool {
         match self {
             Self::JsonNumber(Number::Decimal { .. }) => token.kind == Kind::Long,
-            Self::JsonNumber(_) | Self::EpochDays => true,
-            Self::EpochMillis(_) | Self::EpochMicros(_) | Self::EpochNanos(_) => true,
+            Self::JsonNumber(_)
+            | Self::EpochDays
+            | Self::EpochMillis(_)
+            | Self::EpochMicros(_)
+            | Self::EpochNanos(_) => true,
             _ => false,
         }
     }

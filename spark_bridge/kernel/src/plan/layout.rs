@@ -150,7 +150,7 @@ pub struct Layout {
     /// Indexes of the leaves of `log`.
     #[serde(skip)]
     pub log_leaves: Option<[usize; 3]>,
-    /// Whether messages may have a commit_ts.
+    /// Whether messages may have a `commit_ts`.
     #[serde(skip)]
     pub has_commit_ts: bool,
     /// Whether messages may have any time.

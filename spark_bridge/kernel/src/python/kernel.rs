@@ -14,7 +14,8 @@ use crate::read::frames;
 use crate::read::{Origins, WholeMessage};
 use crate::refusal::{Reason, Stop};
 
-/// Number of messages between two checks of Python's signals.
+/// Number of messages between two checks of Python's signals: Ctrl-C is answered at once, and the GIL
+/// is taken rarely.
 pub const WINDOW: usize = 128;
 
 type OriginLists<'py> = (
@@ -55,7 +56,6 @@ impl PyKernel {
 
     /// Reads messages from `start` on; returns the index of the first unread message.
     #[pyo3(signature = (values, keys, offsets, start, beside=vec![0], places=None))]
-    #[allow(clippy::needless_pass_by_value)]
     fn read(
         &mut self,
         values: &Bound<'_, PyList>,
@@ -95,8 +95,8 @@ impl PyKernel {
             let window: Vec<Record> = window
                 .iter()
                 .map(|(value, key, place)| {
-                    let key = key.as_ref().map(|key| key.as_bytes());
-                    (value.as_ref().map(|value| value.as_bytes()), key, *place)
+                    let key = key.as_ref().map(|bytes| bytes.as_bytes());
+                    (value.as_ref().map(|bytes| bytes.as_bytes()), key, *place)
                 })
                 .collect();
             let read = py.detach(|| {

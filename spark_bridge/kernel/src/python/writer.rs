@@ -135,7 +135,7 @@ impl PyWriter {
         self.writer.last_number = number;
     }
 
-    /// The largest commit_ts so far.
+    /// The largest `commit_ts` so far.
     #[getter]
     fn last_commit_ts(&self) -> i64 {
         self.writer.last_commit_ts

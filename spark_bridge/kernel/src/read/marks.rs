@@ -10,7 +10,6 @@ use crate::read::whole_messages::{Origins, WholeMessage};
 /// Whether any mark occurs in the lines, or in the value of a line that is a whole message:
 /// an object whose first member has one of the names. True if the value cannot be read.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)]
 pub fn holds_any(py: Python<'_>, lines: &[u8], marks: Vec<Vec<u8>>, names: Vec<Vec<u8>>) -> bool {
     let has_mark = |text: &[u8]| marks.iter().any(|mark| memmem::find(text, mark).is_some());
     py.detach(|| {

@@ -109,7 +109,6 @@ static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
 /// Multiplies two numbers, and folds the product.
 fn fold(one: u64, other: u64) -> u64 {
     let product = u128::from(one) * u128::from(other);
-    #[allow(clippy::cast_possible_truncation)]
     let low = product as u64;
     low ^ (product >> 64) as u64
 }
@@ -159,7 +158,6 @@ impl Names {
     pub fn find(&self, name: impl AsRef<[u8]>) -> Option<usize> {
         let name = name.as_ref();
         let places = self.slots.len().checked_sub(1)?;
-        #[allow(clippy::cast_possible_truncation)]
         let mut at = hash(name) as usize;
         loop {
             let place = (self.slots[at & places] as usize).checked_sub(1)?;
@@ -201,12 +199,10 @@ impl Names {
     fn insert(&mut self, place: usize) {
         let places = self.slots.len() - 1;
         let name = self.texts.bytes_of(place).unwrap_or_default();
-        #[allow(clippy::cast_possible_truncation)]
         let mut at = hash(name) as usize;
         while self.slots[at & places] != 0 {
             at = at.wrapping_add(1);
         }
-        #[allow(clippy::cast_possible_truncation)]
         {
             self.slots[at & places] = place as u32 + 1;
         }

@@ -224,7 +224,6 @@ pub fn held(value: i128, scale: u8, digits: u32) -> Option<f64> {
         return None;
     }
     // Both are exact, so only their quotient is rounded.
-    #[allow(clippy::cast_precision_loss)]
     let (number, power) = (value as f64, 10_u128.pow(u32::from(scale)) as f64);
     Some(number / power)
 }

@@ -3,7 +3,7 @@
 use crate::plan::MysqlText;
 use crate::refusal::{Refusal, Result};
 use crate::values::cells::Cells;
-use crate::values::temporal;
+use crate::values::temporal::{self, MAX_TIME};
 
 /// A year, month, day, hour, minute, second or microsecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,8 +16,6 @@ pub enum Part {
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
-/// 838:59:59.999999
-const MAX_TIME: i64 = ((838 * 60 + 59) * 60 + 60) * SECOND - 1;
 const BROKEN: Refusal = Refusal::new("parts are not a value of the column's type", 0);
 
 /// Appends the value of some parts.

@@ -5,14 +5,9 @@ use crate::plan::Clock;
 use crate::refusal::Result;
 use crate::values::cells::Cells;
 use crate::values::scalars::{RANGE, small};
+use crate::values::temporal::{DAY_MICROS, FIRST_MICROSECOND, LAST_MICROSECOND, MAX_TIME};
 
 const YEAR_MICROS: u64 = 365 * 86_400_000_000;
-/// The range of Python's datetimes.
-const FIRST_MICROSECOND: i64 = -62_135_596_800_000_000;
-const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
-/// 838:59:59.999999
-pub const MAX_TIME: i64 = ((838 * 60 + 59) * 60 + 60) * 1_000_000 - 1;
-const DAY_MICROS: i64 = 86_400_000_000;
 
 /// Units of a clock; `Guessed` is the unit of most columns, if no other unit is plausible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,6 +26,7 @@ impl DefaultNull {
             Value::Bool(value) => f64::from(*value),
             value => value.as_f64().unwrap_or(f64::NAN),
         };
+        // Python's comparison decides, as the reference counts the same values.
         let text = token.text(document);
         let found = match token.kind {
             Kind::True => 1.0,
@@ -33,7 +34,6 @@ impl DefaultNull {
             Kind::Integer | Kind::Fraction => text.parse().unwrap_or(f64::NAN),
             _ => return Ok(false),
         };
-        #[allow(clippy::float_cmp)]
         if known != found {
             return Ok(false);
         }

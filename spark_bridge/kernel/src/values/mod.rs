@@ -15,9 +15,9 @@ mod tools;
 mod zones;
 
 pub use cells::{Cells, Form};
-pub use clocks::MAX_TIME;
 pub use default_nulls::DefaultNull;
 pub use enum_numbers::{NumberedCells, Numbers};
 pub use reader::Reader;
+pub use temporal::MAX_TIME;
 pub use tools::Tools;
 pub use zones::{Zone, zoned_instant};

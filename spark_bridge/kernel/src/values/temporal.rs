@@ -91,6 +91,9 @@ pub fn datetime(text: &str) -> Option<i64> {
     Some(days * DAY_MICROS + clock(data.get(11..)?, 23)?)
 }
 
+/// The largest TIME: 838:59:59.999999
+pub const MAX_TIME: i64 = ((838 * 60 + 59) * 60 + 60) * 1_000_000 - 1;
+
 /// TIME: microseconds, within ±838:59:59.
 pub fn time(text: &str) -> Option<i64> {
     let data = text.as_bytes();
@@ -107,8 +110,7 @@ pub fn time(text: &str) -> Option<i64> {
     } else {
         clock(data, 99)?
     };
-    const MOST: i64 = ((838 * 60 + 59) * 60 + 60) * 1_000_000;
-    (value < MOST).then_some(if negative { -value } else { value })
+    (value <= MAX_TIME).then_some(if negative { -value } else { value })
 }
 
 /// TIME as printed by MySQL, with `fsp` fractional digits.
@@ -137,8 +139,8 @@ pub fn print_time(micros: i64, fsp: Option<u32>, out: &mut String) {
 }
 
 /// The range of Python's datetimes.
-const FIRST_MICROSECOND: i64 = -62_135_596_800_000_000;
-const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
+pub const FIRST_MICROSECOND: i64 = -62_135_596_800_000_000;
+pub const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
 
 /// Refuses times outside of the range of Python's datetimes.
 pub fn check_instant(micros: i64) -> Result<()> {
@@ -150,7 +152,6 @@ pub fn check_instant(micros: i64) -> Result<()> {
 }
 
 /// Writes two digits at a position.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn put_pair(value: i64, at: usize, out: &mut [u8]) {
     let value = value as u8;
     out[at] = b'0' + value / 10;

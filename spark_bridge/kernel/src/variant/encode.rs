@@ -24,7 +24,6 @@ pub fn primitive<const N: usize>(kind: u8, bytes: [u8; N], out: &mut Vec<u8>) {
 
 pub fn string(data: &[u8], out: &mut Vec<u8>) {
     if data.len() < SHORT {
-        #[allow(clippy::cast_possible_truncation)]
         out.push((data.len() as u8) << 2 | 1);
     } else {
         out.push(16 << 2);

@@ -77,7 +77,6 @@ impl Encoding {
 
 /// A finite double; for a 32-bit column the double with the float's digits.
 fn wide(cell: Cell, bits: u8) -> Result<f64> {
-    #[allow(clippy::cast_possible_truncation)]
     let is_within = |value: f64| value.is_finite() && (bits > 32 || (value as f32).is_finite());
     let single = match cell {
         Cell::Double(value) if is_within(value) => return Ok(value),
@@ -146,7 +145,6 @@ fn clock(seconds: i64) -> [i64; 3] {
 
 /// Appends bytes after their length.
 pub fn sized(data: &[u8], out: &mut Vec<u8>) {
-    #[allow(clippy::cast_possible_wrap)]
     encode_long(data.len() as i64, out);
     out.extend_from_slice(data);
 }

@@ -50,7 +50,7 @@ pub struct Change<'a> {
     pub row: ChangeRow<'a>,
     /// Number of its rows.
     pub size: usize,
-    /// The kind of its position (`_sequence` or commit_ts), and the position.
+    /// The kind of its position (`_sequence` or `commit_ts`), and the position.
     pub position: Option<(&'static str, Position)>,
 }
 

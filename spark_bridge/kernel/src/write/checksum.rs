@@ -92,12 +92,10 @@ impl Checksum {
             printer.plain(cell, &utc, scratch)?;
             sum = match (kind, cell) {
                 (SummedKind::Number, cell) => {
-                    #[allow(clippy::cast_possible_truncation)]
                     let number = printer.integer(cell)? as u64;
                     crc32(&number.to_le_bytes(), sum)
                 }
                 (SummedKind::Float, Cell::Single(value)) => double(value.into(), sum),
-                #[allow(clippy::cast_possible_truncation)]
                 (SummedKind::Float, Cell::Double(value)) => double((value as f32).into(), sum),
                 (SummedKind::Double, Cell::Double(value)) => double(value, sum),
                 (SummedKind::Text, _) => {

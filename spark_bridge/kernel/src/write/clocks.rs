@@ -4,10 +4,9 @@ use serde::Deserialize;
 
 use crate::refusal::Result;
 use crate::values::MAX_TIME;
-use crate::values::temporal;
+use crate::values::temporal::{self, DAY_MICROS};
 use crate::variant::MISFIT;
 
-const DAY_MICROS: i64 = 86_400_000_000;
 /// The range of Python's dates.
 const FIRST_DAY: i32 = -719_162;
 const LAST_DAY: i32 = 2_932_896;
@@ -51,7 +50,6 @@ pub fn clock(micros: i64, fsp: Option<u32>, out: &mut Vec<u8>) -> Result<()> {
     let seconds = of_day / 1_000_000;
     let mut text = *b" 00:00:00.000000";
     let mut put = |value: i64, at: usize| {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let value = value as u8;
         text[at] = b'0' + value / 10;
         text[at + 1] = b'0' + value % 10;

@@ -101,7 +101,6 @@ pub fn shortest(value: f64) -> Result<f64> {
     if text.len() <= SHORT_FLOAT {
         return Ok(value);
     }
-    #[allow(clippy::cast_possible_truncation)]
     let nearest = |value: f64| value as f32;
     if zmij::Buffer::new().format_finite(nearest(value)).as_bytes() == text {
         return Ok(value);
@@ -205,7 +204,6 @@ impl Digits {
 }
 
 /// Converts the length of a number's text.
-#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
 fn as_i32(length: usize) -> i32 {
     length as i32
 }
@@ -215,7 +213,6 @@ pub fn nearest_double(value: i128, scale: u8) -> Result<(f64, bool)> {
     const EXACT: u128 = 1 << 53;
     const MAX_DIGITS: u32 = 15;
     if value.unsigned_abs() < EXACT && scale <= 22 {
-        #[allow(clippy::cast_precision_loss)]
         let number = value as f64 / 10_f64.powi(scale.into());
         if value.unsigned_abs() < 10_u128.pow(MAX_DIGITS) {
             return Ok((number, true));

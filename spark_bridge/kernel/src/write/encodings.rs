@@ -29,7 +29,7 @@ pub struct Scratch {
     pub other: Vec<u8>,
     /// Number of rounded decimals.
     pub rounded: usize,
-    /// Number of generated commit_ts.
+    /// Number of generated `commit_ts`.
     pub made: usize,
 }
 
@@ -86,7 +86,6 @@ impl Encoding {
                 if value < i128::from(*low) || value > i128::from(*high) {
                     return Err(MISFIT);
                 }
-                #[allow(clippy::cast_possible_truncation)]
                 integer(value as i64, out);
             }
             (

@@ -64,16 +64,16 @@ impl Row for EventRow<'_> {
     }
 
     fn cell(&self, image: Image, place: usize) -> Result<Cell<'_>> {
-        let (items, fields) = self.image(image).as_ref().ok_or(NO_IMAGE)?;
+        let (items, fields) = self.image(image).ok_or(NO_IMAGE)?;
         items.value(fields[place])?.cell()
     }
 }
 
 impl<'a> EventRow<'a> {
-    fn image(&self, image: Image) -> &Option<(Items<'a>, &'a [usize])> {
+    fn image(&self, image: Image) -> Option<&(Items<'a>, &'a [usize])> {
         match image {
-            Image::Before => &self.before,
-            Image::After => &self.after,
+            Image::Before => self.before.as_ref(),
+            Image::After => self.after.as_ref(),
         }
     }
 }

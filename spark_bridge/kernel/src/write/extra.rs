@@ -105,19 +105,17 @@ impl Texts {
 /// Begins an array or a map of Avro, as a single block; a zero ends it.
 fn block(count: usize, out: &mut Vec<u8>) {
     if count > 0 {
-        #[allow(clippy::cast_possible_wrap)]
         encode_long(count as i64, out);
     }
 }
 
 /// An integer of a column, as a signed 64-bit value.
-fn number<'a>(row: &'a impl Row, column: ColumnOf) -> Result<Cell<'a>> {
+fn number(row: &impl Row, column: ColumnOf) -> Result<Cell<'_>> {
     let cell = row.cell(column.image, column.place)?;
     if cell == Cell::Null {
         return Ok(cell);
     }
     let value = cell.integer().ok_or(UNUSUAL)?;
-    #[allow(clippy::cast_possible_truncation)]
     Ok(Cell::Int(value as i64))
 }
 

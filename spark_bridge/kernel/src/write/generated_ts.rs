@@ -1,4 +1,4 @@
-//! Rows with a generated commit_ts.
+//! Rows with a generated `commit_ts`.
 
 use crate::refusal::{Refusal, Result};
 use crate::variant::Cell;
@@ -6,10 +6,10 @@ use crate::write::message::{Facts, Row};
 use crate::write::plan::{Image, Settings};
 
 const NO_COMMIT_TS: Refusal = Refusal::new("row has no commit_ts", 0);
-/// Larger times have no commit_ts of 63 bits.
+/// Larger times have no `commit_ts` of 63 bits.
 const MAX_MILLIS: i64 = i64::MAX >> 18;
 
-/// A row; its commit_ts is generated if it needs one and has none.
+/// A row; its `commit_ts` is generated if it needs one and has none.
 pub struct WithCommitTs<'a, R> {
     row: &'a R,
     pub facts: Facts<'a>,
@@ -17,7 +17,7 @@ pub struct WithCommitTs<'a, R> {
 }
 
 impl<'a, R: Row> WithCommitTs<'a, R> {
-    /// The commit_ts is that of the source time, but larger than the last row's.
+    /// The `commit_ts` is that of the source time, but larger than the last row's.
     pub fn new(row: &'a R, settings: &Settings, last: i64) -> Result<Self> {
         let mut facts = *row.facts();
         if facts.commit_ts.is_some_and(i64::is_negative) {

@@ -6,6 +6,7 @@ use crate::variant::Cell;
 use crate::variant::Variant;
 use crate::write::digits::{self, Float};
 
+/// As deep as the kernel reads; printing recurses, too.
 const DEEPEST: usize = 100;
 const NOT_JSON: Refusal = Refusal::new("unsupported JSON value", 0);
 

@@ -1,12 +1,10 @@
 //! Values of key columns as in `cdcfmt_core.partitioning.key_text`, for order and partitions.
 
 use crate::refusal::{Refusal, Result};
-use crate::values::temporal;
+use crate::values::temporal::{self, DAY_MICROS};
 use crate::variant::{Cell, MISFIT};
 use crate::write::digits;
 use crate::write::plan::Printer;
-
-const DAY_MICROS: i64 = 86_400_000_000;
 
 pub const NO_TEXT: Refusal = Refusal::new("type of a key column has no plain text", 0);
 

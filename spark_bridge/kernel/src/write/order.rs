@@ -5,7 +5,8 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
-/// Maximum number of remembered keys; at least half of them are kept.
+/// Maximum number of remembered keys; at least half of them are kept.  Changes out of order are
+/// usually near each other, and a task may have any number of keys.
 const MAX_KEYS: usize = 1 << 17;
 
 /// Numbers, compared from left to right.

@@ -29,7 +29,7 @@ pub struct Settings {
     pub batches: Option<Limits>,
     /// The note for counting decimals that a double rounds.
     pub rounded: String,
-    /// The note for counting rows with a generated commit_ts; None: such rows are refused.
+    /// The note for counting rows with a generated `commit_ts`; None: such rows are refused.
     pub made: Option<String>,
 }
 
@@ -39,7 +39,7 @@ pub enum Shape {
     /// Columns of one table; the names of the added columns have a prefix.
     Changes {
         prefix: String,
-        /// Smaller numbers are not a commit_ts.
+        /// Smaller numbers are not a `commit_ts`.
         first_commit_ts: i64,
     },
     Events,
@@ -153,9 +153,9 @@ pub enum Image {
 #[serde(rename_all = "snake_case")]
 pub enum Number {
     CommitTs,
-    /// Milliseconds of the commit_ts, else of the source time.
+    /// Milliseconds of the `commit_ts`, else of the source time.
     SourceMillis,
-    /// Milliseconds of the source time, else of the commit_ts.
+    /// Milliseconds of the source time, else of the `commit_ts`.
     ExecutedMillis,
     /// The same in seconds.
     ExecutedSeconds,

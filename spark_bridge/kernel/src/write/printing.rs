@@ -90,7 +90,6 @@ impl Printer {
     pub fn binary(&self, cell: Cell, out: &mut Vec<u8>) -> Result<()> {
         match (self, cell) {
             (Printer::Float { bits: 32 }, Cell::Double(value)) => {
-                #[allow(clippy::cast_possible_truncation)]
                 let nearest = value as f32;
                 // Python fails for values that are rounded to infinity.
                 if !nearest.is_finite() {
@@ -108,7 +107,6 @@ impl Printer {
             }
             (Printer::Float { .. }, _) => return Err(MISFIT),
             // 64 bits, of which the highest becomes the sign.
-            #[allow(clippy::cast_possible_wrap)]
             _ => encode_long(self.integer(cell)? as i64, out),
         }
         Ok(())
@@ -219,8 +217,8 @@ mod tests {
             (&double, Cell::Double(1e21), "\"1000000000000000000000\""),
             (&double, Cell::Double(-0.0), "\"-0\""),
             (&float, Cell::Double(f64::from(0.1_f32)), "\"0.1\""),
-            (&float, Cell::Double(0.010071009), "\"0.010071009\""),
-            (&float, Cell::Double(0.123456789012), "\"0.12345679\""),
+            (&float, Cell::Double(0.010_071_009), "\"0.010071009\""),
+            (&float, Cell::Double(0.123_456_789_012), "\"0.12345679\""),
             (&float, Cell::Single(16_777_216.0), "\"16777216\""),
             (&binary, Cell::Bytes(b"\xe9<"), "\"é\\u003c\""),
             (

@@ -52,7 +52,7 @@ pub struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Appends a row; generates a commit_ts if it needs one and has none.
+    /// Appends a row; generates a `commit_ts` if it needs one and has none.
     pub fn append(
         &mut self,
         row: &impl Row,

@@ -17,7 +17,8 @@ use crate::write::permits::Permits;
 use crate::write::plan::{Image, Op, Settings, Shape, Table};
 use crate::write::row::{Messages, NO_OP, Writing};
 
-/// Bytes of messages after which they must be taken.
+/// Bytes of messages after which they must be taken: offsets of an Arrow array have 32 bits, and memory
+/// of a task does not grow with its rows.
 const MAX_BYTES: usize = 4 << 20;
 
 pub enum Batch {
@@ -50,7 +51,7 @@ pub struct Writer {
     pub begun: Begun,
     /// Number of the last row with a number.
     pub last_number: i64,
-    /// The largest commit_ts so far.
+    /// The largest `commit_ts` so far.
     pub last_commit_ts: i64,
     pub counts: HashMap<String, usize>,
 }

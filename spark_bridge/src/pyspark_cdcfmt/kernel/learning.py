@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -121,6 +122,15 @@ def describe_stop(stop: Stop, value: bytes) -> str:
     return text
 
 
+@functools.cache
+def report_panic() -> None:
+    """Log, once a process, that the kernel panicked."""
+    logger.error(
+        "the compiled kernel has a bug: it panicked at a message, which the reference decoded. "
+        'Please report it with the lines of stderr that begin with "thread"'
+    )
+
+
 class Learner:
     """Adds plans, tables and zones to a kernel for messages that it refused."""
 
@@ -198,6 +208,8 @@ class Learner:
 
     def note_refusal(self, message: Message | BadLine, stop: Stop | None) -> None:
         """Remember why the kernel refused the first message of rows; all, if requested."""
+        if stop is not None and stop.reason == self._reasons.PANIC:
+            report_panic()
         if stop is None or (self.refusal is not None and self.refusals is None):
             return
         if self._decoder.changes():

@@ -106,7 +106,6 @@ impl Cells for Column {
         match &mut self.values {
             Values::Double(values) => values.push(value),
             Values::Float(values) => {
-                #[allow(clippy::cast_possible_truncation)]
                 let rounded = value as f32;
                 if rounded.is_infinite() {
                     return Err(RANGE);

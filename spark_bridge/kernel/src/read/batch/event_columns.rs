@@ -180,15 +180,15 @@ fn extra<'a>(
 ) -> Result<ArrayRef, ArrowError> {
     let places: Vec<_> = places.collect();
     let valid: BooleanBuffer = places.iter().map(Option::is_some).collect();
-    let bytes = |place: &Option<&(Range<usize>, Range<usize>)>| match place {
+    let bytes = |place: Option<&(Range<usize>, Range<usize>)>| match place {
         None => (&[][..], &[][..]),
         Some((value, metadata)) => (
             &extras.values[value.clone()],
             &extras.metadata[metadata.clone()],
         ),
     };
-    let values = BinaryArray::from_iter_values(places.iter().map(|place| bytes(place).0));
-    let metadata = BinaryArray::from_iter_values(places.iter().map(|place| bytes(place).1));
+    let values = BinaryArray::from_iter_values(places.iter().map(|place| bytes(*place).0));
+    let metadata = BinaryArray::from_iter_values(places.iter().map(|place| bytes(*place).1));
     let arrays: Vec<ArrayRef> = vec![Arc::new(values), Arc::new(metadata)];
     let nulls = NullBuffer::new(valid);
     Ok(Arc::new(StructArray::try_new(

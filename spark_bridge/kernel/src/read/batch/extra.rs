@@ -262,8 +262,9 @@ fn whole(text: &str) -> Result<Token> {
 fn is_equal(token: Token, document: &str, value: &Value) -> Result<bool> {
     let text = token.text(document);
     Ok(match (token.kind, value) {
-        (Kind::Null, Value::Null) | (Kind::True, Value::Bool(true)) => true,
-        (Kind::False, Value::Bool(false)) => true,
+        (Kind::Null, Value::Null)
+        | (Kind::True, Value::Bool(true))
+        | (Kind::False, Value::Bool(false)) => true,
         (Kind::Integer, Value::Number(number)) => {
             number.as_i64().map(i128::from) == numbers::integer(text)
         }

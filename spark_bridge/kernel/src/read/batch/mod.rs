@@ -122,7 +122,6 @@ impl Batch {
         self.origins.push(origin);
     }
 
-    #[allow(clippy::cast_possible_truncation)]
     pub fn push(&mut self, change: Change, index: usize) {
         let origin = self.origins.len() as u32 - 1;
         self.row_bytes += self.origins[origin as usize].row_bytes;

@@ -18,7 +18,7 @@ use crate::plan::{Layout, Op};
 use crate::read::envelope::avro_fields::PreviousDatum;
 use crate::read::envelope::unchanged::Unchanged;
 
-/// Larger objects are not kept for the next message.
+/// Larger objects are not kept for the next message: they rarely repeat, and would fill the cache.
 pub const KEPT_BYTES: usize = 64 << 10;
 
 /// Positions of the parts of an envelope in its document.
@@ -106,7 +106,7 @@ impl Envelope {
         self.has_row_word || layout.row_words.is_empty() || layout.may_lack_word()
     }
 
-    /// Whether a row lacks the time that it needs: any time, if messages have no commit_ts; none,
+    /// Whether a row lacks the time that it needs: any time, if messages have no `commit_ts`; none,
     /// if they have no times.
     pub fn lacks_time(&self, layout: &Layout) -> bool {
         let lacks_other = self.other_time.is_none() || layout.has_commit_ts;

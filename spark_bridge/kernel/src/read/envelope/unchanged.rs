@@ -6,10 +6,10 @@ use crate::plan::{Layout, Member, Role};
 use crate::read::envelope::Envelope;
 use crate::read::envelope::order::Order;
 
-/// A member that differed this often is always read.
+/// A member that differed this often is always read: comparing it first costs more than it saves.
 const MAX_MISSES: u8 = 4;
 
-/// Longer runs are not kept.
+/// Longer runs are not kept: a difference near their end costs the whole comparison.
 const MAX_BYTES: usize = 4 << 10;
 
 /// Members of an object, from the first name to the end of the last value.
@@ -164,7 +164,6 @@ impl Envelope {
         }
         cursor.values += run.values;
         *seen |= run.places;
-        #[allow(clippy::cast_possible_truncation)]
         let by = start.wrapping_sub(run.start) as u32;
         for (leaf, token) in &run.tokens {
             self.leaves[*leaf] = token.moved(by);

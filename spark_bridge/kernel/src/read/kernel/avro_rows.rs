@@ -13,7 +13,8 @@ use crate::read::kernel::{Kernel, Outcome};
 use crate::read::plans::Plan;
 use crate::refusal::{Reason, Refusal, Result};
 
-/// Larger documents are not reused for the next message.
+/// Larger documents are not reused for the next message: one large message must not hold its memory
+/// for the rest of the task.
 const KEPT_BYTES: usize = 1 << 20;
 
 /// The state of a partially read message.

@@ -85,6 +85,7 @@ impl Kernel {
         if self.envelope.lacks_time(&self.settings.layouts[layout]) {
             return Err(Refusal::new("missing time", 0));
         }
+        // A table with a plan is wanted, so most messages need no look-up here.
         if self.guess_for(document).is_none()
             && let schema = self.schema(layout, document)
             && let Some(table) = self.filter_cache.get(self.envelope.name(document), schema)
@@ -96,6 +97,7 @@ impl Kernel {
             return Ok(None);
         }
         let is_good = self.is_good(layout, document);
+        // An unknown schema may be invalid, which the reference must report even for unwanted rows.
         Ok(Some(match is_good {
             true => Outcome::Skipped,
             false => Outcome::Unknown,

@@ -38,7 +38,7 @@ pub struct Settings {
     layouts: Vec<Layout>,
     outputs: Vec<Output>,
     zone: Zone,
-    /// Rows with a commit_ts outside of these bounds are skipped.
+    /// Rows with a `commit_ts` outside of these bounds are skipped.
     starting_commit_ts: Option<i64>,
     ending_commit_ts: Option<i64>,
     /// Rows with a smaller `commit_ts` are refused.
@@ -369,6 +369,7 @@ impl Kernel {
         let plans = guess.then_some(&self.plans);
         let guess = self.guess.as_ref().filter(|_| guess);
         let layouts = &self.settings.layouts;
+        // The refusal of the last layout that begins like the message is the most specific one.
         let mut refusal = Refusal::new("unknown first bytes", 0);
         // Usually the previous message's layout fits.
         for step in 0..layouts.len() {

@@ -14,7 +14,7 @@ use crate::read::kernel::{Kernel, Outcome};
 use crate::read::plans::Plan;
 use crate::refusal::{Reason, Refusal, Result};
 
-/// Number of rows between two checks of a message's row bytes.
+/// Number of events between two checks of a message's row bytes, as a check visits all columns.
 const LOOK_AFTER: usize = 64;
 
 impl Kernel {
@@ -67,7 +67,7 @@ impl Kernel {
             match self.one_event(&joined, place)? {
                 Outcome::Skipped => outcome = Outcome::Skipped,
                 Outcome::Read => {}
-                other => return Ok(other),
+                Outcome::Unknown => return Ok(Outcome::Unknown),
             }
             self.current.event += 1;
             if self.current.event % LOOK_AFTER == 0

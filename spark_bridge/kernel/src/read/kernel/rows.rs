@@ -20,7 +20,7 @@ use crate::values::Form;
 use crate::values::NumberedCells;
 use crate::values::Tools;
 
-/// Number of rows between two checks of a message's row bytes.
+/// Number of rows between two checks of a message's row bytes, as a check visits all columns.
 const LOOK_AFTER: usize = 64;
 
 /// Limits for what rows repeat of their message: a multiple of the message, plus bytes per row;
@@ -30,7 +30,8 @@ const REPEATED_BYTES: usize = 1024;
 /// The limit per row with the members of ENUM and SET columns, most of which are shorter.
 const BYTES_WITH_MEMBERS: usize = 3072;
 
-/// The reference makes the rows of longer messages one by one.
+/// The reference makes the rows of longer messages one by one, so that a batch can end between them;
+/// the kernel would hold all of them at once.
 const LONGEST_OF_ROWS: usize = 1 << 20;
 
 impl Kernel {

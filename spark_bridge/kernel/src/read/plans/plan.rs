@@ -37,7 +37,7 @@ pub struct Shown {
     pub number: Option<i32>,
 }
 
-/// First and last commit_ts, time or position for which a schema is valid.
+/// First and last `commit_ts`, time or position for which a schema is valid.
 #[derive(PartialEq, Eq, Deserialize)]
 struct Spans {
     #[serde(default)]

@@ -8,10 +8,11 @@ use crate::read::envelope::{Name, NameRef};
 use crate::read::plans::plan::Plan;
 use crate::read::plans::shared::Shared;
 
-/// Maximum number of plans per table.
+/// Maximum number of plans per table, as each is tried in turn for a message that none of them fits.
 pub const PLANS_OF_TABLE: usize = 16;
 
-/// Maximum bytes; beyond it all plans are dropped.
+/// Maximum bytes; beyond it all plans are dropped.  They are learned again, one message each, which
+/// is cheaper than to keep an order of use for every message.
 const MAX_BYTES: usize = 128 << 20;
 
 #[derive(Default)]
