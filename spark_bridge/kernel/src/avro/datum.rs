@@ -1,4 +1,4 @@
-//! A strict reader of Avro's binary encoding; in Python: `cdcfmt_core/toolkit/wire_avro.py`.
+//! A strict reader of Avro's binary encoding; in Python: `cdcfmt_toolkit/wire_avro.py`.
 //!
 //! Lengths are not trusted: nothing is allocated before the bytes exist.
 

@@ -1,7 +1,7 @@
 //! Value encodings: the forms of a column's values in messages.
 //!
-//! `cdcfmt_core/toolkit/encodings.py` has the table of their names,
-//! `cdcfmt_core/toolkit/value_readers.py` the Python readers.
+//! `cdcfmt_toolkit/encodings.py` has the table of their names,
+//! `cdcfmt_toolkit/value_readers.py` the Python readers.
 
 use std::collections::BTreeMap;
 

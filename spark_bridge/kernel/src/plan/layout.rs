@@ -1,4 +1,4 @@
-//! A layout: the structure of a format's row messages, as data (`cdcfmt_core/layout.py`).
+//! A layout: the structure of a format's row messages, as data (`cdcfmt_toolkit/layout.py`).
 
 use std::collections::HashMap;
 
@@ -278,7 +278,7 @@ fn number(
     }
 }
 
-/// The writer's schema, and facts that it does not express (`cdcfmt_core/layout.py`).
+/// The writer's schema, and facts that it does not express (`cdcfmt_toolkit/layout.py`).
 #[derive(Clone, Debug, Deserialize)]
 pub struct AvroLayout {
     schema: Type,

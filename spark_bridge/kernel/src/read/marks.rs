@@ -1,6 +1,6 @@
 //! Whether lines of a file may contain marks that a reader searches for, without splitting them.
 //!
-//! The Python equivalent is in `cdcfmt_core/io/sources/lines.py`.
+//! The Python equivalent is in `cdcfmt_files/sources/lines.py`.
 
 use memchr::{memchr_iter, memmem};
 use pyo3::prelude::*;

@@ -1,6 +1,6 @@
 //! Lines that are whole messages: rows of Spark's Kafka source, as JSON.
 //!
-//! `cdcfmt_core/io/sources/lines.py` is the reference. It handles tombstones, escapes and unusual
+//! `cdcfmt_files/sources/lines.py` is the reference. It handles tombstones, escapes and unusual
 //! times.
 
 use crate::json::{Cursor, Kind, Token};

@@ -1,4 +1,4 @@
-//! Bytes written as text; the Python readers are in `cdcfmt_core/toolkit/scalar_readers.py`.
+//! Bytes written as text; the Python readers are in `cdcfmt_toolkit/scalar_readers.py`.
 //!
 //! Other text leaves the message to the reference.
 

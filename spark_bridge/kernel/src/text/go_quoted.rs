@@ -1,4 +1,4 @@
-//! Bytes as quoted by Go; the Python reader is in `cdcfmt_core/toolkit/go_quote.py`.
+//! Bytes as quoted by Go; the Python reader is in `cdcfmt_toolkit/go_quote.py`.
 //!
 //! Other text leaves the message to the reference.
 

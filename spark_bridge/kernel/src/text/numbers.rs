@@ -1,4 +1,4 @@
-//! MySQL's numbers as text; the Python readers are in `cdcfmt_core/mysql/numbers.py`.
+//! MySQL's numbers as text; the Python readers are in `cdcfmt_mysql/numbers.py`.
 //!
 //! Each reader accepts a subset of what its Python equivalent accepts, with the same value. None
 //! leaves the message to the reference.

@@ -1,4 +1,4 @@
-//! Calendar values as separate parts; Python readers: `cdcfmt_core/toolkit/scalar_readers.py`.
+//! Calendar values as separate parts; Python readers: `cdcfmt_toolkit/scalar_readers.py`.
 
 use crate::plan::MysqlText;
 use crate::refusal::{Refusal, Result};

@@ -1,6 +1,6 @@
 //! Values whose bytes are text in JSON: binary, decimals and bits.
 //!
-//! The Python readers are in `cdcfmt_core/toolkit/value_readers.py`.
+//! The Python readers are in `cdcfmt_toolkit/value_readers.py`.
 
 use crate::json::{Kind, Token};
 use crate::plan::{BytesForm, BytesText, Unscaled};

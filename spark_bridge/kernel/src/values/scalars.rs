@@ -1,6 +1,6 @@
 //! Values that are numbers and booleans in JSON.
 //!
-//! The Python readers are in `cdcfmt_core/toolkit/value_readers.py`.
+//! The Python readers are in `cdcfmt_toolkit/value_readers.py`.
 
 use crate::json::{Kind, Token, append_python_json, plain};
 use crate::plan::{MAX_DIGITS, Number};

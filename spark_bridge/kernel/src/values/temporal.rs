@@ -1,4 +1,4 @@
-//! MySQL's dates and times as text; the Python readers are in `cdcfmt_core/mysql/temporal.py`
+//! MySQL's dates and times as text; the Python readers are in `cdcfmt_mysql/temporal.py`
 //! and `instants.py`. None leaves the message to the reference.
 
 use crate::refusal::{Refusal, Result};

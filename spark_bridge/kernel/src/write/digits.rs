@@ -1,4 +1,4 @@
-//! Digits of numbers; the Python printers are in `cdcfmt_core/mysql/numbers.py`.
+//! Digits of numbers; the Python printers are in `cdcfmt_mysql/numbers.py`.
 
 use std::io::Write;
 

@@ -1,6 +1,6 @@
 //! Printing of value encodings, the inverse of `crate::values::encodings`.
 //!
-//! The Python printers are in `cdcfmt_core/toolkit/value_printers.py`.
+//! The Python printers are in `cdcfmt_toolkit/value_printers.py`.
 
 use crate::refusal::Result;
 use crate::text::bytes::{encode_base64, encode_hex};

@@ -1,4 +1,4 @@
-//! Bytes as in Go's `strconv.Quote`; in Python: `cdcfmt_core/toolkit/go_quote.py`.
+//! Bytes as in Go's `strconv.Quote`; in Python: `cdcfmt_toolkit/go_quote.py`.
 
 use std::io::Write;
 

@@ -1,6 +1,6 @@
 //! Limits of a column's type that its printer does not check: digits, bytes and members.
 //!
-//! The Python equivalent is `cdcfmt_core/mysql/text_output.py`.
+//! The Python equivalent is `cdcfmt_mysql/text_output.py`.
 
 use crate::refusal::Result;
 use crate::values::temporal;

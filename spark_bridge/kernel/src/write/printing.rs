@@ -1,4 +1,4 @@
-//! Cells as MySQL's text; the Python printers are in `cdcfmt_core/mysql/text_output.py`.
+//! Cells as MySQL's text; the Python printers are in `cdcfmt_mysql/text_output.py`.
 //!
 //! A value whose type is not clearly that of its column is refused.
 
