@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from support.doc_snippets import files_in_snippets, snippets
-from support.fresh_venv import KIT, SHARED, Venv, build_wheels, make_venv
+from support.fresh_venv import SHARED, Venv, build_wheels, make_venv
 from support.workspace import ROOT
 
 from cdcfmt_cli.template import create_plugin
@@ -91,7 +91,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def venv(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Venv:
-    projects = [ROOT, *SHARED, KIT, ROOT / "spark_bridge", MAXWELL, DMS, template]
+    projects = [ROOT, *SHARED, ROOT / "spark_bridge", MAXWELL, DMS, template]
     wheels = build_wheels(projects, tmp_path_factory.mktemp("wheels"))
     assert len(wheels) == len(projects)
     return make_venv(tmp_path_factory.mktemp("fresh") / "venv", wheels)

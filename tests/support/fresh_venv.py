@@ -36,10 +36,12 @@ def uv() -> str:
 
 SHARED = tuple(
     ROOT / "plugins" / folder
-    for folder in ("dialects/mysql", "common/toolkit", "transports/files", "tools/cli")
+    for folder in (
+        *("dialects/mysql", "common/toolkit", "transports/files"),
+        *("tools/cli", "tools/testing"),
+    )
 )
-"""What formats, transports and the bridge require, and the command line."""
-KIT = ROOT / "plugins/tools/testing"
+"""What formats, transports and the bridge require, the command line, and the kit."""
 
 
 def build_wheels(projects: Iterable[Path], folder: Path) -> list[Path]:
