@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 import pyspark_cdcfmt
 from pyspark_cdcfmt.sync import sync
@@ -47,19 +48,15 @@ def main(folder: str, servers: str, topic: str, messages: str = "100", *stores: 
     spark = delta_session(CHEAP | SMALL_DELTA)
     queries = []
     for store in stores or STORES:
-        query = sync(
+        query = start(
             spark,
-            source={
+            Path(folder),
+            store,
+            **{
                 "kafka.bootstrap.servers": servers,
                 "subscribe": topic,
                 "maxOffsetsPerTrigger": messages,
-                "protocol": "canal-json",
             },
-            into=f"{folder}/{store}/{{table}}",
-            store=store,
-            consistency="resolved" if store == "scd1" else "eventual",
-            checkpoint=f"{folder}/checkpoints/{store}",
-            trigger={"availableNow": True},
         )
         queries.append(query)
         # Spark gives the process of a source ten seconds to answer: one after the other.
@@ -72,10 +69,29 @@ def main(folder: str, servers: str, topic: str, messages: str = "100", *stores: 
     Path(folder, "found.json").write_text(json.dumps(found))
 
 
+def start(spark: SparkSession, folder: Path, store: str, **source: Any) -> StreamingQuery:
+    return sync(
+        spark,
+        source={**source, "protocol": "canal-json"},
+        into=f"{folder}/{store}/{{table}}",
+        store=store,
+        consistency="resolved" if store == "scd1" else "eventual",
+        checkpoint=f"{folder}/checkpoints/{store}",
+        trigger={"availableNow": True},
+    )
+
+
 def read(spark: SparkSession, folder: Path, stores: Iterable[str]) -> dict[str, list[Any]]:
-    """Table and columns of all rows by store; beside ``scd1``, each row at each watermark."""
-    found: dict[str, list[Any]] = {}
+    """Table and columns of all rows by store; beside ``scd1``, each row at each watermark.
+
+    ``letters`` has the reasons of dead letters.
+    """
+    found: dict[str, list[Any]] = {"letters": []}
     for store in stores:
+        letters = folder / f"checkpoints/{store}/sync/dead_letters"
+        if letters.exists():
+            rows = spark.read.format("delta").load(str(letters)).collect()
+            found["letters"] += [(store, row.letter) for row in rows]
         found[store] = [
             (path.name, *row)
             for path in (folder / store).iterdir()

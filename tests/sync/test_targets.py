@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,7 +15,7 @@ from unittest.mock import Mock
 import attrs
 import pytest
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import DecimalType, FloatType, IntegerType, StringType, StructType
 from support.canal_messages import COMMIT_TS, row_message
@@ -340,11 +341,14 @@ def test_writes_of_another_run(delta: SparkSession, tmp_path: Path) -> None:
         ahead.merge(table, rows, "t.id = s.id", "WHEN MATCHED THEN DELETE")
 
 
-def test_another_session_writes_during_a_merge(delta: SparkSession, tmp_path: Path) -> None:
-    target, table = DeltaTarget(delta), f"delta.`{tmp_path}/table`"
-    target.create(table, StructType().add("id", IntegerType()).add("name", StringType()))
-    target.run(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b')")
-    begun, done = tmp_path / "begun", tmp_path / "done"
+def during(
+    delta: SparkSession,
+    folder: Path,
+    write: Callable[[DataFrame], object],
+    beside: Callable[[], object],
+) -> None:
+    """Write a row with id 1, and do something else while Spark computes it."""
+    begun, done = folder / "begun", folder / "done"
 
     def wait(name: str) -> str:
         begun.touch()
@@ -352,20 +356,50 @@ def test_another_session_writes_during_a_merge(delta: SparkSession, tmp_path: Pa
             time.sleep(0.05)
         return name
 
-    named = f.udf(wait, useArrow=False)(f.lit("merged"))
+    named = f.udf(wait, useArrow=False)(f.lit("written"))
     rows = delta.range(1, 2, 1, 1).select(f.col("id").cast("int"), named.alias("name"))
-    with ThreadPoolExecutor(1) as beside:
-        merged = beside.submit(
-            target.merge, table, rows, "t.id = s.id", "WHEN MATCHED THEN UPDATE SET *"
-        )
-        while not (begun.exists() or merged.done()):
+    with ThreadPoolExecutor(1) as thread:
+        written = thread.submit(write, rows)
+        while not (begun.exists() or written.done()):
             time.sleep(0.05)
-        target.run(f"UPDATE {table} SET name = upper(name)")
-        done.touch()
-        merged.result()
-    assert sorted(map(tuple, target.read(table).collect())) == [(1, "merged"), (2, "B")]
+        try:
+            beside()
+        finally:
+            done.touch()
+        written.result()
+
+
+def test_another_session_writes_during_a_merge(delta: SparkSession, tmp_path: Path) -> None:
+    target, table = DeltaTarget(delta), f"delta.`{tmp_path}/table`"
+    target.create(table, StructType().add("id", IntegerType()).add("name", StringType()))
+    target.run(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b')")
+    during(
+        delta,
+        tmp_path,
+        lambda rows: target.merge(table, rows, "t.id = s.id", "WHEN MATCHED THEN UPDATE SET *"),
+        lambda: target.run(f"UPDATE {table} SET name = upper(name)"),
+    )
+    assert sorted(map(tuple, target.read(table).collect())) == [(1, "written"), (2, "B")]
     operations = [row.operation for row in delta.sql(f"DESCRIBE HISTORY {table}").collect()]
     assert operations[:2] == ["MERGE", "UPDATE"]
+
+
+def test_another_query_takes_a_table_over_during_an_append(
+    delta: SparkSession, tmp_path: Path
+) -> None:
+    """The first rows of a new target are appended: the other query's would be there twice."""
+    target, table = DeltaTarget(delta, Run("q", 0, 0)), f"delta.`{tmp_path}/table`"
+    owner = {"cdcfmt.query": "q"}
+    columns = StructType().add("id", IntegerType()).add("name", StringType())
+    target.create(table, columns, properties=owner)
+
+    def take_over() -> None:
+        target.set_properties(table, {"cdcfmt.query": "other"})
+        target.run(f"INSERT INTO {table} VALUES (1, 'other')")
+
+    with pytest.raises(SinkError, match="belongs to another query by now, other, and"):
+        during(delta, tmp_path, lambda rows: target.append(table, rows, None), take_over)
+    assert [row.name for row in target.read(table).collect()] == ["other"]
 
 
 def test_targets_that_were_changed_by_hand(delta: SparkSession, tmp_path: Path) -> None:

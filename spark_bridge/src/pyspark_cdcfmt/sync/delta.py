@@ -195,12 +195,17 @@ class DeltaTarget:
         once: Once | None,
         properties: Mapping[str, str] | None = None,
     ) -> None:
-        self.check(table, once)
         writer = rows.write.format("delta").mode("append").options(**(properties or {}))
         if once is not None:
             writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
         path = path_of(table)
-        _commit(table, lambda: writer.saveAsTable(table) if path is None else writer.save(path))
+
+        def write() -> None:
+            # Also before a repetition: another query may have taken the table over.
+            self.check(table, once)
+            writer.saveAsTable(table) if path is None else writer.save(path)
+
+        _commit(table, write)
         if once is not None:
             self._appended[table, once[0]] = once[1]
 
@@ -264,7 +269,6 @@ class DeltaTarget:
         rows.createOrReplaceTempView(view)
 
         def write() -> None:
-            # Also before a repetition: another query may have taken the table over.
             self.check(table)
             rows.sparkSession.sql(f"MERGE INTO {table} t USING {view} s ON {on} {clauses}")
 
