@@ -5,7 +5,7 @@ on neither Spark nor any wire format.  Python users need only :func:`open_decode
 :func:`open_encoder`; a plugin returns a :class:`CodecSpec` from a hook.
 """
 
-from cdcfmt_core.codec import API_VERSION, CodecSpec, Decode, DecoderContext
+from cdcfmt_core.codec import API_VERSIONS, CodecSpec, Decode, DecoderContext
 from cdcfmt_core.encoder import Encoder, EncoderContext
 from cdcfmt_core.errors import CdcfmtError, DecodeError, EncodeError, OptionError
 from cdcfmt_core.events import (
@@ -31,7 +31,7 @@ from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.types import LogicalType, TypeMap
 
 __all__ = [
-    "API_VERSION",
+    "API_VERSIONS",
     "CdcfmtError",
     "CodecSpec",
     "Column",

@@ -24,8 +24,8 @@ from cdcfmt_core.types import LogicalType
 
 logger = open_logger("cdcfmt_core")
 
-API_VERSION = 1
-"""Version of this core's plugin API.  A plugin declares the version it was written for."""
+API_VERSIONS = range(1, 2)
+"""Versions of the plugin API that this core supports.  A spec names the one it was written for."""
 
 AUTO = "auto"
 """The ``protocol`` for which each message's format is recognised."""
@@ -144,6 +144,24 @@ class DecoderContext:
             self.on_zoneless(one_line(table.database, 200), one_line(table.table, 200))
 
 
+def check_api_version(version: int | None) -> None:
+    """Check the version of a spec, before its other arguments: those of another may differ.
+
+    :raises PluginApiError: unless this core supports it.
+    """
+    if version in API_VERSIONS:
+        return
+    oldest, newest = API_VERSIONS[0], API_VERSIONS[-1]
+    supported = str(newest) if oldest == newest else f"{oldest} to {newest}"
+    named = "an unnamed plugin API" if version is None else f"plugin API {version!r}"
+    remedy = "upgrade the plugin"
+    if version is None:
+        remedy = "give its specs an api_version"
+    elif isinstance(version, int) and version > newest:
+        remedy = "upgrade cdcfmt-core"
+    raise PluginApiError(f"{named}, this cdcfmt-core supports {supported}", remedy)
+
+
 @attrs.frozen
 class CodecSpec:
     """A format: its name, its options and how to open it.
@@ -209,13 +227,13 @@ class CodecSpec:
         default=None, converter=function_of
     )
     aliases: tuple[str, ...] = ()
-    api_version: int = API_VERSION
+    api_version: int = attrs.field(kw_only=True)
     package: str = attrs.field(default="", eq=False, repr=False)
 
-    def __new__(cls, *_: Any, api_version: int = API_VERSION, **__: Any) -> Self:
-        """:raises PluginApiError: for another API version, whose arguments may differ."""
-        if api_version != API_VERSION:
-            raise PluginApiError(f"plugin API {api_version!r}, this cdcfmt-core has {API_VERSION}")
+    def __new__(cls, *arguments: Any, **given: Any) -> Self:
+        # Unpickling gives no arguments.
+        if arguments or given:
+            check_api_version(given.get("api_version"))
         return super().__new__(cls)
 
     def __attrs_post_init__(self) -> None:

@@ -169,10 +169,7 @@ class PluginLoader:
     def _reject(self, info: PluginInfo, cause: BaseException) -> Loaded:
         error: PluginError
         if isinstance(cause, PluginApiError):
-            error = PluginApiError(
-                f"{info.package} was written for {cause}",
-                f"install versions of {info.dist} and cdcfmt-core that match",
-            )
+            error = PluginApiError(f"{info.package} was written for {cause.problem}", cause.remedy)
         else:
             error = BrokenPluginError(
                 f"plugin {info.entry_point!r} of {info.package} could not be loaded: "

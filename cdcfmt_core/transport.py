@@ -11,8 +11,8 @@ from typing import Any, Literal, Protocol, Self, TypeAlias, get_args
 
 import attrs
 
-from cdcfmt_core.codec import API_VERSION
-from cdcfmt_core.errors import PluginApiError, join_names
+from cdcfmt_core.codec import check_api_version
+from cdcfmt_core.errors import join_names
 from cdcfmt_core.events import Message
 from cdcfmt_core.lazy import function_of
 from cdcfmt_core.offsets import OffsetRange, Offsets, TopicPartition
@@ -260,12 +260,12 @@ class TransportSpec:
     explain: Callable[[str], Iterable[Check]] | None = attrs.field(
         default=None, converter=function_of
     )
-    api_version: int = API_VERSION
+    api_version: int = attrs.field(kw_only=True)
 
-    def __new__(cls, *_: Any, api_version: int = API_VERSION, **__: Any) -> Self:
-        """:raises PluginApiError: for another API version, whose arguments may differ."""
-        if api_version != API_VERSION:
-            raise PluginApiError(f"plugin API {api_version!r}, this cdcfmt-core has {API_VERSION}")
+    def __new__(cls, *arguments: Any, **given: Any) -> Self:
+        # Unpickling gives no arguments.
+        if arguments or given:
+            check_api_version(given.get("api_version"))
         return super().__new__(cls)
 
     def __attrs_post_init__(self) -> None:

@@ -92,7 +92,10 @@ class Plugin:
             **self.more,
         }
         title = self.name.title()
-        return [TransportSpec(self.name, title, "", abilities=frozenset({"keys"}), **given)]
+        spec = TransportSpec(
+            self.name, title, "", abilities=frozenset({"keys"}), api_version=1, **given
+        )
+        return [spec]
 
 
 @pytest.fixture

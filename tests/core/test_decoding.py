@@ -89,6 +89,7 @@ class Fake:
                 open_decoder=self.open,
                 sniff=self.sniff or self.recognise,
                 emits=frozenset({"row"}),
+                api_version=1,
                 **self.more,
             )
         ]

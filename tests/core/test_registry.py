@@ -25,6 +25,7 @@ from cdcfmt_core import (
     CodecSpec,
     Registry,
     TypeMap,
+    codec,
     default_registry,
     hookimpl,
     opening,
@@ -88,7 +89,7 @@ BROKEN = {
     "an exit": ("raise SystemExit('no licence')", "ImportError: it exits: no licence"),
     "no summary": (
         HEADER + codec_module("bad").partition("@hookimpl")[0] + "x = CodecSpec('bad', None, '', "
-        "print, print, frozenset())",
+        "print, print, frozenset(), api_version=1)",
         "format bad: summary is None, not text",
     ),
     "aliases that are text": (
@@ -109,7 +110,7 @@ BROKEN = {
     ),
     "no decoder": (
         HEADER + codec_module("bad").partition("@hookimpl")[0] + "x = CodecSpec('bad', '', '', "
-        "None, print, frozenset())",
+        "None, print, frozenset(), api_version=1)",
         "format bad: open_decoder and sniff must be functions",
     ),
     "no hook": (
@@ -257,20 +258,36 @@ def test_strict_raises_the_first_failure(site: Site, monkeypatch: pytest.MonkeyP
         site.registry().codecs()
 
 
-def test_a_plugin_for_another_api(site: Site) -> None:
-    site.install(
-        "cdcfmt-new",
-        {"new": "new_plugin"},
-        new_plugin=codec_module("new", more="api_version=2, new=1"),
-    )
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [
+        ("2", r"plugin API 2, this cdcfmt-core supports 1: upgrade cdcfmt-core$"),
+        ("0", r"plugin API 0, this cdcfmt-core supports 1: upgrade the plugin$"),
+        ("None", r"an unnamed plugin API, .* supports 1: give its specs an api_version$"),
+    ],
+)
+def test_a_plugin_for_another_api(site: Site, version: str, reason: str) -> None:
+    source = codec_module("new", more="new=1").replace("api_version=1", f"api_version={version}")
+    site.install("cdcfmt-new", {"new": "new_plugin"}, new_plugin=source)
     site.install("cdcfmt-fine", {"fine": "fine_plugin"}, fine_plugin=codec_module("fine"))
     registry = site.registry()
     assert list(registry.codecs()) == ["fine"]
-    with pytest.raises(
-        PluginApiError,
-        match=r"cdcfmt-new 1\.0 was written for plugin API 2, this .* has 1: install",
-    ):
+    with pytest.raises(PluginApiError, match=r"cdcfmt-new 1\.0 was written for " + reason):
         registry.get_codec("new")
+
+
+@pytest.mark.parametrize("name", ["canal-json", "kafka"])
+def test_specs_can_be_pickled(name: str) -> None:
+    registry = default_registry()
+    spec = registry.codecs().get(name) or registry.get_transport(name)
+    assert pickle.loads(pickle.dumps(spec)) == spec
+
+
+def test_a_core_of_several_apis_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "API_VERSIONS", range(3, 6))
+    codec.check_api_version(4)
+    with pytest.raises(PluginApiError, match="plugin API 2, this cdcfmt-core supports 3 to 5"):
+        codec.check_api_version(2)
 
 
 # Names
@@ -594,6 +611,7 @@ class Plugin:
                 open_decoder=lambda options, context: lambda message: [Heartbeat()],
                 sniff=lambda message: 1.0,
                 emits=frozenset({"heartbeat"}),
+                api_version=1,
             )
         ]
 

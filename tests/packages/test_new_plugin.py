@@ -67,8 +67,8 @@ BAD_PLUGINS = {
 REASONS = {
     "broken": "plugin 'broken' of cdcfmt-broken 1.0 could not be loaded: ModuleNotFoundError: "
     "No module named 'no_such_module_at_all'",
-    "future": "cdcfmt-future 1.0 was written for plugin API 99, this cdcfmt-core has 1: install "
-    "versions of cdcfmt-future and cdcfmt-core that match",
+    "future": "cdcfmt-future 1.0 was written for plugin API 99, this cdcfmt-core supports 1: "
+    "upgrade cdcfmt-core",
     "twice": "format 'twice' is registered by cdcfmt-one 1.0 and cdcfmt-two 1.0: uninstall one, "
     "or disable one with CDCFMT_DISABLED_PLUGINS",
     "debezium": "unknown format 'debezium'; installed: acme-json, dms, maxwell, slow. Install it: "

@@ -33,7 +33,7 @@ def codec_module(*names: str, more: str = "") -> str:
                 CodecSpec(
                     name=name, summary="of " + __name__, spec_url="", sniff=lambda message: 0.0,
                     open_decoder=lambda options, context: lambda message: [Heartbeat()],
-                    emits=frozenset(), {more}
+                    emits=frozenset(), api_version=1, {more}
                 )
                 for name in {names!r}
             ]
@@ -50,7 +50,8 @@ def transport_module(*names: str, more: str = "open_source='x.y:z'") -> str:
             return [
                 TransportSpec(**{{
                     "name": name, "title": name.title(), "summary": "of " + __name__,
-                    "abilities": frozenset({{"keys"}}), **dict({more}),
+                    "abilities": frozenset({{"keys"}}), "api_version": 1,
+                    **dict({more}),
                 }})
                 for name in {names!r}
             ]
