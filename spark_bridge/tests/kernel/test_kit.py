@@ -265,7 +265,7 @@ def test_a_value_that_the_kernel_refuses_fails(
     """The kernel reads some messages, but none with a number."""
     encodings = (
         "{**encodings_of(table), "
-        "'age': __import__('cdcfmt_core').toolkit.encodings.Encoding('json-boolean')}"
+        "'age': __import__('cdcfmt_toolkit.encodings').encodings.Encoding('json-boolean')}"
     )
     subject = dms_with_numbers(tmp_path, monkeypatch, encodings)
     with pytest.raises(AssertionError) as caught:
