@@ -27,7 +27,7 @@ PAGES = sorted(
     for file in ROOT.glob(pattern)
 )
 RUN_BY = {
-    "docs/cli.md": "tests/cli/test_cli_docs.py",
+    "docs/cli.md": "plugins/tools/cli/tests/test_cli_docs.py",
     "docs/conformance-kit.md": "tests/packages/test_new_plugin.py",
     "docs/deployment.md": "spark_bridge/tests/test_cluster.py",
     "docs/hooks.md": "tests/docs/test_hooks_doc.py",

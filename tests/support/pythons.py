@@ -42,8 +42,8 @@ _TESTS = ("tests", "plugins", "spark_bridge")
 _QUICK = (*_FEW, "-m", "quick", *_TESTS)
 # Over all golden data, and the same on each.
 _GOLDEN = (
-    "tests/cli/test_convert_engine",
-    "tests/cli/test_golden",
+    "plugins/tools/cli/tests/test_convert_engine",
+    "plugins/tools/cli/tests/test_golden",
     "tests/sync/test_block_events",
     "spark_bridge/tests/test_changes_from_events",
 )
@@ -56,7 +56,7 @@ _FIRST = (
 )
 _NO_DELTA = "tests/traps/test_sync_without_delta.py"
 # Rich lays out tables in another way.
-_LOWEST = (*_FIRST, "--ignore=tests/cli/test_cli_docs.py")
+_LOWEST = (*_FIRST, "--ignore=plugins/tools/cli/tests/test_cli_docs.py")
 _FLOOR = re.compile(r"([\w-]+)>=([\d.]+)")
 _SMOKE = ("-m", "smoke", "spark_bridge", "tests/brokers/test_kafka_stream.py", _NO_DELTA)
 

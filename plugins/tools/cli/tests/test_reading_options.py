@@ -10,6 +10,7 @@ import click
 import pytest
 from support.cli_tools import run, run_json, run_lines, write_messages
 from support.golden_data import load_variant, native_messages
+from support.workspace import ROOT
 
 from cdcfmt_cli.app import COMMANDS, app
 
@@ -116,7 +117,7 @@ def test_key_columns_and_samples(canal: Path) -> None:
 def test_every_option_of_every_command_is_tried() -> None:
     """By its name, somewhere in these tests or in the examples of docs/cli.md, which run."""
     texts = [path.read_text(encoding="utf-8") for path in TESTS.glob("*.py")]
-    texts.append((TESTS.parents[1] / "docs/cli.md").read_text(encoding="utf-8"))
+    texts.append((ROOT / "docs/cli.md").read_text(encoding="utf-8"))
     text = "\n".join(texts)
     context = click.Context(app)
     for name in COMMANDS:

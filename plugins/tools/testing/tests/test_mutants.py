@@ -12,6 +12,7 @@ from open_round_trips import DIFFERENCES, ROUND_TRIPS
 from support.mutants_of_decoders import MUTANTS as DECODERS
 from support.mutants_of_decoders import Mutant
 from support.mutants_of_encoders import MUTANTS as ENCODERS
+from support.workspace import ROOT
 
 from cdcfmt_testing import CodecTests, Subject, limits, load_cases
 from cdcfmt_testing.checks import malformed
@@ -20,7 +21,7 @@ from cdcfmt_testing.limits import memory_limit, time_limit
 pytestmark = pytest.mark.one_python
 
 MUTANTS = [*DECODERS, *ENCODERS]
-PLUGIN = Path(__file__).parents[3] / "plugins/formats/open-protocol"
+PLUGIN = ROOT / "plugins/formats/open-protocol"
 
 
 def conformance(

@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 import pytest
+from support.workspace import ROOT
 
 from cdcfmt_core.events import Column, Image, RowChange, TableSchema
 from cdcfmt_core.known import packages
@@ -23,7 +24,7 @@ from cdcfmt_testing.outcome import check_row
 
 pytest_plugins = ["pytester"]
 
-CASES = Path(__file__).parents[3] / "plugins/formats/open-protocol/tests/cases"
+CASES = ROOT / "plugins/formats/open-protocol/tests/cases"
 
 TESTS = """
 from pathlib import Path

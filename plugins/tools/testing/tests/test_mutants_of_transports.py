@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 from support.mutants_of_decoders import Mutant
 from support.mutants_of_transports import MUTANTS
+from support.workspace import ROOT
 
 from cdcfmt_core import TransportSpec
 from cdcfmt_testing.transports import Harness, TransportTests, subject
 
 pytestmark = pytest.mark.one_python
 
-EXAMPLE = Path(__file__).parents[3] / "docs/example/cdcfmt-spool"
+EXAMPLE = ROOT / "docs/example/cdcfmt-spool"
 
 
 def example_tests() -> ModuleType:
