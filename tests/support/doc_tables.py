@@ -37,6 +37,7 @@ from pyspark_cdcfmt.write_options import OUTPUT_GROUPS
 from support import doc_examples
 from support.alter_kinds import CONVERTED, HALTED, SAME
 from support.conversions import conversion_table
+from support.doc_api import PUBLIC, modules
 from support.doc_decisions import decisions
 from support.doc_rooms import picture, rooms, way
 from support.doc_transports import carried, promises
@@ -87,6 +88,9 @@ def tables() -> dict[Path, dict[str, str]]:
             "rooms": _table(("room", "what is in it"), rooms()),
             "layers": picture(),
             "way": _table(("function", "what happens"), way()),
+        },
+        ROOT / "docs/api.md": {
+            table: _table(("module", "names"), modules(table)) for table in PUBLIC
         },
         ROOT / "docs/decisions/index.md": {
             "decisions": _table(("", "decision", "date", "status"), decisions())
