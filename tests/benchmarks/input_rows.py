@@ -25,7 +25,8 @@ ZONE = {"sourcetimezone": "Asia/Shanghai"}
 def input_rows(**given: str) -> tuple[StructType, list[pa.RecordBatch]]:
     """Schema and batches of the shape that the options ask for."""
     messages = list(load("canal-json"))
-    options = parse_options({**ZONE, "protocol": "canal-json", "includecolumns": "true", **given})
+    shape = {} if "table" in given else {"includecolumns": "true"}
+    options = parse_options({**ZONE, "protocol": "canal-json", **shape, **given})
     decoder = open_decoder(options, options.event_filter())
     policy = ValuePolicy("text", "replace")
     rows: Any
