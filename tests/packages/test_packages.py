@@ -84,6 +84,22 @@ def test_extras_of_the_bridge() -> None:
     assert everything.extras == set(extras) - {"all", "spark"}
 
 
+def test_the_extra_all_brings_every_package_but_the_kit() -> None:
+    by_name = {settings(folder)["project"]["name"]: settings(folder) for folder in PROJECTS}
+    seen: set[str] = set()
+    waiting = [Requirement("pyspark-cdcfmt[all]")]
+    while waiting:
+        needed = waiting.pop()
+        if str(needed) in seen or needed.name not in by_name:
+            continue
+        seen.add(str(needed))
+        project = by_name[needed.name]["project"]
+        lists = [project.get("optional-dependencies", {})[extra] for extra in needed.extras]
+        waiting += [Requirement(text) for each in lists for text in each]
+        waiting += map(Requirement, project.get("dependencies", ()))
+    assert OWN - {Requirement(text).name for text in seen} == {"cdcfmt-testing"}
+
+
 @pytest.mark.parametrize("folder", [p for p in PROJECTS if p != KERNEL], ids=lambda p: p.name)
 def test_types_come_with_a_wheel(folder: Path) -> None:
     (package,) = settings(folder)["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
