@@ -69,6 +69,16 @@ impl Refusal {
         }
     }
 
+    /// The refusal of a whole message or row.
+    pub const fn of_whole(reason: Reason, text: &'static str) -> Self {
+        Self {
+            text,
+            at: NO_BYTE,
+            column: NO_COLUMN,
+            reason,
+        }
+    }
+
     /// The refusal of a column's value that begins at this byte; None if that is unknown.
     #[must_use]
     pub fn in_column(self, column: usize, at: Option<u32>) -> Self {

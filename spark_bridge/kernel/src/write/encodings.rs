@@ -1,4 +1,4 @@
-//! Printing of value encodings, the inverse of `crate::values::encodings`.
+//! Printing of value encodings, the inverse of `crate::values::Reader`.
 //!
 //! The Python printers are in `cdcfmt_toolkit/value_printers.py`.
 

@@ -26,8 +26,9 @@ pub enum Batch {
     Events(Box<Events>),
 }
 
-const FULL: Refusal = Refusal::of(Reason::Full, "messages must be taken first", 0);
-const UNKNOWN: Refusal = Refusal::of(Reason::UnknownSchema, "no plan for the table of the row", 0);
+const FULL: Refusal = Refusal::of_whole(Reason::Full, "messages must be taken first");
+const UNKNOWN: Refusal =
+    Refusal::of_whole(Reason::UnknownSchema, "no plan for the table of the row");
 
 pub struct Writer {
     settings: Settings,

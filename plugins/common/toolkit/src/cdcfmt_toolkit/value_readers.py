@@ -1,6 +1,6 @@
 """The readers of value encodings, for decoders.
 
-The compiled kernel has a counterpart of each (``spark_bridge/kernel/src/values/encodings.rs``),
+The compiled kernel has a counterpart of each (``spark_bridge/kernel/src/values/reader.rs``),
 with equal results, which rejects unusual values.
 """
 

@@ -62,11 +62,10 @@ pub struct Settings {
     images: Option<Format>,
 }
 
-const UNKNOWN: Refusal = Refusal::of(Reason::UnknownSchema, "no plan for the schema", 0);
-const PANIC: Refusal = Refusal::of(
+const UNKNOWN: Refusal = Refusal::of_whole(Reason::UnknownSchema, "no plan for the schema");
+const PANIC: Refusal = Refusal::of_whole(
     Reason::Panic,
     "internal error: the kernel panicked (please report)",
-    0,
 );
 
 /// Attributes of a message that each of its rows has.
