@@ -53,7 +53,9 @@ def extras() -> str:
 def install(venv: Venv, requirement: str) -> None:
     """Our packages from ``dist``, and what they require from an index."""
     pip = (uv(), "pip", "install", "--quiet", "--python", venv.python, "--find-links", DIST)
-    subprocess.run([*pip, requirement], cwd=ROOT, check=True)
+    # uv's cache has wheels of the same names from before.
+    anew = [argument for name in own() for argument in ("--refresh-package", name)]
+    subprocess.run([*pip, *anew, requirement], cwd=ROOT, check=True)
 
 
 def record(wheel: Path) -> set[str]:
@@ -132,5 +134,6 @@ def test_the_quickstart_runs(venv: Venv) -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_examples_run(venv: Venv, example: Path) -> None:
     install(venv, f"{example}[test]")
-    done = venv.run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(example / "tests"))
+    alone = ("-c", str(example / "pyproject.toml"), "--confcutdir", str(example))
+    done = venv.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *alone, str(example / "tests"))
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
