@@ -94,7 +94,7 @@ def test_a_panic_of_the_kernel_is_found(small: Corpus, monkeypatch: pytest.Monke
     assert slot.failed.value == 1
     (path,) = findings.FOLDER.iterdir()
     messages, about = findings.load(path)
-    assert (len(messages), about["problem"]) == (500, "AssertionError: a time out of range")
+    assert (len(messages), about["problem"]) == (500, "AssertionError: time is out of range")
 
 
 def test_a_message_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ MUTANTS = {
 """Bug → the text of a module, and what it becomes."""
 _LAYOUT = Layout({"type": "op"}, {"INSERT": "insert"}, lambda *_: {}, max_events=-1)
 REASONS = {
-    "a member that is not declared": "a member that the layout lacks, at byte [0-9]+ of a "
+    "a member that is not declared": "unknown member, at byte [0-9]+ of a "
     "message's value: .*pkNames",
 }
 
