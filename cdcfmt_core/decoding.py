@@ -210,8 +210,8 @@ class MessageDecoder:
                     event.error = self._locate(message, event.error)
                 else:
                     check_event(event)
-        except (*INTERRUPTIONS, SourceError):
-            # An unreadable folder is not the message's fault.
+        except (*INTERRUPTIONS, SourceError, ImportError):
+            # An unreadable folder, or a library that is not there, is not the message's fault.
             raise
         except BaseException as error:
             if not isinstance(error, DecodeError) and os.environ.get("CDCFMT_DEBUG") == "1":

@@ -11,7 +11,13 @@ from functools import partial
 from typing import Any
 
 from cdcfmt_core.codec import AUTO, CodecSpec, DecoderContext, MarkedScan
-from cdcfmt_core.errors import INTERRUPTIONS, CdcfmtError, DecodeError, describe
+from cdcfmt_core.errors import (
+    INTERRUPTIONS,
+    CdcfmtError,
+    DecodeError,
+    MissingDependencyError,
+    describe,
+)
 from cdcfmt_core.events import Message
 from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
 from cdcfmt_core.registry import Registry, default_registry
@@ -96,7 +102,7 @@ def _scan(
             records = list(scan_message(message))
         except _OF_DAMAGE:
             continue
-        except INTERRUPTIONS:
+        except (*INTERRUPTIONS, MissingDependencyError):
             raise
         except BaseException as error:
             what = f"scan for schemas of format {codec.name!r} ({codec.package})"

@@ -14,7 +14,12 @@ from support.installed_plugins import DIALECTS
 
 from cdcfmt_core import CodecSpec, DecoderContext, Registry, TypeMap, default_registry, hookimpl
 from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder
-from cdcfmt_core.errors import BrokenPluginError, DecodeError, UnknownFormatError
+from cdcfmt_core.errors import (
+    BrokenPluginError,
+    DecodeError,
+    MissingDependencyError,
+    UnknownFormatError,
+)
 from cdcfmt_core.events import (
     Column,
     Corrupt,
@@ -303,6 +308,18 @@ def test_any_mistake_of_a_decoder_is_a_corrupt_message(
     assert str(event.error).startswith("acme topic t, file f, partition 0, offset 7: ")
     assert event.error.sample == "b'value'"
     assert str(pickle.loads(pickle.dumps(event.error))) == str(event.error)
+
+
+@pytest.mark.parametrize(
+    "error", [ModuleNotFoundError("no lz4"), MissingDependencyError("lz4 is needed")], ids=repr
+)
+@pytest.mark.parametrize("when", [raising, raising_later])
+def test_a_missing_library_is_not_the_messages_fault(
+    error: Exception, when: Callable[[Exception], Callable[[Message], Iterable[Any]]]
+) -> None:
+    decoder = open_decoder(Fake("acme", when(error)), protocol="acme")
+    with pytest.raises(ImportError, match="lz4"):
+        decoder.decode(Message(b"k", b"value"))
 
 
 def test_mistakes_can_be_raised(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -280,7 +280,7 @@ def read_claimed(context: DecoderContext, location: object, read: Callable[[byte
         raise
     except DecodeError as error:
         raise error_of_claim_check(error, location) from None
-    except CdcfmtError:
+    except (CdcfmtError, ImportError):
         raise
     except Exception as error:
         if os.environ.get("CDCFMT_DEBUG") == "1":
