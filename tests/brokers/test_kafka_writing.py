@@ -113,7 +113,6 @@ def test_what_cannot_be(kafka: Broker, events: DataFrame) -> None:
 
 
 def test_the_example_of_the_docs(spark: SparkSession, kafka: Broker, events: DataFrame) -> None:
-    kafka.create_topic("orders", PARTITIONS)
     (snippet,) = (
         found for found in snippets("docs/writing.md") if "kafka.bootstrap.servers" in found.code
     )
@@ -122,8 +121,9 @@ def test_the_example_of_the_docs(spark: SparkSession, kafka: Broker, events: Dat
     code = snippet.code.replace("broker:9092", kafka.servers).replace(
         ".mode(", '.option("sourceTimeZone", "Asia/Shanghai").mode('
     )
-    exec(compile(code, snippet.id, "exec"), {"events": events.coalesce(1)})
-    written = read(spark, kafka, "orders").groupBy("kind").count().collect()
+    with kafka.topic("orders", PARTITIONS) as topic:
+        exec(compile(code, snippet.id, "exec"), {"events": events.coalesce(1)})
+        written = read(spark, kafka, topic).groupBy("kind").count().collect()
     assert {row.kind for row in written} == {"row", "watermark"}
 
 

@@ -6,7 +6,8 @@ import subprocess
 import time
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,14 @@ class Broker:
         )
         self._wait_for_partitions(name, partitions)
         return name
+
+    @contextmanager
+    def topic(self, name: str, partitions: int = 1) -> Iterator[str]:
+        """A topic that other tests name, too: it is gone afterwards."""
+        try:
+            yield self.create_topic(name, partitions)
+        finally:
+            self.delete_topic(name)
 
     def _wait_for_partitions(self, topic: str, count: int) -> None:
         while len(self.admin.list_topics(topic, timeout=10).topics[topic].partitions) != count:
