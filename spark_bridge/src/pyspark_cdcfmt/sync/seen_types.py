@@ -128,7 +128,7 @@ def _seen_effect(
     if had != has:
         return Conversion(halt=None if is_wider(had, has) else _NARROWER)
     if _are_mysql(old) != _are_mysql(new):
-        # The types of Connect, until a statement has told the source's.
+        # Connect's types, which a statement replaces with the source's.
         return Conversion()
     (kind, _, first), (kind_now, _, second) = old.text.partition("("), new.text.partition("(")
     if kind != kind_now:

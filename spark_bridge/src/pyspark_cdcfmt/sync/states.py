@@ -199,12 +199,9 @@ class TableState:
         values = attrs.asdict(self, recurse=False)
         values["columns"] = self.columns and self.columns.jsonValue()
         values |= {name: sorted(values[name]) for name in _SETS}
-        values["earlier"] = [attrs.astuple(each, recurse=False) for each in self.earlier]
-        values["casts"] = [attrs.astuple(each, recurse=False) for each in self.casts]
-        values["seen"] = {
-            k: [attrs.astuple(e, recurse=False) for e in v] for k, v in self.seen.items()
-        }
-        values["definitions"] = [attrs.astuple(each, recurse=False) for each in self.definitions]
+        for name in ("earlier", "casts", "definitions"):
+            values[name] = _tuples(values[name])
+        values["seen"] = {column: _tuples(types) for column, types in self.seen.items()}
         for name in _NAMES:
             values[name] = [
                 (each.name, each.now, each.place, each.at, _log_values(each.log))
@@ -265,6 +262,10 @@ class TableState:
             if each.name.lower() == name.lower():
                 return each.now
         return name
+
+
+def _tuples(entries: Iterable[Any]) -> list[tuple[Any, ...]]:
+    return [attrs.astuple(each, recurse=False) for each in entries]
 
 
 def _log_values(log: LogPlace | None) -> list[Any] | None:
