@@ -1,4 +1,4 @@
-"""Several writers of the same targets at the same time, each in a process of its own.
+"""Concurrent writers of the same targets, one process each.
 
 ``sync_races.py SEED [KIND ...]``: two syncs with one checkpoint (``one_checkpoint``); two syncs
 with a checkpoint each, and the same targets (``one_target``); OPTIMIZE, VACUUM and another writer

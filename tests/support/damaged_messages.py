@@ -63,7 +63,8 @@ def _mutated_event(message: Message, chance: random.Random) -> Message:
 def mutated(value: bytes, chance: random.Random) -> bytes:
     """The message with one thing about it changed."""
     result = _mutated(value, chance)
-    # In what nobody reads such a number is not seen (docs/decisions/076-filters-in-the-kernel.md).
+    # The kernel skips such numbers in unread columns
+    # (docs/decisions/076-filters-in-the-kernel.md).
     return value if IMMENSE.search(result) else result
 
 

@@ -1,4 +1,4 @@
-"""The import contracts of pyproject.toml, checked: ``python tests/support/imports.py``.
+"""The import contracts of pyproject.toml, checked: ``python -m support.imports``.
 
 import-linter takes lists of packages alone.  In its settings here ``plugins`` stands for the
 packages of all folders under ``plugins``, and the name of such a folder (``formats``) for those

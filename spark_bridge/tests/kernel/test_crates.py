@@ -21,4 +21,4 @@ def test_direct_dependencies_are_exact() -> None:
 
 @pytest.mark.skipif(not LOCK.exists(), reason="the kernel was not built here")
 def test_the_kernel_is_built_with_the_listed_crates() -> None:
-    assert locked() == listed(), "run python tests/support/crates.py"
+    assert locked() == listed(), "run PYTHONPATH=tests python -m support.crates"
