@@ -18,6 +18,7 @@ from cloudcanal_messages import DML
 from support import java
 from support.golden_data import CODECS, load_variant, native_messages
 from support.installed_plugins import Site, codec_module, transport_module, type_map_module
+from support.spark_settings import SESSION
 
 from cdcfmt_cli.settings import SECTIONS
 from cdcfmt_core import Option, default_registry
@@ -266,24 +267,16 @@ def test_a_broken_format_is_an_error_for_who_names_it(
         assert "Traceback" not in done.stderr
 
 
-SPARK = """
-import json, sys, warnings
-from pyspark.sql import SparkSession
-
-spark = (
-    SparkSession.builder.master("local[2]")
-    .config("spark.ui.enabled", "false")
-    .config("spark.driver.bindAddress", "127.0.0.1")
-    .config("spark.driver.host", "127.0.0.1")
-    .config("spark.sql.session.timeZone", "UTC")
-    .getOrCreate()
-)
-spark.sparkContext.setLogLevel("OFF")
+SPARK = (
+    SESSION
+    + """
+import json, sys
 events = spark.read.format("cdc").load(sys.argv[1])
 rows = events.selectExpr("to_json(struct(* except (_source)))", "_source.path").collect()
 print("RESULT" + json.dumps(sorted([path, text] for text, path in rows)))
 print("CORRUPT" + str(sum("corrupt" in text[:40] for text, _ in rows)))
 """
+)
 
 
 def test_spark_reads_every_format(folder: Path, environment: dict[str, str]) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import runpy
 import shlex
 import shutil
 import zipfile
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 from support.doc_snippets import files_in_snippets, snippets
 from support.fresh_venv import SHARED, Venv, build_wheels, make_venv
+from support.spark_settings import SESSION
 from support.workspace import ROOT
 
 from cdcfmt_cli.template import create_plugin
@@ -194,19 +194,10 @@ def test_what_users_see_of_bad_plugins(venv: Venv, bad_plugins: Path) -> None:
     assert "of cdcfmt_one" in without.stdout
 
 
-SPARK = """
+SPARK = (
+    SESSION
+    + """
 import json, sys
-from pyspark.sql import SparkSession
-
-spark = (
-    SparkSession.builder.master("local[1]")
-    .config("spark.ui.enabled", "false")
-    .config("spark.driver.bindAddress", "127.0.0.1")
-    .config("spark.driver.host", "127.0.0.1")
-    .config("spark.sql.session.timeZone", "UTC")
-    .getOrCreate()
-)
-spark.sparkContext.setLogLevel("OFF")
 folder, names = sys.argv[1], sys.argv[2].split(",")
 cdc = lambda name: spark.read.format("cdc").option("protocol", name)
 # How users ask for it, and nothing else before it: no other plugin is looked at.
@@ -231,20 +222,19 @@ for name in names:
 print("RESULT" + json.dumps(result))
 spark.stop()
 """
+)
 
 
 def test_spark_reads_the_example_and_tells_what_is_bad(
     venv: Venv, bad_plugins: Path, tmp_path: Path
 ) -> None:
-    java: dict[str, str] = runpy.run_path(str(ROOT / "tests/support/java.py"))["environment"]()
     slow = bad_plugins / "cdcfmt_slow.imported"
     (tmp_path / "dump").mkdir()
     shutil.copy(MAXWELL / "cases/rows/messages.jsonl", tmp_path / "dump")
     (tmp_path / "dms").mkdir()
     shutil.copy(DMS / "cases/postgresql/messages.jsonl", tmp_path / "dms")
     arguments = ("dump", ",".join(REASONS), str(slow), RUNNABLE[1].code, DMS_RUNNABLE.code)
-    kept = {name: value for name, value in java.items() if not name.startswith("PYSPARK")}
-    environment = {**kept, "PYTHONPATH": str(bad_plugins), "PYSPARK_PYTHON": venv.python}
+    environment = venv.spark_environment() | {"PYTHONPATH": str(bad_plugins)}
     done = venv.run("-c", SPARK, *arguments, cwd=tmp_path, **environment)
     assert "RESULT" in done.stdout, done.stdout + done.stderr
     result: dict[str, Any] = json.loads(done.stdout.partition("RESULT")[2])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import runpy
 import shutil
 from pathlib import Path
 from typing import Any
@@ -144,7 +143,6 @@ def test_spark_reads_and_writes_it(venv: Venv, tmp_path: Path) -> None:
 
     Nothing but the wheel makes Spark know the transport.
     """
-    java: dict[str, str] = runpy.run_path(str(ROOT / "tests/support/java.py"))["environment"]()
     messages = golden()
     counts: dict[int | None, int] = {}
     placed = []
@@ -161,15 +159,13 @@ def test_spark_reads_and_writes_it(venv: Venv, tmp_path: Path) -> None:
     (tmp_path / "dump").mkdir()
     lines = b"\n".join(wrap_line(message) for message in old)
     (tmp_path / "dump/old.jsonl").write_bytes(lines)
-    kept = {name: value for name, value in java.items() if not name.startswith("PYSPARK")}
     done = venv.run(
         "-c",
         SPARK,
         json.dumps(FEW_ROWS | CHEAP),
         *(snippet.code for snippet in RUNNABLE),
         cwd=tmp_path,
-        **kept,
-        PYSPARK_PYTHON=venv.python,
+        **venv.spark_environment(),
     )
     assert "RESULT" in done.stdout, done.stdout + done.stderr
     result: dict[str, Any] = json.loads(done.stdout.partition("RESULT")[2])

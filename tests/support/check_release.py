@@ -21,7 +21,7 @@ from cdcfmt_core.known import packages
 from support.check_wheels import kernels, wheels_here
 from support.doc_snippets import snippets
 from support.fresh_venv import Venv, uv
-from support.java import environment
+from support.spark_settings import SESSION
 from support.wheels import ARCHITECTURES, DIST
 from support.workspace import KERNEL, ROOT, projects, settings
 
@@ -29,11 +29,6 @@ VERSION: str = settings(ROOT)["project"]["version"]
 NAMES = {folder: str(settings(folder)["project"]["name"]) for folder in projects()}
 BRIDGE = NAMES[ROOT / "spark_bridge"]
 EXAMPLES = sorted((ROOT / "docs/example").iterdir())
-
-SESSION = """
-from pyspark.sql import SparkSession
-spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", False).getOrCreate()
-"""
 
 
 def own() -> list[str]:
@@ -64,11 +59,6 @@ def record(wheel: Path) -> set[str]:
         (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/RECORD"))
         lines = archive.read(name).decode().splitlines()
     return {line for line in lines if not line.startswith(name)}
-
-
-def spark_environment(venv: Venv) -> dict[str, str]:
-    pythons = {"PYSPARK_PYTHON": venv.python, "PYSPARK_DRIVER_PYTHON": venv.python}
-    return environment() | pythons
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +115,7 @@ def test_the_commands_of_the_readme_are_there(venv: Venv) -> None:
 def test_the_quickstart_runs(venv: Venv) -> None:
     blocks = [each for each in snippets("docs/quickstart.md") if each.runs and not each.needs]
     code = "\n".join([SESSION, *(block.code for block in blocks)])
-    done = venv.run("-c", code, **spark_environment(venv))
+    done = venv.run("-c", code, **venv.spark_environment())
     assert done.returncode == 0, done.stderr[-4000:]
     for block in blocks:
         assert (block.prints or "").strip() in done.stdout, block.id

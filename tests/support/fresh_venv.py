@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tomllib
 from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
@@ -21,7 +20,8 @@ import attrs
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from support.workspace import ROOT
+from support.java import environment
+from support.workspace import ROOT, settings
 
 _SITE = Path(sysconfig.get_path("purelib"))
 OWN = ("cdcfmt", "pyspark_cdcfmt", "_editable", "__editable")
@@ -72,6 +72,13 @@ class Venv:
         """Install wheels, and only them."""
         options = ("--quiet", "--offline", "--no-deps", "--python", self.python)
         _run(uv(), "pip", "install", *options, *wheels)
+
+    def spark_environment(self) -> dict[str, str]:
+        """What Spark needs in the environment: Java, and this Python for driver and workers."""
+        return environment() | {
+            "PYSPARK_PYTHON": self.python,
+            "PYSPARK_DRIVER_PYTHON": self.python,
+        }
 
     def run(
         self, *arguments: str, cwd: Path | None = None, **environment: str
@@ -160,8 +167,7 @@ def _name(dist: metadata.Distribution) -> str:
 
 
 def _project_name(path: Path) -> str:
-    text = (path / "pyproject.toml").read_text(encoding="utf-8")
-    return canonicalize_name(tomllib.loads(text)["project"]["name"])
+    return canonicalize_name(settings(path)["project"]["name"])
 
 
 def _new_venv(folder: Path, wheels: tuple[Path, ...]) -> Venv:

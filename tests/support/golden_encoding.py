@@ -13,12 +13,31 @@ from cdcfmt_testing import Case
 from cdcfmt_toolkit.large_message_output import ClaimCheckWriter
 from support.golden_data import (
     CODECS,
+    Loss,
     Variant,
     load_variant,
     open_decoder,
     reading_options,
     variant_names,
 )
+
+DIGITS = [
+    Loss(table, column, "digits", "the wire has no fsp")
+    for table, column in (
+        ("golden.all_types", "c_datetime3"),
+        ("golden.all_types", "c_datetime6"),
+        ("golden.all_types", "c_timestamp3"),
+        ("golden.all_types", "c_timestamp6"),
+        ("golden.all_types", "c_time3"),
+        ("golden.all_types", "c_time6"),
+        ("golden.defaults_nobin", "dtm"),
+        ("golden.defaults_t", "dtm"),
+        ("golden.pk_time", "ts"),
+        ("golden.upd_cols", "e"),
+    )
+]
+"""Without parameters TIME, DATETIME and TIMESTAMP do not say how many digits to print: six are
+printed, or none."""
 
 
 def open_encoder(

@@ -189,12 +189,11 @@ DDL_TYPES = {
 
 
 @attrs.frozen
-class Run:
+class Decoded:
     """A variant and the events of each of its messages."""
 
     variant: Variant
     decoded: tuple[tuple[GoldenMessage, list[Event]], ...]
-    listed: list[Loss]
 
     def events(self) -> Iterator[tuple[Truth, Event]]:
         for message, events in self.decoded:
@@ -204,6 +203,18 @@ class Run:
         for truth, event in self.events():
             if isinstance(event, RowChange):
                 yield truth, event
+
+    def check_claim_checks(self, named: Collection[str]) -> None:
+        """The messages name all files of the claim-check folder, and no other ones."""
+        files = self.variant.claims.iterdir() if self.variant.claims else ()
+        assert named == {file.name for file in files}
+
+
+@attrs.frozen
+class Run(Decoded):
+    """With the losses of the variant that are listed."""
+
+    listed: list[Loss]
 
     def losses(self) -> Losses:
         return Losses(self.listed, map(".".join, self.variant.tables))

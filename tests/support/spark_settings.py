@@ -4,6 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
+SESSION: Final = """
+from pyspark.sql import SparkSession
+
+spark = (
+    SparkSession.builder.master("local[2]")
+    .config("spark.ui.enabled", "false")
+    .config("spark.driver.bindAddress", "127.0.0.1")
+    .config("spark.driver.host", "127.0.0.1")
+    .config("spark.sql.session.timeZone", "UTC")
+    .getOrCreate()
+)
+spark.sparkContext.setLogLevel("OFF")
+"""
+"""The beginning of a program for an environment that has nothing of the tests."""
+
 FEW_ROWS: Final = {
     "spark.ui.enabled": "false",
     "spark.driver.bindAddress": "127.0.0.1",

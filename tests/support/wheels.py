@@ -1,4 +1,4 @@
-"""All wheels of the workspace, in ``dist``: ``python tests/support/wheels.py x86_64 aarch64``.
+"""All wheels of the workspace, in ``dist``: ``python -m support.wheels x86_64 aarch64``.
 
 ``make wheels`` runs this, and then ``check_wheels.py``, which installs and reads with them.
 The kernel's are manylinux wheels, one for each architecture that is named: zig links them against

@@ -17,14 +17,19 @@ from typing import Any
 import pytest
 from support.golden_data import (
     GoldenMessage,
-    Loss,
     Losses,
     Variant,
     load_variant,
     native_messages,
     open_decoder,
 )
-from support.golden_encoding import check_none_left_out, decode_all, open_encoder, writing_options
+from support.golden_encoding import (
+    DIGITS,
+    check_none_left_out,
+    decode_all,
+    open_encoder,
+    writing_options,
+)
 
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.events import Event, Message, RowChange
@@ -34,23 +39,6 @@ from cdcfmt_toolkit.large_messages import ClaimCheckStore, open_decompressor
 SOME = ["lz4", "snappy", "storage-txn"]
 CLAIMS = ["claim-check", "claim-check-raw-value", "claim-check-lz4"]
 
-# Without their parameters TIME, DATETIME and TIMESTAMP do not tell how many digits to print:
-# six are printed, or none.
-DIGITS = [
-    Loss(table, column, "digits", "the wire has no fsp")
-    for table, column in (
-        ("golden.all_types", "c_datetime3"),
-        ("golden.all_types", "c_datetime6"),
-        ("golden.all_types", "c_timestamp3"),
-        ("golden.all_types", "c_timestamp6"),
-        ("golden.all_types", "c_time3"),
-        ("golden.all_types", "c_time6"),
-        ("golden.defaults_nobin", "dtm"),
-        ("golden.defaults_t", "dtm"),
-        ("golden.pk_time", "ts"),
-        ("golden.upd_cols", "e"),
-    )
-]
 _FRACTION = re.compile(r"(:[0-9]{2})(?:\.([0-9]{1,6}))?$")
 
 

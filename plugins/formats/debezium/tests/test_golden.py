@@ -6,7 +6,6 @@ import base64
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -14,11 +13,9 @@ from typing import Any
 import attrs
 import pytest
 from support.golden_data import (
-    GoldenMessage,
     Loss,
     Losses,
     Truth,
-    Variant,
     load_variant,
     open_decoder,
     python_value,
@@ -26,6 +23,7 @@ from support.golden_data import (
     same,
     variant_names,
 )
+from support.golden_rows import Decoded
 
 from cdcfmt_core.events import Event, RowChange, SchemaChange, TableSchema, Watermark
 from cdcfmt_core.registry import default_registry
@@ -183,12 +181,10 @@ DDL_TYPES = {
 
 
 @attrs.frozen
-class Run:
-    """A variant and the events of each of its messages."""
+class Run(Decoded):
+    """A variant, with or without its DDL."""
 
     name: str
-    variant: Variant
-    decoded: tuple[tuple[GoldenMessage, list[Event]], ...]
 
     @property
     def has_ddl(self) -> bool:
@@ -198,15 +194,6 @@ class Run:
     def has_types(self) -> bool:
         """Whether rows or DDL tell the database's types."""
         return self.has_ddl or bool(self.variant.config["enable-tidb-extension"])
-
-    def events(self) -> Iterator[tuple[Truth, Event]]:
-        for message, events in self.decoded:
-            yield from zip(message.truth, events, strict=True)
-
-    def rows(self) -> Iterator[tuple[Truth, RowChange]]:
-        for truth, event in self.events():
-            if isinstance(event, RowChange):
-                yield truth, event
 
     def losses(self) -> Losses:
         tables = {
@@ -231,13 +218,13 @@ def run(request: pytest.FixtureRequest) -> Run:
     variant = load_variant("debezium", request.param.partition(" ")[0])
     decoder = open_decoder(**reading_options(variant))
     return Run(
-        request.param,
         variant,
         tuple(
             (message, decoder.decode(message.message))
             for message in variant.messages
             if message.kind != "ddl" or NO_DDL not in request.param
         ),
+        request.param,
     )
 
 

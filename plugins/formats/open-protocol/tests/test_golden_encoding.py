@@ -14,29 +14,19 @@ from typing import Any
 import pytest
 from support import naive_open_protocol
 from support.golden_data import GoldenMessage, Loss, Losses, Variant, load_variant
-from support.golden_encoding import check_none_left_out, decode_all, open_encoder, writing_options
+from support.golden_encoding import (
+    DIGITS,
+    check_none_left_out,
+    decode_all,
+    open_encoder,
+    writing_options,
+)
 
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.events import Event, Message
 from cdcfmt_toolkit.large_message_output import ClaimCheckWriter
 from cdcfmt_toolkit.large_messages import ClaimCheckStore, open_decompressor
 
-# TIME, DATETIME and TIMESTAMP do not tell how many digits to print: six, or none.
-DIGITS = [
-    Loss(table, column, "digits", "the wire has no fsp")
-    for table, column in (
-        ("golden.all_types", "c_datetime3"),
-        ("golden.all_types", "c_datetime6"),
-        ("golden.all_types", "c_timestamp3"),
-        ("golden.all_types", "c_timestamp6"),
-        ("golden.all_types", "c_time3"),
-        ("golden.all_types", "c_time6"),
-        ("golden.defaults_nobin", "dtm"),
-        ("golden.defaults_t", "dtm"),
-        ("golden.pk_time", "ts"),
-        ("golden.upd_cols", "e"),
-    )
-]
 # Go escapes the U+FFFD that it puts in the place of bytes, and no other; decoded they are one.
 REPLACED = [
     Loss(f"golden.{table}", column, "escape", r"TiCDC wrote \ufffd")
