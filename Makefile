@@ -94,9 +94,10 @@ unit-slow:  ## the other tests, for their sizes or processes
 	$(PYTEST) -m "not quick and not spark and not broker and not soak"
 
 # What a change most likely breaks, in two minutes: property tests with few examples, one Python.
+# Each file in one process: the last test of some holds that all listed losses were met.
 check: lint  ## linters, types, and the quick tests: no Spark, no broker
-	$(RUN) python -m pytest --numprocesses 2 --hypothesis-profile few -q -m quick \
-		--durations 20
+	$(RUN) python -m pytest --numprocesses 2 --dist loadfile -q -m quick \
+		--hypothesis-profile few --durations 20
 
 # Each in an environment of its own; tests/support/pythons.py says which tests.
 oldest newest lowest smoke:  ## tests on the oldest or newest Python, oldest libraries, newest Spark
