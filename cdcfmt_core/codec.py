@@ -199,6 +199,9 @@ class CodecSpec:
 
     ``ddl_partitions``: whether DDL is written to all partitions or to the first only.
 
+    ``type_map``: the name of the type map that resolves its source types, unless the user names
+    another.
+
     ``package``: name and version of the package; the registry sets it.
     """
 
@@ -211,7 +214,7 @@ class CodecSpec:
     sniff: Callable[[Message], float] = attrs.field(converter=function_of)
     emits: frozenset[Kind]
     options: tuple[Option, ...] = ()
-    type_map: str = "mysql"
+    type_map: str = attrs.field(kw_only=True)
     open_encoder: OpenEncoder | None = attrs.field(default=None, converter=function_of)
     encode_options: tuple[Option, ...] = ()
     ddl_partitions: Literal["all", "first"] = "all"

@@ -1,6 +1,6 @@
 """Every exception of cdcfmt.
 
-Spark pickles them between processes and shows users only their text, so each can be rebuilt from
+Engines pickle them between processes and show users only their text, so each can be rebuilt from
 plain arguments, and its text holds all its facts.
 """
 

@@ -31,8 +31,8 @@ def check_event(event: Any) -> None:
     """Check that a decoder's result, other than ``Corrupt``, is an event with valid times.
 
     :raises TypeError: if it is not an event, or a row has no table schema or images.
-    :raises ValueError: if a time is not an integer, or outside the range of Spark's timestamps; for
-        an unknown operation, or one with other images.
+    :raises ValueError: if a time is not an integer, or outside the years 1 to 9999; for an unknown
+        operation, or one with other images.
     """
     if type(event) not in KIND_OF:
         raise TypeError(f"a {type(event).__name__} is not an event")
@@ -91,8 +91,8 @@ def check_written(event: Any) -> None:
     for (name, image), may_exist in zip(images, allowed, strict=True):
         if image is not None and may_exist is False:
             raise EncodeError(
-                f"{event.op} has no {name} image, so it would be lost: leave it out (NULL on "
-                "Spark), or set another op"
+                f"{event.op} has no {name} image, so it would be lost: leave it out (NULL in a "
+                "table of rows), or set another op"
             )
 
 

@@ -80,7 +80,7 @@ def rate_limit(
 ) -> Offsets:
     """``ends`` moved back to allow about ``limit`` offsets, in proportion to partition sizes.
 
-    As in Spark, a partition with unread messages gets at least one offset.
+    A partition with unread messages gets at least one offset, so that none starves.
     """
     sizes = {each: end - starts[each] for each, end in ends.items() if end > starts[each]}
     total = sum(sizes.values())

@@ -1,6 +1,6 @@
 """Options; each is declared once, as an :class:`Option`.
 
-Option names are case-insensitive, because Spark passes them in lower case; texts show the
+Option names are case-insensitive, because engines pass them in lower case; texts show the
 declared spelling.  Values may be text or already have the option's type.
 """
 
@@ -78,7 +78,7 @@ class Option:
     """One option: its name, type, default and meaning.
 
     - ``type``: ``string``; ``bool``; ``int``; ``bytes`` (an integer with an optional ``k``, ``m``,
-      ``g`` as in Spark's sizes); ``duration`` (a whole number with a unit of Spark's: ``ms``,
+      ``g``); ``duration`` (a whole number with a unit: ``ms``,
       ``s``, ``m`` or ``min``, ``h``, ``d``; parsed to a timedelta); ``choice``; ``list``
       (comma-separated text or a JSON array; parsed to a tuple of str); ``timezone`` (an IANA name
       or ``+08:00``).

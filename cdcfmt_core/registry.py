@@ -1,8 +1,8 @@
 """The installed formats and transports: look-up by name, conflicts and overrides.
 
 A package that is broken, written for another plugin API, or in conflict with another one is
-isolated; the reason is raised only when *its* format or transport is requested.  Every Spark
-worker pays for imports, so a look-up loads only the entry points of that name; hence an entry
+isolated; the reason is raised only when *its* format or transport is requested.  Every worker
+process pays for imports, so a look-up loads only the entry points of that name; hence an entry
 point must have the name of the format, transport or type map that it registers, or of the type
 map that it overrides.
 

@@ -1,7 +1,7 @@
 """Untrusted text in errors, logs and on terminals: bounded, with control characters escaped.
 
 Control characters (C0, DEL, C1), line and paragraph separators, characters that change the
-direction of text, and lone surrogates (Spark's workers hang on them) are escaped as in Python.
+direction of text, and lone surrogates (no UTF-8 holds them) are escaped as in Python.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, TypeAlias
 import attrs
 
 MAX_TIMESTAMP = 253_402_300_799_999_999
-"""The end of the year 9999, in microseconds: the largest timestamp of Python and Spark."""
+"""The end of the year 9999, in microseconds: the largest timestamp of Python."""
 MIN_TIMESTAMP = -62_135_596_800_000_000
-"""The start of the year 1, in microseconds: their smallest timestamp."""
+"""The start of the year 1, in microseconds: its smallest timestamp."""
 
 
 @attrs.frozen

@@ -31,7 +31,7 @@ logger = open_logger("cdcfmt_core")
 
 DEFAULT_MAX_SCHEMA_BYTES = 128 << 20
 MAX_SCHEMA_BYTES = 16 << 20
-"""Maximum size of a schema, in memory and in a folder; 4 096 columns of MySQL take about 2 MB."""
+"""Maximum size of a schema, in memory and in a folder; 4 096 columns take about 2 MB."""
 _POSITION = 300
 
 _MAX_DDL_CHARACTERS: Final = 8 << 20
@@ -62,13 +62,13 @@ class Statement:
     def after(
         cls, query: str, database: str, table: str, commit_ts: int | None, milliseconds: int | None
     ) -> Self | None:
-        """A statement of TiCDC; None if it has no position.
+        """The statement, in force after its commit_ts; None if it has no position.
 
         :param milliseconds: the start of the statement's millisecond as a commit_ts, if only that
             is known.
         """
         if commit_ts is not None:
-            # TiCDC sends rows with the statement's own commit_ts before the statement.
+            # Producers send rows with the statement's own commit_ts before the statement.
             return cls(query, database, table, commit_ts + 1, commit_ts + 1)
         if milliseconds is None:
             return None

@@ -95,7 +95,7 @@ class Fake:
                 sniff=self.sniff or self.recognise,
                 emits=frozenset({"row"}),
                 api_version=1,
-                **self.more,
+                **{"type_map": "mysql", **self.more},
             )
         ]
 

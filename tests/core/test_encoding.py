@@ -106,6 +106,7 @@ class Plugin:
                 open_decoder=lambda options, context: lambda message: [],
                 sniff=lambda message: 0.0,
                 emits=frozenset({"row"}),
+                type_map="mysql",
                 api_version=1,
                 open_encoder={"silent": None, "none": lambda *_: None}.get(name, open_pairs),
                 encode_options=(Option(name="on", help="", type="bool", default=True),),

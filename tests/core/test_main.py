@@ -32,6 +32,7 @@ class Plugin:
                 open_encoder=(lambda options, context: Silent()) if self.encodes else None,
                 sniff=lambda message: 0.0,
                 emits=frozenset(),
+                type_map="mysql",
                 api_version=1,
             )
         ]

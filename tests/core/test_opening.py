@@ -90,7 +90,15 @@ def opened(options: Mapping[str, Any], context: DecoderContext) -> Decode:
 
 def of_format(name: str, option: Option) -> CodecSpec:
     return CodecSpec(
-        name, "", "", opened, lambda message: 0.0, frozenset(), (option,), api_version=1
+        name,
+        "",
+        "",
+        opened,
+        lambda message: 0.0,
+        frozenset(),
+        (option,),
+        type_map="mysql",
+        api_version=1,
     )
 
 

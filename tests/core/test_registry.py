@@ -89,7 +89,7 @@ BROKEN = {
     "an exit": ("raise SystemExit('no licence')", "ImportError: it exits: no licence"),
     "no summary": (
         HEADER + codec_module("bad").partition("@hookimpl")[0] + "x = CodecSpec('bad', None, '', "
-        "print, print, frozenset(), api_version=1)",
+        "print, print, frozenset(), type_map='mysql', api_version=1)",
         "format bad: summary is None, not text",
     ),
     "aliases that are text": (
@@ -110,7 +110,7 @@ BROKEN = {
     ),
     "no decoder": (
         HEADER + codec_module("bad").partition("@hookimpl")[0] + "x = CodecSpec('bad', '', '', "
-        "None, print, frozenset(), api_version=1)",
+        "None, print, frozenset(), type_map='mysql', api_version=1)",
         "format bad: open_decoder and sniff must be functions",
     ),
     "no hook": (
@@ -611,6 +611,7 @@ class Plugin:
                 open_decoder=lambda options, context: lambda message: [Heartbeat()],
                 sniff=lambda message: 1.0,
                 emits=frozenset({"heartbeat"}),
+                type_map="mysql",
                 api_version=1,
             )
         ]

@@ -153,7 +153,7 @@ def test_an_image_that_an_operation_cannot_have_is_an_error(
     protocol: str, op: str, extra: str
 ) -> None:
     schema, image = table(Text(), "varchar(9)"), {"id": 1, "c": "a"}
-    with pytest.raises(EncodeError, match=rf"shop\.t.*{op} has no {extra} image.*NULL on Spark"):
+    with pytest.raises(EncodeError, match=rf"shop\.t.*{op} has no {extra} image.*NULL in a table"):
         write(protocol, [row(op, schema, image, image)], upsertAs="insert")
 
 

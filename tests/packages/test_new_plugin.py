@@ -45,7 +45,8 @@ def cdcfmt_register_codecs():
         CodecSpec(
             name=NAME, summary="of " + __name__, spec_url="https://example.com",
             open_decoder=lambda options, context: lambda message: [],
-            sniff=lambda message: 0.0, emits=frozenset({"row"}), api_version=VERSION,
+            sniff=lambda message: 0.0, emits=frozenset({"row"}), type_map="mysql",
+            api_version=VERSION,
         )
     ]
 """

@@ -33,7 +33,7 @@ def codec_module(*names: str, more: str = "") -> str:
                 CodecSpec(
                     name=name, summary="of " + __name__, spec_url="", sniff=lambda message: 0.0,
                     open_decoder=lambda options, context: lambda message: [Heartbeat()],
-                    emits=frozenset(), api_version=1, {more}
+                    emits=frozenset(), type_map="mysql", api_version=1, {more}
                 )
                 for name in {names!r}
             ]

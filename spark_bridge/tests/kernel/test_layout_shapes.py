@@ -130,6 +130,7 @@ class Plugin:
                 open_layouts=open_layouts,
                 sniff=sniff,
                 emits=frozenset({"row"}),
+                type_map="mysql",
                 api_version=1,
             )
         ]

@@ -76,6 +76,7 @@ def register(encoding: Encoding, type_: logical.LogicalType, schema: str | None 
         sniff=lambda message: 0.0,
         emits=frozenset({"row"}),
         open_layouts=lambda options: [layout],
+        type_map="mysql",
         api_version=1,
     )
     plugin = ModuleType("others")

@@ -210,7 +210,7 @@ class Plugin:
             CodecSpec(
                 name="beats-NAME", summary="Beats", spec_url="https://example.com",
                 open_decoder=open_decoder, sniff=lambda message: 0.0,
-                emits=frozenset({"heartbeat"}), api_version=1,
+                emits=frozenset({"heartbeat"}), type_map="mysql", api_version=1,
                 open_encoder=ENCODER,
             )
         ]

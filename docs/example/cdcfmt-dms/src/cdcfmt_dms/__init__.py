@@ -23,6 +23,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             options=OPTIONS,
             sniff=sniff,
             emits=frozenset({"row", "schema", "ddl"}),
+            type_map="mysql",
             api_version=1,
         )
     ]

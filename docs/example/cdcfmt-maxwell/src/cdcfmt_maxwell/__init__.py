@@ -19,6 +19,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             open_layouts="cdcfmt_maxwell.layouts:open_layouts",  # step 7
             sniff=sniff,
             emits=frozenset({"row", "ddl", "heartbeat"}),
+            type_map="mysql",
             api_version=1,
         )
     ]

@@ -26,6 +26,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             scan_statements="cdcfmt_canal_json.scan:open_statement_scan",
             open_layouts="cdcfmt_canal_json.layouts:open_layouts",
             aliases=("canal",),
+            type_map="mysql",
             api_version=1,
         )
     ]

@@ -23,6 +23,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             open_layouts="cdcfmt_cloudcanal_json.layouts:open_layouts",
             open_encoder="cdcfmt_cloudcanal_json.encode:open_encoder",
             encode_options=ENCODE_OPTIONS,
+            type_map="mysql",
             api_version=1,
         )
     ]

@@ -26,6 +26,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             explain="cdcfmt_open_protocol.explain:explain",
             open_layouts="cdcfmt_open_protocol.layouts:open_layouts",
             aliases=("open",),
+            type_map="mysql",
             api_version=1,
         )
     ]

@@ -26,6 +26,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             needs_schemas=True,
             open_layouts="cdcfmt_simple.layouts:open_layouts",
             explain="cdcfmt_simple.explain:explain",
+            type_map="mysql",
             api_version=1,
         )
     ]
