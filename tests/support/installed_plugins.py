@@ -23,6 +23,8 @@ calls = 0
 
 def codec_module(*names: str, more: str = "") -> str:
     """The source of a plugin that registers these formats; ``more`` are further arguments."""
+    if "type_map=" not in more:
+        more = f"type_map='mysql', {more}"
     return HEADER + dedent(
         f"""
         @hookimpl
@@ -33,7 +35,7 @@ def codec_module(*names: str, more: str = "") -> str:
                 CodecSpec(
                     name=name, summary="of " + __name__, spec_url="", sniff=lambda message: 0.0,
                     open_decoder=lambda options, context: lambda message: [Heartbeat()],
-                    emits=frozenset(), type_map="mysql", api_version=1, {more}
+                    emits=frozenset(), api_version=1, {more}
                 )
                 for name in {names!r}
             ]
