@@ -314,74 +314,76 @@ def _check_names(registered: Iterable[str], entry_points: set[str]) -> None:
 
 
 @attrs.define
-class Claim:
+class Registration:
     """A registration under a name, and its plugin."""
 
     value: Any
     plugin: PluginInfo
 
 
-class Claims(dict[str, list[Claim]]):
-    """The claims of each name.
+class Registrations(dict[str, list[Registration]]):
+    """The registrations of each name.
 
     - ``what``: the kind of thing, for error texts
-    - ``owners``: first-party names, each with its package, whose claim no other one replaces
+    - ``owners``: first-party names, each with its package; its registration replaces all others
     """
 
     def __init__(
         self,
         what: str,
         owners: Mapping[str, str] = {},
-        claims: Mapping[str, list[Claim]] = {},
+        registered: Mapping[str, list[Registration]] = {},
     ) -> None:
-        super().__init__(claims)
+        super().__init__(registered)
         self._what = what
         self.owners = owners
 
     def add(self, name: str, value: Any, plugin: PluginInfo) -> None:
-        self.setdefault(name, []).append(Claim(value, plugin))
+        self.setdefault(name, []).append(Registration(value, plugin))
 
     def drop(self, dist: str) -> None:
-        """Remove the claims of a distribution's plugins."""
+        """Remove the registrations of a distribution's plugins."""
         for name in list(self):
-            self[name] = [claim for claim in self[name] if claim.plugin.dist != dist]
+            self[name] = [
+                registration for registration in self[name] if registration.plugin.dist != dist
+            ]
             if not self[name]:
                 del self[name]
 
-    def valid(self, name: str) -> list[Claim]:
-        """The claims of a name, or only that of its first-party package."""
-        claims = self.get(name, [])
-        return [c for c in claims if c.plugin.dist == self.owners.get(name)] or claims
+    def valid(self, name: str) -> list[Registration]:
+        """The registrations of a name, or only that of its first-party package."""
+        registered = self.get(name, [])
+        return [r for r in registered if r.plugin.dist == self.owners.get(name)] or registered
 
-    def only(self, name: str) -> Any:
+    def get_unique(self, name: str) -> Any:
         """The value of this name, or None.
 
-        :raises DuplicateFormatError: if several plugins claim it; names their packages.
+        :raises DuplicateFormatError: if several plugins register it; names their packages.
         """
-        claims = self.valid(name)
-        if len(claims) > 1:
-            raise duplicate(self._what, name, claims)
-        return claims[0].value if claims else None
+        registered = self.valid(name)
+        if len(registered) > 1:
+            raise duplicate(self._what, name, registered)
+        return registered[0].value if registered else None
 
     def usable(self) -> dict[str, Any]:
-        """The values whose name only one plugin may claim, by their own names, sorted."""
+        """The values of names that only one plugin may have, by their own names, sorted."""
         valid = {name: self.valid(name) for name in sorted(self)}
         return {each[0].value.name: each[0].value for each in valid.values() if len(each) == 1}
 
     def conflicts(self) -> list[DuplicateFormatError]:
-        """An error for every name that more than one plugin claims."""
+        """An error for every name that more than one plugin registers."""
         return [
-            duplicate(self._what, name, claims, self.valid(name))
-            for name, claims in sorted(self.items())
-            if len(claims) > 1
+            duplicate(self._what, name, registered, self.valid(name))
+            for name, registered in sorted(self.items())
+            if len(registered) > 1
         ]
 
 
 def duplicate(
-    what: str, name: str, claims: list[Claim], valid: list[Claim] | None = None
+    what: str, name: str, registered: list[Registration], valid: list[Registration] | None = None
 ) -> DuplicateFormatError:
-    """The error for a name that several plugins claim; ``valid``: those that may have it."""
-    dists = " and ".join(claim.plugin.package for claim in claims)
+    """The error for a name that several plugins register; ``valid``: those that count."""
+    dists = " and ".join(registration.plugin.package for registration in registered)
     used = f"; that of {valid[0].plugin.package} is used" if valid and len(valid) == 1 else ""
     return DuplicateFormatError(
         f"{what} {name!r} is registered by {dists}{used}",
@@ -389,23 +391,23 @@ def duplicate(
     )
 
 
-def resolved(claim: Claim, text: str) -> LogicalType | None:
+def resolved(registration: Registration, text: str) -> LogicalType | None:
     """The result of one type map for a type text.
 
     :raises BrokenPluginError: if it fails, or returns anything but a logical type or None.
     """
-    name = f"type map {claim.value.name!r} of {claim.plugin.package}"
+    name = f"type map {registration.value.name!r} of {registration.plugin.package}"
     try:
-        logical = claim.value.resolve(text)
+        logical = registration.value.resolve(text)
     except INTERRUPTIONS:
         raise
     except BaseException as error:
         raise BrokenPluginError(
-            f"{name} failed for {show(text)}: {describe(error)}", claim.plugin.remedy
+            f"{name} failed for {show(text)}: {describe(error)}", registration.plugin.remedy
         ) from error
     if logical is None or isinstance(logical, LogicalType):
         return logical
     raise BrokenPluginError(
         f"{name} maps {show(text)} to {show(logical)}, which is not a logical type such as Bool()",
-        claim.plugin.remedy,
+        registration.plugin.remedy,
     )

@@ -27,7 +27,15 @@ from cdcfmt_core.errors import (
 )
 from cdcfmt_core.known import packages
 from cdcfmt_core.options import describe_owners
-from cdcfmt_core.plugins import Claim, Claims, Loaded, PluginInfo, PluginLoader, duplicate, resolved
+from cdcfmt_core.plugins import (
+    Loaded,
+    PluginInfo,
+    PluginLoader,
+    Registration,
+    Registrations,
+    duplicate,
+    resolved,
+)
 from cdcfmt_core.texts import did_you_mean, warn_broken
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.types import LogicalType, Unknown
@@ -41,14 +49,14 @@ class Registry:
 
     def __init__(self, entry_points: Iterable[metadata.EntryPoint] | None = None) -> None:
         self._loader = PluginLoader(entry_points)
-        self._codecs = Claims("format", packages("formats"))
-        self._aliases = Claims("format")
+        self._codecs = Registrations("format", packages("formats"))
+        self._aliases = Registrations("format")
         owners = packages("transports")
-        self._transports = Claims("transport", owners)
+        self._transports = Registrations("transport", owners)
         prefixes = {f"{name}.": package for name, package in owners.items()}
-        self._prefixes = Claims("prefix of options", prefixes)
+        self._prefixes = Registrations("prefix of options", prefixes)
         maps = {**self._codecs.owners, **packages("type_maps")}
-        self._type_maps = Claims("type map", maps)
+        self._type_maps = Registrations("type map", maps)
         self._complete = False
         # Streams of one driver look up names concurrently.
         self._loading = threading.RLock()
@@ -66,7 +74,7 @@ class Registry:
         self._load(wanted)
         if wanted not in self._codecs:
             self.discover()
-        spec: CodecSpec | None = self._codecs.only(wanted) or self._aliases.only(wanted)
+        spec: CodecSpec | None = self._codecs.get_unique(wanted) or self._aliases.get_unique(wanted)
         if spec is None:
             known = [*self._codecs, *self._aliases]
             raise self._missing("format", name, packages("formats").get(wanted), known)
@@ -88,17 +96,17 @@ class Registry:
         """The transport of this name (in lower case).
 
         :raises UnknownFormatError: names the installed transports and the package to install.
-        :raises DuplicateFormatError: names both packages that claim it, or its prefix.
+        :raises DuplicateFormatError: names both packages that register it, or its prefix.
         :raises BrokenPluginError: or PluginApiError, if its package is not usable.
         """
         self._load(name)
         if name not in self._transports:
             self.discover()
-        spec: TransportSpec | None = self._transports.only(name)
+        spec: TransportSpec | None = self._transports.get_unique(name)
         if spec is None:
             package = packages("transports").get(name)
             raise self._missing("transport", name, package, self._transports)
-        self._prefixes.only(spec.prefix)
+        self._prefixes.get_unique(spec.prefix)
         return spec
 
     def transport_of(self, option: str) -> TransportSpec | None:
@@ -113,7 +121,7 @@ class Registry:
         self._load(name)
         if name + dot not in self._prefixes:
             self.discover()
-        spec: TransportSpec | None = self._prefixes.only(name + dot)
+        spec: TransportSpec | None = self._prefixes.get_unique(name + dot)
         if spec is not None or name in packages("transports"):
             return self.get_transport(name if spec is None else spec.name)
         return None
@@ -130,11 +138,11 @@ class Registry:
         return sorted(self._loader.infos.values(), key=lambda info: (info.entry_point, info.dist))
 
     def conflicts(self) -> list[PluginError]:
-        """An error for every name that more than one package claims."""
+        """An error for every name that more than one package registers."""
         self.discover()
-        formats = Claims("format", self._codecs.owners, self._aliases | self._codecs)
-        claims = (formats, self._transports, self._prefixes, self._type_maps)
-        errors = [error for each in claims for error in each.conflicts()]
+        formats = Registrations("format", self._codecs.owners, self._aliases | self._codecs)
+        registered = (formats, self._transports, self._prefixes, self._type_maps)
+        errors = [error for each in registered for error in each.conflicts()]
         picked = (self._pick_type_map(name) for name in sorted(self._type_maps))
         overrides = (error for error in picked if isinstance(error, PluginError))
         return errors + [each for each in overrides if str(each) not in map(str, errors)]
@@ -163,10 +171,14 @@ class Registry:
         """The errors of type maps that fail for ordinary texts."""
         self.discover()
         errors = []
-        for claim in (claim for name in sorted(self._type_maps) for claim in self._type_maps[name]):
+        for registration in (
+            registration
+            for name in sorted(self._type_maps)
+            for registration in self._type_maps[name]
+        ):
             try:
                 for text in ("int", "varchar(20)", "acme"):
-                    resolved(claim, text)
+                    resolved(registration, text)
             except PluginError as error:
                 errors.append(error)
         return errors
@@ -175,12 +187,16 @@ class Registry:
         """A line for every type map that overrides another one."""
         self.discover()
         return [
-            f"type map {claim.value.overrides} is overridden by {claim.value.name} "
-            f"({claim.plugin.dist} {claim.plugin.version})"
-            + ("" if claim.value.overrides in self._type_maps else ", which is not installed")
-            for claims in self._type_maps.values()
-            for claim in claims
-            if claim.value.overrides
+            f"type map {registration.value.overrides} is overridden by {registration.value.name} "
+            f"({registration.plugin.dist} {registration.plugin.version})"
+            + (
+                ""
+                if registration.value.overrides in self._type_maps
+                else ", which is not installed"
+            )
+            for registered in self._type_maps.values()
+            for registration in registered
+            if registration.value.overrides
         ]
 
     def get_type_map(self, name: str) -> Callable[[str], LogicalType]:
@@ -197,9 +213,9 @@ class Registry:
             warn_broken(f"type map {name} is used without", str(error))
 
         def resolve(text: str) -> LogicalType:
-            for claim in overrides:
+            for registration in overrides:
                 try:
-                    if (logical := resolved(claim, text)) is not None:
+                    if (logical := resolved(registration, text)) is not None:
                         return logical
                 except BrokenPluginError as error:
                     # It must not affect the formats of others.
@@ -235,7 +251,7 @@ class Registry:
         """
         loaded = self._loader.adopt(plugin, name)
         for known in vars(self).values():
-            if isinstance(known, Claims):
+            if isinstance(known, Registrations):
                 known.drop(name)
         self._add(loaded)
         return loaded.info
@@ -295,7 +311,7 @@ class Registry:
                     )
         return None
 
-    def _pick_type_map(self, name: str) -> list[Claim] | CdcfmtError:
+    def _pick_type_map(self, name: str) -> list[Registration] | CdcfmtError:
         own = self._type_maps.valid(name)
         if not own:
             package = packages("type_maps").get(name)
@@ -304,10 +320,10 @@ class Registry:
                 f"unknown type map {name!r}; installed: {join_names(self._type_maps)}{install}"
             )
         over = [
-            claim
-            for claims in self._type_maps.values()
-            for claim in claims
-            if claim.value.overrides == name
+            registration
+            for registered in self._type_maps.values()
+            for registration in registered
+            if registration.value.overrides == name
         ]
         if len(own) > 1:
             return duplicate("type map", name, own)

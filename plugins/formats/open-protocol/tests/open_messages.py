@@ -95,13 +95,13 @@ def value_of(code: int, value: Any, flags: int | None = 64) -> Any:
     return row.after.values["c"]
 
 
-def take_apart(message: Message) -> Any:
+def parse_wire(message: Message) -> Any:
     """The JSON in a message's frames: that of the keys, and that of the values."""
     parts = split_key(message.key or b"", 100), split_value(message.value or b"", 100)
     return [[json.loads(part) if part else None for part in side] for side in parts]
 
 
-def put_together(message: Message, wire: Any) -> Message:
+def build_wire(message: Message, wire: Any) -> Message:
     """The message with other JSON in its frames; ValueError where there are none."""
     match wire:
         case [[_, *_], [*_]]:

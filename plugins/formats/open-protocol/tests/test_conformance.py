@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from open_messages import put_together, take_apart
+from open_messages import build_wire, parse_wire
 from open_round_trips import DIFFERENCES, ROUND_TRIPS
 from support.golden_encoding import golden_cases
 
@@ -23,5 +23,5 @@ class TestOpenProtocol(CodecTests):
         yield from super().load_cases()
         yield from golden_cases("open")
 
-    take_apart = staticmethod(take_apart)
-    put_together = staticmethod(put_together)
+    parse_wire = staticmethod(parse_wire)
+    build_wire = staticmethod(build_wire)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import Phase, settings
-from open_messages import put_together, take_apart
+from open_messages import build_wire, parse_wire
 from open_round_trips import DIFFERENCES, ROUND_TRIPS
 from support.mutants_of_decoders import MUTANTS as DECODERS
 from support.mutants_of_decoders import Mutant
@@ -43,7 +43,7 @@ def conformance(
     importlib.invalidate_caches()
     (spec,) = importlib.import_module(name).cdcfmt_register_codecs()
     cases = load_cases(PLUGIN / "tests/cases")
-    subject = Subject(spec, cases, take_apart=take_apart, put_together=put_together)
+    subject = Subject(spec, cases, parse_wire=parse_wire, build_wire=build_wire)
     members = {
         "codec": spec.name,
         "_subject": subject,

@@ -59,14 +59,14 @@ def infer_columns(
     columns = UnitedColumns(options)
     rows = 0
 
-    def say(count: int) -> None:
+    def on_progress(count: int) -> None:
         logger.warning(
             "cdc: inferring the schema of %s, %d messages read so far; .schema(...) avoids this",
             table_names([table]),
             count,
         )
 
-    for message in with_progress(read(), say):
+    for message in with_progress(read(), on_progress):
         rows += columns.see(message, decoder)
         if rows >= sample:
             for message in ends():

@@ -67,7 +67,7 @@ def find_schemas(
     if scan is None:
         return store
 
-    def say(count: int) -> None:
+    def on_progress(count: int) -> None:
         logger.warning(
             "cdc: looking for table schemas, %d messages read and %d schemas found so far; "
             "scanSchemas=false avoids this if messages carry their types",
@@ -75,7 +75,7 @@ def find_schemas(
             len(store),
         )
 
-    for message in marked_messages(with_progress(read(scan), say), scan.marks):
+    for message in marked_messages(with_progress(read(scan), on_progress), scan.marks):
         if isinstance(message, Message):
             for record in scan(message):
                 store.add(record)

@@ -122,12 +122,12 @@ class Input(ABC):
 
 
 def with_progress(
-    messages: Iterable[Message | BadLine], say: Callable[[int], None]
+    messages: Iterable[Message | BadLine], on_progress: Callable[[int], None]
 ) -> Iterator[Message | BadLine]:
-    """The messages; ``say`` is called every ten seconds with the number so far."""
-    said = time.monotonic()
+    """The messages; ``on_progress`` is called every ten seconds with the number so far."""
+    reported = time.monotonic()
     for count, message in enumerate(messages):
-        if count % 1000 == 0 and time.monotonic() - said > SECONDS_BETWEEN_NEWS:
-            said = time.monotonic()
-            say(count)
+        if count % 1000 == 0 and time.monotonic() - reported > SECONDS_BETWEEN_NEWS:
+            reported = time.monotonic()
+            on_progress(count)
         yield message

@@ -61,17 +61,17 @@ class _OneCodec(Registry):
 class Subject:
     """A format under test.
 
-    - ``take_apart``, ``put_together``: get a message's content as JSON (ValueError if it is not),
+    - ``parse_wire``, ``build_wire``: get a message's content as JSON (ValueError if it is not),
       and make a message with other content, for wires whose JSON is in frames.
-    - ``content_of``: the content by which two messages are compared; default ``take_apart``.
+    - ``content_of``: the content by which two messages are compared; default ``parse_wire``.
     """
 
     def __init__(
         self,
         spec: CodecSpec,
         cases: Iterable[Case],
-        take_apart: Callable[[Message], Any] = json_of_value,
-        put_together: Callable[[Message, Any], Message] = with_json_value,
+        parse_wire: Callable[[Message], Any] = json_of_value,
+        build_wire: Callable[[Message, Any], Message] = with_json_value,
         content_of: Callable[[Message], Any] | None = None,
     ) -> None:
         if not spec.package:
@@ -79,9 +79,9 @@ class Subject:
         self.spec = spec
         self.registry: Registry = _OneCodec(spec)
         self.cases = tuple(cases)
-        self.take_apart = take_apart
-        self.put_together = put_together
-        self.content_of = content_of or take_apart
+        self.parse_wire = parse_wire
+        self.build_wire = build_wire
+        self.content_of = content_of or parse_wire
 
     def open(self, options: Mapping[str, Any]) -> MessageDecoder:
         """A new decoder with options as users spell them."""
@@ -172,12 +172,12 @@ class Subject:
         """The first samples whose content is JSON, with their content."""
         for sample in self.samples[:most]:
             if self.is_apart(sample.message):
-                yield sample, self.take_apart(sample.message)
+                yield sample, self.parse_wire(sample.message)
 
     def with_content(self, sample: Sample, wire: Any) -> Message | None:
         """The sample's message with this content; None if its wire cannot hold that content."""
         try:
-            return self.put_together(sample.message, wire)
+            return self.build_wire(sample.message, wire)
         except (ValueError, TypeError):
             return None
 
@@ -203,7 +203,7 @@ class Subject:
     def is_apart(self, message: Message) -> bool:
         """Whether the message's content is JSON."""
         try:
-            self.take_apart(message)
+            self.parse_wire(message)
         except (ValueError, TypeError):
             return False
         return True

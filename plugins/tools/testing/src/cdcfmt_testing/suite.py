@@ -90,19 +90,19 @@ class CodecTests(KnownFailures):
         return load_cases(cls.cases)
 
     @staticmethod
-    def take_apart(message: Message) -> Any:
+    def parse_wire(message: Message) -> Any:
         """The message's content as JSON; ValueError if it is not JSON."""
         return json_of_value(message)
 
     @staticmethod
-    def put_together(message: Message, wire: Any) -> Message:
-        """The message with other content; the reverse of :meth:`take_apart`."""
+    def build_wire(message: Message, wire: Any) -> Message:
+        """The message with other content; the reverse of :meth:`parse_wire`."""
         return with_json_value(message, wire)
 
     @classmethod
     def content_of(cls, message: Message) -> Any:
         """The content, as JSON values, that `differences` refer to; for wires other than JSON."""
-        return cls.take_apart(message)
+        return cls.parse_wire(message)
 
     @classmethod
     def subject(cls) -> Subject:
@@ -111,8 +111,8 @@ class CodecTests(KnownFailures):
             cls._subject = Subject(
                 default_registry().get_codec(cls.codec),
                 cls.load_cases(),
-                take_apart=cls.take_apart,
-                put_together=cls.put_together,
+                parse_wire=cls.parse_wire,
+                build_wire=cls.build_wire,
                 content_of=cls.content_of,
             )
         return cls._subject

@@ -73,7 +73,7 @@ def check_digits(subject: Subject) -> None:
 def check_sides(subject: Subject) -> None:
     """What is the after image of an insert is not the before image of an update."""
     for insert, update in _pairs(subject):
-        wires = [subject.take_apart(sample.message) for sample in (insert, update)]
+        wires = [subject.parse_wire(sample.message) for sample in (insert, update)]
         decoders = [_decoder(subject, sample) for sample in (insert, update)]
         rows = [_row(sample) for sample in (insert, update)]
         for path in _scalars(wires[0]):
@@ -130,7 +130,7 @@ def _shorter_lists(
     subject: Subject, message: Message
 ) -> Iterator[tuple[tuple[Any, ...], tuple[Any, Any]]]:
     """Lists of objects in a message, and the message without the first, and the last of them."""
-    wire = subject.take_apart(message) if subject.is_apart(message) else None
+    wire = subject.parse_wire(message) if subject.is_apart(message) else None
     for path in paths_of(wire):
         items = part_at(wire, path)
         if type(items) is list and len(items) > 1 and type(items[0]) is type(items[-1]) is dict:
