@@ -30,6 +30,7 @@ from pyspark_cdcfmt.read.schemas import find_schemas
 from pyspark_cdcfmt.rows.change_rows import ChangeRows
 from pyspark_cdcfmt.rows.event_rows import EventRows
 from pyspark_cdcfmt.rows.policy import BadRow, ValuePolicy
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.row_schemas import changes_schema, events_schema
 from pyspark_cdcfmt.rows.stored_events import StoredEvents, StoredMessage
 from pyspark_cdcfmt.rows.types import TypeOptions
@@ -67,7 +68,7 @@ def differences(
     decoded = [(m, e, decoder.protocol) for m in messages for e in decoder.decode(m)]
     tables = {table for _, e, _ in decoded if isinstance(e, RowChange) and (table := _table_of(e))}
     names = events_schema(options).names
-    stored_rows = EventRows(events_schema(options), options, ValuePolicy())
+    stored_rows = EventRows(ReadTask(events_schema(options), options), ValuePolicy())
     for table in sorted(tables):
         quoted = ".".join(f"`{part}`" for part in table)
         typed = parse_options(
@@ -87,8 +88,8 @@ def differences(
             others = (field for field in own if field.dataType != VariantType())
             own = [StructField(field.name, StringType()) for field in others]
         schema = changes_schema(own, typed)
-        direct = ChangeRows(schema, typed, ValuePolicy(), inferred=False)
-        again = ChangeRows(schema, typed, ValuePolicy(), inferred=False)
+        direct = ChangeRows(ReadTask(schema, typed), ValuePolicy())
+        again = ChangeRows(ReadTask(schema, typed), ValuePolicy())
         stored = StoredEvents(None)
         for message, event, protocol in decoded:
             if _table_of(event) != table:

@@ -15,6 +15,7 @@ from cdcfmt_core.transport import MessageColumns
 from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.rows.message_batch import MESSAGE, MessageBatch
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 
 TIMES = (None, -1, 0, 1_700_000_000_123, 253_402_300_799_999, 253_402_300_800_000, 1 << 62)
@@ -45,7 +46,7 @@ def rows(given: Any, *, by_kernel: bool = True) -> list[dict[str, Any]]:
         },
         of_dataframe=True,
     ).in_stream()
-    engine = Engine(events_schema(options), options, inferred=False, by_kernel=by_kernel)
+    engine = Engine(ReadTask(events_schema(options), options), by_kernel=by_kernel)
     return [row for batch in engine.batches(iter(given)) for row in batch.to_pylist()]
 
 

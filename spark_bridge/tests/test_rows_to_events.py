@@ -24,6 +24,7 @@ from pyspark_cdcfmt.rows.event_values import json_text
 from pyspark_cdcfmt.rows.input_tables import InputTables
 from pyspark_cdcfmt.rows.json_values import parse_json_column
 from pyspark_cdcfmt.rows.policy import ValuePolicy
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.record_batches import BatchBuilder
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.rows.rows_to_events import EventInput, located
@@ -52,7 +53,7 @@ def _round_trip(messages: list[Message], **given: str) -> Iterator[tuple[str | N
     options = parse_options({"sourcetimezone": "Asia/Shanghai", "includecolumns": "true", **given})
     schema = events_schema(options)
     policy = ValuePolicy("text", "replace")
-    rows = EventRows(schema, options, policy)
+    rows = EventRows(ReadTask(schema, options), policy)
     decoder = open_decoder(
         options, options.event_filter(), schemas=find_schemas(options, lambda _: messages)
     )

@@ -24,6 +24,7 @@ from samples import SAMPLES, Sample
 from cdcfmt_core.events import Message
 from cdcfmt_files.sources import FileSplit, read_lines, read_split
 from pyspark_cdcfmt.read.engine import Engine
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import inferred_schema, parsed
 
@@ -48,7 +49,7 @@ def open_engine(messages: list[Message], sample: Sample, case: str, *, by_kernel
         inferred = inferred_schema(messages, options)
         assert inferred is not None
         schema = inferred
-    engine = Engine(schema, options, inferred=True, by_kernel=by_kernel)
+    engine = Engine(ReadTask(schema, options, inferred=True), by_kernel=by_kernel)
     rows = sum(batch.num_rows for batch in engine.batches(messages[:600]))
     assert rows, sample
     if engine.counts["corrupt messages and rows"]:
@@ -83,7 +84,7 @@ def floors(sample: Sample) -> dict[str, Callable[[bytes], object]]:
 def row_changes(sample: Sample) -> int:
     """How many of them the golden messages hold: an update is one, whatever rows it gives."""
     options = options_of(sample, "events, images as JSON")
-    engine = Engine(events_schema(options), options, inferred=True, by_kernel=False)
+    engine = Engine(ReadTask(events_schema(options), options, inferred=True), by_kernel=False)
     return sum(
         kind == "row"
         for batch in engine.batches(sample.messages())

@@ -14,6 +14,7 @@ from pyspark_cdcfmt.read.inference import infer_columns
 from pyspark_cdcfmt.rows.change_rows import ChangeRows
 from pyspark_cdcfmt.rows.event_rows import EventRows
 from pyspark_cdcfmt.rows.policy import ValuePolicy
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.record_batches import BatchBuilder
 from pyspark_cdcfmt.rows.row_schemas import changes_schema, events_schema
 from pyspark_cdcfmt.rows.types import TypeOptions
@@ -32,7 +33,7 @@ def input_rows(**given: str) -> tuple[StructType, list[pa.RecordBatch]]:
     rows: Any
     if options.table is None:
         schema = events_schema(options)
-        rows = EventRows(schema, options, policy)
+        rows = EventRows(ReadTask(schema, options), policy)
     else:
         columns = infer_columns(
             lambda: messages,
@@ -42,7 +43,7 @@ def input_rows(**given: str) -> tuple[StructType, list[pa.RecordBatch]]:
             TypeOptions.of(options.values),
         )
         schema = changes_schema(columns, options)
-        rows = ChangeRows(schema, options, policy, inferred=True)
+        rows = ChangeRows(ReadTask(schema, options, inferred=True), policy)
     builder = BatchBuilder(schema)
     batches = []
     for message in messages:

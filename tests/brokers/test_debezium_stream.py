@@ -144,7 +144,7 @@ def test_what_missing_schemas_mean() -> None:
     assert asked(onmissingschema="corrupt") == asked(onmissingschema="wait") == "fail fail"
     simple = parse_options({"path": "x", "protocol": "simple", "onmissingschema": "raw"})
     with pytest.raises(OptionError, match="a row of simple cannot be read without"):
-        policy_of(simple, streaming=True)
+        policy_of(simple.in_stream())
     declared = {option.name.lower() for option in bridge_options()}
     assert [name for name in sorted(declared) if is_of_stream({name: ""})] == [
         *("maxbytespertrigger", "maxfileage", "maxfilespertrigger", "maxoffsetspertrigger"),

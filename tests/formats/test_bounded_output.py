@@ -29,6 +29,7 @@ from pyspark_cdcfmt.read import decoding
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.rows import record_batches
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.row_schemas import events_schema, metadata_fields
 from pyspark_cdcfmt.testing import check_equal, parsed
 
@@ -138,9 +139,9 @@ for number, (name, text) in enumerate(REPRODUCTIONS.items()):
     for place, shape in enumerate(SHAPES):
         options, schema = opened(shape)
         items = list(ways_of(message))[(number + place) % 3]
-        engine = Engine(schema, options, inferred=False)
+        engine = Engine(ReadTask(schema, options))
         rows = sum(batch.num_rows for batch in engine.batches(items))
-        engine = Engine(schema, options, inferred=False, by_kernel=False)
+        engine = Engine(ReadTask(schema, options), by_kernel=False)
         assert rows == sum(len(array.values) for array in engine.lists(items)), name
 print(peak_mib() - before)
 """
@@ -229,7 +230,7 @@ def test_output_is_a_small_multiple_of_input(
     options, schema = opened(shape)
     for items in ways_of(message):
         for by_kernel in (True, False):
-            engine = Engine(schema, options, inferred=False, by_kernel=by_kernel)
+            engine = Engine(ReadTask(schema, options), by_kernel=by_kernel)
             made = list(engine.batches(items))
             count = sum(batch.num_rows for batch in made)
             assert sum(batch.nbytes for batch in made) <= 20 * size + 2 * REPEATED_BYTES * count
@@ -263,7 +264,7 @@ def test_batches_are_cut_by_bytes_on_both_paths(
             assert result.by_kernel
             assert result.by_reference
     for by_kernel in (False, True):
-        engine = Engine(schema, options, inferred=False, by_kernel=by_kernel)
+        engine = Engine(ReadTask(schema, options), by_kernel=by_kernel)
         sizes = [batch.nbytes for batch in engine.batches(messages)]
         assert len(sizes) > 5
         assert max(sizes) < 20 * most
@@ -272,7 +273,7 @@ def test_batches_are_cut_by_bytes_on_both_paths(
 def test_the_first_bad_row_has_the_message_and_the_others_name_it() -> None:
     options, schema = opened("variant")
     message = canal([{"a": "1"}] * 500, gtid="g" * 50_000)
-    (batch,) = Engine(schema, options, inferred=False).batches([message])
+    (batch,) = Engine(ReadTask(schema, options)).batches([message])
     records = batch.column("_corrupt_record").to_pylist()
     assert [record["value"] for record in records] == [message.value, *[None] * 499]
     assert [record["source"]["index"] for record in records] == list(range(500))
@@ -283,7 +284,7 @@ def test_one_row_and_a_few_may_repeat_what_they_like() -> None:
     options, schema = opened("variant")
     for count in (1, 2, 8):
         message = canal([{"a": "1"}] * count, gtid="g" * 50_000)
-        (batch,) = Engine(schema, options, inferred=False).batches([message])
+        (batch,) = Engine(ReadTask(schema, options)).batches([message])
         assert batch.column("kind").to_pylist() == ["row"] * count
 
 

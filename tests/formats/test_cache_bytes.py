@@ -22,6 +22,8 @@ from cdcfmt_core.opening import open_decoder, open_encoder
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_mysql import resolve_type
 from pyspark_cdcfmt.read import schemas
+from pyspark_cdcfmt.rows.read_task import ReadTask
+from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import parsed
 
 COLUMNS = 500
@@ -150,7 +152,7 @@ def test_tables_without_a_schema_are_forgotten(monkeypatch: pytest.MonkeyPatch) 
     options = parsed({"protocol": "simple"})
 
     def work() -> Any:
-        missing = schemas.MissingSchemas("corrupt", options, SchemaStore())
+        missing = schemas.MissingSchemas(ReadTask(events_schema(options), options))
         for number in range(3_000):
             error = MissingSchemaError("d", f"t{number}", (1,))
             assert not missing.find(error, Message(None, b""))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,8 @@ from cdcfmt_toolkit.large_messages import ClaimCheckStore
 from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.read.decoding import RowMaker
 from pyspark_cdcfmt.rows.event_rows import EventRows
-from pyspark_cdcfmt.rows.policy import BadValue, ValuePolicy
+from pyspark_cdcfmt.rows.policy import BadValue
+from pyspark_cdcfmt.rows.read_task import ReadTask, TaskState
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 
 SECRET = "hunter2"
@@ -99,11 +99,10 @@ def test_no_value_of_a_row_that_spark_cannot_hold_is_shown(claimed: bool) -> Non
     extra = {"claim_check": "a.json"} if claimed else {}
     event = RowChange("insert", TableSchema("d", "t", ()), None, Image({}), extra=extra)
     options = parse_options({"path": "x"})
-    policy = ValuePolicy("null", "replace")
-    shape = EventRows(events_schema(options), options, policy)
-    make = RowMaker(
-        shape, open_decoder(protocol="canal-json"), "PERMISSIVE", Counter(), EventFilter()
-    )
+    task = ReadTask(events_schema(options), options)
+    state = TaskState.of(task)
+    shape = EventRows(task, state.policy)
+    make = RowMaker(shape, open_decoder(protocol="canal-json"), task, state)
     error = BadValue("'hunter2' is not a number, nor is 123456")
     reason = make._bad_row(Message(None, b""), event, error).error.reason
     assert ("hunter2" in reason or "123456" in reason) is not claimed

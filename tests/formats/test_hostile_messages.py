@@ -15,6 +15,7 @@ from hostile import WIRES, hostile
 from support.memory import peak_mib
 from formats.test_bounded_output import SHAPES as OPTIONS
 from formats.test_bounded_output import opened, parsed
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.read.engine import Engine
 
 logging.disable(logging.CRITICAL)
@@ -30,7 +31,7 @@ for number, each in enumerate(hostile(size, tuple(wires))):
     shape = SHAPES[number % len(SHAPES)]
     options, schema = opened(shape)
     options = parsed({**given, "protocol": each.protocol, **OPTIONS[shape]})
-    for batch in Engine(schema, options, inferred=False).batches(each.messages):
+    for batch in Engine(ReadTask(schema, options)).batches(each.messages):
         assert batch.num_rows
     assert peak_mib() < most, f"{each.name}: {peak_mib()} MiB"
     print(each.name)

@@ -36,6 +36,7 @@ from cdcfmt_files.sources.lines import line_parser
 from cdcfmt_files.sources.whole_messages import wrap_line
 from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.read.engine import Engine
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.testing import table_option
 
 if is_installed():
@@ -88,7 +89,7 @@ class Target:
 
 def open_kernel(target: Target, query: Query) -> Kernel | None:
     """The kernel behind a read, with its plans; None where it does not read these messages."""
-    engine = Engine(query.schema, query.options, inferred=query.inferred)
+    engine = Engine(ReadTask(query.schema, query.options, inferred=query.inferred))
     # Golden rows of DTS are incomplete: without a place for bad rows they end the read.
     with suppress(DecodeError):
         for _ in engine.batches(target.schemas_and_rows(query)):

@@ -26,6 +26,7 @@ from pyspark_cdcfmt.rows.event_rows import EventRows
 from pyspark_cdcfmt.rows.input_tables import InputTables
 from pyspark_cdcfmt.rows.json_values import parse_json_column
 from pyspark_cdcfmt.rows.policy import ValuePolicy
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.record_batches import BatchBuilder
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.rows.rows_to_events import EventInput
@@ -105,7 +106,7 @@ def events_of(source: str) -> Iterator[Event]:
         {"protocol": protocol, "sourcetimezone": SOURCE_ZONE, "includecolumns": "true"}
     )
     schema = events_schema(options)
-    rows = EventRows(schema, options, ValuePolicy("null"))
+    rows = EventRows(ReadTask(schema, options), ValuePolicy("null"))
     decoder = open_decoder(
         options, options.event_filter(), schemas=find_schemas(options, lambda _: messages)
     )

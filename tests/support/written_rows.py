@@ -22,6 +22,7 @@ from pyspark_cdcfmt.read.schemas import find_schemas
 from pyspark_cdcfmt.rows.change_rows import ChangeRows
 from pyspark_cdcfmt.rows.event_rows import EventRows
 from pyspark_cdcfmt.rows.policy import BadRow, ValuePolicy
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.record_batches import BatchBuilder
 from pyspark_cdcfmt.rows.row_schemas import changes_schema, events_schema
 from pyspark_cdcfmt.rows.types import TypeOptions
@@ -41,7 +42,7 @@ def event_rows(events: Iterable[tuple[Message, Event]], protocol: str | None, **
     """Events as rows of the events shape."""
     options = parse_options({"includeColumns": "true", "protocol": protocol or "auto"} | given)
     schema = events_schema(options)
-    rows = EventRows(schema, options, ValuePolicy("text", "replace"))
+    rows = EventRows(ReadTask(schema, options), ValuePolicy("text", "replace"))
     builder = BatchBuilder(schema)
     batches: list[pa.RecordBatch] = []
     for message, event in events:
@@ -70,7 +71,7 @@ def change_rows(
     decoder = open_decoder(options, options.event_filter(), schemas=schemas)
     own = infer_columns(lambda: messages, decoder, table, 100_000, TypeOptions.of(options.values))
     schema = changes_schema(own, options)
-    rows = ChangeRows(schema, options, ValuePolicy(), inferred=False)
+    rows = ChangeRows(ReadTask(schema, options), ValuePolicy())
     builder = BatchBuilder(schema)
     batches: list[pa.RecordBatch] = []
     types: dict[str, str] = {}

@@ -26,6 +26,7 @@ from pyspark_cdcfmt.blocks.dataframes import read_events
 from pyspark_cdcfmt.blocks.packing import blocks_of_messages
 from pyspark_cdcfmt.options import ReadOptions, parse_options
 from pyspark_cdcfmt.read.engine import Engine
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 
 pytestmark = pytest.mark.slow
@@ -61,13 +62,13 @@ class Stream:
 
     def engine(self, name: str) -> Engine:
         store = PersistentSchemaStore(SchemaDirectory(str(self.folder / name)))
-        return Engine(events_schema(self.options), self.options, inferred=False, schemas=store)
+        return Engine(ReadTask(events_schema(self.options), self.options, schemas=store))
 
     def events(self) -> Counter[str]:
         return shown(self.engine("events").batches(iter(self.messages)))
 
     def blocks(self) -> list[dict[str, pa.Scalar]]:
-        packed = blocks_of_messages(self.engine("blocks"), iter(self.messages), self.options)
+        packed = blocks_of_messages(self.engine("blocks"), iter(self.messages))
         return [
             {name: batch.column(name)[row] for name in batch.schema.names}
             for batch in packed

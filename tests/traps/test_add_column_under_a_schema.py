@@ -19,6 +19,7 @@ from cdcfmt_core.events import Message
 from cdcfmt_files.sources import wrap_line
 from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.read.engine import Engine
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.source import CdcDataSource
 from pyspark_cdcfmt.testing import parsed
 
@@ -40,7 +41,7 @@ def test_a_batch_warns_on_the_driver(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("by_kernel", [False, True])
 def test_a_task_counts_each_column_once(by_kernel: bool) -> None:
-    engine = Engine(SCHEMA, parsed(OPTIONS), inferred=False, by_kernel=by_kernel)
+    engine = Engine(ReadTask(SCHEMA, parsed(OPTIONS)), by_kernel=by_kernel)
     rows = sum(batch.num_rows for batch in engine.batches(native_messages("canal/canal_flat")))
     assert rows > 60
     said = {text: count for text, count in engine.counts.items() if "gained" in text}
@@ -53,7 +54,7 @@ def test_a_task_counts_each_column_once(by_kernel: bool) -> None:
 def in_a_stream(statement: str, **options: str) -> dict[str, int]:
     """What a stream counts at a statement that is all that its task sees."""
     given = parse_options(OPTIONS | {"table": "shop.orders"} | options).in_stream()
-    engine = Engine(SCHEMA, given, inferred=False)
+    engine = Engine(ReadTask(SCHEMA, given))
     ddl = json.dumps(ddl_message(statement, "ALTER")).encode()
     assert list(engine.batches([Message(None, ddl, topic="orders", partition=0, offset=7)])) == []
     return dict(engine.counts)
@@ -119,7 +120,7 @@ def test_a_stream_stops_at_rows_that_gained_a_column() -> None:
     messages = [m for m in native_messages("canal/canal_flat") if b'"isDdl":true' not in m.value]
     given = parse_options(OPTIONS | {"incompleteRows": "emit"}).in_stream()
     with pytest.raises(PolicyError, match=r"shop\.pair\.extra: the table gains a column"):
-        list(Engine(SCHEMA, given, inferred=False).batches(messages))
+        list(Engine(ReadTask(SCHEMA, given)).batches(messages))
     given = parse_options(OPTIONS | {"incompleteRows": "emit", "ignoreColumns": "*"}).in_stream()
-    engine = Engine(SCHEMA, given, inferred=False)
+    engine = Engine(ReadTask(SCHEMA, given))
     assert sum(batch.num_rows for batch in engine.batches(messages)) > 60

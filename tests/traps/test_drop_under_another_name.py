@@ -17,6 +17,7 @@ from cdcfmt_core.errors import PolicyError
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.read.engine import Engine
+from pyspark_cdcfmt.rows.read_task import ReadTask
 
 SCHEMA = StructType().add("id", LongType()).add("_change_type", StringType())
 OPTIONS = {"protocol": "canal-json", "table": "shop.orders"}
@@ -26,7 +27,7 @@ def read(
     statement: str, type_: str, table: str, *, by_kernel: bool, **options: str
 ) -> list[str | None]:
     """The change types of two rows, the statement, and a row."""
-    engine = Engine(SCHEMA, parse_options(OPTIONS | options), inferred=False, by_kernel=by_kernel)
+    engine = Engine(ReadTask(SCHEMA, parse_options(OPTIONS | options)), by_kernel=by_kernel)
     ddl = ddl_message(statement, type_, table=table, commit_ts=COMMIT_TS + 1)
     row = row_message("INSERT", {"id": "1", "name": "a", "price": "1"})
     messages = [Message(None, json.dumps(each).encode()) for each in (row, row, ddl, row)]
@@ -97,11 +98,11 @@ def test_others_pass(statement: str, type_: str, table: str) -> None:
 
 
 def test_a_dump_that_begins_with_what_was_not_there() -> None:
-    engine = Engine(SCHEMA, parse_options(OPTIONS), inferred=False)
+    engine = Engine(ReadTask(SCHEMA, parse_options(OPTIONS)))
     drop = ddl_message("DROP DATABASE IF EXISTS shop", "QUERY", table="")
     create = ddl_message("CREATE OR REPLACE TABLE orders (id INT)", "CREATE", table="orders")
     row = row_message("INSERT", {"id": "1", "name": "a", "price": "1"})
     messages = [Message(None, json.dumps(each).encode()) for each in (drop, create, row)]
     assert sum(batch.num_rows for batch in engine.batches(messages)) == 1
     with pytest.raises(PolicyError, match="DROP DATABASE"):
-        list(Engine(SCHEMA, parse_options(OPTIONS), inferred=False).batches([*messages, *messages]))
+        list(Engine(ReadTask(SCHEMA, parse_options(OPTIONS))).batches([*messages, *messages]))

@@ -19,7 +19,6 @@ from pyspark.sql.types import StructType, VariantVal
 
 from cdcfmt_core.errors import DecodeError, PolicyError
 from cdcfmt_core.events import Event, Message, Op, RowChange
-from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import InvalidValue, Json
 from cdcfmt_files.sources import BadLine, Lines, one_by_one
@@ -35,6 +34,7 @@ from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.read.inference import infer_columns
 from pyspark_cdcfmt.rows.json_values import KeepText, parse_json_column
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.row_schemas import changes_schema, events_schema, metadata_fields
 from pyspark_cdcfmt.rows.types import TypeOptions
 
@@ -91,17 +91,9 @@ def read(
     by_kernel: bool,
     inferred: bool = True,
     as_lists: bool = False,
-    schemas: SchemaStore | None = None,
-    event_filter: EventFilter | None = None,
+    **of_task: Any,
 ) -> Result:
-    engine = Engine(
-        schema,
-        options,
-        inferred=inferred,
-        by_kernel=by_kernel,
-        schemas=schemas,
-        event_filter=attrs.evolve(event_filter) if event_filter else None,
-    )
+    engine = Engine(ReadTask(schema, options, inferred, **of_task), by_kernel=by_kernel)
     refusals = engine.watch_refusals()
     batches: list[pa.RecordBatch] = []
     counts: list[int] | None = [] if as_lists else None
@@ -136,18 +128,15 @@ def check_equal(
     inferred: bool = True,
     as_lists: bool = False,
     lines: Iterable[Message | BadLine | Lines] | None = None,
-    schemas: SchemaStore | None = None,
-    event_filter: EventFilter | None = None,
+    **of_task: Any,
 ) -> Result:
     """Decode by kernel and reference, and assert that the results are equal bit for bit.
 
     :param lines: the messages in another form, for the kernel.
-    :param schemas: table schemas found in the whole input.
-    :param event_filter: replaces the filter of the options.
+    :param of_task: other attributes of :class:`ReadTask`: ``schemas``, ``event_filter``.
     :returns: the kernel's result.
     """
-    how: dict[str, Any] = {"inferred": inferred, "as_lists": as_lists, "schemas": schemas}
-    how["event_filter"] = event_filter
+    how: dict[str, Any] = {"inferred": inferred, "as_lists": as_lists, **of_task}
     expected = read(messages, schema, options, by_kernel=False, **how)
     actual = read(messages if lines is None else lines, schema, options, by_kernel=True, **how)
     _expect_same("error", actual.error, expected.error)

@@ -16,6 +16,7 @@ from support.turns import in_turn
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.read.engine import Engine
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, parsed
 
@@ -107,9 +108,7 @@ def test_duplicates(protocol: str, name: str) -> None:
     schema = events_schema(read)
     known = sorted(filter(None, check_equal(messages, schema, read).rows["commit_ts"].to_pylist()))
     engines = [
-        Engine(
-            schema, read, inferred=False, low_watermark=known[len(known) // 2], by_kernel=by_kernel
-        )
+        Engine(ReadTask(schema, read, low_watermark=known[len(known) // 2]), by_kernel=by_kernel)
         for by_kernel in (True, False)
     ]
     actual, expected = (pa.Table.from_batches(engine.batches(messages)) for engine in engines)

@@ -11,6 +11,7 @@ from support.golden_data import read_jsonl
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.read.engine import Engine
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import Result, check_equal, inferred_schema, parsed
 
@@ -153,7 +154,7 @@ def test_watermarks_do_not_cut_batches() -> None:
     rows = [row(number, at(BERLIN)) for number in range(10)]
     messages = [bootstrap(), *[*rows, WATERMARK] * 30]
     options = parsed({"protocol": "simple"})
-    engine = Engine(events_schema(options), options, inferred=True)
+    engine = Engine(ReadTask(events_schema(options), options, inferred=True))
     assert list(engine.batches([bootstrap()]))
     assert engine.chunks is not None
     kinds = [made.batch.column("kind").to_pylist() for made in engine.chunks.batches(messages)]
@@ -183,7 +184,7 @@ def test_large_messages_are_for_the_reference(members: dict[str, Any]) -> None:
 )
 def test_options_that_rule_the_kernel_out(option: str, value: str) -> None:
     options = parsed({"protocol": "simple", option: value})
-    assert Engine(events_schema(options), options, inferred=True).chunks is None
+    assert Engine(ReadTask(events_schema(options), options, inferred=True)).chunks is None
 
 
 def test_a_row_of_another_table_without_a_commit_ts_is_corrupt_as_it_is_elsewhere() -> None:

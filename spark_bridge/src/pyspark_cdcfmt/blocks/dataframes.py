@@ -23,6 +23,7 @@ from pyspark_cdcfmt.options import ReadOptions, message_options, parse_options
 from pyspark_cdcfmt.read.dataframes import inlined
 from pyspark_cdcfmt.read.decoding import CORRUPT, DUPLICATES
 from pyspark_cdcfmt.read.engine import Engine
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.row_schemas import check_schema, events_schema
 
 INVALID_CHANGE = "cdcfmt: the table has invalid changes"
@@ -109,7 +110,7 @@ def read_events(
     :raises AssertionError: if messages give another number of events than at first.
     """
     arrow = to_arrow_schema(schema, timezone="UTC")
-    engines = _Engines(schema, options, Counter() if counts is None else counts, schemas)
+    engines = _Engines(ReadTask(schema, options), Counter() if counts is None else counts, schemas)
     for block in blocks:
         unpacked = unpack(block["payload"])
         if block["form"].as_py() == MESSAGES:
@@ -173,7 +174,7 @@ def changes_of_blocks(
 
     def cdc_changes(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         counts = Counter[str]()
-        engines = _Engines(rows, parsed, counts, schemas)
+        engines = _Engines(ReadTask(rows, parsed), counts, schemas)
         for block in _blocks(batches):
             made = []
             for batch in engines.batches(unpack(block["payload"])):
@@ -235,8 +236,7 @@ def _without_json_nulls(variants: pa.StructArray) -> pa.StructArray:
 class _Engines:
     """Reads blocks of messages; consecutive blocks with the same schemas share an engine."""
 
-    _rows: StructType
-    _options: ReadOptions
+    _task: ReadTask
     _counts: Counter[str]
     _known: SchemaStore | None = None
     _engine: Engine | None = None
@@ -248,7 +248,7 @@ class _Engines:
             schemas = block.store()
             if self._known is not None:
                 schemas.statements = self._known.statements
-            self._engine = Engine(self._rows, self._options, inferred=False, schemas=schemas)
+            self._engine = Engine(attrs.evolve(self._task, schemas=schemas))
             self._schemas = block.schemas
         yield from self._engine.batches(block.messages())
         # Sums are not needed.

@@ -10,7 +10,6 @@ from typing import Any, cast
 import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import StructType
 
 from cdcfmt_core.caches import TableKey
 from cdcfmt_core.events import Message
@@ -21,41 +20,32 @@ from cdcfmt_files.sources import Lines
 from pyspark_cdcfmt.blocks.schema import ARROW_BLOCKS, EVENTS, MESSAGES, pack
 from pyspark_cdcfmt.blocks.summary import Group, groups_of
 from pyspark_cdcfmt.kernel.batches import Item, cut_chunks
-from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.batch_reader import open_slice, release_batches
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.read.slices import Input, Slice
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
+from pyspark_cdcfmt.rows.read_task import ReadTask
 
 
-def read_blocks(
-    source: Input, slice_: Slice, schema: StructType, options: ReadOptions, **how: Any
-) -> Iterator[tuple[Any, ...]]:
-    """The blocks of a slice; arguments as of ``open_slice``."""
+def read_blocks(source: Input, slice_: Slice, task: ReadTask) -> Iterator[tuple[Any, ...]]:
+    """The blocks of a slice."""
     # A statement of an unwanted table may empty a wanted one.
-    event_filter = attrs.evolve(options.event_filter(), every_statement=True)
-    engine, messages = open_slice(source, slice_, schema, options, event_filter=event_filter, **how)
-    blocks = blocks_of_messages(engine, messages, options, slice_.low_watermark)
+    event_filter = attrs.evolve(task.event_filter, every_statement=True)
+    engine, messages = open_slice(source, slice_, attrs.evolve(task, event_filter=event_filter))
+    blocks = blocks_of_messages(engine, messages)
     # Spark accepts record batches although its type hints demand tuples.
     return cast(Iterator[tuple[Any, ...]], release_batches(blocks))
 
 
-def blocks_of_messages(
-    engine: Engine,
-    messages: Iterable[Item],
-    options: ReadOptions,
-    low_watermark: int = 0,
-) -> Iterator[pa.RecordBatch]:
+def blocks_of_messages(engine: Engine, messages: Iterable[Item]) -> Iterator[pa.RecordBatch]:
     """Blocks of messages, which an engine decodes to events.
 
     Packs messages with the table schemas that their decoding needs; packs events if these
     schemas are unknown.
-
-    :param low_watermark: the value that the engine was opened with.
     """
     held: deque[pa.RecordBatch] = deque()
-    lookups = engine.schemas.lookups = Lookups()
-    how_of = cache(partial(_how_to_pack, options, low_watermark))
+    lookups = engine.task.schemas.lookups = Lookups()
+    how_of = cache(partial(_how_to_pack, engine.task.low_watermark))
 
     def noted() -> Iterator[Item]:
         for chunk in cut_chunks(messages, lambda item: isinstance(item, MessageBatch)):
@@ -74,7 +64,7 @@ def blocks_of_messages(
             owners = pc.list_parent_indices(lists)
             groups = groups_of(events)
             shared = _shared(groups, owners)
-            packed = _Packed(some, events, owners, shared, engine.schemas)
+            packed = _Packed(some, events, owners, shared, engine.task.schemas)
             yield _batch(groups, [packed.of(group, how_of) for group in groups])
         lookups.begin()
 
@@ -163,7 +153,7 @@ def _taken(batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
 _WITH_SCHEMAS = "messages with schemas"
 
 
-def _how_to_pack(options: ReadOptions, low_watermark: int, protocol: str) -> str:
+def _how_to_pack(low_watermark: int, protocol: str) -> str:
     """``EVENTS``, ``MESSAGES`` or ``_WITH_SCHEMAS``, for the rows of a protocol."""
     codec = default_registry().get_codec(protocol)
     if low_watermark or codec.open_layouts is None:

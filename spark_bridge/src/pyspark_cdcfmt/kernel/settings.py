@@ -10,7 +10,7 @@ import attrs
 import pyarrow as pa
 from pyspark.sql import types as spark
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructField
 
 from cdcfmt_core.codec import Projection
 from cdcfmt_core.column_names import lacking
@@ -19,9 +19,9 @@ from cdcfmt_core.events import Op, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_toolkit.layout import Layout, Members
-from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.columns import match_fields, match_keys
 from pyspark_cdcfmt.rows.policy import ValuePolicy
+from pyspark_cdcfmt.rows.read_task import ReadTask, TaskState
 from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES, MAX_ROWS, fixed_bytes
 from pyspark_cdcfmt.rows.row_schemas import metadata_fields
 from pyspark_cdcfmt.rows.types import OWN_TYPES
@@ -148,17 +148,8 @@ class Shape:
             raise Unsupported(str(error)) from error
 
 
-def make_shape(
-    schema: StructType,
-    options: ReadOptions,
-    *,
-    projection: Projection,
-    event_filter: EventFilter,
-    schemas: SchemaStore,
-    policy: ValuePolicy,
-    inferred: bool,
-    low_watermark: int,
-) -> Shape:
+def make_shape(task: ReadTask, state: TaskState) -> Shape:
+    schema, options = task.schema, task.options
     events = options.table is None
     added = schema.fields if events else metadata_fields(options)
     prefix = "" if events else options["metadataPrefix"]
@@ -168,15 +159,15 @@ def make_shape(
         schema=to_arrow_schema(schema, timezone="UTC"),
         metadata=metadata,
         fields=[field for field in schema.fields if field.name not in metadata],
-        projection=projection,
-        event_filter=event_filter,
-        schemas=schemas,
-        policy=policy,
-        inferred=inferred,
+        projection=task.projection,
+        event_filter=state.event_filter,
+        schemas=task.schemas,
+        policy=state.policy,
+        inferred=task.inferred,
         split=options.splits_keys,
         events=options["imageFormat"] if events else None,
         row_bytes=fixed_bytes(schema),
-        low_watermark=low_watermark,
+        low_watermark=task.low_watermark,
     )
 
 

@@ -14,7 +14,6 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schema_scan import open_schema_scan
 from cdcfmt_core.schemas.store import NoSchemas, SchemaStore
 from cdcfmt_toolkit.persistent_schemas import PersistentSchemaStore
@@ -27,10 +26,11 @@ from pyspark_cdcfmt.read.inference import InferredSchema
 from pyspark_cdcfmt.read.inputs import open_input
 from pyspark_cdcfmt.read.schemas import MissingSchemas, find_schemas, policy_of, query_id
 from pyspark_cdcfmt.read.slices import Input, Slice
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.row_schemas import canonical_schema
 
-Work: TypeAlias = Callable[..., Iterator[tuple[Any, ...]]]
-"""The work of a task: arguments as of :func:`open_slice`."""
+Work: TypeAlias = Callable[[Input, Slice, ReadTask], Iterator[tuple[Any, ...]]]
+"""The record batches of a slice, for Spark."""
 
 _LARGE = 16 << 20
 """Minimum bytes of a batch that must be released before the next message is read."""
@@ -73,26 +73,24 @@ class CdcBatchReader(DataSourceReader):
     def __init__(
         self, schema: StructType, options: ReadOptions, *, inferred: InferredSchema | None = None
     ) -> None:
-        self._schema = schema
-        self._options = options
-        self._inferred = inferred is not None
+        self._task = ReadTask(schema, options, inferred=inferred is not None)
         self._found = inferred
         self._input = open_input(options)
-        policy_of(options, streaming=False)
+        policy_of(options)
 
     def partitions(self) -> Sequence[InputPartition]:
         slices = self._input.plan()
         known = None if self._found is None else self._found.schemas_in(slices)
-        tasks = plan_tasks(self._input, slices, self._options, known)
+        planned = plan_tasks(self._input, slices, self._task.options, known)
         check_batch(
             self._input,
-            tasks,
-            self._options,
-            self._schema,
-            inferred=self._inferred,
+            planned,
+            self._task.options,
+            self._task.schema,
+            inferred=self._task.inferred,
         )
         freeze_imports()
-        return tasks
+        return planned
 
     def __getstate__(self) -> dict[str, Any]:
         # Executors need only their partitions.
@@ -102,60 +100,31 @@ class CdcBatchReader(DataSourceReader):
         # Spark turns an empty list of partitions into one partition without a value.
         if not isinstance(partition, Slice):
             return iter(())
-        return read_slice(
-            self._input,
-            partition,
-            self._schema,
-            self._options,
-            inferred=self._inferred,
-        )
+        return read_slice(self._input, partition, self._task)
 
 
-def open_slice(
-    source: Input,
-    slice_: Slice,
-    schema: StructType,
-    options: ReadOptions,
-    *,
-    inferred: bool = False,
-    event_filter: EventFilter | None = None,
-    streaming: bool = False,
-) -> tuple[Engine, Iterator[Item]]:
+def open_slice(source: Input, slice_: Slice, task: ReadTask) -> tuple[Engine, Iterator[Item]]:
     """The messages of a slice, and their engine."""
-    schemas = slice_.schemas
-    if streaming:
-        options = options.in_stream()
-        schemas = stream_schemas(source, slice_, options)
-    missing = MissingSchemas(
-        policy_of(options, streaming=streaming),
-        options,
-        schemas,
-        slice_=slice_,
-        source=source,
-        streaming=streaming,
-    )
-    engine = Engine(
-        canonical_schema(schema, options),
-        options,
-        inferred=inferred,
-        event_filter=event_filter,
+    options = task.options
+    schemas = stream_schemas(source, slice_, options) if options.streaming else slice_.schemas
+    task = attrs.evolve(
+        task,
+        schema=canonical_schema(task.schema, options),
         schemas=schemas,
-        missing=missing,
         low_watermark=slice_.low_watermark,
     )
+    engine = Engine(task, MissingSchemas(task, slice_, source))
     freeze_imports()
     if isinstance(schemas, TopicSchemaStore):
         return engine, schemas.follow(source.read(slice_, engine.counts))
     return engine, source.read_many(slice_, engine.counts)
 
 
-def read_slice(
-    source: Input, slice_: Slice, schema: StructType, options: ReadOptions, **how: Any
-) -> Iterator[tuple[Any, ...]]:
-    """The record batches of a slice; arguments as of :func:`open_slice`."""
-    engine, messages = open_slice(source, slice_, schema, options, **how)
+def read_slice(source: Input, slice_: Slice, task: ReadTask) -> Iterator[tuple[Any, ...]]:
+    """The record batches of a slice."""
+    engine, messages = open_slice(source, slice_, task)
     # Unlike a loop, this holds no batch while the next one is made.
-    renamed = methodcaller("rename_columns", schema.names)
+    renamed = methodcaller("rename_columns", task.schema.names)
     batches = release_batches(map(renamed, engine.batches(messages, slice_.describe())))
     # Spark accepts record batches although its type hints demand tuples.
     return cast(Iterator[tuple[Any, ...]], batches)

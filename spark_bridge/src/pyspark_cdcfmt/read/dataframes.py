@@ -26,6 +26,7 @@ from pyspark_cdcfmt.options import ReadOptions, parse_options
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.read.schemas import MissingSchemas, open_store, policy_of
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.row_schemas import check_schema, events_schema
 from pyspark_cdcfmt.rows.stored_events import (
     STORED_COLUMNS,
@@ -99,11 +100,11 @@ def decode(
     if schemas is not None and parsed["schemaStore"] is not None:
         raise OptionError("decode takes either schemas or the option schemaStore, not both")
     store = open_store(parsed) if schemas is None else schemas
-    policy = policy_of(parsed, streaming=False)
+    policy_of(parsed)
+    task = ReadTask(rows, parsed, schemas=store)
 
     def cdc_decode(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        missing = MissingSchemas(policy, parsed, store)
-        engine = Engine(rows, parsed, inferred=False, schemas=store, missing=missing)
+        engine = Engine(task, MissingSchemas(task))
         yield from engine.lists(map(MessageBatch.of_structs, batches))
 
     message = _message_column(
@@ -151,10 +152,11 @@ def changes(
     parsed = _parse(options | {"table": table})
     given, rows = _row_schemas(schema, parsed)
     statements = None if schemas is None else schemas.statements
+    task = ReadTask(rows, parsed)
 
     def cdc_changes(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         decoder = StoredEvents(parsed["typeMap"], statements)
-        engine = Engine(rows, parsed, inferred=False, decoder=decoder)
+        engine = Engine(task, decoder=decoder)
         yield from engine.lists(stored_messages(batches))
 
     assert parsed.table is not None

@@ -30,10 +30,11 @@ from cdcfmt_files.sources import BadLine
 from cdcfmt_toolkit.large_messages import without_values
 from pyspark_cdcfmt.kernel.learning import Decoder
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.read.schemas import MissingSchemas
 from pyspark_cdcfmt.rows.change_rows import ChangeRows
 from pyspark_cdcfmt.rows.event_rows import EventRows
 from pyspark_cdcfmt.rows.policy import BadRow, BadValue
+from pyspark_cdcfmt.rows.read_task import ReadTask, TaskState
+from pyspark_cdcfmt.rows.row_schemas import corrupt_column
 
 
 def open_decoder(
@@ -67,30 +68,23 @@ MAX_LIST_SHARE = 2
 class RowMaker:
     """Turns a message into rows under a mode: PERMISSIVE, DROPMALFORMED or FAILFAST.
 
-    :param no_place_in: the column for bad rows, if the schema lacks it; PERMISSIVE then fails.
     :ivar messages: number of messages.
-    :ivar skipped: number of messages with rows that ``event_filter`` excludes.
+    :ivar skipped: number of messages with rows that the filter excludes.
     """
 
     def __init__(
-        self,
-        shape: EventRows | ChangeRows,
-        decoder: Decoder,
-        mode: str,
-        counts: Counter[str],
-        event_filter: EventFilter,
-        missing: MissingSchemas | None = None,
-        low_watermark: int = 0,
-        no_place_in: str | None = None,
+        self, shape: EventRows | ChangeRows, decoder: Decoder, task: ReadTask, state: TaskState
     ) -> None:
         self._shape = shape
         self._decoder = decoder
-        self._mode = mode
-        self._no_place_in = no_place_in
-        self._counts = counts
-        self._filter = event_filter
-        self._missing = missing
-        self._low_watermark = low_watermark
+        self._mode = task.options["mode"]
+        for_bad = corrupt_column(task.options)
+        # PERMISSIVE fails for a bad row without this column.
+        self._no_place_in = None if for_bad in task.schema.names else for_bad
+        self._counts = state.counts
+        self._filter = state.event_filter
+        self._find_schema = state.find_schema
+        self._low_watermark = task.low_watermark
         self.messages = 0
         self.skipped = 0
 
@@ -107,8 +101,8 @@ class RowMaker:
             return
         refused = self._filter.rows_refused
         events = self._decoder.decode(message)
-        if self._missing is not None:
-            events = self._with_schemas(message, events, self._missing)
+        if self._find_schema is not None:
+            events = self._with_schemas(message, events, self._find_schema)
         self.skipped += self._filter.rows_refused > refused
         if self._low_watermark:
             events = self._without_duplicates(events)
@@ -166,7 +160,10 @@ class RowMaker:
         return rows
 
     def _with_schemas(
-        self, message: Message, events: list[Event], missing: MissingSchemas
+        self,
+        message: Message,
+        events: list[Event],
+        find: Callable[[MissingSchemaError, Message], bool],
     ) -> list[Event]:
         looked_for = set()
         while True:
@@ -176,7 +173,7 @@ class RowMaker:
                     name = (error.database, error.schema, error.table, error.position)
                     if name not in looked_for:
                         looked_for.add(name)
-                        if missing.find(error, message):
+                        if find(error, message):
                             break
             else:
                 return events

@@ -12,27 +12,21 @@ from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.types import StructType
 
-from cdcfmt_core.codec import Projection
 from cdcfmt_core.events import Message
-from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import open_logger
 from cdcfmt_files.sources import BadLine, Lines, one_by_one
 from pyspark_cdcfmt.kernel.batches import Item, Reference, merge_small
 from pyspark_cdcfmt.kernel.feeding import KernelChunks, Opening
 from pyspark_cdcfmt.kernel.learning import Decoder, ObservedDecoder, Refusal
 from pyspark_cdcfmt.kernel.settings import make_shape
-from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.decoding import RowMaker, open_decoder
 from pyspark_cdcfmt.read.schemas import MissingSchemas
 from pyspark_cdcfmt.rows.change_rows import ChangeRows
 from pyspark_cdcfmt.rows.event_rows import EventRows
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
-from pyspark_cdcfmt.rows.policy import ValuePolicy
+from pyspark_cdcfmt.rows.read_task import ReadTask, TaskState
 from pyspark_cdcfmt.rows.record_batches import BatchBuilder, ListBuilder
-from pyspark_cdcfmt.rows.row_schemas import corrupt_column
 
 logger = open_logger("pyspark_cdcfmt")
 
@@ -47,12 +41,9 @@ WORKER_LOGGING = "PYSPARK_SPARK_SESSION_UUID"
 
 
 class Engine:
-    """Decodes the messages of one task into record batches of ``schema``.
+    """Decodes the messages of one task into record batches of its schema.
 
-    :param inferred: whether ``schema`` was inferred, not given by the user.
-    :param schemas: table schemas found before decoding.
-    :param missing: finds other table schemas.
-    :param low_watermark: row changes with a smaller commit_ts are dropped as duplicates.
+    :param missing: finds other table schemas than those of the task.
     :param decoder: replaces the decoder of the options, and disables the kernel.
     :param by_kernel: whether the kernel may decode messages.
     :ivar chunks: the kernel's side; None until the first messages select it.
@@ -61,78 +52,39 @@ class Engine:
 
     def __init__(
         self,
-        schema: StructType,
-        options: ReadOptions,
-        *,
-        inferred: bool,
-        event_filter: EventFilter | None = None,
-        schemas: SchemaStore | None = None,
+        task: ReadTask,
         missing: MissingSchemas | None = None,
-        low_watermark: int = 0,
+        *,
         decoder: Decoder | None = None,
         by_kernel: bool = True,
     ) -> None:
-        self._schema = schema
-        self._options = options
-        self._inferred = inferred
-        self.counts: Counter[str] = Counter()
-        self._said: Counter[str] = Counter()
-        event_filter = options.event_filter() if event_filter is None else event_filter
-        event_filter.every_statement |= options.table is not None
-        schemas = SchemaStore() if schemas is None else schemas
-        self.schemas = schemas
+        self.task = task
+        state = TaskState.of(task, None if missing is None else missing.find)
+        self.counts = state.counts
+        self._reported: Counter[str] = Counter()
         by_kernel = by_kernel and decoder is None
-        zoneless: set[tuple[str, str]] = set()
-
-        def note_zoneless(database: str, table: str) -> None:
-            zoneless.add((database, table))
-
         if decoder is None:
             decoder = open_decoder(
-                options,
-                event_filter,
-                self._projection(),
-                self.counts,
-                schemas,
+                task.options,
+                state.event_filter,
+                task.projection,
+                state.counts,
+                task.schemas,
                 # For changes only the columns in the schema matter.
-                on_zoneless=None if options.table is None else note_zoneless,
+                on_zoneless=None if task.options.table is None else state.note_zoneless,
             )
         observed = ObservedDecoder(decoder)
-        policy = ValuePolicy(options["invalidValues"], options["invalidText"], counts=self.counts)
-        if options["sourceTimeZone"] is not None:
-            policy.time_zone = options["sourceTimeZone"]
         rows: EventRows | ChangeRows
-        if options.table is None:
-            rows = EventRows(schema, options, policy)
+        if task.options.table is None:
+            rows = EventRows(task, state.policy)
         else:
-            rows = ChangeRows(schema, options, policy, inferred=inferred, zoneless=zoneless)
-        for_bad = corrupt_column(options)
-        self._make = RowMaker(
-            rows,
-            observed,
-            options["mode"],
-            self.counts,
-            event_filter,
-            missing,
-            low_watermark,
-            None if for_bad in schema.names else for_bad,
-        )
+            rows = ChangeRows(task, state.policy, state.zoneless)
+        self._make = RowMaker(rows, observed, task, state)
         self.chunks: KernelChunks | None = None
         self._opening: Opening | None = None
         if by_kernel:
-            builder = BatchBuilder(schema)
-            shape = make_shape(
-                schema,
-                options,
-                projection=self._projection(),
-                event_filter=event_filter,
-                schemas=schemas,
-                policy=policy,
-                inferred=inferred,
-                low_watermark=low_watermark,
-            )
-            reference = Reference(self._make, observed, builder.batch)
-            self._opening = Opening(options, shape, reference)
+            reference = Reference(self._make, observed, BatchBuilder(task.schema).batch)
+            self._opening = Opening(task.options, make_shape(task, state), reference)
 
     @property
     def skipped(self) -> int:
@@ -173,7 +125,7 @@ class Engine:
         """
         items = self._open(messages)
         if self.chunks is None:
-            arrays = self._by_reference(one_by_one(items), BatchBuilder(self._schema))
+            arrays = self._by_reference(one_by_one(items), BatchBuilder(self.task.schema))
         else:
             arrays = map(attrgetter("batch"), merge_small(self.chunks.batches(items)))
         yield from self._logged(arrays, place)
@@ -184,7 +136,7 @@ class Engine:
         :raises DecodeError: in FAILFAST mode.
         :raises PolicyError: for what an option refuses by ``fail``.
         """
-        builder = ListBuilder(self._schema)
+        builder = ListBuilder(self.task.schema)
         items = self._open(messages)
         if self.chunks is None:
             arrays = self._by_reference(one_by_one(items), builder)
@@ -245,16 +197,16 @@ class Engine:
         by_reference = self._make.messages
         done = {
             "messages": by_kernel + by_reference + self._unwanted,
-            "rows": rows + self._said["rows"],
+            "rows": rows + self._reported["rows"],
             "skipped": self.skipped,
             "by kernel": by_kernel,
             "by reference": by_reference,
         }
         # An engine may run several times; log only the difference.
-        since = {name: count - self._said[name] for name, count in done.items()}
+        since = {name: count - self._reported[name] for name, count in done.items()}
         line: dict[str, object] = {"event": "cdc task", **(place or {}), **since}
-        counts = self.counts - self._said
-        self._said = self.counts + Counter(done)
+        counts = self.counts - self._reported
+        self._reported = self.counts + Counter(done)
         if counts:
             # The number of counted columns has no limit.
             line["counts"] = dict(counts.most_common(_MAX_COUNTS))
@@ -262,20 +214,6 @@ class Engine:
             # With worker logging on, tasks without problems log their line, too.
             logger.setLevel(logging.INFO)
         logger.log(logging.WARNING if counts else logging.INFO, json.dumps(line))
-
-    def _projection(self) -> Projection:
-        options = self._options
-        columns = None
-        if options["images"] == "none":
-            columns = frozenset[str]()
-        elif options.table is not None and not self._inferred:
-            columns = frozenset(self._schema.names)
-        return Projection(
-            columns,
-            options["images"] == "both",
-            tuple(options["keyColumns"]),
-            options.case_sensitive,
-        )
 
 
 def _size_of(item: Item) -> int:

@@ -23,6 +23,7 @@ from cdcfmt_toolkit.schema_directory import Note, SchemaDirectory
 from cdcfmt_toolkit.topics.schema_search import SchemaSearch
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.slices import SECONDS_BETWEEN_NEWS, Input, Slice, with_progress
+from pyspark_cdcfmt.rows.read_task import ReadTask
 
 logger = open_logger("pyspark_cdcfmt")
 
@@ -82,7 +83,7 @@ def find_schemas(
     return store
 
 
-def policy_of(options: ReadOptions, *, streaming: bool) -> Policy:
+def policy_of(options: ReadOptions) -> Policy:
     """The value of ``onMissingSchema``, or its default for this read.
 
     :raises OptionError: for ``wait`` in a batch, and for ``raw`` in formats without it.
@@ -94,12 +95,12 @@ def policy_of(options: ReadOptions, *, streaming: bool) -> Policy:
             f"option onMissingSchema: a row of {protocol} cannot be read without its table's "
             "schema; set wait, corrupt or fail"
         )
-    if given == "wait" and not streaming:
+    if given == "wait" and not options.streaming:
         raise OptionError(
             "option onMissingSchema: wait is for streams, as a batch gets no new messages; set "
             "corrupt or fail"
         )
-    return given or ("wait" if streaming else "corrupt")
+    return given or ("wait" if options.streaming else "corrupt")
 
 
 def check_stream(options: ReadOptions) -> None:
@@ -130,20 +131,15 @@ class MissingSchemas:
 
     def __init__(
         self,
-        policy: Policy,
-        options: ReadOptions,
-        store: SchemaStore,
-        *,
+        task: ReadTask,
         slice_: Slice | None = None,
         source: Input | None = None,
-        streaming: bool = False,
     ) -> None:
-        self._policy = policy
-        self._options = options
-        self._store = store
+        self._policy = policy_of(task.options)
+        self._options = task.options
+        self._store = task.schemas
         self._slice = slice_
         self._source = source
-        self._streaming = streaming
         self._search: SchemaSearch | None = None
         self._searched = False
         # A forgotten entry is searched for again, with the same result.
@@ -163,7 +159,7 @@ class MissingSchemas:
             # More schemas are in use than the store may hold.
             self._store.reload(*_table_of(wanted))
             return True
-        if self._streaming and not isinstance(self._store, PersistentSchemaStore):
+        if self._options.streaming and not isinstance(self._store, PersistentSchemaStore):
             raise SourceError(f"{error}; {NO_STORE}")
         if self._gave_up(wanted) or not self._find(wanted, error, message):
             self._given_up.add(wanted, True, _size_of(wanted))

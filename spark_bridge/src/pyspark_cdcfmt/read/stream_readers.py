@@ -37,6 +37,7 @@ from pyspark_cdcfmt.read.inputs import (
 )
 from pyspark_cdcfmt.read.schemas import check_stream, open_store
 from pyspark_cdcfmt.read.slices import Input, Slice
+from pyspark_cdcfmt.rows.read_task import ReadTask
 
 
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -52,23 +53,15 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         work: Work = read_slice,
     ) -> None:
         check_stream(options)
-        self._schema = schema
         self._options = options
-        self._inferred = inferred
+        self._task = ReadTask(schema, options.in_stream(), inferred=inferred)
         self._work = work
         self._check = StreamCheck(options, schema, inferred=inferred)
         self._input = source
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         assert isinstance(partition, Slice)
-        return self._work(
-            self._input,
-            partition,
-            self._schema,
-            self._options,
-            inferred=self._inferred,
-            streaming=True,
-        )
+        return self._work(self._input, partition, self._task)
 
 
 class TopicStreamReader(_StreamReader):

@@ -6,7 +6,6 @@ from collections.abc import Container, Iterator
 from typing import Any, TypeAlias
 
 import attrs
-from pyspark.sql.types import StructType
 
 from cdcfmt_core.column_names import lacking
 from cdcfmt_core.events import (
@@ -25,10 +24,10 @@ from cdcfmt_core.types import LogicalType, Timestamp
 from cdcfmt_mysql.column_changes import emptied_tables, is_emptied, namespace, vacated_names
 from cdcfmt_toolkit.plans import Plans
 from cdcfmt_toolkit.row_changes import change_images, change_position
-from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.columns import match_fields, match_keys
 from pyspark_cdcfmt.rows.event_rows import corrupt_record, source_of
 from pyspark_cdcfmt.rows.policy import BadRow, BadValue, Convert, ValuePolicy, refuse
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.row_schemas import OF_INSTANTS, RESCUED, metadata_fields
 from pyspark_cdcfmt.rows.schema_conflicts import SchemaConflicts
 from pyspark_cdcfmt.rows.values import converter, plain_value
@@ -61,21 +60,14 @@ class _TablePlan:
 class ChangeRows:
     """Makes rows of the changes shape.
 
-    :ivar inferred: whether a column that the schema lacks is a schema change; a user's schema is
-        a projection.
     :ivar shown: the attributes of its message that each row has, of those with any length.
     :ivar zoneless: databases and tables with TIMESTAMP columns of an unknown time zone.
     """
 
     def __init__(
-        self,
-        schema: StructType,
-        options: ReadOptions,
-        policy: ValuePolicy,
-        *,
-        inferred: bool,
-        zoneless: Container[tuple[str, str]] = (),
+        self, task: ReadTask, policy: ValuePolicy, zoneless: Container[tuple[str, str]] = ()
     ) -> None:
+        schema, options = task.schema, task.options
         prefix = options["metadataPrefix"]
         added = {field.name for field in metadata_fields(options)}
         self._names = schema.names
@@ -91,19 +83,13 @@ class ChangeRows:
         self._has_met_rows = False
         self._policy = policy
         self._zoneless = zoneless
-        self._inferred = inferred
+        self._inferred = task.inferred
         self._key_columns = tuple(options["keyColumns"])
         self._case_sensitive = options.case_sensitive
         self._after_only = options["images"] == "after"
         self._split = options.splits_keys
         self._incomplete_rows = options["incompleteRows"]
-        self._conflicts = SchemaConflicts(
-            [field.name for field in self._own],
-            options,
-            policy,
-            inferred=inferred,
-            rescues=prefix + RESCUED in schema.names,
-        )
+        self._conflicts = SchemaConflicts([field.name for field in self._own], task, policy)
         self._plan = Plans(self._make_plan, _COLUMN_BYTES).find
 
     def rows(self, message: Message, event: Event, protocol: str | None) -> Iterator[Row]:

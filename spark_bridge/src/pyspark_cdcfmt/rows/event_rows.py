@@ -7,8 +7,6 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from pyspark.sql.types import StructType
-
 from cdcfmt_core import types as logical
 from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.events import (
@@ -24,10 +22,10 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.texts import qualified
 from cdcfmt_toolkit.row_changes import extra_of, fields_of_columns, fields_of_schema
-from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.columns import match_keys
 from pyspark_cdcfmt.rows.json_values import image_to_json
 from pyspark_cdcfmt.rows.policy import ValuePolicy
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.values import plain_value, variant_form
 from pyspark_cdcfmt.rows.variant import VariantEncoder, encode_variant
 
@@ -45,7 +43,8 @@ class EventRows:
     :ivar shown: the attributes of its message that each row has, of those with any length.
     """
 
-    def __init__(self, schema: StructType, options: ReadOptions, policy: ValuePolicy) -> None:
+    def __init__(self, task: ReadTask, policy: ValuePolicy) -> None:
+        schema, options = task.schema, task.options
         self._names = schema.names
         self._policy = policy
         self._key_columns = tuple(options["keyColumns"])

@@ -15,8 +15,8 @@ from cdcfmt_core.types import LogicalType, Unknown
 from cdcfmt_mysql.column_changes import ColumnChanges, column_changes
 from cdcfmt_mysql.ddl import ddl_type_of
 from cdcfmt_mysql.lexemes import NotUnderstood
-from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.policy import BadValue, ValuePolicy, refuse
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.row_schemas import RESCUED
 
 _AGAIN = "and start the query again with the same checkpoint"
@@ -26,21 +26,15 @@ class SchemaConflicts:
     """Handling of rows and statements that conflict with a schema of changes.
 
     :ivar own: the table's columns in the schema.
-    :ivar rescues: whether the schema has ``_rescued``.
     """
 
-    def __init__(
-        self,
-        own: Sequence[str],
-        options: ReadOptions,
-        policy: ValuePolicy,
-        *,
-        inferred: bool,
-        rescues: bool,
-    ) -> None:
+    def __init__(self, own: Sequence[str], task: ReadTask, policy: ValuePolicy) -> None:
+        options = task.options
         self._own = own
         self._policy = policy
-        self._inferred = inferred
+        self._inferred = task.inferred
+        self._rescued = options["metadataPrefix"] + RESCUED
+        rescues = self._rescued in task.schema.names
         self._in_stream = options.streaming
         self._on_value = options["onSchemaChange"] or "fail"
         self._on_column = options["onSchemaChange"] or ("rescue" if rescues else "fail")
@@ -48,7 +42,6 @@ class SchemaConflicts:
         self._ignored = options["ignoreColumns"]
         self._has_key = bool(options["keyColumns"])
         self._case_sensitive = options.case_sensitive
-        self._rescued = options["metadataPrefix"] + RESCUED
         self._seen: set[str] = set()
         self._ddl: str | None = None
 
