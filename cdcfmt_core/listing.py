@@ -122,7 +122,7 @@ def _try_more(spec: CodecSpec) -> Iterator[CdcfmtError]:
 
 def _try_importing(spec: CodecSpec | TransportSpec) -> Iterator[CdcfmtError]:
     """The functions that cannot be imported, and cannot be called without an address or message."""
-    for name in ("explain", "open_source", "open_sink", "open_drain", "options_of_url"):
+    for name in ("explain", "diagnose", "open_source", "open_sink", "open_drain", "options_of_url"):
         function = getattr(spec, name, None)
         try:
             if isinstance(function, Guarded):

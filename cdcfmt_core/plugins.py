@@ -214,7 +214,15 @@ _RETURNS: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 """Functions of a :class:`CodecSpec`, with a check and a description of what they return."""
 
-_GUARDED = (*_RETURNS, "explain", "open_source", "open_sink", "open_drain", "options_of_url")
+_GUARDED = (
+    *_RETURNS,
+    "explain",
+    "diagnose",
+    "open_source",
+    "open_sink",
+    "open_drain",
+    "options_of_url",
+)
 
 _Spec = TypeVar("_Spec", CodecSpec, TransportSpec)
 
@@ -247,7 +255,7 @@ class Guarded:
         with self._named():
             returned = self.function(*arguments)
         field = self.name.partition(" ")[0]
-        if field == "explain":
+        if field in ("explain", "diagnose"):
             return self._each(returned)
         is_valid, what = _RETURNS.get(field, (lambda returned: True, ""))
         if not is_valid(returned):

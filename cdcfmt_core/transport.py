@@ -232,7 +232,7 @@ class TransportSpec:
       options by declared name, ``settings`` those of the client without prefix, in lower case.
     - ``open_drain(values, settings)``: connects; the connection is closed at the block's end.
     - ``options_of_url(url)``: the options for an address ``NAME://…`` on the command line.
-    - ``explain(address)``: the checks of ``cdcfmt doctor --NAME ADDRESS``: connection, login,
+    - ``diagnose(address)``: the checks of ``cdcfmt doctor --NAME ADDRESS``: connection, login,
       topics.
     """
 
@@ -257,7 +257,7 @@ class TransportSpec:
     options_of_url: Callable[[str], Mapping[str, str]] | None = attrs.field(
         default=None, converter=function_of
     )
-    explain: Callable[[str], Iterable[Check]] | None = attrs.field(
+    diagnose: Callable[[str], Iterable[Check]] | None = attrs.field(
         default=None, converter=function_of
     )
     api_version: int = attrs.field(kw_only=True)

@@ -31,7 +31,7 @@ from pyspark_cdcfmt.blocks.dataframes import INVALID_CHANGE, blocks_of, changes_
 from pyspark_cdcfmt.blocks.letters import Paths, named_by
 from pyspark_cdcfmt.sync.expressions import is_of, sequence_commit
 from pyspark_cdcfmt.sync.names import TableName, table_text
-from pyspark_cdcfmt.sync.summary import Report, Version, summarize
+from pyspark_cdcfmt.sync.summary import Report, TableVersion, summarize
 
 ADDED = [
     StructField("_change_type", StringType()),
@@ -62,7 +62,7 @@ def streamed(spark: SparkSession, path: str, **options: Any) -> DataFrame:
     return spark.table(name)
 
 
-def own_columns(versions: Sequence[Version]) -> list[StructField]:
+def own_columns(versions: Sequence[TableVersion]) -> list[StructField]:
     """The columns that are alike in all versions of a table."""
     fields: dict[str, StructField | None] = {}
     for version in versions:
@@ -88,7 +88,7 @@ class Read:
     blocks: DataFrame
     events: DataFrame
     options: dict[str, Any]
-    tables: dict[TableName, list[Version]]
+    tables: dict[TableName, list[TableVersion]]
 
     @property
     def whole(self) -> list[TableName]:
@@ -178,7 +178,7 @@ def ends(rows: DataFrame) -> tuple[Any, Any]:
 
 
 def typed(
-    blocks: DataFrame, table: TableName, versions: Sequence[Version], options: dict[str, Any]
+    blocks: DataFrame, table: TableName, versions: Sequence[TableVersion], options: dict[str, Any]
 ) -> list[str]:
     rows = blocks.where(is_of(table)).where("kind = 'row'")
     return shown(
@@ -195,7 +195,7 @@ def typed(
     )
 
 
-def exact(events: DataFrame, table: TableName, versions: Sequence[Version]) -> list[str]:
+def exact(events: DataFrame, table: TableName, versions: Sequence[TableVersion]) -> list[str]:
     rows = events.where(is_of(table)).where("kind = 'row'")
     schema = StructType([*own_columns(versions), *ADDED])
     return shown(changes(rows, table_text(table), schema=schema, **HOW))

@@ -22,8 +22,8 @@ from pyspark_cdcfmt import SEQUENCE, spark_schema
 from pyspark_cdcfmt.sync.definitions import Definitions, around, in_force
 from pyspark_cdcfmt.sync.expressions import At
 from pyspark_cdcfmt.sync.names import TableName
-from pyspark_cdcfmt.sync.summary import Statement
-from pyspark_cdcfmt.sync.table_plan import TablePlan
+from pyspark_cdcfmt.sync.summary import TableStatement
+from pyspark_cdcfmt.sync.table_merge import TableMerge
 from pyspark_cdcfmt.testing import inferred_schema, parsed, table_option
 
 ORDERS: TableName = ("shop", None, "orders")
@@ -48,7 +48,7 @@ def struct(**types: str) -> StructType:
     return StructType.fromJson({"fields": fields})
 
 
-def of(*statements: Statement) -> Definitions:
+def of(*statements: TableStatement) -> Definitions:
     made = Definitions()
     made.follow(statements)
     return made
@@ -161,11 +161,11 @@ def test_a_state_keeps_them() -> None:
 NAMED = {"shop.orders": CREATE}
 
 
-def guesses(made: TablePlan) -> list[str]:
+def guesses(made: TableMerge) -> list[str]:
     return [row.detail.partition(":")[0] for row in made.log if row.action == "guess type"]
 
 
-def columns_of(made: TablePlan) -> str:
+def columns_of(made: TableMerge) -> str:
     assert made.state.columns is not None, made.state.halted
     return made.state.columns.simpleString()
 
@@ -294,7 +294,7 @@ def test_golden_tables_have_the_types_of_a_batch_read(protocol: str, name: str) 
     variant = load_variant(protocol, name)
     options = reading_options(variant)
     messages = [golden.message for golden in variant.messages]
-    statements: dict[TableName, list[Statement]] = defaultdict(list)
+    statements: dict[TableName, list[TableStatement]] = defaultdict(list)
     rows: dict[TableName, dict[Any, list[int]]] = defaultdict(lambda: defaultdict(list))
     for event in chain.from_iterable(map(open_decoder(**options).decode, messages)):
         if isinstance(event, RowChange | SchemaChange):

@@ -21,8 +21,8 @@ from pyspark_cdcfmt.sync.options import OPTIONS, SyncOptions
 from pyspark_cdcfmt.sync.planning import Planner, Spread, spread_statements
 from pyspark_cdcfmt.sync.snapshots import check_names
 from pyspark_cdcfmt.sync.states import SNAPSHOT_RANK, TableState
-from pyspark_cdcfmt.sync.summary import Statement, Version
-from pyspark_cdcfmt.sync.table_plan import TablePlan
+from pyspark_cdcfmt.sync.summary import TableStatement, TableVersion
+from pyspark_cdcfmt.sync.table_merge import TableMerge
 from pyspark_cdcfmt.sync.tombstones import RecentDeletes
 
 ORDERS: TableName = ("shop", None, "orders")
@@ -53,12 +53,12 @@ def version(
     place: str | None = None,
     log: LogPlace | None = None,
     epoch: int = 0,
-) -> Version:
+) -> TableVersion:
     columns = tuple(
         Row(name=name, source_type=text, nullable=None, key=False) for name, text in types.items()
     )
     at = position(*first, place, epoch)
-    return Version("canal-json", columns, keys, frozenset({place} - {None}), at, at, log)  # type: ignore[arg-type]
+    return TableVersion("canal-json", columns, keys, frozenset({place} - {None}), at, at, log)  # type: ignore[arg-type]
 
 
 def statement(
@@ -70,25 +70,25 @@ def statement(
     of_snapshot: bool = False,
     log: LogPlace | None = None,
     epoch: int = 0,
-) -> Statement:
+) -> TableStatement:
     at = position(commit, offset, place, epoch)
     sequence = (at.epoch, commit, 1, at.partition, offset, 0, 1)
-    return Statement(ORDERS, query, type_, sequence, place, None, of_snapshot, log)
+    return TableStatement(ORDERS, query, type_, sequence, place, None, of_snapshot, log)
 
 
 def plan(
-    *versions: Version,
-    after: TablePlan | None = None,
-    statements: tuple[Statement, ...] = (),
+    *versions: TableVersion,
+    after: TableMerge | None = None,
+    statements: tuple[TableStatement, ...] = (),
     name: TableName = ORDERS,
     by: Planner | None = None,
     **options: Any,
-) -> TablePlan:
+) -> TableMerge:
     made = by or planner(**options)
     return made.plan(after and after.state, name, versions, statements, None)  # type: ignore[arg-type]
 
 
-def actions(given: TablePlan) -> list[tuple[str, str]]:
+def actions(given: TableMerge) -> list[tuple[str, str]]:
     return [(row.action, row.detail) for row in given.log]
 
 
@@ -184,7 +184,7 @@ def test_policies_of_schema_changes(policy: str, expected: list[tuple[str, str]]
         (version(keys=("idd",)), "several keys, (id) and (idd)"),
     ],
 )
-def test_what_halts_a_table(given: Version, reason: str) -> None:
+def test_what_halts_a_table(given: TableVersion, reason: str) -> None:
     first = plan(version())
     halted = plan(given, after=first)
     assert reason in str(halted.state.halted)
@@ -369,14 +369,14 @@ ALTER = "ALTER TABLE orders CHANGE name title VARCHAR(20), DROP COLUMN n"
 NUMBERED = {**TYPES, "n": "int"}
 
 
-def kept(given: TablePlan) -> TablePlan:
+def kept(given: TableMerge) -> TableMerge:
     """The state that the next batch finds, as it is kept."""
     state = TableState.from_json(given.state.settled().to_json())
     assert state == given.state.settled()
     return attrs.evolve(given, state=state)
 
 
-def evolve(*versions: Version, **more: Any) -> TablePlan:
+def evolve(*versions: TableVersion, **more: Any) -> TableMerge:
     return plan(*versions, schema_changes="evolve", **more)
 
 
@@ -472,7 +472,7 @@ def logged(pos: int, server: int = 1) -> LogPlace:
 def test_a_drop_before_all_rows_of_a_new_table() -> None:
     """By their places in the binlog: Debezium's statements are on a partition of their own."""
 
-    def rows(pos: int | None, server: int = 1) -> Version:
+    def rows(pos: int | None, server: int = 1) -> TableVersion:
         given = version(first=(0, 3), place="t/1", log=pos and logged(pos, server))
         return attrs.evolve(given, first_log=given.log)
 
@@ -496,11 +496,11 @@ def test_a_drop_before_all_rows_of_a_new_table() -> None:
 
 
 def test_a_binlog_orders_what_partitions_do_not() -> None:
-    def rows(offset: int, log: LogPlace | None, name: str = "name") -> Version:
+    def rows(offset: int, log: LogPlace | None, name: str = "name") -> TableVersion:
         types = {"id": "int", name: "varchar(20)"}
         return version(types, first=(0, offset), place="shop.orders/0", log=log)
 
-    def rename(offset: int, text: str, pos: int) -> Statement:
+    def rename(offset: int, text: str, pos: int) -> TableStatement:
         return statement(text, "ALTER", 0, offset, "shop/0", log=logged(pos))
 
     # A snapshot has no server.
@@ -552,7 +552,7 @@ def test_a_column_that_lenient_keeps_comes_again() -> None:
 
 
 def test_what_no_order_tells_of_a_dropped_column_halts_nothing() -> None:
-    def rows(offset: int, place: str, log: LogPlace | None = None) -> Version:
+    def rows(offset: int, place: str, log: LogPlace | None = None) -> TableVersion:
         given = version(NUMBERED, first=(0, offset), place=place, log=log)
         return attrs.evolve(given, first_log=log)
 
@@ -575,7 +575,7 @@ def test_what_no_order_tells_of_a_dropped_column_halts_nothing() -> None:
     ],
 )
 def test_columns_that_cannot_be_renamed(
-    alter: Statement, more: dict[str, Any], expected: str
+    alter: TableStatement, more: dict[str, Any], expected: str
 ) -> None:
     first = evolve(version(NUMBERED, **more))
     done = evolve(version(NUMBERED, **more), after=first, statements=(alter,))
@@ -660,7 +660,7 @@ def test_a_table_halts_when_it_is_renamed() -> None:
         ("ALTER TABLE orders RENAME a", ORDERS),
     ]:
         rename = attrs.evolve(statement(query, "RENAME"), name=table)
-        given: dict[TableName, list[Statement]] = {table: [rename]}
+        given: dict[TableName, list[TableStatement]] = {table: [rename]}
         _, (spread,) = spread_statements(given, [ORDERS, old], bool)
         assert spread.query == "DROP TABLE `orders`"
         assert query in str(plan(version(), statements=(*given[ORDERS],)).state.halted)

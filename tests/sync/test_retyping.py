@@ -11,8 +11,8 @@ from sync.test_planning import kept, plan, planner, statement, version
 
 from pyspark_cdcfmt.sync.retyping import cast_sql
 from pyspark_cdcfmt.sync.states import Cast, TableState
-from pyspark_cdcfmt.sync.summary import Statement, Version
-from pyspark_cdcfmt.sync.table_plan import TablePlan
+from pyspark_cdcfmt.sync.summary import TableStatement, TableVersion
+from pyspark_cdcfmt.sync.table_merge import TableMerge
 
 CREATE = statement(
     "CREATE TABLE orders (id INT PRIMARY KEY, price DECIMAL(12,4), name VARCHAR(20), "
@@ -25,10 +25,12 @@ NARROW = "ALTER TABLE orders MODIFY price DECIMAL(10,2)"
 LATER = ROWS | {"price": "decimal(10,2)"}
 
 
-def batch(*given: Version | Statement, after: TablePlan | None = None, **options: Any) -> TablePlan:
+def batch(
+    *given: TableVersion | TableStatement, after: TableMerge | None = None, **options: Any
+) -> TableMerge:
     """Plan a batch of the table, after another one."""
-    statements = tuple(each for each in given if isinstance(each, Statement))
-    versions = [each for each in given if isinstance(each, Version)]
+    statements = tuple(each for each in given if isinstance(each, TableStatement))
+    versions = [each for each in given if isinstance(each, TableVersion)]
     by = planner(**options)
     if after is not None and after.state.catching_up is None:
         after = kept(after)
@@ -37,15 +39,15 @@ def batch(*given: Version | Statement, after: TablePlan | None = None, **options
     return plan(*versions, after=after, statements=statements, by=by)
 
 
-def alter(query: str = NARROW, commit: int = 20, **more: Any) -> Statement:
+def alter(query: str = NARROW, commit: int = 20, **more: Any) -> TableStatement:
     return statement(query, "ALTER", commit, **more)
 
 
-def rows(at: int, types: dict[str, str] = ROWS, **more: Any) -> Version:
+def rows(at: int, types: dict[str, str] = ROWS, **more: Any) -> TableVersion:
     return version(types, first=(at, 0), **more)
 
 
-def casts(made: TablePlan) -> list[tuple[str, tuple[int, ...]]]:
+def casts(made: TableMerge) -> list[tuple[str, tuple[int, ...]]]:
     assert made.state.halted is None, made.state.halted
     return [(cast.name, cast.at) for cast in made.casts]
 

@@ -33,7 +33,7 @@ from pyspark_cdcfmt.sync.replays import LETTERS, Replays
 from pyspark_cdcfmt.sync.resolved import check_consistency
 from pyspark_cdcfmt.sync.snapshots import Snapshots
 from pyspark_cdcfmt.sync.states import TableState
-from pyspark_cdcfmt.sync.table_plan import TablePlan, check_target
+from pyspark_cdcfmt.sync.table_merge import TableMerge, check_target
 from pyspark_cdcfmt.sync.target import Run
 from pyspark_cdcfmt.sync.writing import Writer
 
@@ -70,7 +70,7 @@ def check(
     wanted = SyncOptions.of({"into": "lake.{table}", "checkpoint": "c", **options})
     target = DeltaTarget(Mock())
     store = open_store(wanted, target, Mock())
-    plan = TablePlan(TableState(ORDERS, "`lake`.`orders`", columns=None if is_new else OWN), ())
+    plan = TableMerge(TableState(ORDERS, "`lake`.`orders`", columns=None if is_new else OWN), ())
     plan.state = TableState(ORDERS, "`lake`.`orders`", columns=OWN, epoch=epoch)
     target.properties = lambda _: marks  # type: ignore[method-assign]
     target.undone = lambda _: undone  # type: ignore[method-assign]
@@ -147,8 +147,8 @@ def writer(there: dict[str, StructType | None], **how: Any) -> tuple[Writer, Moc
     return Writer(wanted, target, control, Mock(), store, Mock()), target
 
 
-def planned(table: str, halted: str | None = None) -> TablePlan:
-    made = TablePlan(TableState(("shop", None, table), table, columns=OWN, halted=halted), ())
+def planned(table: str, halted: str | None = None) -> TableMerge:
+    made = TableMerge(TableState(("shop", None, table), table, columns=OWN, halted=halted), ())
     made.truncates = [(5, 0, 0, 0, 0)]
     made.note("truncate", "TRUNCATE TABLE x")
     made.state = attrs.evolve(made.state, truncates=((5, 0, 0, 0, 0),))
@@ -247,7 +247,7 @@ def test_a_table_that_was_left_out_before_begins() -> None:
         (ORDERS, [created], []),
         (("shop", None, "b"), [], []),
     ):
-        plan = TablePlan(TableState(name, "t"), ())
+        plan = TableMerge(TableState(name, "t"), ())
         plan.state = TableState(name, "t", columns=OWN)
         replays.note_late(plan, statements)
         assert [row.action for row in plan.log] == begins

@@ -12,8 +12,8 @@ from support.canal_messages import INSERT, ddl_message, row_message, write_lines
 from support.cli_tools import run, run_json, run_lines, write_messages
 from support.golden_data import load_variant, native_messages
 
+from cdcfmt_cli.observed_schemas import ObservedSchema
 from cdcfmt_cli.reading import Reader
-from cdcfmt_cli.wire_schema import WireSchema
 from cdcfmt_core import Column, TableSchema
 from cdcfmt_core.types import Unknown
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
@@ -115,7 +115,7 @@ def test_create_table_from_types_where_no_statement_came(tmp_path: Path) -> None
 def test_create_table_names_what_is_unknown() -> None:
     # As of formats without types.
     table = TableSchema("shop", "t", (Column("a", "", Unknown(), key=True),), ("a",))
-    schema = WireSchema(table.name)
+    schema = ObservedSchema(table.name)
     schema.add(table, whole=True)
     assert "  `a` /* of an unknown type */,\n  PRIMARY KEY (`a`)\n" in schema.create_table()
 

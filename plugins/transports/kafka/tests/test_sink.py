@@ -15,7 +15,7 @@ from support.kafka_broker import PASSWORD, USER, Broker
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message
 from cdcfmt_kafka import sink as kafka_sink
-from cdcfmt_kafka.explain import explain
+from cdcfmt_kafka.doctor import diagnose
 from cdcfmt_kafka.sink import KafkaSink
 from cdcfmt_toolkit.topics.topic_client import TopicClient
 
@@ -117,7 +117,7 @@ def test_a_wrong_address_that_a_broker_advertises(
 
 
 def test_the_doctor_tells_of_it(kafka: Broker) -> None:
-    *_, last = explain(kafka.astray_servers)
+    *_, last = diagnose(kafka.astray_servers)
     assert last.state == "bad"
     assert f"broker 1 advertises {NOWHERE}" in last.text
     assert "advertised.listeners" in last.remedy

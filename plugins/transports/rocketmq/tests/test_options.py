@@ -7,7 +7,7 @@ import pytest
 from cdcfmt_core import default_registry
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.transport_opening import open_sink, open_source, split_options
-from cdcfmt_rocketmq.settings import Settings
+from cdcfmt_rocketmq.settings import ConnectionSettings
 from cdcfmt_rocketmq.source import options_of_url
 
 SPEC = default_registry().get_transport("rocketmq")
@@ -23,9 +23,9 @@ def problem(**given: str) -> str:
 
 def test_name_servers_by_any_of_their_names() -> None:
     for name in ("namesrv.addr", "namesrvaddr", "name-server"):
-        settings = Settings.of({name: "a:9876; b:9876"})
+        settings = ConnectionSettings.of({name: "a:9876; b:9876"})
         assert settings.name_servers == ("a:9876", "b:9876")
-    assert Settings.of({"namesrv.addr": "http://a:1,b:2"}).address == "http://a:1;b:2"
+    assert ConnectionSettings.of({"namesrv.addr": "http://a:1,b:2"}).address == "http://a:1;b:2"
 
 
 def test_what_is_refused_names_the_option() -> None:
@@ -55,14 +55,14 @@ def test_secrets_are_in_no_text() -> None:
         "tls.enable": "true",
         "tls.client.keypassword": "pa55",
     }
-    settings = Settings.of(given)
+    settings = ConnectionSettings.of(given)
     assert settings.tls is not None
     for text in (repr(settings), str(settings)):
         assert not [secret for secret in ("s3cret", "t0ken", "pa55") if secret in text]
 
 
 def test_files_of_certificates_that_are_missing() -> None:
-    settings = Settings.of(
+    settings = ConnectionSettings.of(
         {"namesrv.addr": "a:1", "tls.enable": "true", "tls.client.trustcertpath": "/nowhere"}
     )
     assert settings.tls is not None

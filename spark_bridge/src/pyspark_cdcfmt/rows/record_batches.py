@@ -29,7 +29,7 @@ MAX_BATCH_BYTES = 16 << 20
 """Limits that end a batch: rows, bytes of their messages, bytes of the rows."""
 
 
-class Columns:
+class ColumnArrays:
     """Converts rows (tuples in the schema's order) to one array per column."""
 
     def __init__(self, schema: StructType) -> None:
@@ -51,7 +51,7 @@ class BatchBuilder:
     """Collects the rows of messages in record batches."""
 
     def __init__(self, schema: StructType) -> None:
-        self._columns = Columns(schema)
+        self._columns = ColumnArrays(schema)
         self._rows: list[tuple[Any, ...]] = []
         self._message_bytes = 0
         self._row_bytes = 0

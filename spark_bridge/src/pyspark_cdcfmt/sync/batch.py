@@ -25,11 +25,11 @@ from pyspark_cdcfmt.sync.summary import (
     Counts,
     Report,
     Shapes,
-    Statement,
+    TableStatement,
     read_statements,
     summarize,
 )
-from pyspark_cdcfmt.sync.table_plan import TablePlan
+from pyspark_cdcfmt.sync.table_merge import TableMerge
 from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.writing import Writer
 
@@ -90,7 +90,7 @@ class Sync:
         report = Report(batch.number)
         log: list[LogRow] = []
         versions = summarize(blocks, report, self.shapes)
-        statements: dict[TableName, list[Statement]] = {}
+        statements: dict[TableName, list[TableStatement]] = {}
         if report.statements:
             found = blocks.where("kind = 'ddl' OR truncates > 0")
             statements = read_statements(self._events(found))
@@ -150,7 +150,7 @@ class Sync:
 
     def _write(
         self,
-        plans: list[TablePlan],
+        plans: list[TableMerge],
         blocks: DataFrame,
         batch: Batch,
         report: Report,
@@ -164,7 +164,7 @@ class Sync:
                 log.append(_letters(counts.bad, "rows", counts.first_bad, plan.state))
         self._log_changed(plans, log)
 
-    def _log_changed(self, plans: list[TablePlan], log: list[LogRow]) -> None:
+    def _log_changed(self, plans: list[TableMerge], log: list[LogRow]) -> None:
         """Log values that options changed, each once in a run."""
         changed = self.writer.typed.changed
         if changed is None or not (new := changed.value - self._changed):
@@ -177,7 +177,7 @@ class Sync:
         ]
 
     def _hold(
-        self, plans: list[TablePlan], blocks: DataFrame, batch: Batch, part: str = ""
+        self, plans: list[TableMerge], blocks: DataFrame, batch: Batch, part: str = ""
     ) -> None:
         """Append the events of halted tables to ``held``."""
         if not plans:
@@ -189,7 +189,7 @@ class Sync:
 
     def _finish(
         self,
-        plans: list[TablePlan],
+        plans: list[TableMerge],
         states: dict[TableName, TableState],
         batch: Batch,
         report: Report,

@@ -33,8 +33,8 @@ from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retiring import check_retired
 from pyspark_cdcfmt.sync.seen_types import observe
 from pyspark_cdcfmt.sync.states import TableState
-from pyspark_cdcfmt.sync.summary import Version
-from pyspark_cdcfmt.sync.table_plan import TablePlan
+from pyspark_cdcfmt.sync.summary import TableVersion
+from pyspark_cdcfmt.sync.table_merge import TableMerge
 
 Events: TypeAlias = Callable[[TableName], DataFrame]
 """The events of a table in a batch."""
@@ -67,7 +67,7 @@ class ColumnPlanner:
     there: Callable[[str], StructType | None] = lambda _: None
     """The columns of a target that was made before; None if there is none."""
 
-    def follow(self, plan: TablePlan, events: Events) -> None:
+    def follow(self, plan: TableMerge, events: Events) -> None:
         """Adapt the state's columns and keys to the rows of the batch, or halt the table."""
         check_retired(plan)
         if plan.state.halted:
@@ -93,14 +93,14 @@ class ColumnPlanner:
         if before is None and not plan.state.halted:
             plan.note("create", plan.state.target)
 
-    def types_of(self, version: Version, text: str) -> tuple[LogicalType, DataType] | None:
+    def types_of(self, version: TableVersion, text: str) -> tuple[LogicalType, DataType] | None:
         """The logical and the Spark type of a source type; None if it depends on values."""
         codec = default_registry().get_codec(version.protocol)
         options = {"typeMap": codec.type_map} | dict(self.types)
         return _types_of(text, tuple(options.items()))
 
     def _follow_column(
-        self, plan: TablePlan, columns: dict[str, StructField], field: StructField
+        self, plan: TableMerge, columns: dict[str, StructField], field: StructField
     ) -> None:
         """Adapt ``columns`` of the target to a column of the source."""
         name, type_ = field.name.lower(), field.dataType.simpleString()
@@ -129,7 +129,7 @@ class ColumnPlanner:
             if not is_new:
                 plan.note(action, detail)
 
-    def _refused_names(self, versions: Sequence[Version]) -> str | None:
+    def _refused_names(self, versions: Sequence[TableVersion]) -> str | None:
         """The reason why a target cannot have these columns together; None if it can."""
         for version in versions:
             names = [column.name for column in version.columns]
@@ -140,7 +140,7 @@ class ColumnPlanner:
                     return f"sync adds a column {name}: set {self.options.name_option(name)}"
         return None
 
-    def _follow_keys(self, plan: TablePlan, names: Mapping[str, str]) -> None:
+    def _follow_keys(self, plan: TableMerge, names: Mapping[str, str]) -> None:
         """Set the state's key to that of the rows, or halt the table.
 
         :param names: the columns of the target, by name in lower case.
@@ -185,7 +185,7 @@ class ColumnPlanner:
         else:
             plan.state = attrs.evolve(plan.state, keys=key)
 
-    def _fields(self, plan: TablePlan, events: Events) -> list[StructField]:
+    def _fields(self, plan: TableMerge, events: Events) -> list[StructField]:
         """The columns of all versions, with the source type as comment, or halt the table.
 
         Columns that were renamed later have their new names; dropped ones are left out.
@@ -248,7 +248,7 @@ class ColumnPlanner:
         return found
 
     def _note_guessed(
-        self, plan: TablePlan, field: StructField, type_: LogicalType, source: str, is_new: bool
+        self, plan: TableMerge, field: StructField, type_: LogicalType, source: str, is_new: bool
     ) -> None:
         """Log once that a column's type is incomplete; halt if names are wanted and unknown."""
         is_member = isinstance(type_, Enum | Set)
@@ -280,7 +280,7 @@ def _types_of(
 
 
 def _typed(
-    version: Version,
+    version: TableVersion,
     columns: dict[str, str],
     state: TableState,
     resolve: Callable[[str], LogicalType],
@@ -294,7 +294,7 @@ def _typed(
         yield {name: text for name, (text, _) in zip(columns, types, strict=True)}
 
 
-def _has_statements(version: Version) -> bool:
+def _has_statements(version: TableVersion) -> bool:
     """Whether the wire has incomplete types, and positions to compare rows with statements."""
     codec = default_registry().get_codec(version.protocol)
     return codec.scan_statements is not None and not version.places

@@ -22,7 +22,7 @@ from cdcfmt_mysql.column_definitions import Columns, DefinedColumn, defined_colu
 from cdcfmt_mysql.statement_tables import in_both
 from cdcfmt_mysql.table_history import Name, TableHistory
 from pyspark_cdcfmt.sync.names import TableName
-from pyspark_cdcfmt.sync.summary import Statement
+from pyspark_cdcfmt.sync.summary import TableStatement
 
 _MAX_DEFINITIONS = 20
 _MAX_CHARACTERS = 1 << 20
@@ -63,7 +63,7 @@ class Definition:
 
 
 def around(
-    definitions: Iterable[Definition], statement: Statement
+    definitions: Iterable[Definition], statement: TableStatement
 ) -> tuple[Definition | None, Definition | None]:
     """The definitions before and after a statement; None if unknown."""
     by, before = identity(statement), None
@@ -91,7 +91,7 @@ def gives_other_names(before: Definition | None, after: Definition | None) -> bo
     return False
 
 
-def identity(statement: Statement) -> str:
+def identity(statement: TableStatement) -> str:
     """Equal for the copies of a statement, also for those that a restarted producer repeats."""
     log, place = statement.log, (statement.place, statement.sequence)
     where = (statement.at.commit,) if statement.place is None else log.last if log else place
@@ -138,7 +138,7 @@ class Definitions:
         """The definitions of a table, in order."""
         return self._known.get(((name[0] or "").lower(), (name[2] or "").lower()), ())
 
-    def follow(self, statements: Iterable[Statement]) -> None:
+    def follow(self, statements: Iterable[TableStatement]) -> None:
         """Apply the statements of a batch, in order."""
         for statement in statements:
             by = identity(statement)

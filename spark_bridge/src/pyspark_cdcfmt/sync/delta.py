@@ -17,7 +17,7 @@ from cdcfmt_core.texts import one_line
 from pyspark_cdcfmt.sync.control import QUERY_PROPERTY
 from pyspark_cdcfmt.sync.expressions import definitions_sql, properties_sql
 from pyspark_cdcfmt.sync.names import path_of, quote, target_of, text_literal
-from pyspark_cdcfmt.sync.table_plan import taken
+from pyspark_cdcfmt.sync.table_merge import taken
 from pyspark_cdcfmt.sync.target import MARK, Once, Run, TargetError, writer_name
 
 _NEEDS_MAPPING = re.compile(r"[ ,;{}()\n\t=]")

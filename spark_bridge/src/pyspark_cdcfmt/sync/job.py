@@ -35,7 +35,7 @@ from pyspark_cdcfmt.sync.stores.scd1 import CurrentRows
 from pyspark_cdcfmt.sync.stores.scd2 import History
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Report
-from pyspark_cdcfmt.sync.table_plan import base_epoch
+from pyspark_cdcfmt.sync.table_merge import base_epoch
 from pyspark_cdcfmt.sync.target import MARK, Run, Target
 from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.typed import TypedChanges

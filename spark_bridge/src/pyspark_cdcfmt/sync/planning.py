@@ -33,8 +33,8 @@ from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retiring import fill_added, follow_added, follow_columns
 from pyspark_cdcfmt.sync.retyping import follow_types
 from pyspark_cdcfmt.sync.states import TableState
-from pyspark_cdcfmt.sync.summary import Statement, Version
-from pyspark_cdcfmt.sync.table_plan import TablePlan
+from pyspark_cdcfmt.sync.summary import TableStatement, TableVersion
+from pyspark_cdcfmt.sync.table_merge import TableMerge
 
 _OWN_SYNC = "exclude this table, and read it by another sync with another option into"
 _SHOWN = 300
@@ -110,7 +110,7 @@ class Planner:
                     )
                 self._targets[state.target.lower()] = state.name
 
-    def define(self, statements: Iterable[Statement]) -> None:
+    def define(self, statements: Iterable[TableStatement]) -> None:
         """Apply the statements of a batch, of all tables, to the definitions."""
         self._definitions.follow(sorted(statements, key=lambda each: each.sequence))
 
@@ -118,10 +118,10 @@ class Planner:
         self,
         state: TableState | None,
         name: TableName,
-        versions: Sequence[Version],
-        statements: Sequence[Statement],
+        versions: Sequence[TableVersion],
+        statements: Sequence[TableStatement],
         events: Events,
-    ) -> TablePlan:
+    ) -> TableMerge:
         """Plan one table; ``state`` is None for a new one."""
         is_first = state is None
         if state is None:
@@ -135,7 +135,7 @@ class Planner:
         if state.base:
             versions = [each.shifted(state.base) for each in versions]
             statements = [each.shifted(state.base) for each in statements]
-        plan = TablePlan(state, versions)
+        plan = TableMerge(state, versions)
         if state.halted:
             return plan
         if not name[2] or (not name[0] and has_field(self.options.into, "database")):
@@ -156,7 +156,9 @@ class Planner:
             plan.refuse(plan.state.halted)
         return plan
 
-    def _follow(self, plan: TablePlan, statements: Sequence[Statement], events: Events) -> None:
+    def _follow(
+        self, plan: TableMerge, statements: Sequence[TableStatement], events: Events
+    ) -> None:
         if plan.state.snapshot and any(not version.first.commit for version in plan.versions):
             plan.halt(_SNAPSHOT_WITHOUT_ORDER)
             return
@@ -172,7 +174,7 @@ class Planner:
             if self.columns.needs_key and not plan.state.halted:
                 fill_added(plan, before)
 
-    def _follow_epoch(self, plan: TablePlan, statements: Sequence[Statement]) -> None:
+    def _follow_epoch(self, plan: TableMerge, statements: Sequence[TableStatement]) -> None:
         """Begin an epoch with the first rows or statements of a topic that was made anew."""
         lasts = [version.last for version in plan.versions]
         last = max((at.epoch for at in (*lasts, *(each.at for each in statements))), default=0)
@@ -182,7 +184,7 @@ class Planner:
         elif plan.state.base and plan.known is None and not all(at.commit for at in lasts):
             plan.note("epoch", _OLD_TARGET, "warning")
 
-    def _follow_places(self, plan: TablePlan) -> None:
+    def _follow_places(self, plan: TableMerge) -> None:
         new = frozenset().union(*(version.places for version in plan.versions))
         files = {place for place in new | plan.state.places if place.startswith(FILE)}
         if self.columns.needs_key and len(files) > 1:
@@ -194,7 +196,7 @@ class Planner:
         known = plan.state.places - (files if new & files else set())
         plan.state = attrs.evolve(plan.state, places=known | new)
 
-    def _follow_truncated(self, plan: TablePlan) -> None:
+    def _follow_truncated(self, plan: TableMerge) -> None:
         """Halt if rows of a lagging partition may be from before a TRUNCATE."""
         log = plan.state.truncated_log
         unordered = [version for version in plan.versions if not version.is_after(log)]
@@ -207,7 +209,7 @@ class Planner:
                     plan.state = attrs.evolve(plan.state, truncated=frozenset())
                 return
 
-    def _follow_statements(self, plan: TablePlan, statements: Sequence[Statement]) -> None:
+    def _follow_statements(self, plan: TableMerge, statements: Sequence[TableStatement]) -> None:
         choices = {"TRUNCATE": self.options.on_truncate, "ERASE": self.options.on_drop}
         for statement in statements:
             choice = choices.get(statement.type)
@@ -234,7 +236,7 @@ class Planner:
             if plan.state.halted:
                 return
 
-    def _follow_other(self, plan: TablePlan, statement: Statement, is_there: bool) -> None:
+    def _follow_other(self, plan: TableMerge, statement: TableStatement, is_there: bool) -> None:
         """Follow a statement that keeps the table's rows, or halt."""
         if reason := _cannot_follow(statement, is_there):
             plan.halt_unless_catching_up(reason)
@@ -260,7 +262,7 @@ class Planner:
             if self.columns.needs_key:
                 follow_added(plan, statement, self.options.schema_changes)
 
-    def _follow_truncate(self, plan: TablePlan, statement: Statement, is_there: bool) -> None:
+    def _follow_truncate(self, plan: TableMerge, statement: TableStatement, is_there: bool) -> None:
         place = statement.place
         if place is not None:
             if is_there and plan.state.places - {place}:
@@ -277,7 +279,7 @@ class Planner:
         plan.note("truncate", statement.query)
 
 
-def _cannot_follow(statement: Statement, is_there: bool) -> str | None:
+def _cannot_follow(statement: TableStatement, is_there: bool) -> str | None:
     """The reason to halt if the statement adds or removes rows without change messages."""
     database, schema, table = statement.name
     place = namespace(database, schema)
@@ -302,8 +304,8 @@ class Spread:
     :ivar own: the same with the emptied table's name.
     """
 
-    origin: Statement
-    own: Statement
+    origin: TableStatement
+    own: TableStatement
 
     @property
     def query(self) -> str:
@@ -313,10 +315,10 @@ class Spread:
 
 
 def spread_statements(
-    statements: dict[TableName, list[Statement]],
+    statements: dict[TableName, list[TableStatement]],
     tables: Iterable[TableName],
     wants: Callable[[TableName], bool],
-) -> tuple[list[Statement], list[Spread]]:
+) -> tuple[list[TableStatement], list[Spread]]:
     """Assign statements to all tables that they affect, even if the message does not name them.
 
     Removes statements of unwanted tables.

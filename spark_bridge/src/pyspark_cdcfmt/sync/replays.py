@@ -17,8 +17,8 @@ from pyspark_cdcfmt.sync.expressions import of_tables
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.states import TableState
-from pyspark_cdcfmt.sync.summary import Statement
-from pyspark_cdcfmt.sync.table_plan import TablePlan
+from pyspark_cdcfmt.sync.summary import TableStatement
+from pyspark_cdcfmt.sync.table_merge import TableMerge
 
 LETTERS: TableName = ("", None, "dead letters")
 """An entry among the tables' states, for the progress of replays."""
@@ -86,7 +86,7 @@ class Replays:
             self.control.save(batch, halted)
             states |= {state.name: state for state in halted}
 
-    def note_late(self, plan: TablePlan, statements: Iterable[Statement]) -> None:
+    def note_late(self, plan: TableMerge, statements: Iterable[TableStatement]) -> None:
         """Log a warning if a table begins now that an earlier run left out."""
         begins = plan.known is None and plan.state.columns is not None
         if begins and not any(statement.type == "CREATE" for statement in statements):

@@ -21,8 +21,8 @@ from cdcfmt_mysql.lexemes import NotUnderstood
 from pyspark_cdcfmt.sync.expressions import At, is_wider
 from pyspark_cdcfmt.sync.names import quote, text_literal
 from pyspark_cdcfmt.sync.states import EarlierValue, Retired
-from pyspark_cdcfmt.sync.summary import Statement, Version
-from pyspark_cdcfmt.sync.table_plan import TablePlan
+from pyspark_cdcfmt.sync.summary import TableStatement, TableVersion
+from pyspark_cdcfmt.sync.table_merge import TableMerge
 
 _TEXT_TYPES = TEXT_BASES | {"enum", "set"}
 _MAX_EARLIER = 100
@@ -35,7 +35,7 @@ _OTHER_TYPE = "its new type does not hold the old values in Delta"
 _TIME = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,6})?)?").fullmatch
 
 
-def follow_columns(plan: TablePlan, statement: Statement, policy: str) -> None:
+def follow_columns(plan: TableMerge, statement: TableStatement, policy: str) -> None:
     """Apply renames and drops of a statement to the state's columns, by ``schema_changes``.
 
     Added and changed columns are applied later, when rows have them.
@@ -69,7 +69,7 @@ def follow_columns(plan: TablePlan, statement: Statement, policy: str) -> None:
     plan.state = attrs.evolve(plan.state, altered=statement.sequence, altered_log=statement.log)
 
 
-def _keep(plan: TablePlan, statement: Statement, names: Iterable[str]) -> None:
+def _keep(plan: TableMerge, statement: TableStatement, names: Iterable[str]) -> None:
     """Remember columns that the source has dropped or renamed, and the target keeps."""
     place, at, log = statement.place, statement.at, statement.log
     kept = [Retired(name, name, place, at, log) for name in names if plan.had(name, statement)]
@@ -80,7 +80,7 @@ def _keep(plan: TablePlan, statement: Statement, names: Iterable[str]) -> None:
         )
 
 
-def _was_followed(plan: TablePlan, statement: Statement) -> bool:
+def _was_followed(plan: TableMerge, statement: TableStatement) -> bool:
     """Whether the statement is the last one that was applied, or an earlier one."""
     done = plan.state.altered_log
     if done is not None and statement.log is not None and done.servers == statement.log.servers:
@@ -89,14 +89,14 @@ def _was_followed(plan: TablePlan, statement: Statement) -> bool:
     return statement.sequence <= plan.state.altered
 
 
-def _is_ordered(plan: TablePlan, statement: Statement) -> bool:
+def _is_ordered(plan: TableMerge, statement: TableStatement) -> bool:
     """Whether rows before a statement can be distinguished from rows after it."""
     if statement.place is None or not plan.state.places - {statement.place}:
         return True
     return statement.log is not None and all(version.log for version in plan.versions)
 
 
-def _retire(plan: TablePlan, statement: Statement, old: str, new: str | None) -> None:
+def _retire(plan: TableMerge, statement: TableStatement, old: str, new: str | None) -> None:
     keys = {name.lower() for version in plan.versions for name in version.key_columns}
     if old.lower() in keys.union(map(str.lower, plan.state.keys)):
         plan.halt_unless_catching_up(f"{statement.query}: {old} is of the key")
@@ -125,7 +125,7 @@ def _retire(plan: TablePlan, statement: Statement, old: str, new: str | None) ->
     plan.note("drop column" if new is None else "rename column", f"{old} to {new}" if new else old)
 
 
-def check_retired(plan: TablePlan) -> None:
+def check_retired(plan: TableMerge) -> None:
     """Halt if rows have the name of a renamed or dropped column again."""
     for retired in (*plan.state.retired, *plan.state.kept):
         is_kept = retired in plan.state.kept
@@ -148,7 +148,7 @@ def check_retired(plan: TablePlan) -> None:
         )
 
 
-def _has_again(version: Version, retired: Retired, *, is_sure: bool) -> bool:
+def _has_again(version: TableVersion, retired: Retired, *, is_sure: bool) -> bool:
     """Whether rows of a version have the column after the statement.
 
     Rows without an order count as later, unless ``is_sure`` is set.
@@ -163,7 +163,7 @@ def _has_again(version: Version, retired: Retired, *, is_sure: bool) -> bool:
     return is_ordered or not is_sure or version.is_after(retired.log)
 
 
-def follow_added(plan: TablePlan, statement: Statement, policy: str) -> None:
+def follow_added(plan: TableMerge, statement: TableStatement, policy: str) -> None:
     """Remember the values that columns of a statement have in existing rows."""
     if policy in ("ignore", "exception"):
         return
@@ -196,7 +196,7 @@ def follow_added(plan: TablePlan, statement: Statement, policy: str) -> None:
 
 
 def _move_waiting(
-    plan: TablePlan, statement: Statement, changes: ColumnChanges, known: set[str]
+    plan: TableMerge, statement: TableStatement, changes: ColumnChanges, known: set[str]
 ) -> None:
     """Give values of added columns that no row has yet to the columns' new names."""
     names: dict[str, str | None] = {old.lower(): new for old, new in changes.renamed.items()}
@@ -213,7 +213,7 @@ def _move_waiting(
     plan.state = attrs.evolve(plan.state, earlier=tuple(earlier))
 
 
-def fill_added(plan: TablePlan, before: StructType | None) -> None:
+def fill_added(plan: TableMerge, before: StructType | None) -> None:
     """Plan the values of columns in rows from before the statement that added or renamed them.
 
     :param before: the target's columns before the batch.
@@ -243,7 +243,7 @@ def fill_added(plan: TablePlan, before: StructType | None) -> None:
                 return
 
 
-def _halt_unfilled(plan: TablePlan, name: str, query: str, why: str | None = None) -> None:
+def _halt_unfilled(plan: TableMerge, name: str, query: str, why: str | None = None) -> None:
     """Halt: rows from before a statement would have NULL, and have another value at the source."""
     plan.halt_for_values(f"{query}: {name}: {why or _NO_CONSTANT}", name)
 

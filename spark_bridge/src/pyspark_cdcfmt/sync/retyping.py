@@ -23,8 +23,8 @@ from pyspark_cdcfmt.sync.definitions import around, identity
 from pyspark_cdcfmt.sync.names import text_literal
 from pyspark_cdcfmt.sync.seen_types import TypesOf, observe, with_types
 from pyspark_cdcfmt.sync.states import Cast, EarlierValue, TableState
-from pyspark_cdcfmt.sync.summary import Statement
-from pyspark_cdcfmt.sync.table_plan import TablePlan
+from pyspark_cdcfmt.sync.summary import TableStatement
+from pyspark_cdcfmt.sync.table_merge import TableMerge
 
 _MAX_CASTS = 100
 """Maximum number that a table keeps, for late rows and statements."""
@@ -59,7 +59,7 @@ class Change:
 
 
 def follow_types(
-    plan: TablePlan, statement: Statement, policy: str, store: str, types_of: TypesOf
+    plan: TableMerge, statement: TableStatement, policy: str, store: str, types_of: TypesOf
 ) -> None:
     """Convert the rows from before a statement as the source does, or halt the table.
 
@@ -103,10 +103,10 @@ def follow_types(
 
 
 def _follow(
-    plan: TablePlan,
+    plan: TableMerge,
     before: definitions.Definition | None,
     each: Change,
-    statement: Statement,
+    statement: TableStatement,
     policy: str,
     store: str,
 ) -> None:
@@ -129,7 +129,7 @@ def _follow(
 
 
 def _has_unknown_charset(
-    plan: TablePlan, before: definitions.Definition | None, each: Change
+    plan: TableMerge, before: definitions.Definition | None, each: Change
 ) -> bool:
     """Whether a text column may get the table's character set in place of another one."""
     is_defined = before is not None and before.column(each.name) is not None
@@ -137,13 +137,13 @@ def _has_unknown_charset(
     return each.new.base in _WITH_CHARSET and not is_defined and not any(charsets)
 
 
-def _note_followed(plan: TablePlan, by: str) -> None:
+def _note_followed(plan: TableMerge, by: str) -> None:
     retyped = (*plan.state.retyped, by)[-_MAX_CASTS:]
     plan.state = attrs.evolve(plan.state, retyped=retyped)
 
 
 def _changes(
-    plan: TablePlan, before: definitions.Definition | None, change: DefinitionChange
+    plan: TableMerge, before: definitions.Definition | None, change: DefinitionChange
 ) -> list[Change]:
     if (new := change.definition) is not None:
         assert change.old is not None
@@ -166,7 +166,7 @@ def _changes(
     return found
 
 
-def _known(plan: TablePlan, before: definitions.Definition | None, name: str) -> Definition | None:
+def _known(plan: TableMerge, before: definitions.Definition | None, name: str) -> Definition | None:
     """The definition of a column: from a statement, or else from its rows."""
     column = before.column(name) if before else None
     if column is not None:
@@ -175,7 +175,7 @@ def _known(plan: TablePlan, before: definitions.Definition | None, name: str) ->
     return Definition.of_message(seen[-1].text) if seen else None
 
 
-def _effect(plan: TablePlan, old: Definition | None, new: Definition) -> Conversion:
+def _effect(plan: TableMerge, old: Definition | None, new: Definition) -> Conversion:
     if old is None:
         return Conversion(halt="its definition before is unknown")
     if new.charset is None and new.base in _WITH_CHARSET:
@@ -188,10 +188,10 @@ def _effect(plan: TablePlan, old: Definition | None, new: Definition) -> Convers
 
 
 def _reason(
-    plan: TablePlan,
+    plan: TableMerge,
     before: definitions.Definition | None,
     each: Change,
-    statement: Statement,
+    statement: TableStatement,
     policy: str,
     store: str,
 ) -> str | None:
@@ -218,12 +218,12 @@ def _reason(
     return None if _is_ordered(plan, statement) else _UNORDERED
 
 
-def _is_ordered(plan: TablePlan, statement: Statement) -> bool:
+def _is_ordered(plan: TableMerge, statement: TableStatement) -> bool:
     """Whether ``_sequence`` orders a statement among the rows."""
     return statement.place is None or not plan.state.places - {statement.place}
 
 
-def _has_names(plan: TablePlan, name: str) -> bool:
+def _has_names(plan: TableMerge, name: str) -> bool:
     """Whether the values of an ENUM or SET are names."""
     now = (plan.state.name_now(name) or name).lower()
     for field in plan.state.columns.fields if plan.state.columns else ():
@@ -235,7 +235,7 @@ def _has_names(plan: TablePlan, name: str) -> bool:
 
 
 def _computed(
-    plan: TablePlan, before: definitions.Definition | None, statement: Statement
+    plan: TableMerge, before: definitions.Definition | None, statement: TableStatement
 ) -> tuple[bool, bool]:
     """Whether a stored column is computed from others, and whether all columns are known."""
     known = {name.lower(): text for name, text in before.columns} if before else {}
@@ -246,7 +246,7 @@ def _computed(
     return is_computed, {*map(str.lower, names)} <= known.keys()
 
 
-def _follow_waiting(plan: TablePlan, each: Change, statement: Statement) -> None:
+def _follow_waiting(plan: TableMerge, each: Change, statement: TableStatement) -> None:
     """A column that no row has yet: only its value in earlier rows may change."""
     name, steps = each.name.lower(), each.effect.steps
     waiting = [value for value in plan.state.earlier if value.name.lower() == name]
@@ -263,7 +263,7 @@ def _follow_waiting(plan: TablePlan, each: Change, statement: Statement) -> None
             plan.state = attrs.evolve(plan.state, earlier=others)
 
 
-def _convert(plan: TablePlan, each: Change, statement: Statement) -> None:
+def _convert(plan: TableMerge, each: Change, statement: TableStatement) -> None:
     cast = Cast(each.name, each.effect.steps, statement.sequence)
     plan.casts.append(cast)
     plan.state = attrs.evolve(plan.state, casts=(*plan.state.casts, cast)[-_MAX_CASTS:])

@@ -16,8 +16,8 @@ from cdcfmt_mysql.type_map import resolve_type
 from pyspark_cdcfmt.sync import definitions
 from pyspark_cdcfmt.sync.expressions import is_wider
 from pyspark_cdcfmt.sync.states import SeenType, TableState
-from pyspark_cdcfmt.sync.summary import Statement, Version
-from pyspark_cdcfmt.sync.table_plan import TablePlan
+from pyspark_cdcfmt.sync.summary import TableStatement, TableVersion
+from pyspark_cdcfmt.sync.table_merge import TableMerge
 
 _MAX_SEEN = 20
 """Maximum number of types that a column keeps, for late rows and statements."""
@@ -27,7 +27,7 @@ _NARROWER = "it may not hold all values"
 _SHORTER = "it is shorter, or has fewer digits"
 _MEMBERS = "its members are others"
 
-TypesOf: TypeAlias = Callable[[Version, str], tuple[LogicalType, DataType] | None]
+TypesOf: TypeAlias = Callable[[TableVersion, str], tuple[LogicalType, DataType] | None]
 """The logical and the Spark type of a source type of a version; None if it depends on values."""
 
 _LONGEST = frozenset(
@@ -40,7 +40,9 @@ _LONGEST = frozenset(
 """Types of other dialects that hold all values of their Spark type."""
 
 
-def with_types(state: TableState, statement: Statement, texts: Mapping[str, str]) -> TableState:
+def with_types(
+    state: TableState, statement: TableStatement, texts: Mapping[str, str]
+) -> TableState:
     """The state after a statement that gives columns other types."""
     seen = dict(state.seen)
     for name, text in texts.items():
@@ -50,8 +52,8 @@ def with_types(state: TableState, statement: Statement, texts: Mapping[str, str]
 
 
 def observe(
-    plan: TablePlan,
-    versions: Sequence[Version],
+    plan: TableMerge,
+    versions: Sequence[TableVersion],
     defined: definitions.Definition | None,
     types_of: TypesOf,
 ) -> None:
@@ -68,7 +70,9 @@ def observe(
                 return
 
 
-def _observe(plan: TablePlan, version: Version, name: str, text: str, types_of: TypesOf) -> None:
+def _observe(
+    plan: TableMerge, version: TableVersion, name: str, text: str, types_of: TypesOf
+) -> None:
     seen = plan.state.seen.get(name.lower(), ())
     if seen and seen[-1].text == text:
         return
@@ -95,7 +99,7 @@ def _observe(plan: TablePlan, version: Version, name: str, text: str, types_of: 
     plan.state = attrs.evolve(plan.state, seen=kept)
 
 
-def _is_later(version: Version, seen: SeenType) -> bool | None:
+def _is_later(version: TableVersion, seen: SeenType) -> bool | None:
     """Whether all rows are from after the time of a type; None if that is unknown."""
     if seen.place is None and not version.places:
         is_ordered = bool(version.first.commit)

@@ -15,7 +15,7 @@ from pyspark_cdcfmt.sync.names import TableName, quote, target_of
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.states import SNAPSHOT_RANK, TableState
 from pyspark_cdcfmt.sync.stores.store import Store
-from pyspark_cdcfmt.sync.table_plan import SOURCE_PROPERTY
+from pyspark_cdcfmt.sync.table_merge import SOURCE_PROPERTY
 from pyspark_cdcfmt.sync.target import Target
 
 _MARK = "cdcfmt.snapshot"

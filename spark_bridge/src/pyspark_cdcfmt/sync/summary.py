@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
 
 from cdcfmt_core.events import DdlType, Message, SchemaChange
-from cdcfmt_core.schemas.store import Statement as DdlStatement
+from cdcfmt_core.schemas.store import Statement
 from cdcfmt_toolkit.row_changes import change_position
 from pyspark_cdcfmt.blocks.schema import FILE, MESSAGES
 from pyspark_cdcfmt.sync.expressions import (
@@ -101,7 +101,7 @@ class Report:
 
 
 @attrs.frozen
-class Version:
+class TableVersion:
     """Rows of a table with the same columns.
 
     :ivar places: topic partitions or files of the rows, if no commit_ts orders them.
@@ -126,7 +126,7 @@ class Version:
     has_messages: bool = False
     first_log: LogPlace | None = None
 
-    def shifted(self, epochs: int) -> Version:
+    def shifted(self, epochs: int) -> TableVersion:
         """The same rows that many epochs later."""
         first, last = self.first.shifted(epochs), self.last.shifted(epochs)
         return attrs.evolve(self, first=first, last=last)
@@ -139,7 +139,7 @@ class Version:
         """Whether all rows are after the binlog position ``log``."""
         return log is not None and log.is_before_all(self.first_log)
 
-    def may_precede(self, statement: Statement) -> bool:
+    def may_precede(self, statement: TableStatement) -> bool:
         """Whether any row may be from before a statement.
 
         Offsets of two partitions have no order, and neither has the source's clock: a
@@ -151,7 +151,7 @@ class Version:
 
 
 @attrs.frozen
-class Statement:
+class TableStatement:
     """A DDL statement, or a TRUNCATE without a statement, and its ``_sequence``.
 
     :ivar is_exact: whether the commit is a commit_ts; else it is the start of a millisecond.
@@ -173,11 +173,11 @@ class Statement:
         if self.place is not None:
             return None, None
         commits = (self.at.commit, None) if self.is_exact else (None, self.at.commit)
-        found = DdlStatement.after(self.query, *("", ""), *commits)
+        found = Statement.after(self.query, *("", ""), *commits)
         assert found is not None
         return found.start, found.end
 
-    def shifted(self, epochs: int) -> Statement:
+    def shifted(self, epochs: int) -> TableStatement:
         """The same statement that many epochs later."""
         epoch = self.at.shifted(epochs).epoch
         return attrs.evolve(self, sequence=(epoch, *self.sequence[1:]))
@@ -202,7 +202,7 @@ _SUMS = ("count", "truncates", "updates", "deletes", "logged")
 
 def summarize(
     blocks: DataFrame, report: Report, known: Shapes | None = None
-) -> dict[TableName, list[Version]]:
+) -> dict[TableName, list[TableVersion]]:
     """Find the versions of each table with rows, in one pass over the blocks.
 
     The driver adds up the few blocks: an aggregation in Spark would compile classes.
@@ -217,7 +217,7 @@ def summarize(
         key = row.kind, row.database, row.schema, row.table, row.protocol, row.shape
         parts.setdefault(key, []).append(row)
     _add_shapes(shapes, blocks, {key[-1] for key in parts if key[0] == "row"})
-    found: dict[TableName, list[Version]] = {}
+    found: dict[TableName, list[TableVersion]] = {}
     for (kind, *name, protocol, number), those in parts.items():
         total = Counter[str]()
         for row in those:
@@ -244,12 +244,12 @@ def _version(
     shape: tuple[tuple[Row, ...], tuple[str, ...]],
     total: Mapping[str, int],
     rows: Sequence[Row],
-) -> Version:
+) -> TableVersion:
     """Merge blocks with the same shape into a version."""
     log = max((row.log for row in rows if row.log is not None), default=None)
     first_log = min((row.first_log for row in rows if row.first_log is not None), default=None)
     servers = {server for row in rows for server in row.servers or ()}
-    return Version(
+    return TableVersion(
         protocol,
         *shape,
         frozenset(place for row in rows for place in row.places),
@@ -274,7 +274,7 @@ def _add_shapes(shapes: Shapes, blocks: DataFrame, wanted: set[int]) -> None:
             shapes[row.shape] = tuple(row.columns or ()), tuple(row.key_columns or ())
 
 
-def read_statements(events: DataFrame) -> dict[TableName, list[Statement]]:
+def read_statements(events: DataFrame) -> dict[TableName, list[TableStatement]]:
     """The statements of a batch in order, without their copies on other partitions."""
     rows = (
         events.where("kind = 'ddl' OR op = 'truncate'")
@@ -287,7 +287,7 @@ def read_statements(events: DataFrame) -> dict[TableName, list[Statement]]:
         )
         .collect()
     )
-    found: dict[TableName, dict[Any, Statement]] = {}
+    found: dict[TableName, dict[Any, TableStatement]] = {}
     times = Counter[Any]()
     for statement in sorted(map(_statement, rows), key=lambda each: each.sequence):
         same = statement.identity
@@ -301,7 +301,7 @@ def read_statements(events: DataFrame) -> dict[TableName, list[Statement]]:
     return {name: [*each.values()] for name, each in found.items()}
 
 
-def _statement(row: Row) -> Statement:
+def _statement(row: Row) -> TableStatement:
     query: str = row.ddl.query if row.ddl else "TRUNCATE"
     type_: DdlType = row.ddl.type if row.ddl else "TRUNCATE"
     event = SchemaChange(
@@ -319,7 +319,7 @@ def _statement(row: Row) -> Statement:
         None, None, partition=source.partition, offset=source.offset or 0, epoch=source.epoch or 0
     )
     cells = change_position(message, event, "truncate", ())["sequence"]
-    return Statement(
+    return TableStatement(
         (row.database, row.schema, row.table),
         query,
         type_,

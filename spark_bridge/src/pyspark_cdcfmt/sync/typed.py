@@ -23,7 +23,7 @@ from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retyping import cast_sql, converted_column
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import Counts
-from pyspark_cdcfmt.sync.table_plan import TablePlan
+from pyspark_cdcfmt.sync.table_merge import TableMerge
 
 READ = "__sync_read"
 """The column that marks rows of the producer's snapshot."""
@@ -57,7 +57,7 @@ class TypedChanges:
             rows = "kind = 'row' OR ddl.type IN ('TRUNCATE', 'ERASE')"
         return events.where(rows)
 
-    def are_direct(self, plan: TablePlan) -> bool:
+    def are_direct(self, plan: TableMerge) -> bool:
         """Whether the blocks of a batch can be decoded into changes directly."""
         state = plan.state
         given, key = self._keys(state), [name.lower() for name in state.keys]
@@ -72,7 +72,7 @@ class TypedChanges:
         )
 
     def of_blocks(
-        self, plan: TablePlan, blocks: DataFrame, *, with_reads: bool, only: str | None = None
+        self, plan: TableMerge, blocks: DataFrame, *, with_reads: bool, only: str | None = None
     ) -> DataFrame:
         """Like :meth:`changes`, directly from blocks (see :meth:`are_direct`).
 
@@ -128,7 +128,7 @@ class TypedChanges:
         """The user's key columns for a table."""
         return self.options.keys.get(full_name(*state.name))
 
-    def changes(self, plan: TablePlan, rows: DataFrame, *, with_reads: bool) -> DataFrame:
+    def changes(self, plan: TableMerge, rows: DataFrame, *, with_reads: bool) -> DataFrame:
         """One row per change, with the types of the table's columns.
 
         :param with_reads: add the column ``READ``.
@@ -150,7 +150,7 @@ class TypedChanges:
             self._changes(keyless, rows.where(f"NOT ({has_key})"))
         )
 
-    def converted(self, plan: TablePlan, typed: DataFrame) -> DataFrame:
+    def converted(self, plan: TableMerge, typed: DataFrame) -> DataFrame:
         """Convert rows from before statements that convert the rows of the target."""
         sequence = self._added("sequence")
         for cast in plan.state.casts:

@@ -23,7 +23,7 @@ from pyspark_cdcfmt.sync.order import unordered_text
 from pyspark_cdcfmt.sync.retyping import cast_sql, converted_column
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Counts
-from pyspark_cdcfmt.sync.table_plan import TablePlan, check_target
+from pyspark_cdcfmt.sync.table_merge import TableMerge, check_target
 from pyspark_cdcfmt.sync.target import Target, TargetError
 from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.typed import TypedChanges
@@ -49,7 +49,7 @@ class Write:
     :ivar most_deletes: an upper bound of the deletes in ``deleted``.
     """
 
-    plan: TablePlan
+    plan: TableMerge
     rows: DataFrame | None
     typed: DataFrame
     deleted: DataFrame
@@ -79,7 +79,7 @@ class Writer:
     _ahead: ThreadPoolExecutor = attrs.field(factory=lambda: ThreadPoolExecutor(1))
 
     def write(
-        self, plans: Iterable[TablePlan], blocks: DataFrame, batch: Batch
+        self, plans: Iterable[TableMerge], blocks: DataFrame, batch: Batch
     ) -> dict[str, Counts]:
         """Execute the plans; returns the counts of each table.
 
@@ -102,7 +102,7 @@ class Writer:
         return done
 
     def _write_all(
-        self, plans: Sequence[TablePlan], blocks: DataFrame, batch: Batch, run: Callable[..., Any]
+        self, plans: Sequence[TableMerge], blocks: DataFrame, batch: Batch, run: Callable[..., Any]
     ) -> dict[str, Counts]:
         done: dict[str, Counts] = {}
         for begin in range(0, len(plans), _AT_ONCE):
@@ -110,7 +110,7 @@ class Writer:
         return done
 
     def _write(
-        self, plans: Sequence[TablePlan], blocks: DataFrame, batch: Batch, run: Callable[..., Any]
+        self, plans: Sequence[TableMerge], blocks: DataFrame, batch: Batch, run: Callable[..., Any]
     ) -> dict[str, Counts]:
         """Write tables whose rows are counted, and tombstones appended, together.
 
@@ -139,7 +139,7 @@ class Writer:
                     done[write.plan.state.text] = write.counts
         return done
 
-    def check(self, plans: Iterable[TablePlan]) -> None:
+    def check(self, plans: Iterable[TableMerge]) -> None:
         """Halt tables whose targets cannot be written, before anything is."""
         plans = [*plans]
         work = [
@@ -154,7 +154,7 @@ class Writer:
             if plan.renumbered and plan.known is not None and not plan.state.halted:
                 self._check_numbers(plan)
 
-    def _check_numbers(self, plan: TablePlan) -> None:
+    def _check_numbers(self, plan: TableMerge) -> None:
         """Halt if a statement arrived after rows that have its definition."""
         sequence = quote(self.store.sequence)
         with self._alone(plan):
@@ -166,7 +166,7 @@ class Writer:
                         plan.refuse(plan.state.halted)
                         return
 
-    def _check(self, plan: TablePlan) -> None:
+    def _check(self, plan: TableMerge) -> None:
         state = plan.state
         with self._alone(plan):
             check_target(
@@ -179,7 +179,7 @@ class Writer:
             )
 
     @contextmanager
-    def _alone(self, plan: TablePlan) -> Iterator[None]:
+    def _alone(self, plan: TableMerge) -> Iterator[None]:
         """Halt the table for an error of its target."""
         state = plan.state
         try:
@@ -249,7 +249,7 @@ class Writer:
             late = may_be_late and self.tombstones.exist_after(state, first)
             write.counts = attrs.evolve(write.counts, first=first, late=late, spread=spread)
 
-    def _open(self, plan: TablePlan, blocks: DataFrame) -> Write | None:
+    def _open(self, plan: TableMerge, blocks: DataFrame) -> Write | None:
         """Prepare the target and the changes; None if there is nothing to write."""
         with self._alone(plan):
             is_new = self._shape(plan)
@@ -269,7 +269,7 @@ class Writer:
                     self.store.fill(plan.state, column.name, value, cast.at, where)
         return None if plan.state.halted else self._changes(plan, blocks, is_new)
 
-    def _changes(self, plan: TablePlan, blocks: DataFrame, is_new: bool) -> Write | None:
+    def _changes(self, plan: TableMerge, blocks: DataFrame, is_new: bool) -> Write | None:
         state = plan.state
         of_table = blocks.where(is_of(state.name))
         if plan.rows <= _SMALL:
@@ -344,12 +344,12 @@ class Writer:
         bad = write.typed.where(f"{record} IS NOT NULL")
         write.counts = attrs.evolve(write.counts, first_bad=first_place(bad, f"{record}.source"))
 
-    def _is_new_to(self, plan: TablePlan) -> bool:
+    def _is_new_to(self, plan: TableMerge) -> bool:
         """Whether the target has other columns than this run has written."""
         state = plan.state
         return self._shapes.get(state.target) != state.own_columns or bool(plan.retired)
 
-    def _shape(self, plan: TablePlan) -> bool:
+    def _shape(self, plan: TableMerge) -> bool:
         """Give the target its columns; True if it is new."""
         state = plan.state
         if not self._is_new_to(plan):
@@ -358,7 +358,7 @@ class Writer:
         self._shapes[state.target] = state.own_columns
         return is_new
 
-    def _reshape(self, plan: TablePlan, columns: StructType) -> bool:
+    def _reshape(self, plan: TableMerge, columns: StructType) -> bool:
         state = plan.state
         there = self.target.schema(state.target)
         wanted = self.store.columns(columns)

@@ -21,7 +21,7 @@ def cdcfmt_register_transports() -> Iterable[TransportSpec]:
             open_source="cdcfmt_spool.source:open_source",
             open_sink="cdcfmt_spool.sink:open_sink",
             options_of_url="cdcfmt_spool.options:options_of_url",
-            explain="cdcfmt_spool.folder:explain",
+            diagnose="cdcfmt_spool.folder:diagnose",
             api_version=1,
         )
     ]

@@ -69,7 +69,7 @@ def segment_path(topic: Path, partition: int, start: int, end: int) -> Path:
     return topic / str(partition) / f"{start:020}-{end:020}.jsonl"
 
 
-def explain(address: str) -> Iterable[Check]:
+def diagnose(address: str) -> Iterable[Check]:
     """The checks of ``cdcfmt doctor --spool FOLDER``."""
     path = Path(address)
     if not path.is_dir():

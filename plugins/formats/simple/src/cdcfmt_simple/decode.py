@@ -28,7 +28,7 @@ from cdcfmt_core.events import (
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.texts import open_logger, qualified
 from cdcfmt_mysql.ddl import DDL_TYPES, ddl_type_on
-from cdcfmt_simple.avro.message import LAYOUTS, AvroMessage, read_message
+from cdcfmt_simple.avro.message import EDITIONS, AvroMessage, read_message
 from cdcfmt_simple.avro.rows import AVRO_ROWS, read_cells
 from cdcfmt_simple.checksum import Verifier
 from cdcfmt_simple.envelope import commit_ts_of, flag_of, row_extra, unknown_of
@@ -76,7 +76,7 @@ class _Decoder:
     def _event(self, value: bytes, claimant: Wire | None = None) -> Event | None:
         """``claimant`` is the message that refers to this one by a claim check."""
         value = self._json.decompressed(value)
-        if value[:1] not in LAYOUTS:
+        if value[:1] not in EDITIONS:
             read = partial(self._event_of, avro=None, claimant=claimant)
             return self._json.read_text(value, read)
         try:

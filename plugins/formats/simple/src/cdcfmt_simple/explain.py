@@ -8,7 +8,7 @@ from typing import Any
 from cdcfmt_core.codec import DEFAULT_MAX_MESSAGE_BYTES
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message
-from cdcfmt_simple.avro.message import LAYOUTS, read_message
+from cdcfmt_simple.avro.message import EDITIONS, read_message
 from cdcfmt_toolkit.large_messages import open_decompressor
 from cdcfmt_toolkit.wire_json import loads_exact
 
@@ -24,7 +24,7 @@ def explain(message: Message, options: Mapping[str, Any]) -> Iterator[tuple[str,
     if decompress is not None:
         compressed, value = len(value), decompress(value)
         yield compression, f"{compressed} bytes of {len(value)}"
-    if value[:1] not in LAYOUTS:
+    if value[:1] not in EDITIONS:
         document = loads_exact(value)
         yield from document.items() if isinstance(document, dict) else [("value", document)]
         return

@@ -10,13 +10,13 @@ import orjson
 from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanSchemas
 from cdcfmt_core.events import Message
 from cdcfmt_core.schemas.store import SchemaRecord
-from cdcfmt_simple.avro.message import LAYOUTS, read_message
+from cdcfmt_simple.avro.message import EDITIONS, read_message
 from cdcfmt_simple.message import OP_OF_TYPE
 from cdcfmt_simple.table_schemas import read_table
 from cdcfmt_toolkit.json_messages import JsonMessages
 
 _MARK: Final = b'"tableSchema"'
-_WITH_SCHEMA: Final = tuple(layout + type_ for layout in LAYOUTS for type_ in (b"\x02", b"\x04"))
+_WITH_SCHEMA: Final = tuple(edition + type_ for edition in EDITIONS for type_ in (b"\x02", b"\x04"))
 """The first bytes of an Avro bootstrap or DDL."""
 
 
@@ -29,7 +29,7 @@ def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> Sca
         if not message.value:
             return ()
         value = messages.decompressed(message.value)
-        if value[:1] in LAYOUTS:
+        if value[:1] in EDITIONS:
             if not value.startswith(_WITH_SCHEMA):
                 return ()
             wire: Any = read_message(value).wire

@@ -24,7 +24,7 @@ _CONTEXT = 40
 
 
 @attrs.frozen
-class Trouble:
+class Diagnosis:
     """A syntax error in JSON: the text around it, and its index ``caret`` in that text."""
 
     reason: str
@@ -44,7 +44,7 @@ class Explanation:
     recognised: Mapping[str, float]
     parts: list[tuple[str, Any]]
     broken: str | None
-    trouble: Trouble | None
+    diagnosis: Diagnosis | None
 
     @property
     def codec(self) -> CodecSpec | None:
@@ -100,7 +100,7 @@ def explain_message(decoded: Decoded, codec_options: Mapping[str, Any]) -> Expla
         {name: value for name, value in recognised.items() if value > 0},
         parts,
         broken,
-        _find_trouble(message.value),
+        _diagnose(message.value),
     )
 
 
@@ -137,7 +137,7 @@ def message_parts(
             yield name, member
 
 
-def _find_trouble(value: bytes | None) -> Trouble | None:
+def _diagnose(value: bytes | None) -> Diagnosis | None:
     """The first syntax error of a JSON value, if it has one."""
     if not value or value.lstrip()[:1] not in (b"{", b"["):
         return None
@@ -146,7 +146,7 @@ def _find_trouble(value: bytes | None) -> Trouble | None:
         json.loads(text)
     except json.JSONDecodeError as error:
         start = max(error.pos - _CONTEXT, 0)
-        return Trouble(
+        return Diagnosis(
             json_trouble(value, error),
             clean(text[start : error.pos + _CONTEXT]),
             error.pos - start,

@@ -22,10 +22,10 @@ _EVERY = 1000
 
 def no_bars(streams: bool) -> None:
     """Switch bars off if data is printed meanwhile (``streams``) and stdout is a terminal."""
-    Progress.quiet = streams and sys.stdout.isatty()
+    ProgressBar.quiet = streams and sys.stdout.isatty()
 
 
-class Progress:
+class ProgressBar:
     """A bar towards ``total`` (in ``unit``), and a count of messages.
 
     Hidden without a terminal, or after :func:`no_bars`.
@@ -37,7 +37,7 @@ class Progress:
         self._messages = 0
         self._bar: RichProgress | None = None
         self._task = TaskID(0)
-        if sys.stderr.isatty() and not (Progress.quiet or Quiet.on):
+        if sys.stderr.isatty() and not (ProgressBar.quiet or Quiet.on):
             self._bar = RichProgress(
                 SpinnerColumn(),
                 TextColumn("{task.description}"),
@@ -51,7 +51,7 @@ class Progress:
             )
             self._task = self._bar.add_task(what, total=total, messages=0)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressBar:
         if self._bar is not None:
             self._bar.start()
         return self

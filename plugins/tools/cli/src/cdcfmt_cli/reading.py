@@ -9,7 +9,7 @@ import attrs
 
 from cdcfmt_cli.console import note
 from cdcfmt_cli.inputs import Input
-from cdcfmt_cli.progress import Progress
+from cdcfmt_cli.progress import ProgressBar
 from cdcfmt_cli.settings import Settings
 from cdcfmt_core.codec import AUTO, CodecSpec
 from cdcfmt_core.decoding import MessageDecoder
@@ -79,7 +79,7 @@ class Reader:
 
     def messages(self, what: str = "reading") -> Iterator[Message | BadLine]:
         """The messages without decoding, with a progress bar."""
-        with Progress(what, self._source.total, self._source.unit) as progress:
+        with ProgressBar(what, self._source.total, self._source.unit) as progress:
             for message in self._source.messages(progress.advance):
                 progress.count()
                 yield message
@@ -91,7 +91,7 @@ class Reader:
 
     def blocks(self, what: str = "reading") -> Iterator[Message | BadLine | Lines]:
         """Like :meth:`messages`, but may yield unsplit blocks of lines."""
-        with Progress(what, self._source.total, self._source.unit) as progress:
+        with ProgressBar(what, self._source.total, self._source.unit) as progress:
             for item in self._source.blocks(progress.advance):
                 progress.count(len(item) if isinstance(item, Lines) else 1)
                 yield item

@@ -60,8 +60,8 @@ def show_explanation(explanation: Explanation, out: Console) -> None:
     reasons = {e.error.reason for e in decoded.events if isinstance(e, Corrupt)}
     if explanation.broken and explanation.broken not in reasons:
         out.print(Text(f"  broken: {explanation.broken}", "bad"), soft_wrap=True)
-    if explanation.trouble:
-        _show_trouble(explanation, out)
+    if explanation.diagnosis:
+        _show_diagnosis(explanation, out)
     if not decoded.events:
         heading("no event", out)
         out.print("  " + _why_none(explanation))
@@ -113,13 +113,13 @@ def _show_parts(explanation: Explanation, out: Console) -> None:
         out.print(f"  … {len(explanation.parts)} parts in all", style="faint")
 
 
-def _show_trouble(explanation: Explanation, out: Console) -> None:
-    trouble = explanation.trouble
-    assert trouble is not None
-    before = printable(trouble.around[: trouble.caret])
-    out.print(f"  {trouble.reason}", style="faint")
+def _show_diagnosis(explanation: Explanation, out: Console) -> None:
+    diagnosis = explanation.diagnosis
+    assert diagnosis is not None
+    before = printable(diagnosis.around[: diagnosis.caret])
+    out.print(f"  {diagnosis.reason}", style="faint")
     text = Text("  " + before, "faint").append(
-        printable(trouble.around[trouble.caret :]) or " ", "default"
+        printable(diagnosis.around[diagnosis.caret :]) or " ", "default"
     )
     out.print(text, no_wrap=True, overflow="crop")
     out.print(Text(" " * (Text(before).cell_len + 2) + "^", "bad"), no_wrap=True)

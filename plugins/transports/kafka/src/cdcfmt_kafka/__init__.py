@@ -22,7 +22,7 @@ def cdcfmt_register_transports() -> Iterable[TransportSpec]:
             open_source="cdcfmt_kafka.source:open_source",
             open_sink="cdcfmt_kafka.sink:open_sink",
             options_of_url="cdcfmt_kafka.source:options_of_url",
-            explain="cdcfmt_kafka.explain:explain",
+            diagnose="cdcfmt_kafka.doctor:diagnose",
             api_version=1,
         )
     ]

@@ -11,8 +11,8 @@ from cdcfmt_core.errors import SourceError
 from cdcfmt_core.offsets import EARLIEST, LATEST, Offsets, TopicPartition
 from cdcfmt_core.texts import open_logger
 from cdcfmt_kafka.config import admin_config, open_client
+from cdcfmt_kafka.connection_errors import ConnectionErrors, no_answer
 from cdcfmt_kafka.options import KafkaOptions
-from cdcfmt_kafka.trouble import Trouble, no_answer
 from cdcfmt_toolkit.topics.topic_client import NO_MESSAGE, Topic, TopicClient
 
 logger = open_logger("cdcfmt_kafka")
@@ -38,8 +38,8 @@ class KafkaClient(TopicClient):
 
         super().__init__(options, options.servers)
         self._options = options
-        self._trouble = Trouble(options.servers)
-        config = {**admin_config(options.config), "error_cb": self._trouble.note}
+        self._connection_errors = ConnectionErrors(options.servers)
+        config = {**admin_config(options.config), "error_cb": self._connection_errors.note}
         self._admin = open_client(lambda: AdminClient(config))
         self._answered = False
 
@@ -137,8 +137,8 @@ class KafkaClient(TopicClient):
                 return future.result(_PAUSE)
             except TimeoutError:
                 self._admin.poll(0)
-                if self._trouble.refused and not self._answered:
-                    raise SourceError(self._trouble.text(None)) from None
+                if self._connection_errors.refused and not self._answered:
+                    raise SourceError(self._connection_errors.text(None)) from None
 
     def _try(self, question: Callable[[float], _T]) -> _T:
         from confluent_kafka import KafkaException
@@ -148,15 +148,15 @@ class KafkaClient(TopicClient):
         # While it waits for a controller that is down, the client uses a whole core.
         slice_ = 2.0
         while True:
-            self._trouble.forget()
+            self._connection_errors.forget()
             try:
                 answer = question(min(slice_, max(deadline - time.monotonic(), 1.0)))
             except KafkaException as error:
                 code = error.args[0].code()
                 self._admin.poll(0)
-                hopeless = self._trouble.refused and not self._answered
+                hopeless = self._connection_errors.refused and not self._answered
                 if code not in no_answer() or hopeless or time.monotonic() > deadline:
-                    raise SourceError(self._trouble.text(error.args[0])) from None
+                    raise SourceError(self._connection_errors.text(error.args[0])) from None
                 self._ask_any_broker()
                 slice_ = min(2 * slice_, 10.0)
                 time.sleep(_PAUSE)

@@ -16,8 +16,8 @@ from cdcfmt_core.offsets import OffsetRange, TopicPartition
 from cdcfmt_core.texts import open_logger
 from cdcfmt_core.transport import MessageColumns
 from cdcfmt_kafka.config import open_client, reading_config
+from cdcfmt_kafka.connection_errors import ConnectionErrors
 from cdcfmt_kafka.options import KafkaOptions
-from cdcfmt_kafka.trouble import Trouble
 from cdcfmt_toolkit.topics.losses import lose, range_error
 
 logger = open_logger("cdcfmt_kafka")
@@ -102,7 +102,7 @@ class _RangeReader:
         self._wanted = wanted
         self._options = options
         self._counts = counts
-        self._trouble = Trouble(options.servers)
+        self._connection_errors = ConnectionErrors(options.servers)
         config = reading_config(options.config, options.group_prefix, wanted.size)
         config |= {"error_cb": self._note, "throttle_cb": self._throttled}
         self._consumer = open_client(lambda: Consumer(config))
@@ -164,7 +164,7 @@ class _RangeReader:
             if self._waited > self._options.poll_seconds:
                 raise self._error(
                     f"no message arrived for {self._options.poll_seconds:g} s: "
-                    + self._trouble.text(None)
+                    + self._connection_errors.text(None)
                 )
 
     def _note(self, error: Any) -> None:
@@ -172,7 +172,7 @@ class _RangeReader:
         if error.code() in _errors_of_partitions():
             self._reported = error
         else:
-            self._trouble.note(error)
+            self._connection_errors.note(error)
 
     def _throttled(self, event: Any) -> None:
         """The client's ``throttle_cb``: a broker answers, later, as the user's quota is used up."""
@@ -200,7 +200,7 @@ class _RangeReader:
         elif error.fatal():
             raise self._error(error.str())
         else:
-            self._trouble.note(error)
+            self._connection_errors.note(error)
 
     def _out_of_range(self) -> None:
         """Handle a position before the start or after the end of the log."""
@@ -210,7 +210,7 @@ class _RangeReader:
         try:
             low, high = self._consumer.get_watermark_offsets(place, timeout=10)
         except KafkaException as error:
-            self._trouble.note(error.args[0])
+            self._connection_errors.note(error.args[0])
             self._assign()
             return
         if low > self._position:

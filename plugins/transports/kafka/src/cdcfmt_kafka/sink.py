@@ -24,7 +24,7 @@ from cdcfmt_kafka.config import (
     open_client,
     writing_config,
 )
-from cdcfmt_kafka.trouble import Trouble
+from cdcfmt_kafka.connection_errors import ConnectionErrors
 from cdcfmt_toolkit.topics.topic_client import NO_MESSAGE, TopicClient
 
 FIRST_CONTACT_SECONDS: Final = 15.0
@@ -94,8 +94,8 @@ class KafkaSink:
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient
 
-        trouble = Trouble(self.servers)
-        config = {**admin_config(self.config), "error_cb": trouble.note}
+        connection_errors = ConnectionErrors(self.servers)
+        config = {**admin_config(self.config), "error_cb": connection_errors.note}
         admin = open_client(lambda: AdminClient(config))
         started, silent, problem = time.monotonic(), None, None
         while True:
@@ -116,8 +116,12 @@ class KafkaSink:
                 problem = error.args[0]
             # Collects the connection errors: the exception says only that there is no answer.
             admin.poll(0)
-            if trouble.refused or time.monotonic() > started + FIRST_CONTACT_SECONDS:
-                why = trouble.text(problem) if silent is None else trouble.of_leader(silent)
+            if connection_errors.refused or time.monotonic() > started + FIRST_CONTACT_SECONDS:
+                why = (
+                    connection_errors.text(problem)
+                    if silent is None
+                    else connection_errors.of_leader(silent)
+                )
                 raise SinkError(f"topic {self.topic}: {why}")
 
     def _silent_leader(self, admin: Any, found: Any) -> Any:

@@ -23,7 +23,7 @@ def cdcfmt_register_transports() -> Iterable[TransportSpec]:
             open_sink="cdcfmt_rabbitmq.sink:open_sink",
             open_drain="cdcfmt_rabbitmq.drain:open_drain",
             options_of_url="cdcfmt_rabbitmq.source:options_of_url",
-            explain="cdcfmt_rabbitmq.explain:explain",
+            diagnose="cdcfmt_rabbitmq.doctor:diagnose",
             api_version=1,
         )
     ]

@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from cdcfmt_rabbitmq.settings import Protocol, Settings
+from cdcfmt_rabbitmq.settings import ConnectionSettings, Protocol
 
 NO_ANSWER: Final = "no answer in time"
 
@@ -35,7 +35,7 @@ class BrokerError(Exception):
         return self.reason
 
 
-def no_answer(settings: Settings, protocol: Protocol, error: BrokerError) -> str:
+def no_answer(settings: ConnectionSettings, protocol: Protocol, error: BrokerError) -> str:
     """The text of the error that users see."""
     where = f"RabbitMQ at {settings.show(protocol)}"
     if error.complete:

@@ -16,7 +16,7 @@ from cdcfmt_core.events import Message
 from cdcfmt_rabbitmq.broker_errors import BrokerError, no_answer, of_queue
 from cdcfmt_rabbitmq.links import retry
 from cdcfmt_rabbitmq.messages import split_key
-from cdcfmt_rabbitmq.settings import Settings, parse_settings
+from cdcfmt_rabbitmq.settings import ConnectionSettings, parse_settings
 
 MESSAGE_ID: Final = "message-id"
 """Header for the property ``message_id``, which identifies duplicates."""
@@ -35,7 +35,7 @@ class QueueDrain:
     """The only consumer of a queue; a :class:`cdcfmt_core.transport.Drain`."""
 
     _name: str
-    _settings: Settings
+    _settings: ConnectionSettings
     _key_property: str | None
     _connection: Any
     _channel: Any
@@ -123,7 +123,7 @@ def _millis(timestamp: Any) -> int | None:
 
 
 @contextmanager
-def failures(settings: Settings) -> Iterator[None]:
+def failures(settings: ConnectionSettings) -> Iterator[None]:
     """:raises SourceError: for any error of the client."""
     try:
         yield
@@ -178,7 +178,7 @@ def open_drain(values: Mapping[str, Any], client: Mapping[str, str]) -> Iterator
                 connection.close()
 
 
-def _parameters(settings: Settings, context: Any) -> list[Any]:
+def _parameters(settings: ConnectionSettings, context: Any) -> list[Any]:
     from pika import ConnectionParameters, PlainCredentials, SSLOptions
     from pika.credentials import ExternalCredentials
 

@@ -17,7 +17,7 @@ import attrs
 
 from cdcfmt_rabbitmq.broker_errors import NO_ANSWER, BrokerError, of_certificate
 from cdcfmt_rabbitmq.loop import ANSWER_SECONDS, Loop
-from cdcfmt_rabbitmq.settings import Settings
+from cdcfmt_rabbitmq.settings import ConnectionSettings
 
 _FRAME_BYTES: Final = 128 << 20
 """The most that a frame may have, where the broker (``stream.frame_max``) allows it."""
@@ -88,7 +88,7 @@ class Link:
     :raises BrokerError: in every method, if the connection is lost or the broker rejects it.
     """
 
-    def __init__(self, loop: Loop, settings: Settings, host: str, port: int) -> None:
+    def __init__(self, loop: Loop, settings: ConnectionSettings, host: str, port: int) -> None:
         from rstream.client import Client
         from rstream.constants import SlasMechanism
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 from cdcfmt_rabbitmq.broker_errors import BrokerError, of_code
 from cdcfmt_rabbitmq.link import Link
 from cdcfmt_rabbitmq.loop import Loop
-from cdcfmt_rabbitmq.settings import Settings
+from cdcfmt_rabbitmq.settings import ConnectionSettings
 
 _T = TypeVar("_T")
 
@@ -23,7 +23,7 @@ class Links:
     :meth:`close`, or when the object is garbage, as sources have no close.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ConnectionSettings) -> None:
         self._settings = settings
         self._loop = Loop()
         self._links: dict[tuple[str, int], Link] = {}

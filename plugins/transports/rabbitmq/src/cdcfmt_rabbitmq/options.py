@@ -7,7 +7,7 @@ from datetime import timedelta
 import attrs
 
 from cdcfmt_core.options import Option
-from cdcfmt_rabbitmq.settings import Settings
+from cdcfmt_rabbitmq.settings import ConnectionSettings
 from cdcfmt_toolkit.topics.options import (
     ASSIGN,
     OFFSET_OPTIONS,
@@ -71,7 +71,7 @@ SELECTING = (SUBSCRIBE.name, ASSIGN.name)
 class StreamOptions(TopicOptions):
     """Validated options of reading; ``settings`` may hold secrets."""
 
-    settings: Settings
+    settings: ConnectionSettings
 
     @property
     def key_property(self) -> str | None:

@@ -29,7 +29,7 @@ _YES, _NO = ("true", "yes", "1"), ("false", "no", "0")
 
 
 @attrs.frozen
-class Settings:
+class ConnectionSettings:
     """How to reach a broker.
 
     - ``hosts``: host names, with a port if the user gave one
@@ -75,7 +75,7 @@ class Settings:
         return context
 
 
-def parse_settings(given: Mapping[str, str]) -> Settings:
+def parse_settings(given: Mapping[str, str]) -> ConnectionSettings:
     """From ``rabbitmq.*`` options without their prefix.
 
     :raises OptionError: for an unknown or missing option, or an invalid value.
@@ -97,7 +97,7 @@ def parse_settings(given: Mapping[str, str]) -> Settings:
             "option rabbitmq.sasl.mechanism: EXTERNAL logs in with a certificate: give "
             "rabbitmq.tls=true and rabbitmq.ssl.certificate.location"
         )
-    return Settings(
+    return ConnectionSettings(
         tuple(_host(text.strip()) for text in given["hosts"].split(",") if text.strip()),
         virtual_host=given.get("virtual.host", "/"),
         username=given.get("username", "guest"),

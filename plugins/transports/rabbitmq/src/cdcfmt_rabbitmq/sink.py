@@ -26,7 +26,7 @@ from cdcfmt_rabbitmq.broker_errors import BrokerError, no_answer
 from cdcfmt_rabbitmq.link import Link
 from cdcfmt_rabbitmq.links import Links, retry
 from cdcfmt_rabbitmq.messages import stored
-from cdcfmt_rabbitmq.settings import Settings, parse_settings
+from cdcfmt_rabbitmq.settings import ConnectionSettings, parse_settings
 from cdcfmt_rabbitmq.topics import streams_of
 
 FIRST_CONTACT_SECONDS: Final = 15.0
@@ -46,7 +46,7 @@ class StreamSink:
     """An existing stream or super stream.  Can be pickled; its settings are never shown."""
 
     topic: str
-    settings: Settings
+    settings: ConnectionSettings
     key_property: str | None
     patience: float
 

@@ -23,7 +23,7 @@ def cdcfmt_register_transports() -> Iterable[TransportSpec]:
             open_sink="cdcfmt_rocketmq.sink:open_sink",
             open_drain="cdcfmt_rocketmq.drain:open_drain",
             options_of_url="cdcfmt_rocketmq.source:options_of_url",
-            explain="cdcfmt_rocketmq.explain:explain",
+            diagnose="cdcfmt_rocketmq.doctor:diagnose",
             api_version=1,
         )
     ]

@@ -16,7 +16,7 @@ from cdcfmt_core.texts import one_line
 from cdcfmt_rocketmq import codes
 from cdcfmt_rocketmq.connection import Connection
 from cdcfmt_rocketmq.frames import Answer, NoAnswerError
-from cdcfmt_rocketmq.settings import ACCESS_KEY, NAME_SERVERS, SECRET_KEY, Settings
+from cdcfmt_rocketmq.settings import ACCESS_KEY, NAME_SERVERS, SECRET_KEY, ConnectionSettings
 
 ANSWER_SECONDS: Final = 10.0
 """How long a server may take for one answer."""
@@ -111,7 +111,7 @@ class Route:
 class Cluster:
     """Sends requests to name servers and brokers; keeps connections until :meth:`close`."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ConnectionSettings) -> None:
         self.settings = settings
         self._connections: dict[str, Connection] = {}
         self._lock = threading.Lock()
@@ -214,7 +214,7 @@ def patiently(question: Callable[[], _T], seconds: float) -> _T:
             time.sleep(_PAUSE)
 
 
-def problem(settings: Settings, error: NoAnswerError | RefusedError) -> str:
+def problem(settings: ConnectionSettings, error: NoAnswerError | RefusedError) -> str:
     """The error text for users, with the options to check."""
     if isinstance(error, RefusedError):
         hint = f"check {ACCESS_KEY}, {SECRET_KEY} and the user's permissions"

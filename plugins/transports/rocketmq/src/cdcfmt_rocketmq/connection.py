@@ -17,7 +17,7 @@ from cdcfmt_rocketmq.frames import (
     encode_request,
     frame_length,
 )
-from cdcfmt_rocketmq.settings import NAME_SERVERS, Settings, split_address
+from cdcfmt_rocketmq.settings import NAME_SERVERS, ConnectionSettings, split_address
 
 _PIECE: Final = 1 << 18
 CONNECT_SECONDS: Final = 5.0
@@ -26,7 +26,7 @@ CONNECT_SECONDS: Final = 5.0
 class Connection:
     """Sends one request at a time, from any thread; closes after the first failure."""
 
-    def __init__(self, address: str, settings: Settings) -> None:
+    def __init__(self, address: str, settings: ConnectionSettings) -> None:
         self._settings = settings
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()

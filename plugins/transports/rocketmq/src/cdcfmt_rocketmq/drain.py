@@ -18,7 +18,7 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.texts import one_line
 from cdcfmt_rocketmq.grpc_client import LAST_ERROR, configuration, import_client
 from cdcfmt_rocketmq.messages import MESSAGE_ID, TAGS
-from cdcfmt_rocketmq.settings import Settings
+from cdcfmt_rocketmq.settings import ConnectionSettings
 
 _AT_A_TIME: Final = 32
 """Maximum number of messages in an answer of the proxy."""
@@ -42,7 +42,7 @@ def open_drain(values: Mapping[str, Any], client: Mapping[str, str]) -> Iterator
     :raises OptionError: without a topic or a group.
     :raises SourceError: if the proxy does not answer, or rejects the request.
     """
-    settings = Settings.of(client)
+    settings = ConnectionSettings.of(client)
     # On the command line the address is the proxy's.
     settings = attrs.evolve(settings, endpoints=settings.endpoints or settings.address)
     LAST_ERROR.text = ""

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import attrs
 
-from cdcfmt_rocketmq.settings import Settings
+from cdcfmt_rocketmq.settings import ConnectionSettings
 
 LARGEST_FRAME: Final = 160 << 20
 """Maximum bytes of an answer: a broker sends at most 128 MiB of messages at a time."""
@@ -52,7 +52,7 @@ class Answer:
 
 
 def encode_request(
-    code: int, opaque: int, fields: Mapping[str, str], body: bytes, settings: Settings
+    code: int, opaque: int, fields: Mapping[str, str], body: bytes, settings: ConnectionSettings
 ) -> bytes:
     """A request, signed if there is a user."""
     header = {
@@ -68,7 +68,9 @@ def encode_request(
     return _LENGTHS.pack(4 + len(text) + len(body), len(text)) + text + body
 
 
-def _signed(fields: Mapping[str, str], body: bytes, settings: Settings) -> Mapping[str, str]:
+def _signed(
+    fields: Mapping[str, str], body: bytes, settings: ConnectionSettings
+) -> Mapping[str, str]:
     """Add the user's name, and an HMAC of all fields (ordered by name) and the body.
 
     Source: ``AclClientRPCHook`` and ``AclUtils.combineRequestContent`` of RocketMQ's client.

@@ -8,7 +8,7 @@ import tempfile
 from typing import Any
 
 from cdcfmt_core.errors import MissingDependencyError, OptionError
-from cdcfmt_rocketmq.settings import Settings, split_address
+from cdcfmt_rocketmq.settings import ConnectionSettings, split_address
 
 
 class LastError(logging.Handler):
@@ -52,7 +52,7 @@ def import_client() -> Any:
     return rocketmq
 
 
-def configuration(rocketmq: Any, settings: Settings, request_seconds: int) -> Any:
+def configuration(rocketmq: Any, settings: ConnectionSettings, request_seconds: int) -> Any:
     """The client's configuration.
 
     :raises OptionError: for settings that the client does not support.

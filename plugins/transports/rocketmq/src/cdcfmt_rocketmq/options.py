@@ -7,7 +7,7 @@ from datetime import timedelta
 import attrs
 
 from cdcfmt_core.options import Option
-from cdcfmt_rocketmq.settings import Settings
+from cdcfmt_rocketmq.settings import ConnectionSettings
 from cdcfmt_toolkit.topics.options import (
     ASSIGN,
     OFFSET_OPTIONS,
@@ -72,7 +72,7 @@ SELECTING = (SUBSCRIBE.name, SUBSCRIBE_PATTERN.name, ASSIGN.name)
 class RocketOptions(TopicOptions):
     """Validated options."""
 
-    settings: Settings
+    settings: ConnectionSettings
 
     @property
     def poll_seconds(self) -> float:

@@ -19,7 +19,7 @@ from cdcfmt_core.texts import one_line
 from cdcfmt_core.transport import Producer
 from cdcfmt_rocketmq.grpc_client import LAST_ERROR, configuration, import_client
 from cdcfmt_rocketmq.messages import KEYS, TAGS, checked_properties
-from cdcfmt_rocketmq.settings import Settings
+from cdcfmt_rocketmq.settings import ConnectionSettings
 
 _REQUEST_SECONDS: Final = 10
 _HELD: Final = 1000
@@ -34,7 +34,7 @@ class ProxySink:
     """A topic of message groups.  Can be pickled; secrets are never shown."""
 
     topic: str
-    settings: Settings
+    settings: ConnectionSettings
 
     def partitions(self) -> int:
         """Number of queues of the topic.

@@ -55,7 +55,7 @@ _ALIASES: Final = {"namesrvaddr": "namesrv.addr", "name-server": "namesrv.addr"}
 
 
 @attrs.frozen(kw_only=True)
-class Settings:
+class ConnectionSettings:
     """How a client connects and logs in; secrets are never shown."""
 
     name_servers: tuple[str, ...]

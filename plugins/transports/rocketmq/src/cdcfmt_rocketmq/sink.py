@@ -39,7 +39,7 @@ from cdcfmt_rocketmq.messages import (
 from cdcfmt_rocketmq.numbering import queues_of
 from cdcfmt_rocketmq.proxy_sink import ProxySink
 from cdcfmt_rocketmq.pulling import queue_fields
-from cdcfmt_rocketmq.settings import Settings
+from cdcfmt_rocketmq.settings import ConnectionSettings
 
 _T = TypeVar("_T")
 
@@ -59,7 +59,7 @@ class RocketSink:
     """An existing topic.  Can be pickled; secrets are never shown."""
 
     topic: str
-    settings: Settings
+    settings: ConnectionSettings
 
     def partitions(self) -> int:
         """Number of partitions of the topic, after a check that all their brokers answer.
@@ -225,7 +225,7 @@ def open_sink(values: Mapping[str, Any], settings: Mapping[str, str]) -> Sink:
     """The sink of a :class:`~cdcfmt_core.transport.TransportSpec`."""
     if values["topic"] is None:
         raise OptionError("option topic: name the topic to write to")
-    client = Settings.of(settings)
+    client = ConnectionSettings.of(settings)
     if client.endpoints:
         return ProxySink(values["topic"], client)
     return RocketSink(values["topic"], client.require_name_servers())

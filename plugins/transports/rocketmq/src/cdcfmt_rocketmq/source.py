@@ -15,7 +15,7 @@ from cdcfmt_rocketmq.client import RocketClient
 from cdcfmt_rocketmq.options import SELECTING, RocketOptions
 from cdcfmt_rocketmq.progress import RocketProgress
 from cdcfmt_rocketmq.reader import read_range
-from cdcfmt_rocketmq.settings import NAME_SERVERS, Settings
+from cdcfmt_rocketmq.settings import NAME_SERVERS, ConnectionSettings
 from cdcfmt_toolkit.topics.topic_source import TopicSource
 
 
@@ -37,7 +37,7 @@ class RocketSource(TopicSource[RocketOptions]):
 
 def open_source(values: Mapping[str, Any], settings: Mapping[str, str]) -> RocketSource:
     """The source of a :class:`~cdcfmt_core.transport.TransportSpec`."""
-    client = Settings.of(settings).require_name_servers()
+    client = ConnectionSettings.of(settings).require_name_servers()
     return RocketSource(RocketOptions.parse(values, "RocketMQ", SELECTING, settings=client))
 
 

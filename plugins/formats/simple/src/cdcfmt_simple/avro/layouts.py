@@ -8,8 +8,7 @@ from typing import Any, Final
 from cdcfmt_core import types
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.types import LogicalType
-from cdcfmt_simple.avro.message import DML, LAYOUTS
-from cdcfmt_simple.avro.message import Layout as WireLayout
+from cdcfmt_simple.avro.message import DML, EDITIONS, SchemaEdition
 from cdcfmt_simple.instants import LOCAL
 from cdcfmt_simple.json.layouts import EXTRA, limits
 from cdcfmt_simple.message import MEMBERS, OP_OF_TYPE
@@ -25,7 +24,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
     """The layouts of Avro; none if values are compressed or checksums are verified."""
     if options["largeMessageHandleCompression"] != "none" or options["verifyChecksum"] != "false":
         return ()
-    return [_layout(first, layout) for first, layout in LAYOUTS.items()]
+    return [_layout(first, edition) for first, edition in EDITIONS.items()]
 
 
 _RECORDS: Final = {
@@ -34,21 +33,21 @@ _RECORDS: Final = {
 }
 
 
-def _row(layout: WireLayout) -> dict[str, Any]:
+def _row(edition: SchemaEdition) -> dict[str, Any]:
     """The schema of rows, with their images."""
-    values = [_RECORDS.get(branch, branch) for branch in layout.branches]
+    values = [_RECORDS.get(branch, branch) for branch in edition.branches]
     # A named type is defined only once.
     images = [
         {"name": name, "type": ["null", {"type": "map", "values": branches}]}
-        for name, branches in (("data", values), ("old", list(layout.branches)))
+        for name, branches in (("data", values), ("old", list(edition.branches)))
     ]
-    head: dict[str, Any] = layout.payloads[DML].schema
+    head: dict[str, Any] = edition.payloads[DML].schema
     return {**head, "fields": [*head["fields"], *images]}
 
 
-def _layout(first: bytes, layout: WireLayout) -> Layout:
+def _layout(first: bytes, edition: SchemaEdition) -> Layout:
     # The branch number of the payload, after the message type.
-    times = 2 if layout.has_message_type else 1
+    times = 2 if edition.has_message_type else 1
     return Layout(
         begins=first + _ROW * times,
         members={
@@ -61,13 +60,13 @@ def _layout(first: bytes, layout: WireLayout) -> Layout:
         extra=lambda _: EXTRA,
         limits=limits,
         zoned=Zoned("location", "value", LOCAL),
-        avro=Avro(_row(layout)),
+        avro=Avro(_row(edition)),
         reads_before=True,
     )
 
 
 def _encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
-    known = LAYOUTS[value[:1]].branches
+    known = EDITIONS[value[:1]].branches
     by_name = {}
     for column in table.columns:
         name, branches = _encoding(column.type)

@@ -114,7 +114,7 @@ def _payloads(**type_: AvroType) -> tuple[AvroType, ...]:
 
 
 @attrs.frozen
-class Layout:
+class SchemaEdition:
     """Differences between the schemas: ``Message.type``, the payloads, the branches of a value."""
 
     has_message_type: bool
@@ -122,18 +122,18 @@ class Layout:
     branches: tuple[str, ...]
 
 
-NEWER: Final = Layout(
+NEWER: Final = SchemaEdition(
     True,
     _payloads(),
     ("null", "long", "float", "double", "string", "bytes", "Timestamp", "UnsignedBigint"),
 )
-_OLDER: Final = Layout(
+_OLDER: Final = SchemaEdition(
     False,
     _payloads(type=STRING),
     ("null", "int", "long", "float", "double", "string", "boolean", "bytes"),
 )
 
-LAYOUTS: Final[dict[bytes, Layout]] = {b"\x16": NEWER, b"\x12": _OLDER, b"\x10": _OLDER}
+EDITIONS: Final[dict[bytes, SchemaEdition]] = {b"\x16": NEWER, b"\x12": _OLDER, b"\x10": _OLDER}
 """First byte of a message (the branch number of ``Message``) → its schema."""
 
 
@@ -142,7 +142,7 @@ class AvroMessage:
     """A message as a dictionary; the images of a row begin at index ``at`` of ``data``."""
 
     wire: Wire
-    layout: Layout
+    edition: SchemaEdition
     data: bytes
     at: int
 
@@ -153,16 +153,16 @@ def read_message(data: bytes) -> AvroMessage:
     :raises IndexError: if it is truncated.
     :raises DecodeError: if it is not such a message.
     """
-    layout = LAYOUTS[data[:1]]
+    edition = EDITIONS[data[:1]]
     at, type_ = 1, None
-    if layout.has_message_type:
+    if edition.has_message_type:
         type_, at = read_choice(data, at, len(_PAYLOADS), "message type")
     payload, at = read_choice(data, at, len(_PAYLOADS), "payload")
     name = _PAYLOADS[payload]
     if type_ not in (None, payload):
         raise DecodeError(f"the message type is {_PAYLOADS[type_]}, but it has a {name}")
     wire: dict[str, Any]
-    wire, at = layout.payloads[payload].read(data, at)
+    wire, at = edition.payloads[payload].read(data, at)
     if name in (WATERMARK, BOOTSTRAP) and wire.setdefault("type", name) != name:
         raise DecodeError(
             f"is not {name}: the message is of an unknown Avro schema",
@@ -171,7 +171,7 @@ def read_message(data: bytes) -> AvroMessage:
         )
     if payload != DML:
         check_end(data, at)
-    return AvroMessage(wire, layout, data, at)
+    return AvroMessage(wire, edition, data, at)
 
 
 def check_end(data: bytes, at: int) -> None:

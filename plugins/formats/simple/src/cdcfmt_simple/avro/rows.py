@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_simple.avro.message import AvroMessage, Layout, check_end, read_string
+from cdcfmt_simple.avro.message import AvroMessage, SchemaEdition, check_end, read_string
 from cdcfmt_simple.avro.values import BRANCH_READERS, Convert, open_converters
 from cdcfmt_simple.rows import WireImage, WireRows
 from cdcfmt_toolkit.images import read_value
@@ -28,19 +28,19 @@ def read_cells(message: AvroMessage) -> tuple[Cells | None, Cells | None]:
 
     :raises IndexError: if the message is truncated.
     """
-    layout, data, at = message.layout, message.data, message.at
+    edition, data, at = message.edition, message.data, message.at
     images: list[Cells | None] = []
     for field in ("data", "old"):
         image = None
         branch, at = read_choice(data, at, 2, "branch")
         if branch:
-            image, at = _read_map(layout, data, at, field)
+            image, at = _read_map(edition, data, at, field)
         images.append(image)
     check_end(data, at)
     return images[0], images[1]
 
 
-def _read_map(layout: Layout, data: bytes, at: int, field: str) -> tuple[Cells, int]:
+def _read_map(edition: SchemaEdition, data: bytes, at: int, field: str) -> tuple[Cells, int]:
     cells: Cells = {}
     name = ""
     try:
@@ -48,8 +48,8 @@ def _read_map(layout: Layout, data: bytes, at: int, field: str) -> tuple[Cells, 
         while count:
             for _ in range(count):
                 name, at = read_string(data, at)
-                number, at = read_choice(data, at, len(layout.branches), "branch")
-                branch = layout.branches[number]
+                number, at = read_choice(data, at, len(edition.branches), "branch")
+                branch = edition.branches[number]
                 value, at = BRANCH_READERS[branch](data, at)
                 cells[name] = branch, value
             name = ""

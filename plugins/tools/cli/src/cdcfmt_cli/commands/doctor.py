@@ -83,7 +83,7 @@ class _Doctor(Command):
     @cached_property
     def _of_transports(self) -> list[click.Parameter]:
         there = default_registry().transports()
-        names = {name for name, spec in there.items() if spec.explain} | packages(
+        names = {name for name, spec in there.items() if spec.diagnose} | packages(
             "transports"
         ).keys()
         # An option of the command itself keeps its meaning.
@@ -119,7 +119,7 @@ def command(packages: tuple[str, ...], as_json: bool, **addresses: tuple[str, ..
     checks += check_engines(packages)
     for name, of_transport in addresses.items():
         for address in of_transport:
-            checks += explain(name.replace("_", "-"), address)
+            checks += diagnose(name.replace("_", "-"), address)
     if as_json:
         print_json([attrs.asdict(check) for check in checks])
     else:
@@ -127,11 +127,11 @@ def command(packages: tuple[str, ...], as_json: bool, **addresses: tuple[str, ..
     return any(check.state == "bad" for check in checks)
 
 
-def explain(name: str, address: str) -> Iterable[Check]:
+def diagnose(name: str, address: str) -> Iterable[Check]:
     """The checks of a transport's address."""
     spec = default_registry().get_transport(name)
-    assert spec.explain is not None
-    return spec.explain(address)
+    assert spec.diagnose is not None
+    return spec.diagnose(address)
 
 
 def _show(checks: list[Check]) -> None:

@@ -13,7 +13,7 @@ from cdcfmt_cli.console import note
 from cdcfmt_cli.inputs import transport_of_url
 from cdcfmt_cli.layout import number
 from cdcfmt_cli.parameters import declare, pairs_option, quiet_option, table_options
-from cdcfmt_cli.progress import Progress
+from cdcfmt_cli.progress import ProgressBar
 from cdcfmt_cli.settings import parse_pairs
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.transport_opening import open_drain
@@ -42,7 +42,7 @@ def command(url: str, folder: str, pairs: tuple[str, ...], values: dict[str, Any
     sink = FileSink(
         folder, parse_storage_options(values["storageOptions"]), compression=values["compression"]
     )
-    with Progress("draining", None, "messages") as bar:
+    with ProgressBar("draining", None, "messages") as bar:
         draining = Draining(
             lambda: open_drain(transport, given),
             sink,

@@ -13,10 +13,10 @@ from cdcfmt_cli.console import console, next_command, note
 from cdcfmt_cli.engines import schema_engine
 from cdcfmt_cli.inputs import Input, open_input, public
 from cdcfmt_cli.layout import number, plain_table, print_table, printable, type_name
+from cdcfmt_cli.observed_schemas import ObservedSchema, ObservedSchemas
 from cdcfmt_cli.parameters import declare, reads
 from cdcfmt_cli.reading import Reader
 from cdcfmt_cli.settings import Settings
-from cdcfmt_cli.wire_schema import WireSchema, WireSchemas
 from cdcfmt_cli.writers import print_json, print_lines
 from cdcfmt_core.errors import CdcfmtError, MissingDependencyError, OptionError
 from cdcfmt_core.events import Corrupt
@@ -89,8 +89,8 @@ def command(paths: tuple[str, ...], settings: Settings, shape: str) -> None:
         _show(table, spark, paths)
 
 
-def _collect(source: Input, settings: Settings, every: Any = None) -> WireSchemas:
-    schemas = WireSchemas()
+def _collect(source: Input, settings: Settings, every: Any = None) -> ObservedSchemas:
+    schemas = ObservedSchemas()
     event_filter = attrs.evolve(settings.event_filter(), table=None)
     reader = Reader(source, settings, event_filter)
     corrupt = 0
@@ -159,7 +159,7 @@ def _spark(source: Input, settings: Settings, table: tuple[str, ...]) -> Mapping
         return {}
 
 
-def _list_tables(schemas: WireSchemas, paths: tuple[str, ...]) -> None:
+def _list_tables(schemas: ObservedSchemas, paths: tuple[str, ...]) -> None:
     out = console()
     if not schemas.tables:
         out.print("No message has a table schema.")
@@ -174,7 +174,7 @@ def _list_tables(schemas: WireSchemas, paths: tuple[str, ...]) -> None:
     next_command(["schema", "--table", table_names([min(schemas.tables)])], public(paths))
 
 
-def _show(table: WireSchema, spark: Mapping[str, Any], paths: tuple[str, ...]) -> None:
+def _show(table: ObservedSchema, spark: Mapping[str, Any], paths: tuple[str, ...]) -> None:
     out = console()
     heads = ["column", "source type", "type", *(["Spark"] if spark else []), "null", "key"]
     shown = plain_table(*heads)
@@ -198,7 +198,7 @@ def _show(table: WireSchema, spark: Mapping[str, Any], paths: tuple[str, ...]) -
     next_command(["schema", "--table", name, "--as", "create-table"], public(paths))
 
 
-def _json(table: WireSchema, spark: Mapping[str, Any]) -> dict[str, object]:
+def _json(table: ObservedSchema, spark: Mapping[str, Any]) -> dict[str, object]:
     return {
         "table": ".".join(table.name),
         "key_columns": table.key_columns,

@@ -109,7 +109,7 @@ class TransportTests(KnownFailures):
     test_nothing_answers = _test(trouble.check_unreachable)
     test_a_wrong_login = _test(trouble.check_wrong_login)
     test_an_unknown_topic = _test(trouble.check_unknown_topic)
-    test_the_doctor = _test(trouble.check_explain)
+    test_the_doctor = _test(trouble.check_diagnose)
     test_what_is_written_comes_back = _test(writing.check_written)
 
     def test_messages_are_written_whole(self, harness: Harness, sample: str) -> None:

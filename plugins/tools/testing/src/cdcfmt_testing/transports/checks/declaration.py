@@ -68,7 +68,9 @@ def _check_options(
 
 def check_pickles(subject: TransportSubject) -> None:
     """The functions of the spec, and sources and sinks, can be pickled."""
-    expect_pickles(subject.spec, "open_source", "open_sink", "options_of_url", "explain", "options")
+    expect_pickles(
+        subject.spec, "open_source", "open_sink", "options_of_url", "diagnose", "options"
+    )
     topic = subject.filled_topic(1, 5)
     if subject.spec.open_sink is not None:
         _pickled("the sink", subject.sink(topic))

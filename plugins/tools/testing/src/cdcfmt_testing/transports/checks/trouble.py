@@ -45,20 +45,20 @@ def check_unknown_topic(subject: TransportSubject) -> None:
         expect(topic in text, f"{what}: the error does not name the topic {topic}: {text}")
 
 
-def check_explain(subject: TransportSubject) -> None:
-    """``explain`` finds no problem with a broker, and says what to do if none answers."""
+def check_diagnose(subject: TransportSubject) -> None:
+    """``diagnose`` finds no problem with a broker, and says what to do if none answers."""
     good, bad = subject.harness.addresses()
-    explain = subject.spec.explain
-    expect(explain is not None, "`explain` is missing, which `cdcfmt doctor` needs")
-    assert explain is not None
-    with subject.in_time("explain()"):
-        right, wrong = list(explain(good)), list(explain(bad))
+    diagnose = subject.spec.diagnose
+    expect(diagnose is not None, "`diagnose` is missing, which `cdcfmt doctor` needs")
+    assert diagnose is not None
+    with subject.in_time("diagnose()"):
+        right, wrong = list(diagnose(good)), list(diagnose(bad))
     for check in (*right, *wrong):
-        expect(isinstance(check, Check), f"explain() returns {check!r}, expected a Check")
-        expect(check.subject and check.text, f"explain() returns a check without text: {check}")
-    expect(right and all(c.state == "ok" for c in right), f"explain({good!r}) finds {right}")
+        expect(isinstance(check, Check), f"diagnose() returns {check!r}, expected a Check")
+        expect(check.subject and check.text, f"diagnose() returns a check without text: {check}")
+    expect(right and all(c.state == "ok" for c in right), f"diagnose({good!r}) finds {right}")
     found = [check for check in wrong if check.state == "bad"]
-    expect(found, f"explain({bad!r}) finds nothing bad: {wrong}")
+    expect(found, f"diagnose({bad!r}) finds nothing bad: {wrong}")
     expect(all(check.remedy for check in found), f"a bad check has no remedy: {found}")
 
 

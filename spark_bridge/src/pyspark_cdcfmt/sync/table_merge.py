@@ -11,7 +11,7 @@ from cdcfmt_core.errors import SinkError
 from pyspark_cdcfmt.sync.control import QUERY_PROPERTY, LogRow
 from pyspark_cdcfmt.sync.expressions import is_wider
 from pyspark_cdcfmt.sync.states import Cast, TableState
-from pyspark_cdcfmt.sync.summary import Counts, Statement, Version
+from pyspark_cdcfmt.sync.summary import Counts, TableStatement, TableVersion
 from pyspark_cdcfmt.sync.target import Target, TargetError
 
 _HIGHEST = (1 << 31) - 1
@@ -70,11 +70,11 @@ _OF_STORES = ("change_type", "deleted", "date")
 
 
 @attrs.define
-class TablePlan:
+class TableMerge:
     """A table's state after the batch, and the actions that lead there."""
 
     state: TableState
-    versions: Sequence[Version]
+    versions: Sequence[TableVersion]
     truncates: list[tuple[int, ...]] = attrs.field(factory=list)
     """The ``_sequence`` of each new TRUNCATE."""
     retired: list[tuple[str, str | None]] = attrs.field(factory=list)
@@ -100,7 +100,7 @@ class TablePlan:
         """The target's columns before the batch; None for a table without a target."""
         return self.before.columns
 
-    def had(self, name: str, statement: Statement) -> bool:
+    def had(self, name: str, statement: TableStatement) -> bool:
         """Whether the target, or any row that may be from before a statement, has a column."""
         own = self.state.columns.names if self.state.columns else []
         rows = (v for v in self.versions if v.may_precede(statement))
@@ -208,7 +208,7 @@ def base_epoch(target: Target, table: str, query_id: str) -> int:
 
 
 def check_target(
-    plan: TablePlan,
+    plan: TableMerge,
     there: StructType | None,
     wanted: StructType,
     prefix: str,
@@ -260,7 +260,7 @@ def check_target(
 
 
 def _check_identity(
-    plan: TablePlan, target: Target, fill: dict[str, str], query_id: str | None
+    plan: TableMerge, target: Target, fill: dict[str, str], query_id: str | None
 ) -> None:
     """Check that the target is the table that sync wrote, with all of its writes."""
     state = plan.state

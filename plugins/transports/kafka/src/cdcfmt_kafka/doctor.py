@@ -10,7 +10,7 @@ from cdcfmt_core.transport import Check, port_problem
 from cdcfmt_kafka.sink import FIRST_CONTACT_SECONDS
 
 
-def explain(server: str) -> Iterator[Check]:
+def diagnose(server: str) -> Iterator[Check]:
     """Check the port, the metadata, and the port of every broker in the metadata."""
     subject = f"Kafka {server}"
     host, port = split_server(server)

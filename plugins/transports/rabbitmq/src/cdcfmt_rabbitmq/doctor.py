@@ -10,7 +10,7 @@ from cdcfmt_rabbitmq.links import Links
 from cdcfmt_rabbitmq.settings import parse_settings
 
 
-def explain(address: str) -> Iterator[Check]:
+def diagnose(address: str) -> Iterator[Check]:
     """Check the port, its stream protocol, and the address that the broker advertises."""
     subject = f"RabbitMQ {address}"
     settings = parse_settings({"hosts": address})

@@ -10,7 +10,7 @@ from cdcfmt_toolkit.decimal_digits import DecimalDigits
 
 
 @attrs.define
-class WireSchema:
+class ObservedSchema:
     """A table's columns in order of appearance; the newest definition of each counts.
 
     ``statements`` are the DDL statements that shaped the table since its last CREATE, if the
@@ -58,11 +58,11 @@ class WireSchema:
         return text + (" NOT NULL" if column.nullable is False else "")
 
 
-class WireSchemas:
+class ObservedSchemas:
     """The schemas of all tables."""
 
     def __init__(self) -> None:
-        self.tables: dict[tuple[str, ...], WireSchema] = {}
+        self.tables: dict[tuple[str, ...], ObservedSchema] = {}
         self._seen: dict[tuple[str, ...], TableSchema] = {}
 
     def add(self, event: Event) -> None:
@@ -92,8 +92,8 @@ class WireSchemas:
         elif event.ddl_type not in ("QUERY", "TRUNCATE") and name in self.tables:
             self.tables[name].statements.append(event.query)
 
-    def _of(self, name: tuple[str, ...]) -> WireSchema:
-        return self.tables.setdefault(name, WireSchema(name))
+    def _of(self, name: tuple[str, ...]) -> ObservedSchema:
+        return self.tables.setdefault(name, ObservedSchema(name))
 
 
 def _quoted(name: str) -> str:

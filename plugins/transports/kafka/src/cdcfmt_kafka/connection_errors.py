@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 
-class Trouble:
-    """The last connection errors, which explain a missing answer."""
+class ConnectionErrors:
+    """The last connection errors, the reasons for a missing answer."""
 
     def __init__(self, servers: str) -> None:
         self._servers = servers

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from cdcfmt_core.transport import Check, port_problem
 from cdcfmt_rocketmq.cluster import Cluster, RefusedError
 from cdcfmt_rocketmq.frames import NoAnswerError
-from cdcfmt_rocketmq.settings import Settings, split_address
+from cdcfmt_rocketmq.settings import ConnectionSettings, split_address
 
 
-def explain(server: str) -> Iterator[Check]:
+def diagnose(server: str) -> Iterator[Check]:
     """Check the name server's port and answers, and the port of every registered broker."""
     subject = f"RocketMQ {server}"
     if problem := port_problem(*split_address(server, "--rocketmq")):
@@ -19,7 +19,7 @@ def explain(server: str) -> Iterator[Check]:
         )
         return
     yield Check(subject, "ok", "the port is open")
-    cluster = Cluster(Settings.of({"namesrv.addr": server}))
+    cluster = Cluster(ConnectionSettings.of({"namesrv.addr": server}))
     try:
         masters = cluster.masters()
         topics = len(cluster.topics())
