@@ -13,14 +13,14 @@ import pickle
 import zlib
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 import attrs
 
-from cdcfmt_core.caches import TableKey, short_key, table_size, text_size
+from cdcfmt_core.caches import Cache, TableKey, short_key, table_size, text_size
 from cdcfmt_core.errors import MissingSchemaError
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.schemas.versions import Lookups, Position, TableName, Versions, alike, with_newest
@@ -84,6 +84,54 @@ class SchemaRecord:
     stream: str = ""
 
 
+@attrs.frozen
+class Note:
+    """A note about a table: which schema was searched, where, and by which query.
+
+    A task that reads the same messages again obeys it, even if schemas were added since.
+
+    :ivar batch: the name of a query, and a number that grows with its batches.
+    """
+
+    text: str
+    database: str
+    table: str
+    schema: str | None = None
+    batch: tuple[str, int] | None = None
+
+
+class Persistence(Protocol):
+    """Schemas beyond the memory of one process; it can be pickled.
+
+    Every method raises SourceError if the schemas cannot be read or written.
+    """
+
+    def save(self, record: SchemaRecord) -> object:
+        """Keep a schema."""
+
+    def load(self, database: str, table: str, schema: str | None = None) -> Sequence[SchemaRecord]:
+        """All schemas of one table, in no particular order."""
+
+    def note(self, note: Note) -> None:
+        """Keep a note; those of earlier batches of its query may be dropped."""
+
+    def noted(self, note: Note) -> bool:
+        """Whether the note is kept."""
+
+
+class Search(Protocol):
+    """A search for the schemas of a table, when its first row needs them.
+
+    Both methods add what they find to the store, and do nothing the second time.
+    """
+
+    def find_nearest(self, key: TableKey, position: Position | None) -> None:
+        """Find the schema that is nearest before the position."""
+
+    def find_first(self, key: TableKey, position: Position | None) -> None:
+        """Find a schema at or before the position, however far back."""
+
+
 class SchemaStore:
     """The schemas of many tables: plain data that can be pickled.
 
@@ -91,14 +139,24 @@ class SchemaStore:
     schema larger than :data:`MAX_SCHEMA_BYTES` is dropped at once.  A row that may need a dropped
     schema gets an error, never an older schema.
 
+    With a ``persistence``, new schemas are saved there, and a table's schemas are loaded once,
+    when first requested; :meth:`reload` also loads those that others have saved since.
+
     - ``changes``: increases with every new schema and statement
-    - ``statements``: the added DDL statements, which are never stored in a folder
+    - ``statements``: the added DDL statements, which are never saved
     - ``lookups``: records requests, if set
+    - ``search``: searches for the schemas of a table before :meth:`find`, if set
     """
 
-    def __init__(self, max_bytes: int = DEFAULT_MAX_SCHEMA_BYTES) -> None:
+    def __init__(
+        self,
+        max_bytes: int = DEFAULT_MAX_SCHEMA_BYTES,
+        persistence: Persistence | None = None,
+    ) -> None:
         self.changes = 0
+        self.persistence = persistence
         self.lookups: Lookups | None = None
+        self.search: Search | None = None
         self.statements = Statements()
         self.bytes = 0
         self._max_bytes = max_bytes
@@ -109,8 +167,13 @@ class SchemaStore:
         self._forgotten_bytes = 0
         self._forgot_names = False
         self._sent: tuple[int, bytes] | None = None
+        self._loaded: Cache[TableName, bool] = Cache(max_bytes // 4)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self.persistence is not None:
+            # Other processes load the schemas themselves.
+            made = self._max_bytes, self.persistence
+            return type(self), made, {"statements": self.statements}
         # Compressed and cached, as every task of a batch gets a copy, and there may be thousands.
         if self._sent is None or self._sent[0] != self.changes:
             data = pickle.dumps({**self.__dict__, "_sent": None})
@@ -118,7 +181,8 @@ class SchemaStore:
         return _received, (type(self), self._sent[1])
 
     def __bool__(self) -> bool:
-        return bool(self._tables)
+        # There may be schemas that are not loaded yet.
+        return self.persistence is not None or bool(self._tables)
 
     def __len__(self) -> int:
         return self._count
@@ -134,6 +198,8 @@ class SchemaStore:
         made.__dict__ |= self.__dict__
         made._tables = OrderedDict((key, each.copy()) for key, each in self._tables.items())
         made._forgotten = self._forgotten.copy()
+        # Schemas that the copy loads are not added to this store.
+        made._loaded = Cache(self._max_bytes // 4)
         made.lookups = None
         return made
 
@@ -174,6 +240,23 @@ class SchemaStore:
             self.changes += 1
             self.statements.add(record)
             return
+        self._add(record)
+        if self.persistence is not None:
+            self.persistence.save(record)
+
+    def reload(self, database: str, table: str, schema: str | None = None) -> list[SchemaRecord]:
+        """Load all saved schemas of the table again; none without a ``persistence``."""
+        if self.persistence is None:
+            return []
+        records = [*self.persistence.load(database, table, schema)]
+        for record in records:
+            self._forgotten.pop(short_key((record.stream, database, schema, table)), None)
+        for record in records:
+            self._add(record)
+        self._loaded.add((database, schema, table), True, text_size(database, schema, table))
+        return records
+
+    def _add(self, record: SchemaRecord) -> None:
         table, position = record.table, record.position
         key = (record.stream, table.database, table.schema, table.table)
         if table_size(table) > MAX_SCHEMA_BYTES:
@@ -188,7 +271,7 @@ class SchemaStore:
         if not known or not alike(known[-1], table):
             self.changes += 1
             if self.lookups is not None:
-                self.lookups.note_added(key)
+                self.lookups.record_addition(key)
             kept = versions.interned(position, table)
             versions.tables[position] = all_known = with_newest(known, kept)
             if not known:
@@ -218,6 +301,17 @@ class SchemaStore:
         :raises MissingSchemaError: if it may have been dropped.
         """
         key = stream, database, schema, table
+        if self.search is None:
+            return self._find(key, position)
+        self.search.find_nearest(key, position)
+        found = self._find(key, position)
+        if found is None:
+            # The nearest schema is for later rows, as producers send old rows again.
+            self.search.find_first(key, position)
+            found = self._find(key, position)
+        return found
+
+    def _find(self, key: TableKey, position: Position | None) -> TableSchema | None:
         versions = self._used(key)
         start = None
         if versions is not None:
@@ -225,6 +319,7 @@ class SchemaStore:
             at = len(positions) if position is None else bisect_right(positions, position)
             start = positions[at - 1] if at else None
         if self.forgetful and self._may_lack(key, start):
+            stream, database, schema, table = key
             raise self.missing(database, table, position, schema=schema, stream=stream, exact=False)
         return None if versions is None or start is None else versions.tables[start][-1]
 
@@ -289,12 +384,15 @@ class SchemaStore:
         return positions[at - 1] if at else None, positions[at] if at < len(positions) else None
 
     def _load(self, key: TableKey) -> None:
-        """Hook: add a table's schemas from elsewhere, before it is looked up."""
+        """Load a table's schemas before its first lookup."""
+        if self.persistence is not None and not self._loaded.get(key[1:]):
+            _, database, schema, table = key
+            self.reload(database, table, schema)
 
     def _used(self, key: TableKey) -> Versions | None:
         self._load(key)
         if self.lookups is not None:
-            self.lookups.note_asked(key)
+            self.lookups.record_lookup(key)
         versions = self._tables.get(key)
         if versions is not None and self.bytes > self._max_bytes // 2:
             self._tables.move_to_end(key)
@@ -311,13 +409,16 @@ class SchemaStore:
         self._forgot(key, position)
 
     def _forgot(self, key: TableKey, position: Position) -> None:
+        # Saved schemas are loaded again.
+        self._loaded.discard(key[1:])
         key = short_key(key)
         known = self._forgotten.get(key)
         if known is None:
             self._forgotten_bytes += text_size(*key)
             if self._forgotten_bytes > self._max_bytes // 4:
                 self._forgotten, self._forgotten_bytes = {}, 0
-                self._forgot_names = True
+                self._loaded.clear()
+                self._forgot_names = self.persistence is None
         if known is None or known < position:
             self._forgotten[key] = position
 

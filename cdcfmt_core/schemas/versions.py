@@ -73,20 +73,20 @@ class Lookups:
     """
 
     def __init__(self) -> None:
-        self._asked: set[TableKey] = set()
+        self._looked_up: set[TableKey] = set()
         self._late: set[TableName] = set()
         self._lost = False
 
-    def note_asked(self, key: TableKey) -> None:
+    def record_lookup(self, key: TableKey) -> None:
         """Record that a row requested its schema."""
-        if len(self._asked) >= _MAX_TABLES:
-            self._asked.clear()
+        if len(self._looked_up) >= _MAX_TABLES:
+            self._looked_up.clear()
             self._lost = True
-        self._asked.add(short_key(key))
+        self._looked_up.add(short_key(key))
 
-    def note_added(self, key: TableKey) -> None:
+    def record_addition(self, key: TableKey) -> None:
         """Record that a schema of a table was added."""
-        if (short := short_key(key)) in self._asked:
+        if (short := short_key(key)) in self._looked_up:
             self._late.add(short[1:])
 
     def is_late(self, table: TableName) -> bool:

@@ -17,12 +17,13 @@ from cdcfmt_core.events import Event, Message, RowChange
 from cdcfmt_core.offsets import OffsetRange, TopicPartition
 from cdcfmt_core.options import validate
 from cdcfmt_core.schema_scan import open_schema_scan
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import Unknown
 from cdcfmt_kafka.options import KAFKA_OPTIONS
 from cdcfmt_kafka.source import KafkaSource, open_source
-from cdcfmt_toolkit.persistent_schemas import PersistentSchemaStore
 from cdcfmt_toolkit.schema_directory import SchemaDirectory
-from cdcfmt_toolkit.topics.topic_schemas import TopicSchemaStore
+from cdcfmt_toolkit.topics.schema_search import TopicSearch
+from cdcfmt_toolkit.topics.topic_scan import TopicScan
 from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.read.inputs import begins_around
 
@@ -124,12 +125,12 @@ class Query:
         options = parse_options(OPTIONS)
         scan = open_schema_scan(options.values, options.codec)
         assert scan is not None
-        store = TopicSchemaStore(
-            PersistentSchemaStore(SchemaDirectory(str(self.folder))),
+        store = SchemaStore(persistence=SchemaDirectory(str(self.folder)))
+        search = store.search = TopicSearch(
+            store,
             range_,
             begins_around(range_, begins),
-            self.source,
-            scan,
+            TopicScan(self.source, scan),
             reach=1_000_000,
             run=self.name,
         )
@@ -137,7 +138,7 @@ class Query:
         place = range_.topic, range_.partition
         return {
             (*place, message.offset or 0): shown(decoder.decode(message))
-            for message in store.follow(self.source.read(range_))
+            for message in search.follow(self.source.read(range_))
         }
 
 

@@ -20,7 +20,7 @@ from support.golden_data import (
 from support.turns import in_turn
 
 from cdcfmt_core.events import Message
-from cdcfmt_toolkit.persistent_schemas import PersistentSchemaStore
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_toolkit.schema_directory import SchemaDirectory
 from pyspark_cdcfmt.blocks.dataframes import read_events
 from pyspark_cdcfmt.blocks.packing import blocks_of_messages
@@ -61,7 +61,7 @@ class Stream:
     folder: Path
 
     def engine(self, name: str) -> Engine:
-        store = PersistentSchemaStore(SchemaDirectory(str(self.folder / name)))
+        store = SchemaStore(persistence=SchemaDirectory(str(self.folder / name)))
         return Engine(ReadTask(events_schema(self.options), self.options, schemas=store))
 
     def events(self) -> Counter[str]:

@@ -11,11 +11,10 @@ import pytest
 from cdcfmt_core.caches import table_size
 from cdcfmt_core.errors import MissingSchemaError, SourceError
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.schemas.store import Note, SchemaRecord, SchemaStore
 from cdcfmt_core.types import Int
 from cdcfmt_toolkit import schema_directory as module
-from cdcfmt_toolkit.persistent_schemas import PersistentSchemaStore
-from cdcfmt_toolkit.schema_directory import Note, SchemaDirectory
+from cdcfmt_toolkit.schema_directory import SchemaDirectory
 from cdcfmt_toolkit.schema_json import record_to_json
 
 
@@ -199,7 +198,7 @@ def test_a_schema_that_is_too_large_is_left_out(
 
 def test_a_store_with_a_folder_reads_again_what_it_forgot(directory: SchemaDirectory) -> None:
     size = table_size(record(3).table) + 300
-    store = PersistentSchemaStore(directory, 2 * size)
+    store = SchemaStore(2 * size, directory)
     for number in range(20):
         for version in (1, 2, 3):
             store.add(record(version, f"t{number}"))

@@ -12,6 +12,7 @@ from cdcfmt_core.schemas.store import SchemaRecord
 from cdcfmt_kafka.options import KAFKA_OPTIONS
 from cdcfmt_kafka.source import KafkaSource, open_source
 from cdcfmt_toolkit.topics.schema_search import SchemaSearch
+from cdcfmt_toolkit.topics.topic_scan import TopicScan
 
 ROW, SCHEMA = b"row", b"schema"
 NOON = 1_700_000_000_000
@@ -53,7 +54,7 @@ def test_back_then_ahead_then_partition_0_around_that_time(kafka: Broker) -> Non
     topic = kafka.create_topic("search", 2)
     produce(kafka, topic, 1, [SCHEMA, ROW, ROW, ROW, SCHEMA, ROW])
     produce(kafka, topic, 0, [SCHEMA, SCHEMA, SCHEMA])
-    search = SchemaSearch(OffsetRange(topic, 1, 2, 4), source(kafka, topic), scan, 1000)
+    search = SchemaSearch(OffsetRange(topic, 1, 2, 4), TopicScan(source(kafka, topic), scan), 1000)
     assert looked(search, NOON + 1000) == ["1@0", "1@4", "0@0", "0@1", "0@2"]
     # Once more: nothing is read twice, and what came since is seen.
     assert looked(search) == []
@@ -65,7 +66,7 @@ def test_back_then_ahead_then_partition_0_around_that_time(kafka: Broker) -> Non
 def test_its_own_range_is_looked_through_too(kafka: Broker) -> None:
     topic = kafka.create_topic("search-own")
     produce(kafka, topic, 0, [ROW, SCHEMA, ROW])
-    search = SchemaSearch(OffsetRange(topic, 0, 0, 3), source(kafka, topic), scan, 1000)
+    search = SchemaSearch(OffsetRange(topic, 0, 0, 3), TopicScan(source(kafka, topic), scan), 1000)
     assert looked(search) == ["0@1"]
 
 
@@ -73,7 +74,7 @@ def test_its_own_range_is_looked_through_too(kafka: Broker) -> None:
 def test_how_far(kafka: Broker, on: bool, found: list[str]) -> None:
     topic = kafka.create_topic(f"search-reach-{on}")
     produce(kafka, topic, 0, [SCHEMA, ROW, ROW, SCHEMA, ROW, ROW, ROW, ROW, ROW, SCHEMA])
-    search = SchemaSearch(OffsetRange(topic, 0, 5, 6), source(kafka, topic), scan, 2)
+    search = SchemaSearch(OffsetRange(topic, 0, 5, 6), TopicScan(source(kafka, topic), scan), 2)
     assert looked(search, on=on) == found
 
 
@@ -81,5 +82,5 @@ def test_what_retention_took_is_not_searched(kafka: Broker) -> None:
     topic = kafka.create_topic("search-gone")
     produce(kafka, topic, 0, [SCHEMA, SCHEMA, SCHEMA, ROW])
     kafka.delete_records(topic, 0, 2)
-    search = SchemaSearch(OffsetRange(topic, 0, 3, 4), source(kafka, topic), scan, 1000)
+    search = SchemaSearch(OffsetRange(topic, 0, 3, 4), TopicScan(source(kafka, topic), scan), 1000)
     assert looked(search) == ["0@2"]

@@ -16,8 +16,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.schema_scan import open_schema_scan
 from cdcfmt_core.schemas.store import NoSchemas, SchemaStore
-from cdcfmt_toolkit.persistent_schemas import PersistentSchemaStore
-from cdcfmt_toolkit.topics.topic_schemas import TopicSchemaStore
+from cdcfmt_toolkit.topics.schema_search import TopicSearch
 from pyspark_cdcfmt.kernel.batches import Item
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.checks import check_batch
@@ -115,8 +114,8 @@ def open_slice(source: Input, slice_: Slice, task: ReadTask) -> tuple[Engine, It
     )
     engine = Engine(task, MissingSchemas(task, slice_, source))
     freeze_imports()
-    if isinstance(schemas, TopicSchemaStore):
-        return engine, schemas.follow(source.read(slice_, engine.counts))
+    if isinstance(schemas.search, TopicSearch):
+        return engine, schemas.search.follow(source.read(slice_, engine.counts))
     return engine, source.read_many(slice_, engine.counts)
 
 
@@ -148,11 +147,11 @@ def release_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
 
 def stream_schemas(source: Input, slice_: Slice, options: ReadOptions) -> SchemaStore:
     """The schema store of a stream's task, so that all tasks use the same schemas."""
-    store = slice_.schemas
-    if not isinstance(store, PersistentSchemaStore):
+    if slice_.schemas.persistence is None:
         return NoSchemas()
+    store = slice_.schemas.copy()
     scan = open_schema_scan(options.values, options.codec)
-    if scan is None:
-        return store
-    reach = options["schemaSearchMessages"]
-    return source.schemas_around(slice_, store, scan, reach, query_id())
+    if scan is not None:
+        reach = options["schemaSearchMessages"]
+        store.search = source.topic_search(slice_, store, scan, reach, query_id())
+    return store

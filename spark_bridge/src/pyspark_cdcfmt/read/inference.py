@@ -18,7 +18,6 @@ from cdcfmt_core.texts import open_logger
 from cdcfmt_core.types import Decimal, LogicalType, Unknown
 from cdcfmt_files.sources import BadLine
 from cdcfmt_toolkit.decimal_digits import DecimalDigits
-from cdcfmt_toolkit.persistent_schemas import PersistentSchemaStore
 from pyspark_cdcfmt.options import SPARKS_SWITCH, ReadOptions
 from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.inputs import open_input
@@ -241,7 +240,7 @@ class InferredSchema:
 def schema_of_store(options: ReadOptions) -> InferredSchema | None:
     """The table's columns from ``schemaStore``, else from schema events in the messages."""
     store = open_store(options)
-    if not isinstance(store, PersistentSchemaStore):
+    if store.persistence is None:
         return None
     assert options.table is not None
     database, schema, table = split_name(options.table)

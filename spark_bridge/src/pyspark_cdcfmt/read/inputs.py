@@ -14,6 +14,7 @@ from cdcfmt_core.codec import MarkedScan, ScanSchemas
 from cdcfmt_core.events import Message, Watermark
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.offsets import OffsetRange, TopicPartition, split_ranges
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.transport import Source
 from cdcfmt_files.sources import (
     BadLine,
@@ -29,10 +30,9 @@ from cdcfmt_files.sources import (
 )
 from cdcfmt_files.sources.ahead import read_ahead
 from cdcfmt_files.sources.options import read_parameters
-from cdcfmt_toolkit.persistent_schemas import PersistentSchemaStore
 from cdcfmt_toolkit.topics.low_watermarks import LowWatermarks
-from cdcfmt_toolkit.topics.schema_search import SchemaSearch
-from cdcfmt_toolkit.topics.topic_schemas import TopicSchemaStore
+from cdcfmt_toolkit.topics.schema_search import SchemaSearch, TopicSearch
+from cdcfmt_toolkit.topics.topic_scan import TopicScan
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.slices import Input, Slice
@@ -199,26 +199,31 @@ class TopicInput(Input):
 
     def schema_search(self, slice_: Slice, scan: ScanSchemas, reach: int) -> SchemaSearch:
         assert isinstance(slice_, TopicSlice)
-        return SchemaSearch(slice_.range, self.source, scan, reach)
+        return SchemaSearch(slice_.range, TopicScan(self.source, scan), reach)
 
-    def schemas_around(
+    def topic_search(
         self,
         slice_: Slice,
-        store: PersistentSchemaStore,
+        store: SchemaStore,
         scan: ScanSchemas,
         reach: int,
         run: str | None,
-    ) -> PersistentSchemaStore:
+    ) -> TopicSearch:
         assert isinstance(slice_, TopicSlice)
-        return TopicSchemaStore(
-            store, slice_.range, slice_.begins, self.source, scan, reach=reach, run=run
+        return TopicSearch(
+            store,
+            slice_.range,
+            slice_.begins,
+            TopicScan(self.source, scan),
+            reach=reach,
+            run=run,
         )
 
 
 def begins_around(
     range_: OffsetRange, begins: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """The start offsets of a batch that :class:`TopicSchemaStore` needs."""
+    """The start offsets of a batch that :class:`TopicSearch` needs."""
     parts = range_.topic.split(".")
     topics = {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
     places = [(range_.topic, range_.partition), *((topic, 0) for topic in sorted(topics))]

@@ -14,12 +14,11 @@ from cdcfmt_core.codec import AUTO, MarkedScan
 from cdcfmt_core.errors import MissingSchemaError, OptionError, SourceError
 from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.schema_scan import open_input_scan, open_schema_scan
-from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
+from cdcfmt_core.schemas.store import Note, SchemaRecord, SchemaStore
 from cdcfmt_core.texts import open_logger
 from cdcfmt_files.sources import BadLine
 from cdcfmt_files.sources.lines import marked_messages
-from cdcfmt_toolkit.persistent_schemas import PersistentSchemaStore
-from cdcfmt_toolkit.schema_directory import Note, SchemaDirectory
+from cdcfmt_toolkit.schema_directory import SchemaDirectory
 from cdcfmt_toolkit.topics.schema_search import SchemaSearch
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.slices import SECONDS_BETWEEN_NEWS, Input, Slice, with_progress
@@ -47,7 +46,7 @@ def open_store(options: ReadOptions) -> SchemaStore:
         return SchemaStore(limit)
     directory = SchemaDirectory(folder, options.storage_options)
     directory.check()
-    return PersistentSchemaStore(directory, limit)
+    return SchemaStore(limit, directory)
 
 
 def find_schemas(
@@ -155,11 +154,10 @@ class MissingSchemas:
         if self._given_up.get(wanted):
             return False
         known = error.exact and self._known.get(wanted)
-        if known and isinstance(self._store, PersistentSchemaStore):
-            # More schemas are in use than the store may hold.
-            self._store.reload(*_table_of(wanted))
+        # More schemas may be in use than the store can hold.
+        if known and self._store.reload(*_table_of(wanted)):
             return True
-        if self._options.streaming and not isinstance(self._store, PersistentSchemaStore):
+        if self._options.streaming and self._store.persistence is None:
             raise SourceError(f"{error}; {NO_STORE}")
         if self._gave_up(wanted) or not self._find(wanted, error, message):
             self._given_up.add(wanted, True, _size_of(wanted))
@@ -211,7 +209,7 @@ class MissingSchemas:
 
     def _search_places(self, wanted: _Wanted, message: Message, *, on: bool) -> Iterator[None]:
         """Add the schemas of one place after another."""
-        if isinstance(self._store, PersistentSchemaStore):
+        if self._store.persistence is not None:
             # The store and its folder already have these.
             self._note_known(self._store.reload(*_table_of(wanted)))
             yield
@@ -246,16 +244,14 @@ class MissingSchemas:
         logger.warning("cdc: %s: looking for it for %.0f s%s", error, waited, age)
 
     def _gave_up(self, wanted: _Wanted) -> bool:
-        return (
-            self._policy == "corrupt"
-            and isinstance(self._store, PersistentSchemaStore)
-            and self._slice is not None
-            and self._store.directory.noted(_note_of(wanted, self._slice))
-        )
+        kept = self._store.persistence
+        if self._policy != "corrupt" or kept is None or self._slice is None:
+            return False
+        return kept.noted(_note_of(wanted, self._slice))
 
     def _give_up(self, wanted: _Wanted) -> None:
-        if isinstance(self._store, PersistentSchemaStore) and self._slice is not None:
-            self._store.directory.note(_note_of(wanted, self._slice))
+        if self._store.persistence is not None and self._slice is not None:
+            self._store.persistence.note(_note_of(wanted, self._slice))
 
 
 def _note_of(wanted: _Wanted, slice_: Slice) -> Note:

@@ -16,8 +16,7 @@ from cdcfmt_core.codec import MarkedScan, ScanSchemas
 from cdcfmt_core.events import Message
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_files.sources import BadLine
-from cdcfmt_toolkit.persistent_schemas import PersistentSchemaStore
-from cdcfmt_toolkit.topics.schema_search import SchemaSearch
+from cdcfmt_toolkit.topics.schema_search import SchemaSearch, TopicSearch
 from pyspark_cdcfmt.kernel.batches import Item
 
 SECONDS_BETWEEN_NEWS = 10.0
@@ -91,19 +90,20 @@ class Input(ABC):
         """A search for table schemas around a slice; None for inputs without one."""
         return None
 
-    def schemas_around(
+    def topic_search(
         self,
         slice_: Slice,
-        store: PersistentSchemaStore,
+        store: SchemaStore,
         scan: ScanSchemas,
         reach: int,
         run: str | None,
-    ) -> PersistentSchemaStore:
-        """The store of a stream's task, which may search around the slice for missing schemas.
+    ) -> TopicSearch | None:
+        """A search of a stream's task around its slice; None for inputs without one.
 
+        :param store: gets what is found.
         :param run: identifies the query across restarts.
         """
-        return store
+        return None
 
     def read_all(self, slices: Iterable[Slice]) -> Iterator[Message | BadLine]:
         return chain.from_iterable(self.read(slice_) for slice_ in slices)

@@ -19,7 +19,7 @@ import attrs
 
 from cdcfmt_core.caches import Cache, table_size, text_size
 from cdcfmt_core.errors import SourceError
-from cdcfmt_core.schemas.store import MAX_SCHEMA_BYTES, SchemaRecord
+from cdcfmt_core.schemas.store import MAX_SCHEMA_BYTES, Note, Persistence, SchemaRecord
 from cdcfmt_core.texts import open_logger, qualified
 from cdcfmt_toolkit.filesystem import FileSystem, open_filesystem
 from cdcfmt_toolkit.schema_json import record_from_json, record_to_json
@@ -45,45 +45,11 @@ class Entry:
     problem: str | None
 
 
-@attrs.frozen
-class Note:
-    """A note about a table: which schema was searched, where, and by which query.
-
-    A task that reads the same messages again obeys it, even if schemas were added since.
-
-    :ivar batch: the name of a query, and a number that grows with its batches.
-    """
-
-    text: str
-    database: str
-    table: str
-    schema: str | None = None
-    batch: tuple[str, int] | None = None
-
-    @property
-    def path(self) -> str:
-        """The file in the schemas' folder."""
-        start = "" if self.batch is None else f"{self.batch[1]:020d}-"
-        name = f"{self._prefix}{start}{_digest(self.text, 32)}"
-        return f"{_folder_of(self.database, self.schema, self.table)}/{name}"
-
-    def replaces(self, name: str) -> bool:
-        """Whether a file of the same folder is a note of an earlier batch of the query."""
-        if self.batch is None or not name.startswith(self._prefix):
-            return False
-        return name.removeprefix(self._prefix) < f"{self.batch[1]:020d}"
-
-    @property
-    def _prefix(self) -> str:
-        return "_note-" if self.batch is None else f"_note-{_digest(self.batch[0], 16)}-"
-
-
 @attrs.define
-class SchemaDirectory:
-    """The schemas in the folder ``uri``, on any filesystem of fsspec; it can be pickled.
+class SchemaDirectory(Persistence):
+    """The schemas in the folder ``uri``, on any filesystem of fsspec.
 
-    Every method raises MissingDependencyError if a library is missing, and SourceError if the
-    folder cannot be read or written.
+    Every method also raises MissingDependencyError if a library is missing.
     """
 
     uri: str
@@ -131,14 +97,14 @@ class SchemaDirectory:
     def note(self, note: Note) -> None:
         """Store a note; removes those of earlier batches, which are not read again."""
         filesystem, root = self._open()
-        path = f"{root}/{note.path}"
+        path = f"{root}/{_path_of(note)}"
         folder = path.rpartition("/")[0]
         with self._failing_at(path):
             filesystem.makedirs(folder, exist_ok=True)
             self._put(filesystem, path, note.text.encode("utf-8", "backslashreplace"))
             others = [] if note.batch is None else filesystem.ls(folder, detail=False)
             for other in map(str, others):
-                if note.replaces(other.rpartition("/")[2]):
+                if _replaces(note, other.rpartition("/")[2]):
                     # Another task may remove it, too.
                     with suppress(OSError):
                         filesystem.rm_file(other)
@@ -146,7 +112,7 @@ class SchemaDirectory:
     def noted(self, note: Note) -> bool:
         """Whether the note exists."""
         filesystem, root = self._open()
-        path = f"{root}/{note.path}"
+        path = f"{root}/{_path_of(note)}"
         with self._failing_at(path):
             return filesystem.exists(path)
 
@@ -257,6 +223,25 @@ def _folder_of(database: str, schema: str | None, table: str) -> str:
     parts = [part for part in (database, schema, table) if part is not None]
     readable = ".".join(_UNSAFE_IN_NAMES.sub("-", part)[:48] for part in parts)
     return f"{readable}-{_digest(exact, 16)}"
+
+
+def _path_of(note: Note) -> str:
+    """The file of a note."""
+    start = "" if note.batch is None else f"{note.batch[1]:020d}-"
+    folder = _folder_of(note.database, note.schema, note.table)
+    return f"{folder}/{_prefix_of(note)}{start}{_digest(note.text, 32)}"
+
+
+def _prefix_of(note: Note) -> str:
+    return "_note-" if note.batch is None else f"_note-{_digest(note.batch[0], 16)}-"
+
+
+def _replaces(note: Note, name: str) -> bool:
+    """Whether a file of the same folder is a note of an earlier batch of the query."""
+    prefix = _prefix_of(note)
+    if note.batch is None or not name.startswith(prefix):
+        return False
+    return name.removeprefix(prefix) < f"{note.batch[1]:020d}"
 
 
 def _digest(text: str, length: int) -> str:

@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.offsets import EARLIEST, OffsetRange, TopicPartition
+from cdcfmt_core.offsets import EARLIEST, TopicPartition
 from cdcfmt_core.texts import open_logger
 from cdcfmt_core.transport import Source
+from cdcfmt_toolkit.topics.topic_scan import TopicScan
 
 logger = open_logger("cdcfmt_core")
 
 _FIRST_PIECE = 500
-_LARGEST_PIECE = 50_000
 _AT_ONCE = 8
 
 
@@ -37,9 +37,12 @@ class LowWatermarks:
         lookback: int,
     ) -> None:
         self._source = source
-        # Deleted offsets cannot be searched, which loses no data.
-        self._lenient = source.lenient()
-        self._watermark_of = watermark_of
+
+        def scan(message: Message) -> list[int]:
+            found = watermark_of(message)
+            return [found] if found else []
+
+        self._scan = TopicScan(source, scan)
         self._lookback = lookback
 
     def find(self, starts: Mapping[TopicPartition, int]) -> dict[str, int]:
@@ -60,23 +63,16 @@ class LowWatermarks:
 
     def _before(self, place: TopicPartition, first: int, start: int) -> int:
         """The last watermark before an offset; 0 if there is none."""
-        topic, partition = place
         bound = max(first, start - self._lookback)
-        high, size = start, _FIRST_PIECE
-        while high > bound:
-            low = max(bound, high - size)
-            found = 0
-            for message in self._lenient.read(OffsetRange(topic, partition, low, high)):
-                found = self._watermark_of(message) or found
-            if found:
-                return found
-            high, size = low, min(2 * size, _LARGEST_PIECE)
+        # A producer sends watermarks every second or so.
+        for stretch in self._scan.back(place, start, bound, piece=_FIRST_PIECE):
+            if stretch.found:
+                return stretch.found[-1]
         if bound > first:
             logger.warning(
                 "cdc: topic %s, partition %d: no watermark in the %d offsets before %d, so "
                 "no duplicates are dropped; raise watermarkLookback",
-                topic,
-                partition,
+                *place,
                 self._lookback,
                 start,
             )
