@@ -274,7 +274,7 @@ class CodecSpec:
 def events_of(returned: Any) -> list[Event]:
     """The events that a decoder returned.
 
-    :raises TypeError: if they are no list or generator.
+    :raises TypeError: if they are not a list or generator.
     """
     if not isinstance(returned, Iterable):
         raise TypeError(f"it returned {type(returned).__name__}, not a list of events")

@@ -16,8 +16,8 @@ SAMPLE_BYTES = 200
 """Number of bytes or characters of a bad value that an error shows."""
 
 INTERRUPTIONS = (KeyboardInterrupt, GeneratorExit)
-"""What is no failure of the code that it passes through.  Everything else is one, also exits and
-the panics of compiled libraries, which are no :class:`Exception`."""
+"""Exceptions that are not failures of the code that they pass through.  Everything else is one,
+also exits and the panics of compiled libraries, which are not an :class:`Exception`."""
 
 _MAX_CHARACTERS = {"reason": 1000, "field": 300, "column": 300}
 _LONGEST_NAME = 1200  # as long as a path in an object store
@@ -51,7 +51,7 @@ class PluginError(CdcfmtError):
 
 
 class DuplicateFormatError(PluginError):
-    """Two packages register the same name, and neither says that it overrides."""
+    """Two packages register the same name, and neither declares that it overrides the other."""
 
 
 class BrokenPluginError(PluginError):

@@ -77,7 +77,7 @@ def locate(error: EncodeError, protocol: str, event: Any) -> EncodeError:
 
 
 def check_written(event: Any) -> None:
-    """Reject an event of which a format would write only a part, or that no source has.
+    """Reject events that would be written incompletely, or that no database produces.
 
     :raises EncodeError: for a negative commit_ts, and for an image that the operation cannot have.
     """

@@ -63,7 +63,7 @@ class Message:
 
 @attrs.frozen
 class Column:
-    """A column of a table schema; ``nullable`` is None if the message does not say.
+    """A column of a table schema; ``nullable`` is None if unknown.
 
     ``flags``: other attributes of the column, in the message's own words.
     """
@@ -206,7 +206,7 @@ class Watermark(_Occurrence):
 
 @attrs.define
 class Transaction(_Occurrence):
-    """The border of a transaction."""
+    """The begin, commit or rollback of a transaction."""
 
     status: Literal["begin", "commit", "rollback"]
     transaction_id: str | None = None

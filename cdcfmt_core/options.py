@@ -212,7 +212,7 @@ def split_by_owner(
 def check_declared(options: object, owner: str, taken: Container[str] = ()) -> None:
     """Check the options that a plugin declares; ``taken``: names in lower case.
 
-    :raises TypeError: if they are no tuple or list of options.
+    :raises TypeError: if they are not a tuple or list of options.
     :raises ValueError: if two have the same name, or one a name that is taken.
     """
     if not isinstance(options, tuple | list) or not all(isinstance(o, Option) for o in options):

@@ -53,7 +53,7 @@ class PluginInfo:
 
     @property
     def remedy(self) -> str:
-        """What a user does about a failure of this plugin."""
+        """The user's remedy for a failure of this plugin."""
         return f"update or uninstall {self.dist}, or set CDCFMT_DISABLED_PLUGINS={self.entry_point}"
 
 

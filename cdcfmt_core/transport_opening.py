@@ -53,7 +53,7 @@ def choose_transport(
 
 
 def _choosing(spec: TransportSpec, writing: bool) -> dict[str, str]:
-    """The options of which one is enough to choose the transport, by lower-case name."""
+    """Options that select this transport when set, keyed by lower-case name."""
     options = spec.sink_options if writing else spec.options
     return {option.name.lower(): option.name for option in options if option.name in spec.chosen_by}
 

@@ -78,7 +78,7 @@ def test_changes_of_one_table_become_another_format(
     spark: SparkSession, dump: Path, tmp_path: Path
 ) -> None:
     changes = spark.read.format("cdc").option("table", "shop.orders").load(str(dump))
-    # DDL adds the column behind the rows: they lack it, and are no whole rows with it.
+    # DDL adds the column behind the rows: they lack it, and are incomplete rows with it.
     assert {tuple(row._absent) for row in changes.select("_absent").collect()} == {("n",)}
     changes = changes.drop("n").withColumn("_absent", f.array().cast("array<string>"))
     out = tmp_path / "out"

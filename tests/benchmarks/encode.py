@@ -123,7 +123,7 @@ def events_of_simple() -> list[Event]:
 
 
 def converted(protocol: str) -> list[Message]:
-    """The rows of Simple in a format of which there are no such golden messages.
+    """The rows of Simple in a format without such golden messages.
 
     :raises SystemExit: unless these very rows are read back.
     """

@@ -100,7 +100,7 @@ class Plugin:
 
 @pytest.fixture
 def registry() -> Registry:
-    """One with canal-json, and a transport that is no package of ours."""
+    """An environment with canal-json and a third party's transport."""
     result = Registry(metadata.entry_points(group="cdcfmt", name="canal-json"))
     result.register(Plugin("memory"), "memory")
     return result

@@ -190,7 +190,7 @@ def feed_chunk(target: Target, seed: str, query: Query, slot: Slot) -> list[Mess
     corpus, dice = target.corpus, random.Random(seed)
     feed = Feed(opened, slot, dice)
     rows, kept = target.rows(query), []
-    # Values of Open Protocol are no lines.
+    # Values of Open Protocol are not lines.
     ways = [feed.messages, partial(feed.lines, are_whole=True)]
     ways += [] if corpus.wire == "open" else [partial(feed.lines, are_whole=False)]
     for _ in range(CHUNK // LIST):

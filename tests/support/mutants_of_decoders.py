@@ -135,7 +135,7 @@ MUTANTS = [
     return skip""",
     ),
     Mutant(
-        "an exception that is no DecodeError",
+        "an exception that is not a DecodeError",
         "test_any_value_in_any_place test_any_json_in_any_place",
         "plans",
         'raise DecodeError("a column has no value", field=f"{field}.v", sample=cell)',

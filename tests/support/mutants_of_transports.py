@@ -191,7 +191,7 @@ MUTANTS = [
         "{**advance(at, limit, least), 'ids': {'now': str(id(object()))}, 'n': at.get('n', 0) + 1}",
     ),
     _in_streams(
-        "an offset that is no JSON",
+        "an offset that is not JSON",
         "test_a_stream test_the_end_of_a_stream",
         "progress.advance = lambda at, limit, least: "
         "{**advance(at, limit, least), 'places': {('t', 0): 1}}",
@@ -247,7 +247,7 @@ MUTANTS = [
         "Counter()",
     ),
     Mutant(
-        "ends before its end",
+        "a range with too few messages is not an error",
         "test_a_range_behind_the_end",
         "source",
         "        if at < wanted.end:\n",

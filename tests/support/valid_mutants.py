@@ -73,7 +73,7 @@ def _values(tokens: Tokens, pattern: re.Pattern[bytes]) -> list[int]:
         if token in (b"{", b"["):
             path.append(tokens[at - 2] if tokens[at - 1] == b":" else b"")
         elif token in (b"}", b"]"):
-            del path[-1:]  # some golden keys are no JSON
+            del path[-1:]  # some golden keys are not JSON
         elif tokens[at - 1] == b":" and pattern.search(token):
             in_row = not _IMAGES.isdisjoint(path) and b'"schema"' not in path[1:2]
             if in_row or tokens[at - 2] == _CELL:

@@ -69,7 +69,7 @@ proptest! {
 
     #[test]
     fn documents_are_those_of_serde_json(text in nearly_json()) {
-        // Numbers beyond a double are no error here: the reference keeps them as text.
+        // Numbers beyond a double are not an error here: the reference keeps them as text.
         if read(&text).is_some()
             && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&text)
         {

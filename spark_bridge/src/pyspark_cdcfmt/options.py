@@ -29,7 +29,7 @@ _OF_DATAFRAMES = tuple(
     if option.name not in ("includeSource", "inferSampleMessages", "requireTables")
 )
 
-# They say which columns there are.
+# They select columns.
 _OF_EVENTS = ("imageFormat", "includeColumns", "includeHeaders")
 _OF_CHANGES = ("includeSource", "metadataPrefix")
 

@@ -532,6 +532,6 @@ def test_flink_cdcs_canal_json_is_recognised() -> None:
     events, _ = read_events(messages, protocol="auto")
     assert (events[0]["table"], events[0]["key_columns"]) == ("t", ["id"])
     for rows in ({"id": 1}, None):
-        # Maxwell's rows are no lists.
+        # Maxwell's rows are not lists.
         maxwell = json.dumps(wire | {"data": rows, "xid": 1}).encode()
         assert sniff(Message(None, maxwell)) == 0.0

@@ -64,7 +64,7 @@ def test_a_key_that_the_reference_cannot_read_is_counted(number: str) -> None:
     assert by_good.by_kernel > 1
     assert by_odd.by_kernel == by_good.by_kernel - 1
     counts = by_odd.counts - by_good.counts
-    assert counts["keys that are no JSON object"] == 1
+    assert counts["keys that are not a JSON object"] == 1
 
 
 def test_what_has_no_value_is_of_the_format_of_what_the_kernel_has_skipped() -> None:

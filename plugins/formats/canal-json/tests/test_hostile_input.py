@@ -33,7 +33,7 @@ def test_bytes_that_are_not_utf8_stay_in_a_text() -> None:
     name = event.after.values["name"]
     assert name.encode("utf-8", "surrogateescape") == b"b\xff\xe4\xb8 \xe4\xb8\xad"
     assert event.after.values["price"] == decimal.Decimal("1.50")
-    # In a binary column they are no characters for bytes.
+    # In a binary column they do not stand for bytes.
     value = text_of(UPDATE).replace(b'"\\u0000\\u00ff"', b'"\xff"')
     assert the_error(value).field == "data[0].raw"
 

@@ -114,7 +114,7 @@ def test_ticdc_delete_of_the_handle_key() -> None:
     # delete-only-output-handle-key-columns leaves no mark but this one
     event = decode_row(dml(type="DELETE", data=[{"id": "2"}]))
     assert event.before == Image({"id": 2}, complete=False)
-    # A handle that is no primary key leaves none at all.
+    # A handle that is not a primary key leaves no key columns.
     message = dml(type="DELETE", data=[{"c_int": "1"}], pkNames=[])
     assert decode_row(message).before == Image({"c_int": 1})
     event = decode_row(message, deleteOnlyOutputHandleKeyColumns="true")

@@ -482,7 +482,7 @@ def test_tombstones_and_keys_of_others_are_counted() -> None:
     assert decoder.decode(message({"schema": None, "payload": None})) == []
     (event,) = decoder.decode(Message(b"Struct{id=1}", encode(row(after={"id": 1}))))
     assert event.table.key_columns == ()
-    assert counts == {"tombstones": 2, "keys that are no JSON object": 1}
+    assert counts == {"tombstones": 2, "keys that are not a JSON object": 1}
 
 
 @pytest.mark.parametrize("value", ["x", 5, [1], True])

@@ -122,7 +122,7 @@ def test_types(code: int, flags: int, source_type: str, logical: types.LogicalTy
 
 
 def test_text_with_raw_bytes() -> None:
-    """TiCDC's new architecture writes bytes that are no UTF-8 as they are."""
+    """TiCDC's new architecture writes invalid UTF-8 unchanged."""
     value = b'{"u":{"id":{"t":3,"h":true,"f":11,"v":1},"d":{"t":5,"f":65,"v":0.1},'
     value += b'"c":{"t":15,"f":64,"v":"a\xffb"}}}'
     row = decode_row(value)

@@ -230,7 +230,7 @@ def test_the_page_stands_alone_and_lets_nothing_through(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     parsed = Page(text)
     assert "http" not in re.sub(r'"[^"]*"', "", text)
-    assert parsed.tags["script"] == 1  # the numbers, which are no code
+    assert parsed.tags["script"] == 1  # the numbers, which are not code
     assert '<script type="application/json" id="data">' in text
     assert HOSTILE in "".join(parsed.texts)
     data = re.search(r'id="data">(.*?)</script>', text, re.DOTALL)

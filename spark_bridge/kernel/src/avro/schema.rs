@@ -112,7 +112,7 @@ fn compile(
         "enum" => {
             let symbols = list("symbols")?.iter().map(|symbol| symbol.as_str());
             let symbols: Option<Vec<String>> = symbols.map(|s| s.map(str::to_owned)).collect();
-            Type::Enum(symbols.ok_or("symbols that are no text")?.into())
+            Type::Enum(symbols.ok_or("symbols that are not text")?.into())
         }
         "record" => {
             let mut fields = Vec::new();

@@ -81,7 +81,7 @@ impl Envelope {
         Ok(())
     }
 
-    /// The part of an envelope that has its images, or the whole if they are no objects.
+    /// The part of an envelope that has its images, or the whole if they are not objects.
     fn images_text<'a>(&self, document: &'a str, envelope: Range<usize>) -> &'a str {
         let images = [self.before, self.after];
         let is_known = |image: &Token| matches!(image.kind, Kind::Object | Kind::Null);

@@ -43,7 +43,7 @@ impl Printer {
         if fits { Ok(()) } else { Err(MISFIT) }
     }
 
-    /// Refuses names that are no members of a type whose members are known.
+    /// Refuses names that are not members of a type with known members.
     pub fn check_members(&self, cell: Cell) -> Result<()> {
         match self {
             Printer::Enum { is_named: true, .. } | Printer::Set { is_named: true, .. } => {

@@ -22,7 +22,7 @@ from pyspark_cdcfmt.rows.types import struct_of
 
 _NAMES = ("database", "schema", "table")
 _MAX_CHARACTERS = 1000
-"""Maximum length of a name; a longer one is no name."""
+"""Maximum length of a name; longer text is not a name."""
 
 Paths: TypeAlias = Sequence[tuple[str, tuple[str, ...]]]
 """Names, and the members of an envelope that have them."""

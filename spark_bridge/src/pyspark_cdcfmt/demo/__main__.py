@@ -28,7 +28,7 @@ OUTPUT = Path("demo-output")
 def main() -> None:
     started = time.monotonic()
     if hasattr(sys.stdout, "reconfigure"):
-        # Terminals use UTF-8, even if the locale does not say so.
+        # Terminals use UTF-8, even if the locale has another encoding.
         sys.stdout.reconfigure(encoding="utf-8", errors="replace")
     data = resources.files("pyspark_cdcfmt.demo") / "data" / "canal-json.jsonl.gz"
     with resources.as_file(data) as path:
@@ -78,7 +78,7 @@ def write_changes(spark: SparkSession, path: Path) -> None:
     say(f"the changes of {TABLE}, typed from the messages alone:")
     shown = changes.orderBy("_sequence").select(*SHOWN)
     say("  " + ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in shown.schema.fields[:7]))
-    say("  (d is decimal(10,2); these messages say only decimal, and a guess could lose digits:")
+    say("  (d is decimal(10,2); these messages have only decimal, and a guess could lose digits:")
     say("  declare it with .schema(...))")
     shown.show(truncate=False)
     # Parquet can store the variant column.

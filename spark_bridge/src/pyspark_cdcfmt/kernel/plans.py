@@ -102,7 +102,7 @@ def describe_plan(
         role = layout.role_of((*prefix, *path))
         if role not in _ORDERS_SCHEMAS:
             raise Unsupported(
-                f"its layout limits {'.'.join(path)}, which is no time and no position"
+                f"its layout limits {'.'.join(path)}, which is neither a time nor a position"
             )
         spans[role] = span
     rows = {

@@ -40,7 +40,7 @@ MAX_WAITING = 10_000
 """Maximum number of preimages that wait for their postimages."""
 
 FIRST_TSO = 1_000_000_000_000 << 18
-"""The TSO of September 2001; a smaller number is no commit_ts."""
+"""The TSO of September 2001; a smaller number is not a commit_ts."""
 _OPS: dict[str, Op] = {"insert": "insert", "delete": "delete", "truncate": "truncate"}
 
 

@@ -1,4 +1,4 @@
-"""What a task reads, and what it counts and learns meanwhile."""
+"""The input of a task, and its counts and findings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pyspark_cdcfmt.rows.policy import ValuePolicy
 
 @attrs.frozen(eq=False)
 class ReadTask:
-    """What to read.  The driver makes it, and Spark sends it to the executors.
+    """The input of a task.  The driver makes it, and Spark sends it to the executors.
 
     :ivar schema: schema of the rows.
     :ivar inferred: whether ``schema`` was inferred, not given by the user; a column that it lacks

@@ -128,7 +128,7 @@ def plain_value(
     if type(value) is InvalidValue:
         return policy.invalid(value, column, as_text=True)
     if isinstance(source, logical.Unknown):
-        with contextlib.suppress(RecursionError):  # the writer's error says so
+        with contextlib.suppress(RecursionError):  # the writer raises the error
             return _with_doubles(value)
     return value.value if type(value) is ParsedJson else value
 

@@ -191,7 +191,7 @@ class ColumnPlanner:
         Columns that were renamed later have their new names; dropped ones are left out.
         """
         own = plan.state.columns
-        # What the target has, it keeps, if the reader can fill it.
+        # The target keeps its columns, if the reader can fill them.
         have = own if own is not None else self.there(plan.state.target)
         known = {field.name.lower(): field for field in have.fields} if have else {}
         fields: list[StructField] = []

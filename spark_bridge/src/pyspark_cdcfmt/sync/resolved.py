@@ -174,7 +174,7 @@ class Resolved:
 
 
 def _planned(spark: SparkSession, checkpoint: str, number: int) -> list[Any]:
-    """What Spark keeps about the plan of a batch: its metadata, and its end offset.
+    """Spark's own record of a batch: its metadata, and its end offset.
 
     :raises SourceError: if the checkpoint is damaged.
     """

@@ -1,4 +1,4 @@
-"""Statements that change column types: what they do to earlier rows, which no message says."""
+"""Statements that change column types: their effect on earlier rows, which have no messages."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def follow_types(
     try:
         changes = column_changes(statement.query)
     except (NotUnderstood, IndexError) as error:
-        # Such as those of Oracle, of which ADD and DROP show in the rows.
+        # Such as Oracle's statements; ADD and DROP show in the rows.
         is_alter = "ALTER" in (statement.type, ddl_type_of(statement.query))
         if is_alter and _RETYPES(statement.query):
             what = f"{statement.query}: {error or 'it cannot be read'}"
@@ -195,7 +195,7 @@ def _reason(
     policy: str,
     store: str,
 ) -> str | None:
-    """The reason why sync cannot do to rows what the source does to them."""
+    """The reason why sync cannot convert rows as the source does."""
     effect = each.effect
     if effect.halt is not None:
         return f"{each.old.text if each.old else 'unknown'} to {each.new.text}: {effect.halt}"

@@ -1,4 +1,4 @@
-"""The types that columns have in rows: what changes without a statement halts the table."""
+"""The types that columns have in rows: a change without a statement halts the table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pyspark_cdcfmt.sync.table_merge import TableMerge
 _MAX_SEEN = 20
 """Maximum number of types that a column keeps, for late rows and statements."""
 
-_NO_STATEMENT = "column {} is {} in rows, and was {}, and no statement says so ({})"
+_NO_STATEMENT = "column {} is {} in rows, and was {}, without a statement of that change ({})"
 _NARROWER = "it may not hold all values"
 _SHORTER = "it is shorter, or has fewer digits"
 _MEMBERS = "its members are others"
@@ -122,7 +122,7 @@ def _seen_effect(
 ) -> Conversion:
     """The effect of a change that only the rows show."""
     if _are_mysql(old, new):
-        # Of a charset rows say nothing.
+        # Rows have no charset.
         return conversion(old, attrs.evolve(new, charset=old.charset, type=_completed(old, new)))
     if was is None:
         return Conversion(halt=_NARROWER)

@@ -48,7 +48,7 @@ class RecentDeletes:
 
 
 class Tombstones:
-    """The control table ``tombstones``, and what the driver remembers of it.
+    """The control table ``tombstones``, and the driver's cache of it.
 
     The table may hold duplicates: they have no effect.
     """

@@ -183,7 +183,7 @@ class EventWriter:
             yield from read.encoded(encoder.encode)
 
     def _is_new(self, event: SchemaChange) -> bool:
-        """Whether it is no copy of a statement, as producers send them to every partition."""
+        """Whether this is the first copy of a statement; producers send one to each partition."""
         if event.commit_ts is None:
             return True
         key = (event.commit_ts, event.database, event.schema, event.table, event.query)

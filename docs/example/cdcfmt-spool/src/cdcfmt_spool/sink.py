@@ -73,7 +73,7 @@ class SpoolProducer(Producer):
 
 
 def write_whole(path: Path, lines: Iterable[bytes]) -> None:
-    """Write a segment that readers see with all its lines, or not at all."""
+    """Write a segment that readers see completely or not at all."""
     hidden = path.with_suffix(".writing")
     with hidden.open("wb") as file:
         file.writelines(lines)

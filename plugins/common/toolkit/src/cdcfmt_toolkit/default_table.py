@@ -10,7 +10,7 @@ from cdcfmt_core.options import Option
 
 DEFAULT_TABLE_OPTION: Final = Option(
     name="defaultTable",
-    help="`database.table` of messages that name no table, such as those of Flink SQL.",
+    help="`database.table` of messages without a table name, such as those of Flink SQL.",
 )
 NO_TABLE: Final = (
     "a required field of a row event is missing; set defaultTable for messages that name no table"
@@ -20,7 +20,7 @@ NO_TABLE: Final = (
 def default_table(options: Mapping[str, Any]) -> tuple[str, str, str | None] | None:
     """Database, table and schema of the option; None if it is not set.
 
-    :raises OptionError: if it is no name of a table.
+    :raises OptionError: if it is not the name of a table.
     """
     text = options[DEFAULT_TABLE_OPTION.name]
     if text is None:

@@ -185,7 +185,7 @@ def _framed(value: bytes) -> tuple[str, str] | None:
 
 
 def _text(head: bytes) -> tuple[str, str] | None:
-    """The kind of a file whose lines are no messages."""
+    """The kind of a file whose lines are not messages."""
     lines = head.split(b"\n")
     # The last one may be cut off; the end of a short file has its line end, or is a whole line.
     whole = [line.rstrip(b"\r") for line in (lines[:-1] if len(head) >= HEAD_BYTES else lines)]

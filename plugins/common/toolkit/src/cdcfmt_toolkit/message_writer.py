@@ -105,7 +105,7 @@ class MessageWriter(WireText):
         """A function that writes these parts of a row.
 
         :raises EncodeError: for a column that cannot be written; names it.
-        :raises TypeError: for anything that is no part.
+        :raises TypeError: for anything that is not a part.
         """
         steps: list[Step] = []
         texts: list[bytes] = []

@@ -165,7 +165,7 @@ def _scalar_text(value: Any) -> str:
 
 
 def json_trouble(data: bytes, error: ValueError) -> str:
-    """A text that says where the JSON is invalid or truncated; ``error``: from ``json.loads``."""
+    """The place where the JSON is invalid or truncated; ``error``: from ``json.loads``."""
     if not isinstance(error, json.JSONDecodeError):
         return f"not JSON ({error})"
     if _is_cut(error):

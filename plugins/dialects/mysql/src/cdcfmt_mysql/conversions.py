@@ -1,12 +1,12 @@
-"""What a changed column definition does to the values that are stored already.
+"""The effect of a changed column definition on stored values.
 
-MODIFY, CHANGE and CONVERT TO CHARACTER SET convert stored values, and no row message says so.
+MODIFY, CHANGE and CONVERT TO CHARACTER SET convert stored values without a row message.
 :func:`conversion` compares the old and the new definition:
 
 - *same*: every value stays as it is.
 - *convert*: each value changes in a way that is the same in MySQL, MariaDB and TiDB, whatever
   the ``sql_mode``: where a strict server would reject a value, the statement has failed.
-- *halt*: values may change in another way, or the definitions do not say enough.
+- *halt*: values may change in another way, or the definitions are incomplete.
 
 ``tests/sync/test_alter.py`` holds each of them to a real MariaDB.
 """
@@ -239,7 +239,7 @@ _LONGEST: Final = (1 << 16) - 1
 
 
 def conversion(old: Definition, new: Definition) -> Conversion:
-    """What a new definition does to the values of a column.
+    """The effect of a new definition on the values of a column.
 
     ``charset`` of both is to be that of the column, where it is known.
     """
@@ -251,7 +251,7 @@ def conversion(old: Definition, new: Definition) -> Conversion:
     if not (old.type.well_formed and new.type.well_formed):
         return SAME if old.text == new.text else _halt("the type is unknown")
     found = _of_types(old, new)
-    # Types of messages do not say it.
+    # The types in messages lack it.
     is_nullable = new.nullable or not new.whole or (new.nullable is old.nullable and old.whole)
     if found.halt is not None or is_nullable or old.nullable is False:
         return found
@@ -266,7 +266,7 @@ _NOT_NULL: Final = {
     **dict.fromkeys(TEXT_BASES, ""),
     **dict.fromkeys(_BINARY_BASES, ""),
 }
-"""What NULL becomes outside of strict mode."""
+"""The replacement of NULL outside of strict mode."""
 
 
 def _of_types(old: Definition, new: Definition) -> Conversion:

@@ -95,7 +95,7 @@ def enum_name(names: tuple[str, ...] | None) -> Callable[[Any], str]:
 
 
 def set_names(names: tuple[str, ...] | None) -> Callable[[Any], str]:
-    """Bitmap → names joined by commas, for wires with names; names are unchanged, likewise."""
+    """Turn a SET bitmap into comma-separated names.  Valid names pass through unchanged."""
     if names is None:
         return _name
     return _name_reader(set_bitmap(names), functools.partial(_joined, names))

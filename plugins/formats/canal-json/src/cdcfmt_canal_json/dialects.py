@@ -39,7 +39,7 @@ class Dialect:
         return 1_000_000 if seconds else 1_000
 
     def sequence_commit(self, message: Mapping[str, Any], commit_ts: int | None) -> int | None:
-        """A commit_ts that orders an event without one; None if ``es`` is no commit time."""
+        """A commit_ts that orders an event without one; None if ``es`` is not a commit time."""
         if commit_ts is not None or not self._has_commit_time(message):
             return None
         es: int = message["es"]

@@ -11,7 +11,7 @@ _TICDC_BEGINS: Final = re.compile(
     rb'\{"id":[0-9]+,"database":"[^"]*","table":"[^"]*","pkNames":(?:null|\[[^]]*\]),"isDdl":'
 ).match
 _ENVELOPE = (b'"database"', b'"type"', b'"data"')
-# Flink CDC sends no times.  Maxwell's row is no list.
+# Flink CDC sends no times.  Maxwell's row is not a list.
 _HAS_ROWS: Final = re.compile(rb'"data"\s*:\s*\[').search
 # Flink SQL sends no more than rows and type; only both ends are searched, as it may be large.
 _ROWS_BEGIN: Final = re.compile(rb'\{\s*(?:"old"\s*:\s*null\s*,\s*)?"data"\s*:\s*\[\s*\{').match

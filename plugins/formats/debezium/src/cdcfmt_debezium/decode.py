@@ -246,7 +246,7 @@ class _Decoder:
         if is_wrapped(key):
             key, schema = key["payload"], key.get("schema")
         if type(key) is not dict:
-            self._context.counts["keys that are no JSON object"] += 1
+            self._context.counts["keys that are not a JSON object"] += 1
             return None, None
         return key, schema
 

@@ -57,7 +57,7 @@ def read_flat_record(
     """Split a payload into row and added fields; the payload None is a delete.
 
     :param prefix: of added fields, the transform's ``add.fields.prefix``.
-    :param key: columns of the message's key, which are no added fields.
+    :param key: columns of the message's key, which are not added fields.
 
     :raises DecodeError: if the table is unknown.
     """

@@ -68,6 +68,6 @@ DELETED_FIELD: Final = "__deleted"
 """Its field of a rewritten delete, under every prefix."""
 
 ROUTED_TABLE: Final = "__dbz__physicalTableIdentifier"
-"""Field that ByLogicalTableRouter adds to keys, which is no column."""
+"""Field that ByLogicalTableRouter adds to keys; it is not a column."""
 
 DEFAULT_PLACEHOLDER: Final = "__debezium_unavailable_value"

@@ -81,7 +81,7 @@ OPTIONS = (
         name="flattenedPrefix",
         default=FLATTENED_PREFIX,
         help="The transform's `add.fields.prefix` (and `add.headers.prefix`). Fields whose names "
-        "begin with it are no columns, unless the key has them.",
+        "begin with it are not columns, unless the key has them.",
     ),
     Option(
         name="flattenedDatabase",

@@ -48,7 +48,7 @@ class _Decoder:
         try:
             return self._event(data)
         except IndexError:
-            raise DecodeError("the record ends before its end", sample=data) from None
+            raise DecodeError("the record is truncated", sample=data) from None
 
     def _event(self, data: bytes) -> list[Event]:
         envelope = read_envelope(data)

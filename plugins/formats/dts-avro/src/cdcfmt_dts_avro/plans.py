@@ -120,7 +120,7 @@ class TablePlan:
         except ValueError as error:
             raise _named(error, f"{field}.{name}" if name else field) from error
         if done == 0:
-            # Like the official reader: an empty array is no image.
+            # Like the official reader: an empty array is not an image.
             return None, at
         if done != len(columns):
             raise DecodeError(f"has {done} values and fields {len(columns)}", field=field)

@@ -83,7 +83,7 @@ class _Decoder:
             avro = read_message(value)
             return self._event_of(avro.wire, avro, claimant)
         except IndexError:
-            raise DecodeError("the message ends before its end", sample=value) from None
+            raise DecodeError("the message is truncated", sample=value) from None
 
     def _event_of(self, wire: Any, avro: AvroMessage | None, claimant: Wire | None) -> Event | None:
         if type(wire) is not dict:

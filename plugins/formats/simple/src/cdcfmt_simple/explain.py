@@ -32,7 +32,7 @@ def explain(message: Message, options: Mapping[str, Any]) -> Iterator[tuple[str,
     try:
         avro = read_message(value)
     except IndexError:
-        raise DecodeError("the message ends before its end", sample=value) from None
+        raise DecodeError("the message is truncated", sample=value) from None
     yield from avro.wire.items()
     if avro.at < len(value):
         yield "data and old", f"{len(value) - avro.at} bytes from byte {avro.at}"

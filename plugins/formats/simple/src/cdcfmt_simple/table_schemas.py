@@ -46,7 +46,7 @@ FLOAT_LENGTHS: Final = {"float": 12, "double": 22}
 class WireTable:
     """A table schema with the other properties of ``tableSchema``.
 
-    - ``schema``: without columns for what is no table, such as a sequence
+    - ``schema``: without columns for a sequence or another object that is not a table
     - ``indexes``: None if unknown
     - ``hidden``: the undecoded columns of expression indexes, each with its position; rows do
       not have them

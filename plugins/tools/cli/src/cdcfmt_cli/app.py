@@ -68,7 +68,7 @@ class Group(click.Group):
                 setattr(sys, name, open(os.open(os.devnull, flag), "w"))  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
-                # Terminals understand UTF-8 even if the locale says otherwise.
+                # Terminals understand UTF-8 even if the locale has another encoding.
                 stream.reconfigure(encoding="utf-8", errors="replace")
         Quiet.on = False
         try:

@@ -1,4 +1,4 @@
-"""What engines add to the commands, by entry points in groups named after the commands.
+"""Additions of engines to the commands, by entry points in groups named after the commands.
 
 - ``cdcfmt.doctor``: a function that takes the packages of ``--packages`` and yields checks.
 - ``cdcfmt.schema``: a module such as ``pyspark_cdcfmt.cli.schema``: column types of an engine.

@@ -24,7 +24,7 @@ Record: TypeAlias = dict[str, Any]
 
 
 class OutputFile(click.Path):
-    """The path of a file to write, as an option: a name that ends in a slash is no file."""
+    """An option for an output file; rejects paths that end in a slash."""
 
     def __init__(self) -> None:
         super().__init__(dir_okay=False, path_type=Path)

@@ -1,4 +1,4 @@
-"""What a format can express, as limits for round-trip tests."""
+"""The expressible events of a format, as limits for round-trip tests."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _field(default: Any, help_: str) -> Any:
 
 @attrs.frozen(kw_only=True)
 class Carries:
-    """What a format's events may hold; the default of each field is everything."""
+    """The limits of a format's events; by default, each field has none."""
 
     types: tuple[LogicalType, ...] = _field(ALL_TYPES, "Types of columns.")
     column: Callable[[str, LogicalType, bool], Column] = _field(  # noqa: RUF009 (a field)

@@ -54,7 +54,7 @@ def _lines(event: Event) -> str:
         for side, image in (("before", event.before), ("after", event.after))
         for name, value in sorted(image.values.items() if image is not None else ())
     ]
-    # The values are listed below; the head still says which were completed.
+    # The values are listed below; the head still lists the completed ones.
     bare = [None if i is None else attrs.evolve(i, values={}) for i in (event.before, event.after)]
     head = rendered([attrs.evolve(event, before=bare[0], after=bare[1])])
     return "\n".join([head, *values])

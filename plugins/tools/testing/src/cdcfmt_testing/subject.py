@@ -129,7 +129,7 @@ class Subject:
         return [decoder.decode(message) for message in case.messages]
 
     def open_warm(self, case: Case) -> MessageDecoder:
-        """A decoder that has decoded the case's messages, and so knows its schemas."""
+        """A decoder that has decoded the case's messages, and has its schemas."""
         decoder = self.open(case.options)
         for message in case.messages:
             decoder.decode(message)

@@ -21,7 +21,7 @@ class ConnectionErrors:
         if error.code() == KafkaError._AUTHENTICATION:
             self.refused = True
         elif error.code() == KafkaError._ALL_BROKERS_DOWN or self.refused:
-            # Says less than the previous errors.
+            # Less specific than the previous errors.
             return
         self._last = error
 
@@ -29,7 +29,7 @@ class ConnectionErrors:
         self._last, self.refused = None, False
 
     def text(self, error: Any) -> str:
-        """Why there is no answer; ``error`` is used if the connections reported nothing."""
+        """The reason for a missing answer; ``error`` is used if no connection reported one."""
         what = self._last if self._last is not None else error
         # The client's text begins with the connection's own name for the broker.
         detail = "no error was reported" if what is None else what.str()
@@ -45,7 +45,7 @@ class ConnectionErrors:
         )
 
     def of_leader(self, broker: Any) -> str:
-        """Why a broker from the metadata does not answer."""
+        """The reason why a broker from the metadata does not answer."""
         detail = "" if self._last is None else f" ({self._last.str()})"
         return (
             f"broker {broker.id} advertises {broker.host}:{broker.port}, which does not answer "

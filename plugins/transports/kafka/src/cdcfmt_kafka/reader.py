@@ -78,7 +78,7 @@ def _headers(record: Any, counts: Counter[str] | None) -> tuple[tuple[str, bytes
     except UnicodeDecodeError:
         # The client returns header names only as text.
         if counts is not None:
-            counts["messages whose headers are no UTF-8, read without them"] += 1
+            counts["messages with headers in invalid UTF-8, read without them"] += 1
         return ()
 
 

@@ -55,7 +55,7 @@ _HINTS: Final = {
     "_UNKNOWN_PARTITION": f"the topic was recreated with fewer partitions: run again; {_AGAIN}",
     "UNKNOWN_TOPIC_OR_PART": "the topic was deleted: create it and run again",
 }
-"""What to do, by librdkafka's error names."""
+"""Remedies, by librdkafka's error names."""
 
 
 @attrs.define
@@ -104,7 +104,7 @@ class KafkaSink:
                 topic = found.topics[self.topic]
                 if topic.error is not None or not topic.partitions:
                     if time.monotonic() - started < TopicClient.unknown_topic_seconds:
-                        time.sleep(_SLICE_SECONDS)  # Not all brokers know a new topic yet.
+                        time.sleep(_SLICE_SECONDS)  # A new topic has not yet reached all brokers.
                         continue
                     why = "no partitions" if topic.error is None else topic.error.str()
                     raise SinkError(f"topic {self.topic} on {self.servers}: {why}; create it first")
@@ -114,7 +114,7 @@ class KafkaSink:
                     return len(topic.partitions)
             except KafkaException as error:
                 problem = error.args[0]
-            # Collects the connection errors: the exception says only that there is no answer.
+            # Collects the connection errors: the exception only reports a missing answer.
             admin.poll(0)
             if connection_errors.refused or time.monotonic() > started + FIRST_CONTACT_SECONDS:
                 why = (
@@ -253,7 +253,7 @@ class KafkaProducer:
             heard = self._hear(heard, left, len(self._producer))
 
     def _hear(self, heard: float, before: int, left: int) -> float:
-        """When a message was last acknowledged; ``left`` are not, of those ``before``.
+        """The time of the last acknowledgement, from the unacknowledged messages before and after.
 
         :raises SinkError: if none was for ``kafka.delivery.timeout.ms``.
         """

@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 
 
 class _NoAnswerError(SourceError):
-    """Trouble that may pass, or a stream that is gone."""
+    """No answer: the broker may recover, or the stream was deleted."""
 
 
 class StreamClient(TopicClient):

@@ -56,7 +56,7 @@ class QueueDrain:
         self._channel.queue_declare(self._name, passive=True)
         self._channel.add_on_cancel_callback(self._note_end)
         self._channel.basic_qos(prefetch_count=self.most)
-        # Streams know no priority: a consumer with one is refused, where it would begin behind the
+        # Streams have no priority: a consumer with one is refused, where it would begin behind the
         # last message, and what it acknowledges would stay.
         self._channel.basic_consume(
             self._name, self._note, exclusive=True, arguments={"x-priority": 0}

@@ -65,7 +65,7 @@ class RocketClient(TopicClient):
 
     def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
         found: Offsets = {}
-        # A silent broker is asked once: it costs a whole timeout, and may have many queues.
+        # A silent broker gets one request: it costs a whole timeout, and may have many queues.
         silent: set[str | None] = {None}
         for place, what in wanted.items():
             queue = self.queue(place)

@@ -1,1 +1,1 @@
-"""Stores: what a target holds."""
+"""Stores: the contents of targets."""

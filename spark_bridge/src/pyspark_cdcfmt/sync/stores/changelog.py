@@ -82,7 +82,7 @@ class Changelog(Store):
     def fill(
         self, state: TableState, column: str, value: str, sequence: Sequence[int], where: str
     ) -> None:
-        """Nothing: the source sent no change."""
+        """No-op: the source sent no change."""
 
     def apply(
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool

@@ -57,9 +57,9 @@ class StreamOffset:
             ids, epochs = dict(offset.get("ids", {})), dict(offset.get("epochs", {}))
             numbers = [at for span in spans.values() for at in span]
             if not all(type(at) is int for at in (*numbers, *epochs.values())):
-                raise TypeError("an offset or epoch that is no integer")
+                raise TypeError("an offset or epoch that is not an integer")
             if not all(type(name) is str for name in ids.values()):
-                raise TypeError("an id that is no text")
+                raise TypeError("an id that is not text")
         except (ValueError, TypeError, AttributeError) as error:
             raise SourceError(
                 f"the checkpoint's offset is damaged ({error!r:.200}): restore the checkpoint, or "

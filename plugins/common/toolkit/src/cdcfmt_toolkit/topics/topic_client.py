@@ -49,7 +49,7 @@ class TopicClient(ABC):
     first_contact_seconds: ClassVar[float] = 15.0
     """Maximum wait for the first answer of the brokers."""
     unknown_topic_seconds: ClassVar[float] = 3.0
-    """Maximum wait for a new topic, which some brokers may not know yet."""
+    """Maximum wait for a new topic to reach all brokers."""
 
     def __init__(self, topic_options: TopicOptions, address: str) -> None:
         self.topic_options = topic_options

@@ -94,7 +94,7 @@ class Problem:
 
 
 def kind_of(decoded: Decoded, event: Corrupt) -> Any:
-    """What problems of one kind share: those of no format, with one reason, in one file."""
+    """The key of problems of one kind: no format, one reason, one file."""
     message, error = decoded.message, event.error
     if error.protocol is None:
         return message.path, message.topic, message.partition, error.reason

@@ -183,5 +183,5 @@ def expect_pickles(spec: object, *names: str) -> None:
 def expect_help(option: Option) -> None:
     expect(
         len(option.help.split()) > 2 and option.help.rstrip().endswith("."),
-        f"option {option.name} has no `help`, a sentence that says what it does",
+        f"option {option.name} has no `help`; describe its effect in a sentence",
     )

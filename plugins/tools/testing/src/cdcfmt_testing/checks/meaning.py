@@ -71,7 +71,7 @@ def check_digits(subject: Subject) -> None:
 
 
 def check_sides(subject: Subject) -> None:
-    """What is the after image of an insert is not the before image of an update."""
+    """The decoder does not swap before and after: an insert has only after, an update both."""
     for insert, update in _pairs(subject):
         wires = [subject.parse_wire(sample.message) for sample in (insert, update)]
         decoders = [_decoder(subject, sample) for sample in (insert, update)]

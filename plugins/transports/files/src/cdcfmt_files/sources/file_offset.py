@@ -45,7 +45,8 @@ class FileOffset:
         return self.floor is not None and modified(file) <= self.floor
 
     def old_files(self, files: Iterable[FileInfo]) -> list[FileInfo]:
-        """The files that count as read by their time; if more than ``old``, some are not."""
+        """Files not in ``read`` that count as read, being no newer than ``floor``; if more than
+        ``old``, some of them arrived late and were never read."""
         return [
             file
             for file in files
@@ -143,7 +144,7 @@ class FileOffset:
             if not all(type(each) is int for each in numbers) or not all(
                 each is None or type(each) is int for each in or_none
             ):
-                raise TypeError("a number that is no integer")
+                raise TypeError("a number that is not an integer")
         except (KeyError, TypeError, AttributeError) as error:
             raise SourceError(
                 f"the checkpoint's offset is damaged ({error!r:.200}): restore the checkpoint, or "
