@@ -13,8 +13,9 @@ from cdcfmt_core.errors import OptionError, PolicyError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.read.declared import check_declared_types
+from pyspark_cdcfmt.read.rules import check_declared_types
 from pyspark_cdcfmt.read.survey import Survey
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.row_schemas import check_schema
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 
@@ -28,7 +29,9 @@ def check(
         table = TableSchema("shop", "orders", (Column("c", text, type_),))
         survey.add_schema(table)
         survey.examples[table] = {"c": value}
-    check_declared_types(schema, survey, parse_options({"table": "shop.orders", **options}))
+    check_declared_types(
+        ReadTask(schema, parse_options({"table": "shop.orders", **options})), survey
+    )
 
 
 DECIMAL = ("decimal(10,2)", logical.Decimal(10, 2))
@@ -99,9 +102,9 @@ def test_names_match_without_case() -> None:
     survey.add_schema(TableSchema("shop", "orders", (Column("C", "date", logical.Date()),)))
     schema = spark.StructType().add("c", "integer")
     with pytest.raises(PolicyError, match=r"orders\.c: the source's date cannot be int"):
-        check_declared_types(schema, survey, parse_options({"table": "shop.orders"}))
+        check_declared_types(ReadTask(schema, parse_options({"table": "shop.orders"})), survey)
     sensitive = parse_options({"table": "shop.orders", "casesensitive": "true"})
-    check_declared_types(schema, survey, sensitive)
+    check_declared_types(ReadTask(schema, sensitive), survey)
 
 
 def test_a_schema_without_columns() -> None:

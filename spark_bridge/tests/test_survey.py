@@ -12,9 +12,10 @@ from support.canal_messages import INSERT, ddl_message, row_message, write_lines
 
 from pyspark_cdcfmt.read.batch_reader import plan_tasks
 from pyspark_cdcfmt.read.checks import check_batch
-from pyspark_cdcfmt.read.declared import GivenNames
 from pyspark_cdcfmt.read.inputs import open_input
-from pyspark_cdcfmt.read.survey import Survey, Surveyor
+from pyspark_cdcfmt.read.rules import DeclaredNames
+from pyspark_cdcfmt.read.survey import Survey
+from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.source import CdcDataSource
 from pyspark_cdcfmt.testing import parsed
 
@@ -29,12 +30,13 @@ def surveyed(path: str | Path, *columns: str, **options: str) -> Survey:
     given = parsed({"path": str(path), "table": "shop.orders", **options})
     source = open_input(given)
     tasks = plan_tasks(source, source.plan(), given)
-    surveyor = Surveyor(source, tasks, given, tasks[0].schemas)
-    surveyor.sample_ends(GivenNames.of(given, schema, inferred=False).all_in)
-    checked = check_batch(source, tasks, given, schema, inferred=False)
+    task = ReadTask(schema, given)
+    survey = Survey.of(given, tasks[0].schemas)
+    survey.sample_ends(source, tasks, DeclaredNames(task).all_in)
+    checked = check_batch(source, tasks, task)
     # Beside these the end of the last slice is looked at, for warnings.
-    assert checked.messages <= surveyor.survey.messages + 400
-    return surveyor.survey
+    assert checked.messages <= survey.messages + 400
+    return survey
 
 
 @pytest.mark.filterwarnings("ignore:.*the table has gained columns")

@@ -124,7 +124,7 @@ def test_a_task_notes_the_columns_that_are_read(
 
 def test_a_warning_is_one_plain_line() -> None:
     """Neither module nor line of the user's program are known to the process that plans."""
-    code = "from pyspark_cdcfmt.read.notices import warn; warn('shop.wide: so'); warn('again')"
+    code = "from pyspark_cdcfmt.read.checks import warn; warn('shop.wide: so'); warn('again')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == "UserWarning: cdc: shop.wide: so\nUserWarning: cdc: again\n"
 

@@ -81,13 +81,7 @@ class CdcBatchReader(DataSourceReader):
         slices = self._input.plan()
         known = None if self._found is None else self._found.schemas_in(slices)
         planned = plan_tasks(self._input, slices, self._task.options, known)
-        check_batch(
-            self._input,
-            planned,
-            self._task.options,
-            self._task.schema,
-            inferred=self._task.inferred,
-        )
+        check_batch(self._input, planned, self._task)
         freeze_imports()
         return planned
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Sequence
 from functools import partial
-
-from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.texts import open_logger
-from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.read.declared import GivenNames, check_declared_types, unmatched_exclusion
+from cdcfmt_core.texts import one_line, open_logger
+from pyspark_cdcfmt.read.engine import WORKER_LOGGING
 from pyspark_cdcfmt.read.inputs import FilesInput
-from pyspark_cdcfmt.read.notices import looks_for_zones, notices, warn
+from pyspark_cdcfmt.read.rules import (
+    DeclaredNames,
+    check_declared_types,
+    find_warnings,
+    looks_for_zones,
+    unmatched_exclusion,
+)
 from pyspark_cdcfmt.read.slices import Input, Slice
-from pyspark_cdcfmt.read.survey import Survey, Surveyor, TableName
+from pyspark_cdcfmt.read.survey import Survey, TableName
+from pyspark_cdcfmt.rows.read_task import ReadTask
 
 logger = open_logger("pyspark_cdcfmt")
 
@@ -31,15 +37,34 @@ _MAY_COME = (
 )
 
 
-def check_batch(
-    source: Input,
-    slices: Sequence[Slice],
-    options: ReadOptions,
-    schema: StructType,
-    *,
-    inferred: bool,
-) -> Survey:
-    """Sample a batch's input and compare it with ``schema`` and options.
+def warn(text: str) -> None:
+    """Warn on the driver's stderr, or in Spark's table of worker logs if that is on."""
+    line = one_line(f"cdc: {text}")
+    if WORKER_LOGGING in os.environ:
+        logger.warning(line)
+    else:
+        shown = warnings.formatwarning
+        # The user's line is in another process.
+        warnings.formatwarning = _without_place
+        try:
+            # Without a registry: Spark reuses this process for other queries, which warn again.
+            warnings.warn_explicit(line, UserWarning, __name__, 0)
+        finally:
+            warnings.formatwarning = shown
+
+
+def _without_place(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    line: str | None = None,
+) -> str:
+    return f"{category.__name__}: {message}\n"
+
+
+def check_batch(source: Input, slices: Sequence[Slice], task: ReadTask) -> Survey:
+    """Sample a batch's input and compare it with the schema and options.
 
     The sample ends as soon as all names are known.  The result has the table's schemas that the
     sampled messages show (``complete_schemas_of(options.table)``).
@@ -49,45 +74,44 @@ def check_batch(
     :raises SourceError: for a name that the input does not know.
     :raises PolicyError: for a declared type that cannot hold a column.
     """
+    options = task.options
     default_registry().warn(options["protocol"], warn)
-    names = GivenNames.of(options, schema, inferred=inferred)
-    zones = looks_for_zones(options, schema)
+    names = DeclaredNames(task)
+    zones = looks_for_zones(task)
     if not slices or not (names or options.table or options["excludeTables"] or zones):
         return Survey()
-    surveyor = Surveyor(source, slices, options, slices[0].schemas)
-    survey = surveyor.survey
+    survey = Survey.of(options, slices[0].schemas)
     if options["requireTables"] and names:
-        surveyor.sample_ends(names.all_in)
+        survey.sample_ends(source, slices, names.all_in)
         if names.unknown(survey):
-            surveyor.read_on(lambda survey: names.unknown(survey) is None)
+            survey.read_on(source, slices, lambda survey: names.unknown(survey) is None)
         names.check(survey)
     elif options.table is not None:
-        surveyor.sample_ends(partial(_has_table, options.table))
-    if not inferred:
-        check_declared_types(schema, survey, options)
+        survey.sample_ends(source, slices, partial(_has_table, options.table))
+    check_declared_types(task, survey)
     if options.table is not None:
-        last = Surveyor(source, slices[-1:], options, slices[0].schemas, survey=survey)
-        last.sample_ends(lambda survey: False, thorough=False, most=_MESSAGES_OF_LAST)
+        last = slices[-1:]
+        survey.sample_ends(source, last, lambda _: False, thorough=False, most=_MESSAGES_OF_LAST)
     else:
         try:
-            _sample_more(surveyor, options, zones=zones)
+            _sample_more(survey, source, slices, task)
         except SourceError as error:
             # The tasks meet it, too, and report it.
             logger.debug("cdc: no survey: %s", error)
-    many = source.has_many_files(slices)
-    for notice in notices(survey, options, schema, inferred=inferred, many_files=many):
-        warn(notice)
+    for text in find_warnings(survey, task, many_files=source.has_many_files(slices)):
+        warn(text)
     return survey
 
 
-def _sample_more(surveyor: Surveyor, options: ReadOptions, *, zones: bool) -> None:
+def _sample_more(survey: Survey, source: Input, slices: Sequence[Slice], task: ReadTask) -> None:
     """Sample more messages, for warnings about events."""
+    options, zones = task.options, looks_for_zones(task)
 
     def answered(survey: Survey) -> bool:
         return not zones and bool(survey.tables) and unmatched_exclusion(survey, options) is None
 
     if zones or options["excludeTables"]:
-        surveyor.sample_ends(answered, thorough=False, most=_MESSAGES_OF_LAST)
+        survey.sample_ends(source, slices, answered, thorough=False, most=_MESSAGES_OF_LAST)
 
 
 def _has_table(table: TableName, survey: Survey) -> bool:
@@ -101,19 +125,17 @@ class StreamCheck:
     column.
     """
 
-    def __init__(self, options: ReadOptions, schema: StructType, *, inferred: bool) -> None:
+    def __init__(self, task: ReadTask) -> None:
+        options = task.options
         default_registry().warn(options["protocol"], warn)
-        self._names = GivenNames.of(options, schema, inferred=inferred)
-        self._options = options
-        self._declared = None if inferred else schema
-        self._survey = Survey()
-        self._zones = looks_for_zones(options, schema)
-        given = self._names or options.table or options["excludeTables"] or self._zones
+        self._task = task
+        self._names = DeclaredNames(task)
+        self._survey: Survey | None = None
+        given = self._names or options.table or options["excludeTables"] or looks_for_zones(task)
         wanted = options["requireTables"] and given
         self._batches = _BATCHES if wanted else 0
-        self._warned = False
-        self._schema = schema
-        self._noticed: set[str] = set()
+        self._warned: set[str] = set()
+        self._warned_of_names = False
 
     def check(self, source: Input, slices: Sequence[Slice]) -> None:
         """Check the next micro-batch.
@@ -123,43 +145,31 @@ class StreamCheck:
         if not self._batches or not slices:
             return
         self._batches -= 1
-        surveyor = Surveyor(
-            source,
-            slices,
-            self._options,
+        task, options = self._task, self._task.options
+        if self._survey is None:
             # The stream itself must not depend on this sample.
-            SchemaStore(self._options["maxCachedSchemaBytes"]),
-            survey=self._survey,
-            seconds=_STREAM_SECONDS,
-        )
+            self._survey = Survey.of(options, SchemaStore(options["maxCachedSchemaBytes"]))
+        survey = self._survey
         try:
-            surveyor.sample_ends(self._knows, thorough=False)
-            if self._options.table is None:
-                _sample_more(surveyor, self._options, zones=self._zones)
+            survey.sample_ends(source, slices, self._knows, seconds=_STREAM_SECONDS, thorough=False)
+            if options.table is None:
+                _sample_more(survey, source, slices, task)
         except SourceError as error:
             # The tasks meet it, too, and report it.
             logger.debug("cdc: no survey: %s", error)
             return
-        if self._declared is not None:
-            check_declared_types(self._declared, self._survey, self._options)
-        found = notices(
-            self._survey,
-            self._options,
-            self._schema,
-            inferred=self._declared is None,
-            # More files will come.
-            many_files=isinstance(source, FilesInput),
-        )
-        for notice in found:
-            if notice not in self._noticed:
-                self._noticed.add(notice)
-                warn(notice)
-        if self._knows(self._survey):
+        check_declared_types(task, survey)
+        # More files will come.
+        for text in find_warnings(survey, task, many_files=isinstance(source, FilesInput)):
+            if text not in self._warned:
+                self._warned.add(text)
+                warn(text)
+        if self._knows(survey):
             self._batches = 0
-        elif not self._warned and (reason := self._names.unknown(self._survey)):
-            self._warned = True
+        elif not self._warned_of_names and (reason := self._names.unknown(survey)):
+            self._warned_of_names = True
             warn(f"{reason} ({_MAY_COME}; requireTables=false disables this check)")
 
     def _knows(self, survey: Survey) -> bool:
-        table = self._options.table
+        table = self._task.options.table
         return self._names.all_in(survey) and (table is None or _has_table(table, survey))

@@ -203,9 +203,9 @@ def describe_missing(
 
     :param decoder: decodes all tables.
     """
-    survey = Survey()
+    survey = Survey(decoder)
     for message in islice(messages, _MAX_SAMPLED):
-        survey.add(message, decoder)
+        survey.add(message)
     text = f"no row of table {table_names([table])} is in the input"
     if not survey.messages:
         text += ", which has no messages at all"

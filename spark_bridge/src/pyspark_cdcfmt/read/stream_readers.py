@@ -56,7 +56,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._task = ReadTask(schema, options.in_stream(), inferred=inferred)
         self._work = work
-        self._check = StreamCheck(options, schema, inferred=inferred)
+        self._check = StreamCheck(ReadTask(schema, options, inferred=inferred))
         self._input = source
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:

@@ -49,10 +49,15 @@ class Decodes(Protocol):
     def decode(self, message: Message) -> Sequence[Event]: ...
 
 
+Question: TypeAlias = "Callable[[Survey], bool]"
+"""Whether a survey is sufficient."""
+
+
 @attrs.define
 class Survey:
-    """The result of a survey.
+    """What samples of an input show.
 
+    :param decoder: decodes the messages; None if there are none.
     :ivar messages: number of sampled messages.
     :ivar rows: number of row changes by table.
     :ivar bad: reason of the first message that cannot be decoded.
@@ -64,7 +69,8 @@ class Survey:
     :ivar changes: a number that grows with every new table and schema.
     """
 
-    messages: int = 0
+    _decoder: Decodes | None = None
+    messages: int = attrs.field(default=0, init=False)
     rows: Counter[TableName] = attrs.field(factory=Counter)
     bad: str = ""
     changes: int = 0
@@ -74,6 +80,23 @@ class Survey:
     negative: dict[TableName, set[str]] = attrs.field(factory=dict)
     by_file_offset: set[TableName] = attrs.field(factory=set)
     _tables: dict[TableName, dict[TableSchema, bool]] = attrs.field(factory=dict)
+    _seen: set[tuple[object, ...]] = attrs.field(factory=set)
+
+    @classmethod
+    def of(cls, options: ReadOptions, schemas: SchemaStore) -> Survey:
+        """A survey of all tables; ``schemas``: those that are known, which are not changed."""
+        survey = cls()
+        for table in _stored(schemas, options):
+            survey.add_schema(table)
+        for table in schemas.statements.tables():
+            survey.add_schema(table, complete=False)
+        survey._decoder = open_decoder(
+            options,
+            EventFilter(),
+            schemas=schemas.copy(),
+            on_zoneless=lambda database, table: survey.zoneless.add((database, table)),
+        )
+        return survey
 
     @property
     def tables(self) -> list[TableName]:
@@ -98,12 +121,64 @@ class Survey:
             self.changes += 1
             known[table] = complete
 
-    def add(self, message: Message | BadLine, decoder: Decodes) -> None:
+    def sample_ends(
+        self,
+        source: Input,
+        slices: Sequence[Slice],
+        until: Question,
+        *,
+        seconds: float = SECONDS,
+        thorough: bool = True,
+        most: int | None = None,
+    ) -> None:
+        """Add the first and last messages of every slice, until ``until`` is true.
+
+        Starts with the beginning of the first slice and the end of the last one.
+
+        :param seconds: approximate maximum time.
+        :param most: maximum number of messages.
+        :raises SourceError: if a file cannot be read.
+        """
+        if not until(self):
+            ends = source.ends(slices, seconds=seconds, thorough=thorough)
+            self._sample(islice(ends, most), until)
+
+    def read_on(self, source: Input, slices: Sequence[Slice], until: Question) -> None:
+        """Read from the input's beginning, at most 100 000 messages.
+
+        :raises SourceError: if it cannot be read.
+        """
+        deadline = time.monotonic() + SECONDS
+        self._sample(islice(source.read_all(slices), _MAX_MESSAGES), until, deadline)
+
+    def _sample(
+        self, messages: Iterable[Message | BadLine], until: Question, deadline: float = math.inf
+    ) -> None:
+        for message in messages:
+            # Beginning and end of a short file overlap, and reading on meets both again.
+            if isinstance(message, Message):
+                place = message.path, message.topic, message.partition, message.offset
+                if place in self._seen:
+                    continue
+                self._seen.add(place)
+            changes = self.changes
+            self.add(message)
+            # Most messages add nothing, and names may be many.
+            if self.changes > changes and until(self):
+                return
+            if time.monotonic() > deadline:
+                return
+            # Release a large message before the next one is read.
+            del message
+
+    def add(self, message: Message | BadLine) -> None:
+        """Decode a message, and add its events."""
+        assert self._decoder is not None
         self.messages += 1
         if isinstance(message, BadLine):
             self.bad = self.bad or str(message.error)
             return
-        for event in decoder.decode(message):
+        for event in self._decoder.decode(message):
             if isinstance(event, RowChange) and event.table not in self.examples:
                 self.first_positions[event.table] = message.position
                 self.examples[event.table] = _examples(event)
@@ -136,92 +211,6 @@ class Survey:
         if table not in self._tables:
             self.changes += 1
         return self._tables.setdefault(table, {})
-
-
-Question: TypeAlias = Callable[[Survey], bool]
-"""Whether a survey is sufficient."""
-
-
-class Surveyor:
-    """Samples the slices of a batch until a question is answered.
-
-    :ivar schemas: schemas from the scan; not changed.
-    :ivar survey: an earlier survey to extend.
-    :ivar seconds: approximate maximum time of a pass.
-    """
-
-    def __init__(
-        self,
-        source: Input,
-        slices: Sequence[Slice],
-        options: ReadOptions,
-        schemas: SchemaStore,
-        *,
-        survey: Survey | None = None,
-        seconds: float = SECONDS,
-    ) -> None:
-        self.survey = Survey() if survey is None else survey
-        self._source = source
-        self._slices = slices
-        self._seconds = seconds
-        self._seen: set[tuple[object, ...]] = set()
-        for table in _stored(schemas, options):
-            self.survey.add_schema(table)
-        for table in schemas.statements.tables():
-            self.survey.add_schema(table, complete=False)
-        self._decoder = open_decoder(
-            options,
-            EventFilter(),
-            schemas=schemas.copy(),
-            on_zoneless=lambda database, table: self.survey.zoneless.add((database, table)),
-        )
-
-    def sample_ends(
-        self, until: Question, *, thorough: bool = True, most: int | None = None
-    ) -> None:
-        """Add the first and last messages of every slice, until ``until`` is true.
-
-        Starts with the beginning of the first slice and the end of the last one.
-
-        :param most: maximum number of messages.
-
-        :raises SourceError: if a file cannot be read.
-        """
-        if not until(self.survey):
-            ends = self._source.ends(self._slices, seconds=self._seconds, thorough=thorough)
-            self._sample(islice(ends, most), until)
-
-    def read_on(self, until: Question) -> None:
-        """Read from the input's beginning, at most 100 000 messages.
-
-        :raises SourceError: if it cannot be read.
-        """
-        deadline = time.monotonic() + self._seconds
-        messages = self._source.read_all(self._slices)
-        self._sample(islice(messages, _MAX_MESSAGES), until, deadline)
-
-    def _sample(
-        self,
-        messages: Iterable[Message | BadLine],
-        until: Question,
-        deadline: float = math.inf,
-    ) -> None:
-        for message in messages:
-            # Beginning and end of a short file overlap, and reading on meets both again.
-            if isinstance(message, Message):
-                place = message.path, message.topic, message.partition, message.offset
-                if place in self._seen:
-                    continue
-                self._seen.add(place)
-            changes = self.survey.changes
-            self.survey.add(message, self._decoder)
-            # Most messages add nothing, and names may be many.
-            if self.survey.changes > changes and until(self.survey):
-                return
-            if time.monotonic() > deadline:
-                return
-            # Release a large message before the next one is read.
-            del message
 
 
 def _examples(row: RowChange) -> dict[str, object]:
