@@ -28,7 +28,7 @@ NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be r
 .PHONY: bench bench-kafka bench-write
 
 demo: setup  ## the main job on embedded data
-	$(JAVA) -m pyspark_cdcfmt.demo
+	$(RUN) python -m pyspark_cdcfmt.demo
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile

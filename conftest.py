@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 from hypothesis import settings
 from support.brokers import Startable, start_broker
-from support.java import environment, of_drivers
+from support.java import of_drivers
 from support.spark_settings import CHEAP, FEW_ROWS, SMALL_DELTA
 
 from cdcfmt_testing import CodecTests
@@ -114,6 +114,8 @@ def _download_rocketmq() -> None:
 
 
 def _prepare_environment() -> None:
+    from pyspark_cdcfmt.local import environment
+
     os.environ.update(environment())
     # Rows come back from Spark in the zone of this process.
     os.environ["TZ"] = "UTC"

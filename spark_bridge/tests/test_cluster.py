@@ -18,10 +18,12 @@ import pytest
 from support.canal_messages import DELETE, INSERT, KEY_UPDATE, UPDATE, write_lines
 from support.doc_snippets import files_in_snippets, snippets
 from support.fresh_venv import install_line
-from support.java import environment, short_lived
+from support.java import short_lived
 from support.kafka_broker import Broker
 from support.spark_daemon import SPARK, cluster
 from support.spark_settings import CHEAP
+
+from pyspark_cdcfmt.local import environment
 
 PAGE = "docs/deployment.md"
 

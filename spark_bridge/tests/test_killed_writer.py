@@ -17,11 +17,11 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 from support.canal_messages import COMMIT_TS, row_message, write_lines
-from support.java import environment
 from test_stream_writing import run
 
 from cdcfmt_files.sinks import FileSink
 from pyspark_cdcfmt import DefaultSource
+from pyspark_cdcfmt.local import environment
 
 pytestmark = pytest.mark.one_python
 

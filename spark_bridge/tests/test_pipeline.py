@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from support.canal_messages import DELETE, INSERT, KEY_UPDATE, UPDATE, write_lines
 from support.connect_packages import packages
-from support.java import environment
+
+from pyspark_cdcfmt.local import environment
 
 pytestmark = pytest.mark.one_python
 

@@ -17,12 +17,12 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from support.doc_snippets import snippets
 from support.fresh_venv import install_line
-from support.java import environment
 from support.kafka_broker import Broker
 from support.spark_jars import DELTA_CATALOG, DELTA_EXTENSIONS, DELTA_PACKAGE
 from support.workspace import ROOT
 
 from pyspark_cdcfmt.cli.versions import MATRIX
+from pyspark_cdcfmt.local import environment
 
 PAGE = snippets("docs/quickstart.md")
 (INSTALL,) = [block.code for block in PAGE if block.code.startswith("pip install")]

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from retries import FILE_ROWS, ROWS
-from support.java import environment
+
+from pyspark_cdcfmt.local import environment
 
 pytestmark = pytest.mark.one_python
 

@@ -51,6 +51,7 @@ def test_the_module_is_light() -> None:
 def test_registering_by_hand(spark: SparkSession, orders: str) -> None:
     pyspark_cdcfmt.register(spark)
     assert spark.read.format("cdc").load(orders).count() == 3
+    assert spark.read.format("cdcfmt").load(orders).count() == 3
 
 
 @pytest.mark.smoke

@@ -12,8 +12,9 @@ import pytest
 from support.canal_messages import DELETE, INSERT, KEY_UPDATE, UPDATE, write_lines
 from support.connect_packages import packages
 from support.doc_snippets import snippets
-from support.java import environment
 from support.spark_daemon import daemon
+
+from pyspark_cdcfmt.local import environment
 
 pytestmark = pytest.mark.one_python
 

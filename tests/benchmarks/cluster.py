@@ -49,8 +49,9 @@ def measure(address: str, executors: int, path: str, rounds: int) -> dict[str, f
 def main() -> None:
     rounds, megabytes = (int(text) for text in [*sys.argv[1:], *["3", "500"][len(sys.argv) - 1 :]])
     sys.path += [str(_TESTS), str(_TESTS.parent / "spark_bridge" / "tests")]
-    from support.java import environment
     from support.spark_daemon import SPARK, cluster
+
+    from pyspark_cdcfmt.local import environment
 
     os.environ |= environment() | {"SPARK_HOME": str(SPARK), "SPARK_LOCAL_IP": "127.0.0.1"}
     os.environ["SPARK_DAEMON_MEMORY"] = "256m"

@@ -128,9 +128,10 @@ def write(folder: Path, sample: Sample, megabytes: float) -> tuple[str, int, int
 
 def open_session(cores: int) -> SparkSession:
     sys.path += [str(_TESTS), str(_TESTS.parent / "spark_bridge" / "tests")]
-    from support.java import environment
     from support.maven import UnavailableError
     from support.spark_jars import AVRO, jars
+
+    from pyspark_cdcfmt.local import environment
 
     os.environ.update(environment())
     try:

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 from cloudcanal_messages import DML
-from support import java
 from support.golden_data import CODECS, load_variant, native_messages
 from support.installed_plugins import Site, codec_module, transport_module, type_map_module
 from support.spark_settings import SESSION
@@ -24,6 +23,7 @@ from cdcfmt_cli.settings import SECTIONS
 from cdcfmt_core import Option, default_registry
 from cdcfmt_core.events import Message
 from cdcfmt_core.options import READING, WRITING
+from pyspark_cdcfmt.local import environment as of_spark
 from pyspark_cdcfmt.options import bridge_options
 from pyspark_cdcfmt.write_options import output_options
 
@@ -285,7 +285,7 @@ def test_spark_reads_every_format(folder: Path, environment: dict[str, str]) -> 
     for more in ({"CDCFMT_DISABLED_PLUGINS": disabled}, {}):
         done = subprocess.run(
             [sys.executable, "-c", SPARK, str(folder)],
-            env={**environment, **java.environment(), **more},
+            env={**environment, **of_spark(), **more},
             capture_output=True,
             text=True,
             timeout=400,

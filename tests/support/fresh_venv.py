@@ -20,7 +20,7 @@ import attrs
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from support.java import environment
+from pyspark_cdcfmt.local import environment
 from support.workspace import ROOT, settings
 
 _SITE = Path(sysconfig.get_path("purelib"))

@@ -14,7 +14,7 @@ from subprocess import Popen
 
 import attrs
 
-from support.java import environment
+from pyspark_cdcfmt.local import environment
 from support.workspace import ROOT
 
 

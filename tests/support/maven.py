@@ -11,7 +11,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from support.java import environment
+from pyspark_cdcfmt.local import environment
 
 _CLASSIFIED = """
 <ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">

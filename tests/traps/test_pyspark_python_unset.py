@@ -13,7 +13,8 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from support.java import environment
+
+from pyspark_cdcfmt.local import environment
 
 pytestmark = pytest.mark.one_python
 

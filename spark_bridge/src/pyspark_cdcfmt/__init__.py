@@ -1,7 +1,8 @@
 """``spark.read.format("cdc")``: change-data-capture messages as a Spark data source.
 
 Spark looks for a :class:`DefaultSource` in every installed ``pyspark_*`` module.  If another such
-module is broken, Spark finds none; then call :func:`register`.  :func:`decode` decodes messages in
+module is broken, Spark finds none; then call :func:`register`.  :func:`session` makes a local
+session in which all is set.  :func:`decode` decodes messages in
 a DataFrame, :func:`encode` turns events into messages, and :func:`spark_schema` returns the schema
 of a table's changes.
 
@@ -18,6 +19,7 @@ from pyspark_cdcfmt.source import CdcDataSource, check_interpreter
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from pyspark_cdcfmt.local import session
     from pyspark_cdcfmt.options import message_options
     from pyspark_cdcfmt.read.dataframes import KAFKA_COLUMNS, changes, decode, learn_schemas
     from pyspark_cdcfmt.read.reports import columns_schema, observed, resolved_ts, spark_schema
@@ -41,6 +43,7 @@ __all__ = [
     "observed",
     "register",
     "resolved_ts",
+    "session",
     "spark_schema",
 ]
 
@@ -51,6 +54,7 @@ _MODULE_OF = {
     **dict.fromkeys(("columns_schema", "observed", "resolved_ts", "spark_schema"), "read.reports"),
     **dict.fromkeys(("CORRUPT_RECORD", "METADATA", "SEQUENCE", "SOURCE"), "rows.row_schemas"),
     "encode": "write.dataframes",
+    "session": "local",
 }
 
 
@@ -59,15 +63,18 @@ class DefaultSource(CdcDataSource):
 
 
 def register(spark: SparkSession) -> None:
-    """Register the format ``cdc`` in this session, without Spark's look-up.
+    """Register the format ``cdc``, or ``cdcfmt``, in this session, without Spark's look-up.
 
     Makes the session active in this thread, as Spark needs for writing.
 
     :raises MissingDependencyError: if the Python that runs Spark's data sources lacks this
         package; the error names the variables to set.
     """
+    import pyspark_cdcfmt_alias
+
     check_interpreter(spark)
     spark.dataSource.register(DefaultSource)
+    spark.dataSource.register(pyspark_cdcfmt_alias.DefaultSource)
     if (jvm := getattr(spark, "_jvm", None)) is not None:
         jvm.SparkSession.setActiveSession(spark._jsparkSession)
 

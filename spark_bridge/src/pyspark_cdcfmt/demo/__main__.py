@@ -39,7 +39,7 @@ def main() -> None:
             show_summary(events)
             write_changes(spark, path)
             show_picture(events)
-    say(f"\ndone in {time.monotonic() - started:.0f} s. To go on, paste this into {python()}:\n")
+    say(f"\ndone in {time.monotonic() - started:.0f} s. To go on, start Python, then read:\n")
     for line in next_lines(path):
         say(line)
 
@@ -98,18 +98,10 @@ def show_picture(events: DataFrame) -> None:
         say("  " + line)
 
 
-def python() -> str:
-    """The command that starts this Python with the same Java."""
-    home = os.environ.get("JAVA_HOME")
-    return f"JAVA_HOME={home} {sys.executable}" if home else sys.executable
-
-
 def next_lines(path: Path) -> list[str]:
-    """Three lines that run in a fresh Python."""
+    """A command that starts Python with ``spark``, and a line to try there."""
     return [
-        'import os, sys; os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = '
-        "sys.executable",
-        "from pyspark.sql import SparkSession; spark = SparkSession.builder.getOrCreate()",
+        f"{sys.executable} -i -c 'import pyspark_cdcfmt; spark = pyspark_cdcfmt.session()'",
         f'spark.read.format("cdc").option("table", "golden.pk_change").load({str(path)!r}).show()',
     ]
 
@@ -123,8 +115,6 @@ def quiet_spark() -> Iterator[SparkSession]:
 
     :raises SystemExit: if Spark does not start, with its output and requirements.
     """
-    # Spark looks for data sources, and runs its workers, with the Python in these variables.
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as scratch:
         # The JVM inherits standard error, and writes its first lines before a log level can
         # be set.
@@ -148,24 +138,22 @@ def quiet_spark() -> Iterator[SparkSession]:
 
 
 def _start(scratch: str) -> SparkSession:
-    from pyspark.sql import SparkSession
+    from pyspark_cdcfmt import session
 
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .appName("cdcfmt demo")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.log.level", "ERROR")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.local.dir", scratch)
-        .config("spark.sql.warehouse.dir", scratch)
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
+    return session(
+        config={
+            "spark.master": "local[2]",
+            "spark.app.name": "cdcfmt demo",
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.local.dir": scratch,
+            "spark.sql.warehouse.dir": scratch,
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.session.timeZone": "UTC",
+        }
     )
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
 
 
 OPS = {"insert": "█", "update": "▓", "delete": "░"}

@@ -39,7 +39,7 @@ EXIT_CODES = {
 
 COMMANDS = (
     "formats", "sniff", "inspect", "cat", "stats", "validate", "convert", "drain", "schema",
-    "schemas", "new", "doctor",
+    "schemas", "sample", "new", "doctor",
 )  # fmt: skip
 
 # Decoders accept images nested up to 1024 levels; each level takes a few stack frames.
