@@ -22,8 +22,10 @@ from support.canal_messages import (
     watermark_message,
     write_lines,
 )
+from support.cli_tools import write_messages
 from support.doc_snippets import Snippet, snippets
 from support.kafka_broker import Broker
+from support.samples import SAMPLES
 from support.workspace import ROOT
 
 FILES = (
@@ -41,7 +43,8 @@ PLUGINS = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("plugins/*/*/
 SNIPPETS = [snippet for file in FILES for snippet in snippets(file) if snippet.runs]
 SNIPPETS += [each for file in PLUGINS for each in snippets(file) if each.needs == "spark"]
 FOLDERS = (
-    r"dump/(?:orders\.jsonl)?|bronze|orders-changes|checkpoints/\w+|dead-letters|lake/\w+|saved/"
+    r"dump/(?:orders\.jsonl)?|samples/canal-json\.jsonl|bronze|orders-changes|checkpoints/\w+"
+    r"|dead-letters|lake/\w+|saved/"
 )
 
 
@@ -60,6 +63,8 @@ def dump(tmp_path: Path) -> Path:
         b"not a message",
         watermark_message(COMMIT_TS + 5),
     )
+    (tmp_path / "samples").mkdir()
+    write_messages(tmp_path / "samples" / "canal-json.jsonl", SAMPLES["canal-json"]())
     data = resources.files("pyspark_cdcfmt.demo") / "data" / "canal-json.jsonl.gz"
     with resources.as_file(data) as path:
         shutil.copy(path, tmp_path / "dump")
@@ -103,6 +108,8 @@ def check(
 ) -> None:
     if snippet.language == "sql" or ".show(" in snippet.code:
         assert "|" in printed
+    if snippet.prints is not None and snippet.file == "README.md":
+        assert printed.strip() == snippet.prints.strip()
     if "latest" in names:
         assert [tuple(row) for row in names["latest"].select("id", "name").collect()] == [(3, "c")]
     if "metrics" in names:

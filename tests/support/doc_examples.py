@@ -14,12 +14,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cdcfmt_core.events import Column, Message, TableSchema
+from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.schemas.store import SchemaRecord
 from cdcfmt_core.types import Int
 from cdcfmt_toolkit.schema_directory import SchemaDirectory
-from support.cli_tools import run, write_messages
-from support.golden_data import native_messages
+from support.cli_tools import run
 from support.workspace import ROOT
 
 DOC = ROOT / "docs/cli.md"
@@ -53,17 +52,9 @@ def _examples_data() -> Iterator[None]:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(os.path.realpath(folder))
         try:
-            Path("dump").mkdir()
-            messages = list(native_messages("canal/canal_flat"))
-            write_messages(Path("dump/canal.jsonl"), messages)
-            values = (m.value for m in messages if m.value and b'"table":"pair"' in m.value)
-            good = next(value for value in values if b'"isDdl":false' in value)
-            pairs = ((b'"es":', b'"es";'), (b'"data":[{', b'"data":[7,{'))
-            damaged = [good, *(good.replace(old, new) for old, new in pairs)]
-            write_messages(
-                Path("damaged.jsonl"),
-                (Message(None, v, (), "orders", 0, 70 + n) for n, v in enumerate(damaged)),
-            )
+            run("sample", "samples/")
+            whole = Path("samples/canal-json.jsonl").read_bytes()
+            Path("damaged.jsonl").write_bytes(whole[:60_000])
             store = SchemaDirectory("store")
             for version, count in ((1, 2), (2, 3)):
                 columns = tuple(Column(f"c{n}", "int", Int(32)) for n in range(count))

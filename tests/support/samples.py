@@ -18,10 +18,14 @@ def _of_ticdc(protocol: str, variant: str) -> Iterable[Message]:
     return (each.message for each in load_variant(protocol, variant).messages)
 
 
+_UPDATE = {"action": "UPDATE"}
+"""CloudCanal's example names all three actions."""
+
 SAMPLES: Mapping[str, Callable[[], Iterable[Message]]] = {
     "canal-json": lambda: native_messages("canal/canal_flat"),
     "cloudcanal-json": lambda: [
-        Message(None, orjson.dumps(value), offset=at) for at, value in enumerate((DML, DDL_EXAMPLE))
+        Message(None, orjson.dumps(value), offset=at)
+        for at, value in enumerate((DML | _UPDATE, DDL_EXAMPLE))
     ],
     "debezium": lambda: native_messages("debezium/schema_default"),
     "dts-avro": lambda: native_messages("dts/dts"),

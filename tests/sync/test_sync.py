@@ -513,7 +513,7 @@ def test_the_page(delta: SparkSession, tmp_path: Path, capsys: pytest.CaptureFix
             assert capsys.readouterr().out.strip() == block.prints.strip()
     # The one of the README goes on until it is stopped.
     (block,) = (each for each in snippets("README.md") if "sync(" in each.code)
-    code = block.code.replace('"dump/"', "dump")
+    code = block.code.replace('"samples/canal-json.jsonl"', "dump")
     for folder in ("lake/", "checkpoints/"):
         code = code.replace(f'"{folder}', f'"{tmp_path}/readme/{folder}')
     names["dump"] = f"{tmp_path}/dump"

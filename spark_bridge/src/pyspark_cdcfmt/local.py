@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdcfmt_core.errors import MissingDependencyError
+from cdcfmt_core.errors import MissingDependencyError, OptionError
 from pyspark_cdcfmt.cli.versions import PIP, find_deltas, line_of
 
 if TYPE_CHECKING:
@@ -30,9 +30,10 @@ for a do shift; [ "$a" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$a
 exec "{java}" "$@"
 """
 
+_CATALOG = "spark.sql.catalog.spark_catalog"
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    _CATALOG: "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
 
 
@@ -46,6 +47,7 @@ def session(*, delta: bool = False, config: Mapping[str, str] | None = None) -> 
     :param config: further settings of Spark; they win
     :raises MissingDependencyError: without Java 17 or newer; with ``delta`` on a Spark for which
         Delta has no build; if an active session's Python lacks this package
+    :raises OptionError: with ``delta``, if the active session has none
     """
     from pyspark.sql import SparkSession
 
@@ -58,6 +60,11 @@ def session(*, delta: bool = False, config: Mapping[str, str] | None = None) -> 
         if delta:
             settings = _DELTA | settings | _delta_package(settings.get("spark.jars.packages", ""))
         spark = SparkSession.builder.config(map=settings).getOrCreate()
+    elif delta and spark.conf.get(_CATALOG, None) != _DELTA[_CATALOG]:
+        raise OptionError(
+            "the active session has no Delta, which is loaded when Spark starts: call "
+            "session(delta=True) in a new Python"
+        )
     register(spark)
     return spark
 
