@@ -105,6 +105,7 @@ def dump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "dump").mkdir()
     write_messages(tmp_path / "dump/canal.jsonl", native_messages("canal/canal_flat"))
     monkeypatch.chdir(tmp_path)
+    run("sample", "samples/")
 
 
 @pytest.mark.usefixtures("dump")
@@ -114,7 +115,7 @@ def test_commands_exist(where: str, words: list[str]) -> None:
         case ["make", target, *_]:
             makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
             assert re.search(rf"^{target}:", makefile, re.MULTILINE)
-        case ["git", "clone", _] | ["cd", _]:
+        case ["git", "clone", _] | ["cd", _] | [".", _] | ["python3", "-m", "venv", _]:
             pass
         case ["pip", "install", *wanted]:
             for requirement in wanted:
