@@ -14,7 +14,7 @@ from cdcfmt_testing.outcome import check_row
 
 __all__ = ["JSON", "changed", "check_error", "check_row", "paths_of", "patient"]
 
-# A guard against hangs, not a measure.
+# A guard against hangs, not a benchmark.
 settings.register_profile("patient", deadline=timedelta(seconds=20))
 patient = settings(
     settings.get_profile("patient"),

@@ -39,5 +39,5 @@ def test_lengths(size: int) -> None:
     assert write_text("é" * size) == by_fastavro("string", "é" * size)
 
 
-def test_text_that_is_not_utf8_keeps_its_bytes() -> None:
+def test_invalid_utf8_keeps_its_bytes() -> None:
     assert write_text("a\udcff") == by_fastavro("bytes", b"a\xff")

@@ -1,4 +1,4 @@
-"""The claim-check store reads files of its folder and nothing else."""
+"""The claim-check store reads only files of its folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_limit_and_missing_files(tmp_path: Path, uri: str) -> None:
         store.read("2.json", 99)
 
 
-def test_links_do_not_lead_out(tmp_path: Path) -> None:
+def test_links_out_of_the_folder_are_rejected(tmp_path: Path) -> None:
     root = tmp_path / "root"
     (root / "sub").mkdir(parents=True)
     (tmp_path / "secret").write_text("s")
@@ -52,7 +52,7 @@ def test_links_do_not_lead_out(tmp_path: Path) -> None:
             store.read(name, 9)
 
 
-def test_only_files_are_opened(tmp_path: Path) -> None:
+def test_directories_and_devices_are_rejected(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     store = ClaimCheckStore(str(tmp_path))
@@ -62,11 +62,11 @@ def test_only_files_are_opened(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["..%2fa", "a?b", "a#b"])
-def test_names_that_a_server_would_decode(name: str) -> None:
+def test_names_with_url_characters_are_rejected(name: str) -> None:
     with pytest.raises(DecodeError, match="is not a file name"):
         ClaimCheckStore("memory://claims").read(name, 9)
 
 
-def test_a_bad_uri_fails_at_once() -> None:
+def test_invalid_uri_fails_on_construction() -> None:
     with pytest.raises(SourceError, match="nosuch"):
         ClaimCheckStore("nosuch://x")

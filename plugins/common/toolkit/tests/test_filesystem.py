@@ -1,4 +1,4 @@
-"""open_filesystem: fsspec first, pyarrow where its library is missing, and clear words else."""
+"""open_filesystem: fsspec first, then pyarrow, else an error that names the missing library."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def test_hadoop_s3_schemes(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None
         open_filesystem(f"{scheme}://bucket/key", {"nosuch": 1})
 
 
-def test_pyarrow_stands_in() -> None:
-    """pyarrow's filesystem for its own tests has a scheme that fsspec does not know."""
+def test_pyarrow_replaces_a_missing_fsspec_library() -> None:
+    """The scheme of pyarrow's own test filesystem, which fsspec lacks."""
     pytest.importorskip("pyarrow")
     filesystem, _ = open_filesystem("mock:///dump")
     inner: Any = filesystem
@@ -70,7 +70,7 @@ def test_pyarrow_stands_in() -> None:
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "s3fs", None)
-    # With options only the library will do.
+    # Options require fsspec's own library.
     with pytest.raises(MissingDependencyError, match=r"^s3:// .*; pip install s3fs$"):
         open_filesystem("s3a://bucket/key", {"key": "secret"})
     monkeypatch.setitem(sys.modules, "pyarrow.fs", None)
@@ -89,7 +89,7 @@ def test_unknown_schemes() -> None:
         open_filesystem("nosuch://a/b", {"x": 1})
 
 
-def test_nothing_is_imported_before_it_is_used() -> None:
+def test_libraries_are_imported_lazily() -> None:
     code = (
         "import sys, cdcfmt_files.sources\n"
         "loaded = {'fsspec', 'zstandard', 'pyarrow', 'orjson', 'pyspark'} & set(sys.modules)\n"

@@ -1,4 +1,4 @@
-"""Go's quoting, undone."""
+"""Unquoting of Go's strconv.Quote."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def quote(data: bytes) -> str:
         ("中" + r"\x00" * 3, "中".encode() + b"\0\0\0"),
     ],
 )
-def test_what_go_writes(text: str, data: bytes) -> None:
+def test_go_quoted_text_is_unquoted(text: str, data: bytes) -> None:
     assert unquote(text) == data
 
 
@@ -75,28 +75,28 @@ def test_what_go_writes(text: str, data: bytes) -> None:
         (r"\u0041\q", "at byte 6"),
     ],
 )
-def test_what_go_does_not_write(text: str, reason: str) -> None:
+def test_text_that_go_never_writes_is_rejected(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=f"not Go-quoted.*{reason}"):
         unquote(text)
 
 
 @given(st.binary() | st.text().map(str.encode))
-def test_every_value_comes_back(data: bytes) -> None:
+def test_quoting_round_trips(data: bytes) -> None:
     assert unquote(quote(data)) == data
 
 
 @given(st.text(alphabet='\\abfnrtvxuU"0189afAFgG中\n', max_size=30))
-def test_nothing_else_is_accepted(text: str) -> None:
+def test_accepted_text_round_trips(text: str) -> None:
     try:
         data = unquote(text)
     except ValueError:
         return
-    # Whatever was accepted means what Go would have written for it.
+    # Accepted text equals Go's quoting of its value.
     assert unquote(quote(data)) == data
     assert len(data) <= len(text.encode())
 
 
 @pytest.mark.parametrize("text", ["x" * 1_000_000 + "\\", "\\" * 999_999, r"\x0" * 300_000])
-def test_long_and_wrong_is_refused_at_once(text: str) -> None:
+def test_long_invalid_text_is_rejected_quickly(text: str) -> None:
     with pytest.raises(ValueError, match="not Go-quoted"):
         unquote(text)

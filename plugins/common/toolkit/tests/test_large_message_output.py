@@ -1,4 +1,4 @@
-"""Compressed and large messages, written and read back by what reads TiCDC's."""
+"""Compressed and large messages: written, and read back by the code that reads TiCDC's."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         writer.write(None, b"value")
 
 
-def test_what_takes_the_place_of_a_large_message(tmp_path: Path) -> None:
+def test_replacements_of_large_messages(tmp_path: Path) -> None:
     large = (b"k", b"v" * 100)
 
     def rewrite(location: str | None) -> tuple[bytes, bytes]:

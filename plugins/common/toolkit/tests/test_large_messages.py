@@ -48,12 +48,12 @@ def at_most(megabytes: int) -> Iterator[None]:
     assert peak < megabytes << 20
 
 
-def test_none_is_no_function() -> None:
+def test_compression_none_has_no_function() -> None:
     assert open_decompressor("none", LIMIT) is None
 
 
 @pytest.mark.parametrize("compression", CODECS)
-def test_compressed_messages_are_hinted_at(compression: str) -> None:
+def test_error_of_compressed_message_names_the_option(compression: str) -> None:
     wire = {"database": "shop", "table": "orders", "data": [{"id": "1"}]}
     compact = json.dumps(wire).encode()
     assert str(compression_hint(CODECS[compression](compact))).endswith(f"={compression}")
@@ -69,7 +69,7 @@ def test_round_trip(compression: str, data: bytes) -> None:
 
 @pytest.mark.parametrize("compression", CODECS)
 @pytest.mark.parametrize("data", [b"", b"x", b"ab" * 40_000, bytes(range(256)) * 1_000])
-def test_a_function_may_be_used_again(compression: str, data: bytes) -> None:
+def test_decompressor_is_reusable(compression: str, data: bytes) -> None:
     function = open_decompressor(compression, LIMIT)
     assert function is not None
     compressed = CODECS[compression](data)
@@ -86,7 +86,7 @@ def test_the_limit_is_inclusive(compression: str) -> None:
 
 
 @pytest.mark.parametrize("compression", CODECS)
-def test_cut_off_at_every_byte(compression: str) -> None:
+def test_truncated_data_is_rejected_at_every_byte(compression: str) -> None:
     compressed = CODECS[compression](b'{"database":"shop","data":[{"a":"1"}]}' * 3)
     for end in range(len(compressed)):
         with pytest.raises(DecodeError):
@@ -94,7 +94,7 @@ def test_cut_off_at_every_byte(compression: str) -> None:
 
 
 @pytest.mark.parametrize("compression", CODECS)
-def test_bytes_behind_the_end_are_no_part_of_it(compression: str) -> None:
+def test_trailing_bytes_are_rejected(compression: str) -> None:
     compressed = CODECS[compression](b'{"a":1}')
     for more in (b"\0", b"garbage", compressed):
         with pytest.raises(DecodeError):
@@ -103,7 +103,7 @@ def test_bytes_behind_the_end_are_no_part_of_it(compression: str) -> None:
 
 @pytest.mark.parametrize("compression", CODECS)
 @given(data=st.binary(max_size=200))
-def test_any_bytes_are_decompressed_or_refused(compression: str, data: bytes) -> None:
+def test_random_bytes_are_decompressed_or_rejected(compression: str, data: bytes) -> None:
     try:
         result = decompress(compression, data, 1_000)
     except DecodeError:
@@ -113,7 +113,7 @@ def test_any_bytes_are_decompressed_or_refused(compression: str, data: bytes) ->
 
 @pytest.mark.parametrize("compression", CODECS)
 @given(data=st.data())
-def test_damaged_bytes_are_decompressed_or_refused(compression: str, data: st.DataObject) -> None:
+def test_damaged_bytes_are_decompressed_or_rejected(compression: str, data: st.DataObject) -> None:
     compressed = bytearray(CODECS[compression](b"shop.orders shop.items " * 20))
     for _ in range(data.draw(st.integers(1, 3))):
         compressed[data.draw(st.integers(0, len(compressed) - 1))] ^= 1 << data.draw(
@@ -136,19 +136,19 @@ def varint(number: int) -> bytes:
 
 @pytest.mark.parametrize("claimed", [1_000, 1 << 20, (1 << 32) - 1, 1 << 34])
 @pytest.mark.parametrize("limit", [1 << 20, 1 << 40])
-def test_a_length_that_snappy_claims_is_not_allocated(claimed: int, limit: int) -> None:
+def test_claimed_snappy_length_is_not_allocated(claimed: int, limit: int) -> None:
     reason = "more than" if claimed > limit else f"bytes cannot hold {claimed}"
     with at_most(1), pytest.raises(DecodeError, match=reason):
         decompress("snappy", varint(claimed) + b"\x00a", limit)
 
 
 @pytest.mark.parametrize("data", [b"", b"\x80", b"\xff" * 5, b"\xff" * 50, b"\x80" * 9 + b"\x01"])
-def test_what_has_no_snappy_length(data: bytes) -> None:
+def test_data_without_snappy_length_is_rejected(data: bytes) -> None:
     with pytest.raises(DecodeError, match="not a snappy block"):
         decompress("snappy", data)
 
 
-def test_the_densest_snappy_block_is_let_through() -> None:
+def test_densest_valid_snappy_block_is_accepted() -> None:
     data = b"\0" * 900_000
     assert decompress("snappy", bytes(cramjam.snappy.compress_raw(data))) == data
 
@@ -160,7 +160,7 @@ def test_a_bomb_is_cut_at_the_limit() -> None:
         decompress("lz4", bomb)
 
 
-def test_a_content_size_that_lz4_claims_is_not_allocated() -> None:
+def test_claimed_lz4_content_size_is_not_allocated() -> None:
     frame = bytearray(lz4.frame.compress(b"x" * 100, store_size=True))
     assert int.from_bytes(frame[6:14], "little") == 100
     frame[6:14] = (1 << 40).to_bytes(8, "little")
@@ -182,7 +182,7 @@ def test_a_missing_library_is_named(
 
 
 class Folder(ClaimCheckStore):
-    """Remembers what was asked for."""
+    """Records the requested names."""
 
     body: bytes
     asked: list[tuple[str, int]]
@@ -214,11 +214,11 @@ def read(body: bytes, location: object = "a.json") -> tuple[bytes | None, bytes]
         ("\\\\server\\share\\y.json", "y.json"),
         ("...", "..."),
         (".hidden", ".hidden"),
-        # Not decoded: a file of just this name.
+        # The name is not decoded: it is a file's literal name.
         ("..%2f..%2fetc%2fpasswd", "..%2f..%2fetc%2fpasswd"),
     ],
 )
-def test_a_location_gives_its_last_segment(location: str, name: str) -> None:
+def test_location_is_reduced_to_its_last_segment(location: str, name: str) -> None:
     folder = Folder(b"bare")
     folder.read(location, 77)
     assert folder.asked == [(name, 77)]
@@ -246,7 +246,7 @@ BAD_LOCATIONS = [
 
 
 @pytest.mark.parametrize("location", BAD_LOCATIONS, ids=repr)
-def test_a_location_that_names_no_file(location: object) -> None:
+def test_location_without_file_name_is_rejected(location: object) -> None:
     folder = Folder(b"bare")
     with pytest.raises(DecodeError, match=r"is not a file name|is not text"):
         folder.read(location, LIMIT)
@@ -254,7 +254,7 @@ def test_a_location_that_names_no_file(location: object) -> None:
 
 
 @given(st.text() | st.lists(st.sampled_from(["..", "/", "\\", "a", ":", "\0", "%2f"])).map("".join))
-def test_no_location_leads_out_of_the_folder(location: str) -> None:
+def test_locations_stay_inside_the_folder(location: str) -> None:
     folder = Folder(b"bare")
     try:
         folder.read(location, LIMIT)
@@ -307,7 +307,7 @@ def test_any_value_in_a_wrapped_file(value: bytes, key: bytes | None) -> None:
     assert read(json.dumps({"key": text(key), "value": text(value)}).encode()) == (key, value)
 
 
-def test_a_missing_file_says_what_to_set(tmp_path: object) -> None:
+def test_error_of_missing_file_names_the_option(tmp_path: object) -> None:
     store = ClaimCheckStore(str(tmp_path))
     with pytest.raises(
         DecodeError, match=r"claim check 1\.json cannot be read .*claimCheckStorageUri"

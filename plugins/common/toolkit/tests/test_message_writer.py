@@ -1,4 +1,4 @@
-"""Rows are written in the order of their table's columns, and bad ones are named."""
+"""Rows are written in the order of the table's columns; errors name the column."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _dumps(value: Any) -> bytes:
 
 
 @pytest.mark.parametrize("rows_before", [0, 100])
-def test_rows_keep_the_order_of_the_columns_and_name_bad_ones(rows_before: int) -> None:
+def test_rows_follow_column_order_and_errors_name_the_column(rows_before: int) -> None:
     columns = (Column(A, "text", types.Text()), Column(B, "tinyint", types.Int(8)))
     table = TableSchema("shop", "orders", columns, ())
     writer = MessageWriter(
@@ -68,7 +68,7 @@ MISSPELT: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("reason", MISSPELT)
-def test_misspelt_names_are_named(reason: str) -> None:
+def test_unknown_names_are_reported(reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         MISSPELT[reason]()
 
@@ -85,7 +85,7 @@ def test_misspelt_names_are_named(reason: str) -> None:
         ),
     ],
 )
-def test_parts_that_cannot_be_opened_are_named(part: Any, reason: str) -> None:
+def test_invalid_parts_are_reported(part: Any, reason: str) -> None:
     table = TableSchema("shop", "orders", (Column(B, "tinyint", types.Int(8)),), ())
     context = EncoderContext(LargeMessageOutput())
     writer = MessageWriter("orjson", context, dumps=_dumps, table=table)

@@ -51,13 +51,15 @@ def test_a_changed_key_splits_in_the_order_of_ticdc() -> None:
         ({"id": 1, "a": "x"}, {"id": 1, "a": "y"}, ["id"]),
         ({"id": None}, {"id": None}, ["id"]),
         ({"id": Decimal("1.0")}, {"id": Decimal("1.00")}, ["id"]),
-        # No key, or none that both images have.
+        # No key, or a key column missing in one image.
         ({"id": 1}, {"id": 2}, []),
         ({"a": 1}, {"id": 2, "a": 2}, ["id"]),
         ({"id": 1, "a": 1}, {"a": 2}, ["id"]),
     ],
 )
-def test_what_stays_whole(before: dict[str, Any], after: dict[str, Any], keys: list[str]) -> None:
+def test_updates_with_unchanged_or_unknown_key_are_not_split(
+    before: dict[str, Any], after: dict[str, Any], keys: list[str]
+) -> None:
     event = change(before, after)
     (alone,) = split_key_update(event, keys)
     assert alone is event
@@ -101,11 +103,11 @@ def sequence(op: Op = "update", commit_ts: int | None = None, **extra: Any) -> d
 
 
 def test_a_commit_ts_orders_changes_of_any_topic() -> None:
-    """A change that is sent again, to any place, has the position of the first."""
+    """A change that is sent again, to any partition, keeps its position."""
     assert [*sequence(commit_ts=7, file="a", pos=1).values()] == [0, 7, 1, 0, 0, 0, 1, *[None] * 4]
 
 
-def test_without_it_they_have_their_place() -> None:
+def test_changes_without_commit_ts_use_their_position() -> None:
     assert [*sequence().values()] == [2, 0, 0, 3, 9, 0, 1, 8, None, None, None]
 
 

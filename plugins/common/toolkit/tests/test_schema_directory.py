@@ -34,7 +34,7 @@ def directory(request: pytest.FixtureRequest, tmp_path: Path) -> SchemaDirectory
     return SchemaDirectory(str(tmp_path / "schemas"))
 
 
-def test_what_was_saved_is_loaded(directory: SchemaDirectory) -> None:
+def test_saved_schemas_are_loaded(directory: SchemaDirectory) -> None:
     saved = [record(1), record(2), record(2, "other"), record(3, schema="dbo")]
     assert [directory.save(one) for one in saved] == [True] * 4
     again = SchemaDirectory(directory.uri)
@@ -61,18 +61,18 @@ def test_a_process_reads_each_file_once(directory: SchemaDirectory) -> None:
     assert len(directory.load("shop", "orders")) == 1, "the folder says what there is"
 
 
-def test_nothing_there_is_nothing_found(directory: SchemaDirectory) -> None:
+def test_empty_directory_has_no_schemas(directory: SchemaDirectory) -> None:
     assert directory.load("shop", "orders") == []
     directory.check()
     assert list(directory.entries()) == []
 
 
-def test_it_travels_to_other_processes(directory: SchemaDirectory) -> None:
+def test_directory_is_picklable(directory: SchemaDirectory) -> None:
     directory.save(record(1))
     assert texts(pickle.loads(pickle.dumps(directory)).load("shop", "orders")) == texts([record(1)])
 
 
-def test_names_that_differ_in_case_or_signs_stay_apart(directory: SchemaDirectory) -> None:
+def test_names_differing_in_case_or_punctuation_are_distinct(directory: SchemaDirectory) -> None:
     names = [
         "Orders",
         "orders",
@@ -89,7 +89,7 @@ def test_names_that_differ_in_case_or_signs_stay_apart(directory: SchemaDirector
         assert [found.table.table for found in directory.load("shop", name)] == [name]
 
 
-def test_nothing_is_written_outside(tmp_path: Path) -> None:
+def test_table_names_cannot_escape_the_folder(tmp_path: Path) -> None:
     directory = SchemaDirectory(str(tmp_path / "schemas"))
     directory.save(record(1, "../../../up"))
     assert [path.name for path in tmp_path.iterdir()] == ["schemas"]
@@ -118,7 +118,7 @@ def test_many_tasks_may_write_the_same(tmp_path: Path) -> None:
     assert not list((tmp_path / "schemas").rglob("_*"))
 
 
-def test_half_written_files_do_not_count(tmp_path: Path) -> None:
+def test_partial_files_are_ignored(tmp_path: Path) -> None:
     directory = SchemaDirectory(str(tmp_path))
     directory.save(record(1))
     (folder,) = tmp_path.iterdir()
@@ -156,7 +156,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "not a schema", '{"format": 99}'])
-def test_a_file_that_is_no_schema_is_named(tmp_path: Path, text: str) -> None:
+def test_error_names_the_invalid_schema_file(tmp_path: Path, text: str) -> None:
     directory = SchemaDirectory(str(tmp_path))
     directory.save(record(1))
     (folder,) = tmp_path.iterdir()
@@ -165,7 +165,7 @@ def test_a_file_that_is_no_schema_is_named(tmp_path: Path, text: str) -> None:
         directory.load("shop", "orders")
 
 
-def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+def test_uncreatable_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     directory = SchemaDirectory(str(tmp_path / "file" / "schemas"))
     with pytest.raises(SourceError, match="schemaStore"):
@@ -174,7 +174,7 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
         directory.save(record(1))
 
 
-def test_a_schema_that_is_too_large_is_left_out(
+def test_oversized_schema_is_skipped(
     directory: SchemaDirectory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     large = record(1000)
@@ -182,7 +182,7 @@ def test_a_schema_that_is_too_large_is_left_out(
     monkeypatch.setattr(module, "MAX_SCHEMA_BYTES", limit)
     assert not directory.save(large)
     assert "a schema of shop.orders is not stored" in caplog.text
-    # One of a version that wrote it costs the table's other schemas nothing.
+    # An oversized file from another version does not affect the table's other schemas.
     assert directory.save(record(1))
     monkeypatch.undo()
     assert directory.save(large)
@@ -196,7 +196,7 @@ def test_a_schema_that_is_too_large_is_left_out(
     assert [entry.record is None for entry in again.entries()] == [False]
 
 
-def test_a_store_with_a_folder_reads_again_what_it_forgot(directory: SchemaDirectory) -> None:
+def test_store_with_folder_reloads_evicted_schemas(directory: SchemaDirectory) -> None:
     size = table_size(record(3).table) + 300
     store = SchemaStore(2 * size, directory)
     for number in range(20):
@@ -210,7 +210,7 @@ def test_a_store_with_a_folder_reads_again_what_it_forgot(directory: SchemaDirec
         (exact,) = store.at("shop", f"t{number}", (3,))
         assert len(exact.columns) == 3
     assert store.bytes <= 2 * size
-    # One table alone has more than there is room for: its oldest is an error, and no other one.
+    # One table exceeds the bound by itself: only its oldest schema is an error.
     for version in range(4, 20):
         store.add(record(version, "t0"))
     with pytest.raises(MissingSchemaError, match="maxCachedSchemaBytes"):

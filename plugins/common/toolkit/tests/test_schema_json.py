@@ -53,7 +53,7 @@ def test_every_logical_type_survives() -> None:
     assert record_to_json(back) == record_to_json(original)
 
 
-def test_names_that_are_no_utf8_are_ascii_in_the_text() -> None:
+def test_names_in_invalid_utf8_are_escaped_to_ascii() -> None:
     text = record_to_json(record(Column("n\udcff", "int", types.Int(32))))
     assert text.isascii()
     assert record_from_json(text).table.column_names == ("n\udcff",)
@@ -69,19 +69,19 @@ def test_names_that_are_no_utf8_are_ascii_in_the_text() -> None:
         {"position": None},
     ],
 )
-def test_what_is_no_schema_is_refused(change: dict[str, object]) -> None:
+def test_invalid_schema_is_rejected(change: dict[str, object]) -> None:
     fields = json.loads(record_to_json(record())) | change
     with pytest.raises(ValueError, match=r"newer version|not a table schema"):
         record_from_json(json.dumps(fields))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "1", "null", "[" * 100_000, '{"format": 1}'])
-def test_other_texts_are_refused(text: str) -> None:
+def test_other_texts_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         record_from_json(text)
 
 
-def test_an_unknown_type_is_refused() -> None:
+def test_unknown_type_is_rejected() -> None:
     fields = json.loads(record_to_json(record(Column("a", "int", types.Int(32)))))
     fields["columns"][0]["type"]["name"] = "os"
     with pytest.raises(ValueError, match="not a table schema"):

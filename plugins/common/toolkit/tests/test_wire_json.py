@@ -1,4 +1,4 @@
-"""The exact JSON parser: what fast ones refuse or round."""
+"""The exact JSON parser: input that fast parsers reject or round."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_values(text: str, value: object) -> None:
 @example(["\xc3", "\\udca9"])
 @example(["\\ud83d", "\xc3", "\\udca9", "\xff"])
 @example(["\\udcc3", "\\udca9"])
-def test_lone_surrogates_are_written_as_they_were_read(parts: list[str]) -> None:
+def test_lone_surrogates_round_trip(parts: list[str]) -> None:
     data = b'{"%b":["%b"]}' % (("".join(parts).encode("latin-1"),) * 2)
     parsed = loads_exact(data)
     assert loads_exact(dumps_exact(parsed)) == parsed
@@ -66,7 +66,7 @@ def test_deep_values_are_written() -> None:
 
 
 @pytest.mark.parametrize("value", [Decimal("NaN"), float("inf"), b"x", object()])
-def test_what_is_not_json_is_not_written(value: object) -> None:
+def test_non_json_values_are_rejected_by_the_writer(value: object) -> None:
     with pytest.raises((TypeError, ValueError)):
         dumps_exact({"a": [value]})
 
@@ -76,7 +76,7 @@ def test_json_is_written_compactly() -> None:
     assert dumps_exact(value) == '{"a":[1,1.50,null,true,"中\\n"],"b":{"c":[]},"d":1.5}'.encode()
 
 
-def test_bytes_that_are_not_utf8_are_kept() -> None:
+def test_invalid_utf8_is_preserved() -> None:
     parsed = loads_exact(b'{"a":"x\xff\xfey \xe4\xb8\xad \xe4\xb8"}')
     assert parsed["a"].encode("utf-8", "surrogateescape") == b"x\xff\xfey \xe4\xb8\xad \xe4\xb8"
 
@@ -108,7 +108,7 @@ def test_bytes_that_are_not_utf8_are_kept() -> None:
         (b'{"a":' * 100_000, "nested too deeply"),
     ],
 )
-def test_what_is_not_json(data: bytes, reason: str) -> None:
+def test_invalid_json_is_rejected(data: bytes, reason: str) -> None:
     with pytest.raises(DecodeError, match=reason) as caught:
         loads_exact(data)
     assert len(str(caught.value)) < 1_200
@@ -120,7 +120,7 @@ def test_many_brackets_are_not_deep() -> None:
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="Python's own limit is lower")
 @pytest.mark.parametrize("depth", [1_025, 2_000])
-def test_what_python_parses_and_cannot_walk(depth: int) -> None:
+def test_json_too_deep_to_walk_is_rejected(depth: int) -> None:
     with pytest.raises(DecodeError, match="nested too deeply"):
         loads_exact(b"[" * depth + b"]" * depth)
 
@@ -133,7 +133,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_json_without_fractions_is_as_ever(value: object) -> None:
+def test_json_without_fractions_equals_the_standard_parser(value: object) -> None:
     assert loads_exact(json.dumps(value).encode()) == value
 
 
@@ -143,7 +143,7 @@ def test_fractions_keep_every_digit(value: Decimal) -> None:
 
 
 @given(st.binary())
-def test_any_bytes_are_parsed_or_refused(data: bytes) -> None:
+def test_random_bytes_are_parsed_or_rejected(data: bytes) -> None:
     try:
         parsed = loads_exact(data)
     except DecodeError:
@@ -151,12 +151,12 @@ def test_any_bytes_are_parsed_or_refused(data: bytes) -> None:
     assert parsed == json.loads(data.decode("utf-8", "surrogateescape"), parse_float=Decimal)
 
 
-def test_members_of_one_name() -> None:
+def test_last_of_duplicate_members_counts() -> None:
     parsed = loads_exact(b'{"a":{"t":1,"t":2.50,"\xff":[]}}', make_object=tuple)
     assert parsed == (("a", (("t", 1), ("t", Decimal("2.50")), ("\udcff", []))),)
 
 
-def test_json_that_ends_too_early_says_where() -> None:
+def test_truncated_json_error_has_its_position() -> None:
     """At every byte: in a word, a number, an escape, a character, or between."""
     whole = '{"a":[1,-2.5e-3,true,null,"x\\u00e9\\n\\"y 中"],"b":{"d":"\\ud83d\\ude00"} }'.encode()
     loads_exact(whole)
@@ -165,7 +165,7 @@ def test_json_that_ends_too_early_says_where() -> None:
             loads_exact(whole[:end])
 
 
-def test_what_breaks_off_in_between_is_not_truncated() -> None:
+def test_error_inside_json_is_not_reported_as_truncated() -> None:
     for data, byte in ((b'{"a";1}', 4), ('{"中":tru}'.encode(), 7), (b"[1.]", 2), (b"{}{}", 2)):
         with pytest.raises(DecodeError, match=f"not JSON from byte {byte} on"):
             loads_exact(data)
@@ -188,7 +188,7 @@ def test_instants(value: object, microseconds: int | None) -> None:
     assert instant_of({"at": value}, "at", assume_utc=True) == microseconds
 
 
-def test_a_time_without_a_zone_is_in_utc_if_a_format_says_so() -> None:
+def test_zoneless_time_is_utc_if_the_format_declares_it() -> None:
     for text in ("2025-06-21 12:06:46.5", "2025-06-21T12:06:46.5"):
         assert instant_of({"at": text}, "at", assume_utc=True) == 1_750_507_606_500_000
     with pytest.raises(DecodeError, match="is not a time"):

@@ -74,7 +74,7 @@ def test_flag_names(flags: int, names: tuple[str, ...]) -> None:
     ],
 )
 @pytest.mark.parametrize("flags", [None, 0, 65, 193])
-def test_types_that_no_flag_changes(code: int, logical: LogicalType, flags: int | None) -> None:
+def test_types_independent_of_flags(code: int, logical: LogicalType, flags: int | None) -> None:
     assert logical_from_code(code, flags) == logical
 
 
@@ -89,7 +89,7 @@ def test_types_that_no_flag_changes(code: int, logical: LogicalType, flags: int 
     ],
 )
 def test_integers(code: int, bits: int, either: LogicalType) -> None:
-    # 65 and 11 are what TiCDC sends for a nullable integer and for a primary key.
+    # TiCDC sends 65 for a nullable integer and 11 for a primary key.
     for flags in (0, 11, 65):
         assert logical_from_code(code, flags) == Int(bits)
     assert logical_from_code(code, UNSIGNED_FLAG | 65) == Int(bits, signed=False)

@@ -68,7 +68,7 @@ def test_the_key_and_the_rows(query: str, key: bool, rows: bool) -> None:
 
 
 @pytest.mark.parametrize("query", ["alter table t rename column v", "alter table t add 'x"])
-def test_what_is_cut_off(query: str) -> None:
+def test_truncated_statements(query: str) -> None:
     with pytest.raises(NotUnderstood):
         column_changes(query)
 
@@ -90,5 +90,7 @@ def test_what_is_cut_off(query: str) -> None:
         ("x json not null", {"x": None}),
     ],
 )
-def test_what_existing_rows_get(definition: str, filled: dict[str, str | None]) -> None:
+def test_values_of_added_columns_in_existing_rows(
+    definition: str, filled: dict[str, str | None]
+) -> None:
     assert column_changes(f"alter table t add {definition}").filled == filled

@@ -1,4 +1,4 @@
-"""Type texts of every origin, and texts that are none."""
+"""Type texts of every origin, and invalid texts."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_malformed(text: str, base: str) -> None:
     assert parse_column_type(text) == ColumnType(base, well_formed=False)
 
 
-def test_a_well_formed_type_of_no_mysql() -> None:
+def test_unknown_type_names_are_parsed() -> None:
     assert parse_column_type("İ(3)") == ColumnType("i\u0307", params=(3,))
 
 
@@ -184,7 +184,7 @@ def test_elements_round_trip(elements: list[str]) -> None:
 
 @pytest.mark.parametrize("seed", ["'", "''", "'\\", "(", ")", "a ", "/*", "/", "`", '"', "a", " "])
 @pytest.mark.parametrize("head", ["", "enum('", "int comment '", "int (", "int /*"])
-def test_junk_takes_linear_time(head: str, seed: str) -> None:
+def test_garbage_takes_linear_time(head: str, seed: str) -> None:
     for length in (MAX_TEXT_LENGTH, 1 << 20):
         text = (head + seed * (length // len(seed)))[:length]
         start = time.process_time()

@@ -1,4 +1,4 @@
-"""What changed definitions do to stored values, as far as no server is needed to tell."""
+"""Effects of changed definitions on stored values, as far as they need no server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def kind(old: str, new: str, *, of_message: bool = False) -> str:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        # What the message does not say may be more than the new definition keeps.
+        # Unknown parameters may exceed the new definition.
         ("decimal", "DECIMAL(10,2)", "convert"),
         ("varchar", "VARCHAR(50)", "convert"),
         ("varchar", "TEXT", "same"),

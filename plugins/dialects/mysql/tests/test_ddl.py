@@ -104,7 +104,7 @@ JUNK = ["/*", "/* */", "/**/ ", " ", "-", "--\n", "-- ", "#", "#\n", "/*/", "*/"
 
 
 @pytest.mark.parametrize("part", JUNK)
-def test_junk_takes_linear_time(part: str) -> None:
+def test_garbage_takes_linear_time(part: str) -> None:
     size = 2_000_000 // len(part)
     assert ddl_type_of(part * size) == "QUERY"
     assert ddl_type_of("CREATE " + part * size) == "QUERY"

@@ -45,7 +45,7 @@ EIGHT = timezone(timedelta(hours=8))
 def test_wall_clock(zone: tzinfo, text: str, utc: str) -> None:
     counts = Counter[str]()
     parse = timestamp_parser(zone, counts)
-    for _ in range(2):  # the second time by what the first has learnt
+    for _ in range(2):  # the second time from the cache
         value = parse(text)
         assert value == datetime.fromisoformat(utc).replace(tzinfo=UTC)
         assert isinstance(value, datetime)
@@ -71,7 +71,7 @@ def test_wall_clock(zone: tzinfo, text: str, utc: str) -> None:
 def test_clock_changes_are_counted(zone: ZoneInfo, text: str, utc: str, kind: str) -> None:
     counts = Counter[str]()
     parse = timestamp_parser(zone, counts)
-    # Other hours of that day must not make the parser take the day for an ordinary one.
+    # Other hours of that day must not mark the day as one without a clock change.
     parse(text[:10] + " 12:34:56")
     counts.clear()
     for _ in range(3):

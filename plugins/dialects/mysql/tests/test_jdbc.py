@@ -1,4 +1,4 @@
-"""The documents' tables, typed again, and what a code alone may say."""
+"""The documents' tables, typed again, and the types certain from a code alone."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_every_type_has_a_known_code() -> None:
         assert jdbc_code(parse_column_type(base), None) in JDBC_NAMES
 
 
-def test_what_is_certain() -> None:
+def test_types_certain_from_code_alone() -> None:
     certain = {code: logical_from_jdbc(code) for code in JDBC_NAMES}
     assert {code: t for code, t in certain.items() if not isinstance(t, Unknown)} == {
         -6: Int(64),

@@ -156,7 +156,7 @@ def test_bad(logical: LogicalType, value: object, reason: str) -> None:
     assert type(caught.value) is ValueError
 
 
-def test_an_integer_that_python_refuses_to_print() -> None:
+def test_integer_beyond_pythons_digit_limit() -> None:
     for logical in (Int(64), Decimal(), Bit(), Enum(), Year()):
         with pytest.raises(ValueError, match="more than 65 digits"):
             parse(logical, 10**5000)

@@ -1,4 +1,4 @@
-"""From which row on a DDL statement counts, and where its types do."""
+"""The range of rows to which a DDL statement and its types apply."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_rows_before_a_statement_are_older_and_those_after_it_newer() -> None:
     assert made.span("db", "t", None) == (None, None)
 
 
-def test_between_the_positions_of_a_statement_only_what_both_say_counts() -> None:
+def test_rows_between_statement_positions_use_only_common_types() -> None:
     made = statements(
         ("create table t (id int, e enum('a','b'), d decimal(5,1))", 10, 20),
         ("alter table t modify e enum('b'), add x int", 30, 40),
@@ -61,12 +61,12 @@ def test_between_the_positions_of_a_statement_only_what_both_say_counts() -> Non
     assert types_at(made, 60, "u") == types_at(made, 40)
 
 
-def test_a_statement_that_comes_from_every_partition_counts_once() -> None:
+def test_statement_copies_of_all_partitions_count_once() -> None:
     twice = [("create table t (a int)", 1, 1), ("alter table t rename column a to b", 2, 2)] * 3
     assert types_at(statements(*twice), 2) == {"b": "int"}
 
 
-def test_a_copy_knows_the_same_without_the_statements() -> None:
+def test_copy_keeps_types_without_the_statements() -> None:
     store = SchemaStore()
     store.add(Statement("create table T (a int)", "db", "T", 1, 1))
     assert store.changes == 1
@@ -82,7 +82,7 @@ def test_a_copy_knows_the_same_without_the_statements() -> None:
     assert not none.statements
 
 
-def test_more_statements_than_can_be_read_say_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_too_many_statements_yield_no_types(caplog: pytest.LogCaptureFixture) -> None:
     made = Statements()
     with caplog.at_level(logging.WARNING):
         for number in range(3):
@@ -109,7 +109,7 @@ def test_more_statements_than_can_be_read_say_nothing(caplog: pytest.LogCaptureF
         ("decimal", None, ("decimal", Decimal())),
     ],
 )
-def test_a_type_of_ddl_counts_where_it_says_what_the_row_says(
+def test_ddl_type_is_used_only_if_it_agrees_with_the_row(
     wire: str, ddl: str | None, expected: tuple[str, LogicalType | None]
 ) -> None:
     column = None if ddl is None else Column("x", ddl, Decimal())
@@ -132,7 +132,7 @@ def test_tables_of_ddl_are_bounded_by_bytes(
         (f"create table t ({', '.join(f'c{n} int' for n in range(100))})", 0, 0),
         *((f"create table t{n} like t", n, n) for n in range(1, 20)),
     )
-    # Short statements make wide tables; which of them count must not hang on their order.
+    # Short statements make wide tables; their order must not select those that count.
     assert types_at(made, 5) is None
     assert types_at(made, 19, "t19") is None
     assert not made

@@ -1,4 +1,4 @@
-"""What DDL statements say of columns, and what is left open where they are not understood."""
+"""Columns from DDL statements; unparsed statements leave them unknown."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_definition(definition: str, text: str) -> None:
         "int as (coalesce(id, 3))",  # rows do not have it
     ],
 )
-def test_a_definition_that_is_not_understood_leaves_its_column_open(definition: str) -> None:
+def test_unparsed_definition_leaves_its_column_unknown(definition: str) -> None:
     assert types_after(f"create table t (x {definition}, y int)") == {"y": "int"}
     assert types_after(T, f"alter table t modify d {definition}") == {
         "id": "int",
@@ -109,7 +109,7 @@ def test_a_definition_that_is_not_understood_leaves_its_column_open(definition: 
         ("create table t (d int)", {"id": None, "e": None, "d": "int"}),
         ("create table t as select 1 id", {"id": None, "e": None, "d": None}),
         ("drop temporary table if exists t", {}),
-        # What may have had no effect changes nothing that is known.
+        # A statement with uncertain effect does not change known columns.
         (
             "alter table t add column if not exists e enum('x'), add if not exists x int",
             {"x": "int"},
@@ -145,7 +145,7 @@ def test_a_statement(statement: str, changes: dict[str, str | None]) -> None:
         "flashback cluster to timestamp '2020-01-01'",
     ],
 )
-def test_a_table_of_which_nothing_is_known_any_more(statement: str) -> None:
+def test_unparsed_statement_forgets_the_table(statement: str) -> None:
     assert types_after(T, statement) is None
     assert types_after(T, statement, T) == types_after(T)
 
@@ -160,7 +160,7 @@ def test_tables_that_come_from_others() -> None:
     assert types_after(T, "create table u like t", table="u") == known
     assert types_after(T, "create table u (like t)", "drop table t", table="u") == known
     assert types_after("create table u like t", table="u") == {}
-    # A table that was there before the first statement has the columns that are told since.
+    # A table older than the first statement has only the columns of later statements.
     assert types_after("alter table t add x int, drop y") == {"x": "int"}
     assert types_after("rename table x to t") is None
 
@@ -186,13 +186,13 @@ def test_logical_types() -> None:
 
 
 @pytest.mark.slow
-def test_any_text_is_survived() -> None:
+def test_any_text_is_accepted() -> None:
     choose = random.Random(7)
     others = """alter rename drop ( ) , ; ` ' " /*! */ /*T![x] -- # . to column"""
     words = [*T.split(), *others.split()]
     for _ in range(1_000):
         types_after(T, " ".join(choose.choices(words, k=choose.randint(1, 12))))
-    # None of these takes long, or many frames.
+    # Each is fast and needs few stack frames.
     for text in ("(", "/*!", "a,", "/*! ", "/*!a*/", "`"):
         known = types_after(T, "alter table t modify d int " + text * 20_001)
         assert "d" not in (known or {}), text

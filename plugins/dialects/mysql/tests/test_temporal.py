@@ -1,4 +1,4 @@
-"""Dates and times: MySQL's shapes and no other."""
+"""Dates and times: only MySQL's forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values printed as MySQL prints them, and refused where they are none."""
+"""Values printed as MySQL prints them; invalid values are rejected."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_timestamps_are_wall_clocks_of_the_zone() -> None:
         (types.Geometry(), GeometryValue(0, None, "POINT(1 1)")),
     ],
 )
-def test_what_is_no_value_of_its_type(logical: LogicalType, value: Any) -> None:
+def test_values_outside_their_type_are_rejected(logical: LogicalType, value: Any) -> None:
     with pytest.raises(BAD_VALUE):
         printed(logical, value)
 

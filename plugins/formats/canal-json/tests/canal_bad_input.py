@@ -33,7 +33,7 @@ def decoder(protocol: str = "canal-json", dialect: str = "auto") -> MessageDecod
 def decode(
     value: bytes | None, key: bytes | None = None, protocol: str = "canal-json"
 ) -> list[Event]:
-    """The events of a message, after what must hold for all of them was checked."""
+    """The events of a message, after checks that hold for all messages."""
     message = Message(key, value, topic="t", partition=3, offset=99)
     events = decoder(protocol).decode(message)
     assert type(events) is list
@@ -112,7 +112,7 @@ CLAIM = UPDATE | {"_tidb": {"commitTs": 1, "claimCheckLocation": "s3://b/x.json"
 
 
 def golden_messages() -> list[bytes]:
-    """One message of each table and type, or those above where there is no golden data."""
+    """One message of each table and type; the messages above without golden data."""
     path = GOLDEN / "tidb-extension/messages.jsonl.gz"
     if not path.exists():
         own = (UPDATE, DDL, WATERMARK, DELETE, BATCH, CLAIM)

@@ -152,7 +152,7 @@ TP_INT = {
 
 
 def dml(**fields: Any) -> dict[str, Any]:
-    """TiCDC's DML example with other fields; None of Python is null, ``...`` drops one."""
+    """TiCDC's DML example with other fields; None means null, ``...`` drops a field."""
     wire: dict[str, Any] = json.loads(TICDC_DML) | fields
     return {name: value for name, value in wire.items() if value is not ...}
 

@@ -45,7 +45,7 @@ def test_a_tombstone_has_no_events() -> None:
         (b'{"type":"INSERT","table":"t"}', "a row event has no rows"),
     ],
 )
-def test_what_is_no_message(value: bytes, reason: str) -> None:
+def test_invalid_messages_are_corrupt(value: bytes, reason: str) -> None:
     assert reason in str(the_error(value))
 
 
@@ -80,7 +80,7 @@ def test_a_field_of_another_type(field: str, value: Any) -> None:
 @pytest.mark.parametrize(
     "value", [-1, 1 << 63, 1 << 64, 10**30, "429918007904436226", 1.5, True, []]
 )
-def test_a_tso_that_is_none(field: str, value: Any) -> None:
+def test_invalid_tso_is_rejected(field: str, value: Any) -> None:
     wire = UPDATE if field == "commitTs" else WATERMARK
     error = the_error(wire | {"_tidb": {field: value}})
     assert (error.field, error.reason) == (f"_tidb.{field}", "is not a TSO")
@@ -94,7 +94,7 @@ def test_a_tso_at_its_bounds(value: int) -> None:
 
 
 @pytest.mark.parametrize("location", [5, [], {"a": 1}, True])
-def test_a_claim_check_that_is_no_text(location: Any) -> None:
+def test_claim_check_must_be_text(location: Any) -> None:
     error = the_error(UPDATE | {"_tidb": {"claimCheckLocation": location}})
     assert "claim check" in error.reason
 

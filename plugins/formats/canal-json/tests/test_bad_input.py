@@ -71,7 +71,7 @@ def test_any_envelope(wire: dict[str, Any]) -> None:
 
 @given(data=st.data(), value=st.sampled_from(MESSAGES))
 @patient
-def test_any_field_stands_twice(data: st.DataObject, value: bytes) -> None:
+def test_duplicate_fields(data: st.DataObject, value: bytes) -> None:
     name = data.draw(st.sampled_from(sorted(json.loads(value))))
     again = data.draw(JSON)
     twice = value.rstrip()[:-1] + b"," + text_of(name) + b":" + text_of(again) + b"}"

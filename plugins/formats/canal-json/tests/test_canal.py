@@ -23,7 +23,7 @@ def test_canal_batch() -> None:
     befores = [event.before.values for event in events if event.before]
     assert befores == [
         {"id": 1, "name": "a", "price": Decimal("1.50")},
-        # It was NULL, which is not absent.
+        # It was NULL, not absent.
         {"id": 2, "name": "x", "price": None},
         {"id": 3, "name": "z", "price": Decimal("3.50")},
     ]
@@ -59,7 +59,7 @@ def test_canal_without_mysql_type(mysql_type: str) -> None:
     codes = '{"id": 4, "price": 3, "at": 93, "raw": 2004}'
     event = decode_row(CANAL_INSERT.replace("MYSQL", mysql_type).replace("SQL", codes))
     assert event.after == Image(
-        # TIMESTAMP's code is DATETIME's, too: it stays text.
+        # TIMESTAMP and DATETIME share a code: the value stays text.
         {"id": 1, "price": Decimal("1.5"), "at": "2024-01-02 03:04:05", "raw": b"\xff\0"}
     )
     assert [column.source_type for column in event.table.columns] == [
@@ -78,16 +78,16 @@ def test_canal_without_any_type() -> None:
     assert {column.type for column in event.table.columns} == {types.Unknown()}
 
 
-def test_canal_cuts_no_deletes() -> None:
+def test_canal_deletes_are_complete() -> None:
     link = {"data": [{"a": "1", "b": "2"}], "mysqlType": {"a": "int", "b": "int"}}
     delete = link | {"database": "shop", "table": "link", "pkNames": ["a", "b"], "type": "DELETE"}
     times = {"es": 1639633141000, "ts": 1639633142960}
     assert decode_row(delete | times).before == Image({"a": 1, "b": 2})
-    # TiCDC may have left out other columns.
+    # TiCDC may have omitted other columns.
     assert not decode_row({"id": 0} | delete | times).before.complete
 
 
-def test_canal_statement_that_is_no_ddl() -> None:
+def test_canal_query_that_is_not_ddl() -> None:
     message = {
         "data": None,
         "database": "shop",

@@ -152,7 +152,7 @@ def test_cloudcanal_table_changes() -> None:
         ("c", "", types.Unknown()),
     ]
     assert schema.key_columns == ()
-    # As they came, where a position is missing.
+    # In their original order, where a position is missing.
     del columns[2]["position"]
     schema = decode_ddl(cloudcanal_ddl({"table": {"columns": columns}})).table_schema
     assert schema is not None

@@ -1,4 +1,4 @@
-"""The conformance kit on messages of TiCDC and Canal, whose truth test_golden.py has."""
+"""The conformance kit on messages of TiCDC and Canal; test_golden.py has their truth."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ REPLACED = r"TiCDC wrote \ufffd, which Go escapes only where it stands for a byt
 
 
 def normalise(event: Event, decoded: Any) -> Event:
-    """Unchanged columns of ``old`` come back completed, and deletes of keys alone incomplete."""
+    """Unchanged columns of ``old`` are completed, and key-only deletes are incomplete."""
     if not isinstance(event, RowChange) or event.before is None:
         return event
     before = event.before
     if event.after is not None:
         after = event.after.values
-        # As texts: 0.0 and -0.0 are equal.
+        # Compared as texts, since 0.0 equals -0.0.
         texts = {name: repr(value) for name, value in before.values.items()}
         same = tuple(name for name, value in after.items() if texts[name] == repr(value))
         return attrs.evolve(event, before=attrs.evolve(before, completed=same))
@@ -41,7 +41,7 @@ def normalise(event: Event, decoded: Any) -> Event:
 
 
 def of_canal(event: Event, decoded: Any) -> Event:
-    """Deletes of keys alone stay whole."""
+    """Key-only deletes stay complete."""
     normal = normalise(event, decoded)
     if not isinstance(event, RowChange) or event.op != "delete" or event.before is None:
         return normal
@@ -79,7 +79,7 @@ class TestCanalJson(CodecTests):
             reading={"dialect": "ticdc"},
             normalise=normalise,
         ),
-        # Without a commit_ts; ``old`` has what changed, as its types are whole.
+        # Without a commit_ts; ``old`` has only the changed columns, as its types are complete.
         RoundTrip(
             name="of Alibaba Canal",
             carries=Carries(

@@ -1,4 +1,4 @@
-"""What canal-json writes of events that no golden message has, and what it refuses."""
+"""Encoding of events that no golden message has, and rejected events."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def encode(event: Any, **options: Any) -> dict[str, Any]:
 ID = ("id", "int", Int(32))
 
 
-def test_types_of_other_sources_are_made_of_the_logical_type() -> None:
+def test_types_of_other_sources_are_derived_from_logical_types() -> None:
     schema = table(
         ("a", "int8", Int(8)),
         ("b", "io.debezium.time.Year", Int(16, False)),
@@ -89,12 +89,12 @@ def test_values_that_cannot_be_written(column: Any, value: Any, reason: str) -> 
     assert str(caught.value).startswith("canal-json table shop.t, column x, commit_ts 1310720: ")
 
 
-def test_columns_that_the_schema_lacks() -> None:
+def test_columns_missing_from_the_schema_are_rejected() -> None:
     with pytest.raises(EncodeError, match=r"column y, .*no such column"):
         encode(insert(table(ID), id=1, y=2))
 
 
-def test_text_that_is_not_utf8() -> None:
+def test_invalid_utf8_text() -> None:
     counts: Counter[str] = Counter()
     event = insert(table(("s", "text", Text())), s="a\udcffb")
     assert encode(event, counts=counts)["data"] == [{"s": "a\ufffdb"}]
@@ -124,7 +124,7 @@ def test_incomplete_rows() -> None:
     "options",
     [{}, {"dialect": "canal"}, {"contentCompatible": True}, {"onlyOutputUpdatedColumns": True}],
 )
-def test_a_before_image_that_lacks_columns_would_say_that_they_did_not_change(
+def test_update_with_partial_before_image_is_rejected(
     options: dict[str, Any],
 ) -> None:
     schema = table(ID, ("s", "text", Text()), key=("id",))
@@ -138,8 +138,8 @@ def test_a_before_image_that_lacks_columns_would_say_that_they_did_not_change(
 
 
 @pytest.mark.parametrize("dialect", ["canal", "ticdc"])
-def test_columns_that_only_the_image_before_has_are_typed(dialect: str) -> None:
-    """As of DTS, whose images each have their own columns."""
+def test_columns_only_in_the_before_image_are_typed(dialect: str) -> None:
+    """DTS has separate columns for each image."""
     schema = table(ID, ("s", "varchar(9)", Text()), ("n", "int", Int(32)), key=("id",))
     event = RowChange(
         "update",
@@ -154,7 +154,7 @@ def test_columns_that_only_the_image_before_has_are_typed(dialect: str) -> None:
     assert list(wire["mysqlType"]) == list(wire["sqlType"]) == ["id", "s", "n"]
 
 
-def test_what_other_formats_say_of_a_column_is_no_flag() -> None:
+def test_column_flags_of_other_formats_are_dropped() -> None:
     columns = (
         Column("id", "int", Int(32), key=True),
         Column("s", "text", Text(), flags=("charset utf8mb4", "collate utf8mb4_bin")),
@@ -184,7 +184,7 @@ def test_times() -> None:
         encode(event)
 
 
-def test_what_needs_the_extension() -> None:
+def test_events_that_require_the_tidb_extension() -> None:
     with pytest.raises(UnsupportedEventError, match=r"watermark.*enableTidbExtension=true"):
         encode(Watermark(5 << 18))
     with pytest.raises(OptionError, match="enableTidbExtension=true"):

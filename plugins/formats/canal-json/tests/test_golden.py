@@ -67,7 +67,7 @@ SCENARIOS = {
     "raw-change-event": RAW,
     "storage-txn": {"all_types", "bytes", "keys", "txn"},
 }
-"""What a variant covers; the others cover everything."""
+"""The coverage of a variant; variants not listed cover everything."""
 
 # --- What the wire does not carry ------------------------------------------------------
 
@@ -114,7 +114,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 def _messages(variant: Variant, message: GoldenMessage, folder: Path) -> list[Message]:
-    """The message, or those of the file whose body the storage sink wrote."""
+    """The message, or the messages of a file of the storage sink."""
     if variant.name != "storage-txn":
         return [message.message]
     assert message.value is not None
@@ -130,13 +130,13 @@ def test_variants() -> None:
 # --- Events ----------------------------------------------------------------------------
 
 
-def test_events_are_those_that_happened(run: Run) -> None:
+def test_events_equal_the_truth(run: Run) -> None:
     for message, events in run.decoded:
         assert list(map(outline, events)) == list(map(true_outline, message.truth))
         assert {truth["kind"] for truth in message.truth} == {message.kind}
 
 
-def test_no_event_is_missing(run: Run) -> None:
+def test_all_events_are_present(run: Run) -> None:
     check_no_event_is_missing(run, SCENARIOS.get(run.variant.name))
 
 
@@ -161,7 +161,7 @@ def test_ddl(run: Run) -> None:
 
 
 def test_extras(run: Run) -> None:
-    """What no field takes is kept: here, how a large message came."""
+    """Other fields are kept, such as the transport of a large message."""
     seen = Counter()
     for truth, event in run.events():
         extra = dict(event.extra or {})
@@ -196,7 +196,7 @@ def test_key_columns(run: Run) -> None:
 
 
 def test_images(run: Run) -> None:
-    """Each value of each image; what is absent, and what was filled in."""
+    """Each value of each image, with absent and completed columns."""
     losses = run.losses()
     for truth, event in run.rows():
         for side, image in images_of(truth, event):
@@ -253,7 +253,7 @@ def test_table_schemas(run: Run) -> None:
 
 
 def test_handle_key_deletes_without_the_option() -> None:
-    """Where a primary key tells, a reduced delete is never taken for a whole one."""
+    """With a primary key, a reduced delete is never taken for a complete one."""
     variant = load_variant("canal-json", "delete-only-handle-key")
     decoder = open_decoder(protocol="canal-json", sourceTimeZone=SOURCE_ZONE)
     taken_for_whole = set()

@@ -1,6 +1,6 @@
 """Golden Canal-JSON messages, decoded and encoded: the bytes that TiCDC wrote.
 
-What is compressed, cut down, a claim check or the body of a file; the conformance kit
+Compressed and reduced messages, claim checks and files; the conformance kit
 (plugins/formats/canal-json/tests) has all else.  Listed differences apart, a message is byte for
 byte what the producer made of the event; only ``mysqlType``, whose order is random there, is
 put into the order of the columns first.
@@ -58,7 +58,7 @@ def documents(variant: Variant, golden: GoldenMessage) -> list[bytes]:
 
 
 def in_column_order(document: bytes) -> bytes:
-    """The document with ``mysqlType`` in the order of ``sqlType``, which is the columns'."""
+    """The document with ``mysqlType`` in the order of ``sqlType``, the order of the columns."""
     wire = json.loads(document)
     types = wire["mysqlType"]
     if not types:
@@ -108,7 +108,7 @@ def encoded(encoder: MessageEncoder, event: Event) -> bytes:
 
 
 @pytest.mark.parametrize("name", SOME)
-def test_decoded_and_encoded_they_are_the_producers_bytes(name: str) -> None:
+def test_round_trip_yields_the_producers_bytes(name: str) -> None:
     variant = load_variant("canal-json", name)
     losses = Losses(DIGITS, map(".".join, variant.tables))
     encoder = open_canal(variant)
@@ -126,7 +126,7 @@ def test_decoded_and_encoded_they_are_the_producers_bytes(name: str) -> None:
 
 
 def same_events(variant: Variant) -> Iterator[tuple[GoldenMessage, Event]]:
-    """The messages of a variant, each with its event as another variant tells it whole."""
+    """The messages of a variant, each with its complete event from another variant."""
     whole = load_variant("canal-json", "tidb-extension")
     by_seq = {golden.truth[0]["seq"]: golden.message for golden in whole.messages if golden.truth}
     for golden in variant.messages:
@@ -135,7 +135,7 @@ def same_events(variant: Variant) -> Iterator[tuple[GoldenMessage, Event]]:
 
 
 @pytest.mark.parametrize("name", ["handle-key-only"])
-def test_rows_that_are_too_large_are_cut_down(name: str) -> None:
+def test_oversized_rows_are_reduced_to_their_handle_key(name: str) -> None:
     variant = load_variant("canal-json", name)
     losses = Losses(DIGITS, map(".".join, variant.tables))
     encoder = open_canal(variant)
@@ -151,7 +151,7 @@ def test_rows_that_are_too_large_are_cut_down(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_rows_that_are_too_large_become_claim_checks(name: str, tmp_path: Path) -> None:
+def test_oversized_rows_become_claim_checks(name: str, tmp_path: Path) -> None:
     variant = load_variant("canal-json", name)
     losses = Losses(DIGITS, map(".".join, variant.tables))
     raw = variant.config["large-message-handle"]["claim-check-raw-value"]
@@ -170,7 +170,7 @@ def test_rows_that_are_too_large_become_claim_checks(name: str, tmp_path: Path) 
         value = decompress(encoded(encoder, event))
         location = json.loads(document).get("_tidb", {}).get("claimCheckLocation")
         if location is not None and b'"claimCheckLocation"' not in value:
-            # Another LZ4 library, another size: a row at the limit may fit.
+            # Sizes differ between LZ4 libraries: a row at the limit may fit.
             assert variant.compression == "lz4"
             limit = variant.config["max-message-bytes"]
             assert len(encoded(encoder, event)) > 0.9 * limit
@@ -188,13 +188,13 @@ def test_rows_that_are_too_large_become_claim_checks(name: str, tmp_path: Path) 
     assert checks == len(list(tmp_path.iterdir())) > 4
 
 
-def test_no_variant_is_left_out() -> None:
+def test_all_variants_are_covered() -> None:
     check_none_left_out("canal-json", *SOME, *CLAIMS)
 
 
 @pytest.mark.parametrize("name", ["canal_flat", "canal_flat_hash"])
 def test_alibaba_canal(name: str) -> None:
-    """Row by row, as Canal puts many into one message; the fields have its order."""
+    """Row by row, as Canal batches rows; the fields are in Canal's order."""
     encoder = open_encoder("canal-json", dialect="canal", sourceTimeZone="UTC")
     decoder = open_decoder(protocol="canal-json", sourceTimeZone="UTC")
     kinds: set[str] = set()
@@ -219,7 +219,7 @@ def test_alibaba_canal(name: str) -> None:
 
 
 def check_canal_row(wire: dict[str, Any], ours: dict[str, Any]) -> None:
-    """Takes over what is known to differ, and asserts that it says the same."""
+    """Copy known differences, and assert that they have the same meaning."""
     for name, code in wire["sqlType"].items():
         if ours["sqlType"][name] != code:
             # One code serves all rows of Canal's message, whatever their values; that of a
@@ -230,7 +230,7 @@ def check_canal_row(wire: dict[str, Any], ours: dict[str, Any]) -> None:
         for row, our_row in zip(wire[rows] or [], ours[rows] or [], strict=True):
             for name in list(row):
                 if rows == "old" and name not in our_row:
-                    # Canal's updateSet also holds what an earlier row changed.
+                    # Canal's updateSet also holds the columns changed by earlier rows.
                     assert row[name] == wire["data"][0][name]
                     del row[name]
                     continue

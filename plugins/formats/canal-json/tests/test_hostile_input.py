@@ -25,7 +25,7 @@ from cdcfmt_core.events import (
 )
 
 
-def test_bytes_that_are_not_utf8_stay_in_a_text() -> None:
+def test_invalid_utf8_is_preserved_in_text() -> None:
     value = text_of(UPDATE).replace(b'"b"', b'"b\xff\xe4\xb8 \xe4\xb8\xad"')
     (event,) = decode(value)
     assert isinstance(event, RowChange)
@@ -48,11 +48,11 @@ def test_halves_of_characters() -> None:
     (event,) = decode(value)
     assert isinstance(event, RowChange)
     assert event.table.table == "\udc00"
-    # Their errors can be printed and pickled like all others.
+    # Their errors can be printed and pickled.
     the_error(text_of(UPDATE).replace(b'"UPDATE"', b'"\\ud800"'))
 
 
-def test_the_last_of_two_equal_names_counts() -> None:
+def test_last_of_duplicate_names_counts() -> None:
     value = b'{"type":"DELETE",' + text_of(UPDATE)[1:-1] + b',"table":"last"}'
     for data in (value, value.replace(b'"b"', b'"\xff"')):
         (event,) = decode(data)
@@ -83,7 +83,7 @@ def test_the_last_of_two_equal_names_counts() -> None:
         ("1e2", True),
     ],
 )
-def test_monstrous_numbers(number: str, good: bool) -> None:
+def test_huge_numbers(number: str, good: bool) -> None:
     # As a JSON number and as text.
     for written in (number, f'"{number}"'):
         value = text_of(UPDATE).replace(b'"1.50"', written.encode())
@@ -94,12 +94,12 @@ def test_monstrous_numbers(number: str, good: bool) -> None:
             assert event.after.values["price"] == decimal.Decimal(number)
 
 
-def test_monstrous_numbers_where_nobody_asks() -> None:
+def test_huge_numbers_in_columns_of_unknown_type() -> None:
     for wire_text in (b'"more": 1e999, ', b'"more": [1e-400], ', b'"id": 1e400, '):
         (event,) = decode(b"{" + wire_text + text_of(UPDATE)[1:].replace(b'"id": 0, ', b"", 1))
         assert isinstance(event, RowChange)
         assert event.extra
-    # Of unknown type, and a gigabyte if anyone wrote it out.
+    # Without a column type the number would be expanded to 1 GB of digits.
     for number in (b"1e999999999", b'{"a": [-1e999999999]}'):
         untyped = text_of(UPDATE | {"mysqlType": None, "sqlType": None})
         assert "a number out of range" in str(the_error(untyped.replace(b'"1.50"', number)))
@@ -150,7 +150,9 @@ def test_very_many_rows() -> None:
 
 
 @pytest.mark.slow
-def test_ever_new_tables_and_types_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_bounded_for_endless_new_tables_and_types(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("cdcfmt_core.caches.MAX_CACHE_BYTES", 1 << 20)
     decoder.cache_clear()
 
@@ -176,7 +178,7 @@ def test_ever_new_tables_and_types_do_not_fill_the_memory(monkeypatch: pytest.Mo
         tracemalloc.stop()
         decoder.cache_clear()
     assert few - empty > 10 * 6_000
-    # Each of 600 more tables took as much again before there was a bound.
+    # Without a bound, each of 600 more tables takes as much again.
     assert more - full < 60 * 6_000
 
 

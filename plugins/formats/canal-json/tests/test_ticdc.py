@@ -46,7 +46,7 @@ def test_ticdc_dml() -> None:
     assert event.after == Image(TP_INT)
     assert (event.commit_ts, event.index, event.extra) == (COMMIT_TS, 0, None)
     assert (event.source_time, event.emit_time) == (1639633141221_000, 1639633142960_000)
-    # The order is by commit_ts, so es is not needed for it.
+    # The order is by commit_ts, not by es.
     assert event.sequence_commit is None
     schema = event.table
     assert (schema.database, schema.schema, schema.table) == ("test", None, "tp_int")
@@ -88,7 +88,7 @@ def test_ticdc_update_with_the_changed_columns() -> None:
     assert event.before == Image(TP_INT, completed=("c_bigint", "c_mediumint", "c_smallint", "id"))
 
 
-def test_an_update_of_nothing() -> None:
+def test_update_without_changed_columns() -> None:
     # only-output-updated-columns, where no column changed
     event = decode_row(dml(type="UPDATE", data=[NEW], old=[{}]))
     assert event.before is not None
@@ -111,7 +111,7 @@ def test_ticdc_delete(old: Any) -> None:
 
 
 def test_ticdc_delete_of_the_handle_key() -> None:
-    # delete-only-output-handle-key-columns leaves no mark but this one
+    # the only sign of delete-only-output-handle-key-columns
     event = decode_row(dml(type="DELETE", data=[{"id": "2"}]))
     assert event.before == Image({"id": 2}, complete=False)
     # A handle that is not a primary key leaves no key columns.

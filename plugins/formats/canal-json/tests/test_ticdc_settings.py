@@ -113,7 +113,7 @@ def test_ticdc_types_without_and_with_parameters() -> None:
     assert by_name["c_enum"] == types.Enum(("a", "b", "c"))
 
 
-def test_a_length_that_no_binary_has_is_not_padded_to() -> None:
+def test_impossible_binary_length_is_not_padded() -> None:
     event = decode_row(table({"a": "binary(999999999)"}, {"a": "x"}))
     assert event.after == Image({"a": b"x"})
 
@@ -137,7 +137,7 @@ def test_only_handle_key() -> None:
     event = decode_row(message)
     assert event.before == event.after == Image({"id": 2}, complete=False)
     assert event.extra == {"only_handle_key": True}
-    # Nothing can be said of what is absent.
+    # The values of absent columns are unknown.
     event = decode_row(message | {"data": [NEW], "old": [{"id": "1"}]})
     assert event.before == Image({"id": 1}, complete=False)
 
@@ -153,7 +153,7 @@ def test_a_claim_check(tmp_path: Path) -> None:
     event = decode_row(message, claims=tmp_path)
     assert event.after == Image(TP_INT)
     assert event.extra == {"claim_check": location}
-    # One that leads to another, or to itself.
+    # A claim check that refers to another, or to itself.
     (tmp_path / "9e48ab20.json").write_text(json.dumps(message), encoding="utf-8")
     assert "leads to another one" in corrupt_reason(message, claims=tmp_path)
     (tmp_path / "9e48ab20.json").unlink()
@@ -212,7 +212,7 @@ def test_a_schema_is_one_object() -> None:
     message = json.loads(TICDC_DML)
     shuffled = message | {
         "mysqlType": dict(reversed(message["mysqlType"].items())),
-        # It depends on the values and says nothing where mysqlType does.
+        # It depends on the values; mysqlType overrides it.
         "sqlType": {**message["sqlType"], "c_bigint": 3},
     }
     other_columns = message | {"data": [{"id": "3"}]}
@@ -229,7 +229,7 @@ def test_a_schema_is_one_object() -> None:
     assert unsigned.columns[1].type == types.Int(32, signed=False)
 
 
-def test_what_no_column_takes_is_extra() -> None:
+def test_remaining_fields_are_kept_in_extra() -> None:
     tidb = {"commitTs": COMMIT_TS, "rowkey": "dGVzdA==", "more": [1]}
     event = decode_row(dml(id=12, gtid="uuid:1-5", sql="insert", cluster="c1", _tidb=tidb))
     assert event.extra == {

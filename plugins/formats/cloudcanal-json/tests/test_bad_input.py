@@ -1,4 +1,4 @@
-"""No message raises, hangs or loses its neighbours; what is bad says why and where."""
+"""No message raises, hangs or loses its neighbours; errors have reason and position."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def decoder(binary: str = "auto") -> MessageDecoder:
 
 
 def decode(value: bytes | None, binary: str = "auto") -> list[Event]:
-    """The events of a message, after what must hold for all of them was checked."""
+    """The events of a message, after checks that hold for all messages."""
     events = decoder(binary).decode(Message(None, value, topic="t", partition=3, offset=99))
     for event in events:
         assert type(event) in KIND_OF
@@ -70,7 +70,7 @@ def test_any_json(wire: object) -> None:
 @pytest.mark.parametrize("binary", ["auto", "latin1", "base64", "hex"])
 @given(data=st.data(), wire=st.sampled_from(MESSAGES))
 @patient
-def test_any_part_is_dropped_or_replaced(binary: str, data: st.DataObject, wire: Any) -> None:
+def test_any_part_dropped_or_replaced(binary: str, data: st.DataObject, wire: Any) -> None:
     for _ in range(data.draw(st.integers(1, 3))):
         path = data.draw(st.sampled_from(paths_of(wire)[1:] or [()]))
         wire = changed(wire, path, data.draw(st.just(...) | JSON if path else JSON))
@@ -114,7 +114,7 @@ def test_table_changes_of_another_shape(changes: Any) -> None:
     assert event.extra["schema_error"].startswith("tableChanges")
 
 
-def test_bytes_that_are_not_utf8_stay_in_a_text() -> None:
+def test_invalid_utf8_is_preserved_in_text() -> None:
     (event,) = decode(text_of(UPDATE).replace(b'"x"', b'"\xff"'))
     assert isinstance(event, RowChange)
     assert event.after is not None

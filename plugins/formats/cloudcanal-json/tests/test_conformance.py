@@ -21,7 +21,7 @@ CARRIES = Carries(
 
 
 def normalise(event: Event, decoded: Any) -> Event:
-    """There is a batch id everywhere; borders and heartbeats keep their own word."""
+    """All events have a batch id; transactions and heartbeats keep their original action."""
     extra: dict[str, Any] = {"bid": 0}
     if isinstance(event, Transaction):
         extra["entry_type"] = {"begin": "TRANSACTIONBEGIN", "commit": "TRANSACTIONEND"}[
@@ -33,7 +33,7 @@ def normalise(event: Event, decoded: Any) -> Event:
 
 
 def in_encoding(encoding: Literal["latin1", "base64", "hex"]) -> RoundTrip:
-    """How bytes are written is an option on both sides."""
+    """The byte encoding is an option of reading and writing."""
     options = {"binaryEncoding": encoding}
     return RoundTrip(
         name=encoding, carries=CARRIES, writing=options, reading=options, normalise=normalise

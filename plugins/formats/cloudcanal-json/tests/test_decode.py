@@ -56,7 +56,7 @@ def test_the_documents_insert() -> None:
     ("data", "before", "image"),
     [([NEW], [], NEW), ([NEW], [OLD], NEW), ([], [OLD], OLD), (None, [OLD], OLD)],
 )
-def test_a_deleted_row_stands_in_either_list(data: Any, before: Any, image: Any) -> None:
+def test_deleted_row_is_read_from_either_list(data: Any, before: Any, image: Any) -> None:
     event = change(DML | {"action": "DELETE", "data": data, "before": before})
     assert (event.op, event.before, event.after) == ("delete", Image(image), None)
 
@@ -104,7 +104,7 @@ def test_rows_of_a_third_partys_encoder() -> None:
     assert event.before == Image({"id": 1})
 
 
-def test_several_rows_a_message() -> None:
+def test_several_rows_per_message() -> None:
     rows = [{"c": str(i)} for i in range(3)]
     olds = [{"c": str(i)} for i in range(10, 13)]
     events = decode(typed("int", "") | {"action": "UPDATE", "data": rows, "before": olds})
@@ -124,7 +124,7 @@ def test_one_bad_row_among_good_ones() -> None:
     assert fields == ["data[1].c", "data[2]"]
 
 
-def test_a_before_image_that_lacks_columns_is_not_completed() -> None:
+def test_partial_before_image_is_not_completed() -> None:
     event = change(DML | {"action": "UPDATE", "before": [{"col1": "22"}]})
     assert event.before == Image({"col1": "22"}, complete=False)
     wider = change(DML | {"action": "UPDATE", "before": [OLD | {"gone": "1"}]})

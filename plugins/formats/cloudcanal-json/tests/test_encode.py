@@ -1,4 +1,4 @@
-"""Writing CloudCanal Json: the vendor's examples, and what cannot be written."""
+"""Writing CloudCanal Json: the vendor's examples, and rejected events."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def insert(schema: TableSchema = ORDERS, **more: Any) -> RowChange:
 
 
 def test_members_are_written_as_numbers() -> None:
-    """A member may be called 0, as the bitmap of none is; names alone would not tell."""
+    """A member may be named 0, like the empty bitmap; names would be ambiguous."""
     columns = (Column("e", "enum('1','0')", Enum(("1", "0"))), Column("s", "set('0')", Set(("0",))))
     event = insert(TableSchema("shop", "t", columns), values={"e": "0", "s": "0"})
     wire = encode(event)
@@ -78,14 +78,14 @@ def test_members_are_written_as_numbers() -> None:
     assert again.after == event.after
 
 
-def test_execution_time_comes_from_the_commit_ts_where_there_is_no_other() -> None:
+def test_execution_time_defaults_to_the_commit_ts() -> None:
     event = attrs.evolve(insert(), source_time=None, commit_ts=9 << 18)
     assert encode(event)["execTs"] == 9
     with pytest.raises(EncodeError, match="no source_time and no commit_ts"):
         encode(attrs.evolve(event, commit_ts=None))
 
 
-def test_what_the_format_cannot_say() -> None:
+def test_inexpressible_events_are_rejected() -> None:
     row = insert()
     with pytest.raises(UnsupportedEventError, match="incomplete"):
         encode(attrs.evolve(row, after=Image({"id": 1}, complete=False)))
@@ -108,14 +108,14 @@ def test_what_the_format_cannot_say() -> None:
         encode(row, largeMessageHandleOption="handle-key-only")
 
 
-def test_a_partial_image_before_an_update_stays_partial() -> None:
+def test_partial_before_image_of_an_update_stays_partial() -> None:
     before = Image({"id": 1}, complete=False)
     (event,) = decode(encode(attrs.evolve(insert(), op="update", before=before)))
     assert isinstance(event, RowChange)
     assert event.before == before
 
 
-def test_text_that_is_not_utf8_is_replaced_and_counted_or_fails() -> None:
+def test_invalid_utf8_is_replaced_and_counted_or_fails() -> None:
     row = insert(values={"id": 1, "name": "a\udcff"})
     assert encode(row)["data"] == [{"id": "1", "name": "a\ufffd"}]
     with pytest.raises(EncodeError, match="not UTF-8"):

@@ -104,7 +104,7 @@ def test_binary_encodings(encoding: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("type_", "text", "data"),
     [
-        ("blob", "\0ÿ", b"\0\xff"),  # no alphabet of the other two
+        ("blob", "\0ÿ", b"\0\xff"),  # not in the other two alphabets
         ("blob", "plain text", b"plain text"),
         ("blob", "", b""),
         ("blob", "abc", b"abc"),
@@ -115,7 +115,7 @@ def test_binary_encodings(encoding: str, text: str) -> None:
         ("varbinary(4)", "AAEC/w==", b"\0\1\2\xff"),
     ],
 )  # fmt: skip
-def test_an_encoding_of_bytes_that_is_found(type_: str, text: str, data: bytes) -> None:
+def test_byte_encoding_is_detected(type_: str, text: str, data: bytes) -> None:
     assert change(typed(type_, text)).after == Image({"c": data})
 
 
@@ -128,7 +128,7 @@ def test_an_encoding_of_bytes_that_is_found(type_: str, text: str, data: bytes) 
         ("binary(2)", "too long", "not Latin-1, base64 or hexadecimal of at most 2 bytes"),
     ],
 )
-def test_an_encoding_of_bytes_that_is_not_sure(type_: str, text: str, reason: str) -> None:
+def test_ambiguous_byte_encoding_is_rejected(type_: str, text: str, reason: str) -> None:
     (event,) = decode(typed(type_, text))
     assert isinstance(event, Corrupt)
     assert reason in str(event.error)
@@ -155,7 +155,7 @@ def test_numbers_keep_their_digits() -> None:
         assert event.after == Image({"c": text})
 
 
-def test_unusual_objects_are_their_text() -> None:
+def test_unexpected_objects_become_json_text() -> None:
     for wire in ('["\\ud800"]', "[" * 300 + "]" * 300, f"[{2**70}]"):
         value = json.dumps(typed("json", "VALUE")).replace('"VALUE"', wire)
         (event,) = decode(value.encode())

@@ -1,4 +1,4 @@
-"""Nothing that stands in a message may do more than spoil that message."""
+"""Bad content spoils only its own message."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ PLACES = [(index, path) for index, good in enumerate(GOOD) for path in paths(goo
 def check(decoder: Any, value: bytes, key: bytes | None = b'{"a":1}') -> None:
     for event in decoder.decode(Message(key, value, topic="p.d.t")):
         if isinstance(event, Corrupt):
-            # A reason that somebody wrote, not an exception that escaped.
+            # A written reason, not the text of an escaped exception.
             assert "the decoder failed" not in str(event.error)
 
 
@@ -134,10 +134,10 @@ BAD = {
 
 
 @pytest.mark.parametrize(("value", "reason"), BAD.items())
-def test_the_reason_is_told(value: bytes, reason: str) -> None:
+def test_errors_have_a_reason(value: bytes, reason: str) -> None:
     decoder = open_decoder()
     assert reason in error_of(decoder.decode(Message(None, value)))
-    # The next message does not suffer from it.
+    # The next message is not affected.
     (event,) = decoder.decode(message(row(after={"a": 1})))
     assert not isinstance(event, Corrupt)
 
@@ -153,7 +153,7 @@ def test_a_statement_is_kept_without_a_schema_that_cannot_be_read(columns: Any) 
     assert event.extra["schema_error"].startswith("tableChanges.table")
 
 
-def test_what_has_no_columns_is_no_table() -> None:
+def test_objects_without_columns_have_no_table_schema() -> None:
     (event,) = open_decoder().decode(message(ddl("create sequence s", [])))
     assert isinstance(event, SchemaChange)
     assert (event.query, event.table_schema) == ("create sequence s", None)
@@ -173,7 +173,7 @@ def test_json_numbers_of_any_size_stay_bounded() -> None:
 
 @pytest.mark.slow
 def test_keys_of_very_many_columns() -> None:
-    """Keys are looked up: a search of all for each column is quadratic."""
+    """Keys are looked up: a linear search per column would be quadratic."""
     names = [f"c{number}" for number in range(20_000)]
     statement = ddl("x", [column(name, "INT") for name in names])
     statement["tableChanges"][0]["table"]["primaryKeyColumnNames"] = names
@@ -182,7 +182,7 @@ def test_keys_of_very_many_columns() -> None:
     start = time.process_time()
     (change,) = decoder.decode(message(statement))
     (inserted,) = decoder.decode(message(wire))
-    # A guard against hangs, not a measure.
+    # A guard against hangs, not a benchmark.
     assert time.process_time() - start < 10
     assert isinstance(change, SchemaChange)
     assert isinstance(inserted, RowChange)

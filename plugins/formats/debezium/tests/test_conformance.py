@@ -25,7 +25,7 @@ NATIVE: dict[str, dict[str, str]] = {
 }
 
 CARRIES = Carries(
-    # A decimal of more digits than a double keeps does not return.
+    # A decimal with more digits than a double does not round-trip.
     types=(*without(Decimal), Decimal(10, 2)),
     ops=("insert", "update", "delete", "read"),
     kinds=frozenset({"row", "watermark"}),
@@ -36,7 +36,7 @@ FIELD = "*: schema.fields[].fields"
 
 
 def normalise(event: Event, decoded: Any) -> Event:
-    """Types may be barer than they were; what the source says of itself is added."""
+    """Types may lose parameters; the fields of ``source`` are added."""
     if not isinstance(event, RowChange):
         extra = {"cluster_id": "default"} if isinstance(event, Watermark) else decoded.extra
         event = attrs.evolve(event, extra=extra)  # type: ignore[misc]
@@ -61,7 +61,7 @@ def normalise(event: Event, decoded: Any) -> Event:
 
 
 def _shortest(image: Image | None, names: set[str]) -> Image | None:
-    """A double has the digits of a decimal, but not the zeros behind them."""
+    """A double has the digits of a decimal without trailing zeros."""
     if image is None:
         return None
     values = {
@@ -72,7 +72,7 @@ def _shortest(image: Image | None, names: set[str]) -> Image | None:
 
 
 def with_types(event: Event, decoded: Any) -> Event:
-    """The same; a DDL tells types in full."""
+    """The same; DDL has complete types."""
     told = normalise(event, decoded)
     if isinstance(event, SchemaChange):
         types = [

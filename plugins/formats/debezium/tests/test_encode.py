@@ -1,4 +1,4 @@
-"""What debezium writes of events that no golden message has, and what it refuses."""
+"""Encoding of events that no golden message has, and rejected events."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def encode(event: Any, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return json.loads(message.key or b""), json.loads(message.value or b"")
 
 
-def test_null_is_no_key() -> None:
-    """Nor the value of a NOT NULL column; see tests/interop/test_connect_reader.py."""
+def test_null_key_column_is_rejected() -> None:
+    """Nor may a NOT NULL column be NULL; see tests/interop/test_connect_reader.py."""
     schema = table(("id", types.Int(32)), ("n", types.Int(32)), key=("id",))
     with pytest.raises(EncodeError, match=r"column id.*: it is NULL.*invalidValues=text"):
         encode(insert(schema, id=None, n=None))
@@ -158,7 +158,7 @@ def test_ddl_with_and_without_a_schema() -> None:
     ]
 
 
-def test_text_that_is_not_utf8_keeps_its_bytes() -> None:
+def test_invalid_utf8_keeps_its_bytes() -> None:
     event = insert(table(("s", types.Text()), ("f", types.Float(64))), s="a\udcff<", f=1.0)
     (message,) = open_encoder("debezium").encode(event)
     assert b'"after":{"s":"a\xff<","f":1}' in (message.value or b"")

@@ -62,14 +62,14 @@ SCENARIOS = {
     "lz4": {"all_types", "bytes", "ddl", "keys", "large"},
     "raw-change-event": {"keys", "pk_change", "txn"},
 }
-"""What a variant covers; the others cover everything."""
+"""The coverage of a variant; variants not listed cover everything."""
 
 NO_DDL = "without DDL"
 RUNS = [
     *VARIANTS,
     *(f"{name} {NO_DDL}" for name in ("default", "disable-schema", "tidb-extension")),
 ]
-"""Without its DDL messages a stream has no types but those that its rows carry."""
+"""Without DDL messages, types come only from the rows."""
 
 # --- What the wire does not carry ------------------------------------------------------
 
@@ -125,7 +125,7 @@ DEFAULTS: dict[str, Any] = {
     "b": 5,
     "b1": 1,
 }
-"""What stands for NULL in a column with a default; of a YEAR it is text, which no value is."""
+"""The replacement of NULL in a column with a default; for YEAR it is text, unlike its values."""
 NULLS = [
     Loss("golden.defaults_nobin", column, "null", "NULL is encoded as the column's default")
     for column in DEFAULTS
@@ -192,7 +192,7 @@ class Run(Decoded):
 
     @property
     def has_types(self) -> bool:
-        """Whether rows or DDL tell the database's types."""
+        """Whether rows or DDL have the database's types."""
         return self.has_ddl or bool(self.variant.config["enable-tidb-extension"])
 
     def losses(self) -> Losses:
@@ -242,7 +242,7 @@ def test_uncompressed_messages_are_recognised(run: Run) -> None:
 # --- Events ----------------------------------------------------------------------------
 
 
-def test_events_are_those_that_happened(run: Run) -> None:
+def test_events_equal_the_truth(run: Run) -> None:
     for message, events in run.decoded:
         assert [_outline(event) for event in events] == [
             (
@@ -266,7 +266,7 @@ def _outline(event: Event) -> tuple[str, str | None, str | None, str | None]:
     return "watermark", None, None, None
 
 
-def test_no_event_is_missing(run: Run) -> None:
+def test_all_events_are_present(run: Run) -> None:
     if not run.has_ddl:
         return
     losses = run.losses()
@@ -339,7 +339,7 @@ def test_extras(run: Run) -> None:
 
 
 def _negative_on_the_wire(run: Run, truth: Truth, event: Event) -> set[str]:
-    """Columns whose number is negative and may be unsigned for all that is known."""
+    """Columns with a negative number and unknown sign."""
     assert isinstance(event, RowChange | Watermark)
     if isinstance(event, Watermark):
         return set()
@@ -386,7 +386,7 @@ def _ddl_text(type_: str) -> str:
 
 
 def _tidb_type(type_: str) -> tuple[str, LogicalType]:
-    """``tidb_type``, and what it means with the names and lengths of ``schema``."""
+    """``tidb_type``, and its logical type with the names and lengths of ``schema``."""
     full = resolve_type(type_)
     base = re.sub(r"\(.*\)", "", type_).replace(" zerofill", "")
     base = base.replace("decimal unsigned", "decimal")
@@ -440,7 +440,7 @@ def _connect_type(type_: str, full: LogicalType) -> tuple[str, LogicalType]:
 
 
 def test_images(run: Run) -> None:
-    """Each value of each image, and which images there are."""
+    """Each value of each image, and the presence of images."""
     if run.name == f"disable-schema {NO_DDL}":
         return
     losses = run.losses()
@@ -509,7 +509,7 @@ def _check_by_schema_alone(
         assert base64.b64decode(actual) == expected, place
 
 
-def test_without_any_schema_values_stay_as_they_are(run: Run) -> None:
+def test_values_without_schema_stay_raw(run: Run) -> None:
     if run.name != f"disable-schema {NO_DDL}":
         return
     for message, events in run.decoded:
@@ -534,7 +534,7 @@ def test_a_missing_schema_may_fail() -> None:
             assert not hasattr(event, "error") or message is row, event
 
 
-def test_values_that_may_be_nulls_are_counted() -> None:
+def test_defaults_that_may_stand_for_null_are_counted() -> None:
     variant = load_variant("debezium", "default")
     counts: Counter[str] = Counter()
     decoder = open_decoder(counts, **reading_options(variant))

@@ -27,7 +27,7 @@ def open_debezium(variant: Variant, **more: Any) -> MessageEncoder:
     return open_encoder("debezium", **writing_options(variant) | more)
 
 
-def test_compressed_they_are_the_same_messages() -> None:
+def test_compressed_messages_have_the_same_content() -> None:
     variant = load_variant("debezium", "lz4")
     encoder = open_debezium(variant)
     plain = open_debezium(variant, largeMessageHandleCompression="none")
@@ -44,12 +44,12 @@ def test_compressed_they_are_the_same_messages() -> None:
     assert count > 10
 
 
-def test_no_variant_is_left_out() -> None:
+def test_all_variants_are_covered() -> None:
     check_none_left_out("debezium")
 
 
 def decode_variant(variant: Variant) -> list[tuple[GoldenMessage, list[Event]]]:
-    """With one decoder, which learns types from DDL."""
+    """With one decoder, for the types of DDL."""
     decoder = open_decoder(**reading_options(variant))
     result = []
     for golden in variant.messages:
@@ -69,7 +69,7 @@ _PYTHON = {
 
 
 def check_described(schema: dict[str, Any], payload: Any, path: str) -> None:
-    """As Kafka Connect's JsonConverter would find it; unknown members are errors, too."""
+    """The schema as Kafka Connect's JsonConverter checks it; unknown members are errors."""
     if payload is None:
         assert schema["optional"], path
         return
@@ -109,7 +109,7 @@ def check_message(key: bytes | None, value: bytes | None) -> None:
 
 
 def test_the_schema_describes_the_payload() -> None:
-    """Of TiCDC's events, and of Alibaba Canal's, which have types that TiDB lacks."""
+    """Events of TiCDC, and of Alibaba Canal for types that TiDB lacks."""
     variant = load_variant("debezium", "default")
     encoder = open_debezium(variant)
     count = 0

@@ -1,4 +1,4 @@
-"""Bytes and decimals under every mode of the connectors: right or refused, never wrong."""
+"""Bytes and decimals in every mode of the connectors: right or rejected, never wrong."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def decode(
 
 
 def value_of(events: list[Event], option: str) -> Any:
-    """The value, or None where the row is refused and the option named."""
+    """The value, or None if the row is rejected with the option's name."""
     (event,) = events
     if isinstance(event, Corrupt):
         assert "after.c: " in str(event.error)
@@ -92,7 +92,7 @@ TEXT = {"type": "string"}
 
 @pytest.mark.parametrize("field", [None, TEXT])
 def test_a_uuid_as_hexadecimal(field: dict[str, Any] | None) -> None:
-    """Its 32 digits are the base64 of 24 bytes, too."""
+    """Its 32 digits are also valid base64 of 24 bytes."""
     assert value_of(decode(BINARY_16, UUID.hex(), field), "") == UUID
     text = error_of(decode(BINARY_16, UUID.hex(), field, binaryHandlingMode="base64"))
     assert "24 bytes in a column of binary(16); set binaryHandlingMode to" in text
@@ -106,7 +106,7 @@ def test_a_schema_of_text_is_not_the_mode_bytes() -> None:
 
 
 def test_ticdcs_bytes_are_base64_alone() -> None:
-    """Its schema says ``string``, and no option changes how it writes them."""
+    """Its schema has ``string``; no option changes its encoding of bytes."""
     source = {"connector": "TiCDC", "commit_ts": 5}
     decoder = open_decoder(binaryHandlingMode="hex")
     decoder.decode(message(ddl("alter table orders", [column("c", "BLOB")], **source)))
@@ -178,7 +178,7 @@ def test_text_of_decimals_without_a_schema(type_: dict[str, Any], wire: str, exp
     assert str(value_of(decode(type_, wire, None), "")) == expected
 
 
-def test_digits_that_are_base64_too_are_refused() -> None:
+def test_digits_that_are_also_base64_are_rejected() -> None:
     for type_ in (COUNT, {"type_": "DECIMAL"}):
         text = error_of(decode(type_, "1234", None))
         assert "text of 1234, or base64 of -2658824 without its point" in text
@@ -220,7 +220,7 @@ def test_units_of_times_without_a_schema(type_: dict[str, Any], wire: int, expec
     assert value_of(decode(type_, wire, None), "timePrecisionMode") == expected
 
 
-def test_times_in_another_unit_name_the_option() -> None:
+def test_error_of_wrong_time_unit_names_the_option() -> None:
     """Microseconds read as milliseconds, without a schema; with one the unit is certain."""
     micros = 1_703_680_043_123_456
     for type_, wire in (("DATETIME", micros), ("TIME", 4_000_000_000_000)):

@@ -1,4 +1,4 @@
-"""What each producer does differently, beyond its golden messages."""
+"""Differences between producers, beyond their golden messages."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_cloudcanal_rows(wrapped: dict[str, Any], op: str) -> None:
 
 @pytest.mark.parametrize("protocol", ["debezium", "auto"])
 def test_cloudcanal_ddl_without_table_changes(protocol: str) -> None:
-    """As it sends for other databases than MySQL, and before version 2.3."""
+    """Sent for databases other than MySQL, and before version 2.3."""
     payload = {
         "databaseName": "shop",
         "ddl": "alter table orders add c int",
@@ -76,7 +76,7 @@ def test_cloudcanal_ddl_without_table_changes(protocol: str) -> None:
     assert (event.query, event.table_schema) == ("alter table orders add c int", None)
 
 
-def test_cloudcanal_texts_have_the_types_of_its_ddl() -> None:
+def test_cloudcanal_text_values_use_the_types_of_its_ddl() -> None:
     columns = [
         column("t", "timestamp", position=1),
         column("id", "bigint(20) unsigned", position=0),
@@ -114,7 +114,7 @@ def test_cloudcanal_texts_have_the_types_of_its_ddl() -> None:
     assert values["d"] == Decimal("1.50")
     assert values["dt"] == datetime(2024, 1, 1, 8)
     assert (values["e"], values["b"], values["y"]) == ("b", 5, 2024)
-    # There is no key: the DDL's stands in.
+    # There is no key: the DDL's is used.
     assert event.table.key_columns == ("id",)
 
 
@@ -137,7 +137,7 @@ def test_start_ts_and_cluster() -> None:
     assert event.extra == {"start_ts": 5, "cluster_id": "x"}
 
 
-def test_m_is_a_watermark_of_ticdc_alone() -> None:
+def test_op_m_is_a_watermark_only_of_ticdc() -> None:
     watermark = decode_one({"payload": row("m", TICDC | {"db": "", "table": ""})})
     assert isinstance(watermark, Watermark)
     assert watermark.commit_ts == TICDC["commit_ts"]
@@ -151,7 +151,7 @@ def test_m_is_a_watermark_of_ticdc_alone() -> None:
 
 
 @pytest.mark.parametrize("wrapped", [True, False])
-def test_negative_numbers_of_unknown_sign_are_named(wrapped: bool) -> None:
+def test_negative_numbers_of_unknown_sign_are_reported(wrapped: bool) -> None:
     payload = row("u", before={"a": -2, "b": 1, "c": "x"}, after={"a": 5, "b": -1, "c": "x"})
     fields = {"a": INT64, "b": INT64, "c": {"type": "string"}}
     value: Any = {"schema": envelope_schema(fields), "payload": payload} if wrapped else payload
@@ -160,8 +160,8 @@ def test_negative_numbers_of_unknown_sign_are_named(wrapped: bool) -> None:
     assert (event.before.values["a"], event.after.values["b"]) == (-2, -1)
 
 
-def test_a_stale_schema_does_not_reach_the_values() -> None:
-    """What the DDL says must fit what the message's schema shows."""
+def test_stale_schema_is_not_applied_to_values() -> None:
+    """Types of DDL must agree with the message's schema."""
     decoder = open_decoder()
     decoder.decode(message(ddl("alter table orders", [column("a", "DATETIME")])))
     value = {"schema": envelope_schema({"a": INT64}), "payload": row(after={"a": 7})}
@@ -192,13 +192,13 @@ def test_a_delete_without_image_is_its_key() -> None:
     ("snapshot", "extra"),
     [("false", False), (False, False), (None, False), (0, True), ("true", True), (True, True)],
 )
-def test_no_snapshot_is_told_of(snapshot: Any, extra: bool) -> None:
+def test_snapshot_field_is_kept_only_in_snapshots(snapshot: Any, extra: bool) -> None:
     event = decode_one(row(source={"snapshot": snapshot}, after={"id": 1}))
     assert ("snapshot" in event.extra) is extra
 
 
 def test_columns_are_found_by_name() -> None:
-    """Virtual columns are listed and not sent, some twice, and never in the row's order."""
+    """Virtual columns are listed but not sent, some twice, and not in the row's order."""
     fields = {"v": INT64, "b": {"type": "string"}, "a": INT64}
     schema = envelope_schema(fields)
     for image in schema["fields"][:2]:
@@ -256,7 +256,7 @@ def test_unavailable_values_are_absent(value: Any) -> None:
     "value",
     [OF_BYTES[:-1], [*OF_BYTES, 1], [], "b68a35a7-17ad-35b3-af2a-ae46edb4545a", [PLACEHOLDER, 1]],
 )
-def test_what_only_resembles_the_placeholder_is_a_value(value: Any) -> None:
+def test_values_similar_to_the_placeholder_are_values(value: Any) -> None:
     assert not absent(value)
 
 
@@ -265,7 +265,7 @@ def test_what_only_resembles_the_placeholder_is_a_value(value: Any) -> None:
     ["AB\ufffd", "QUL/", "QUL_", "4142ff", [65, 66, -1], "hex:4142ff", "aGV4OjQxNDJmZg=="],
 )
 def test_a_placeholder_in_hexadecimal(value: Any) -> None:
-    """PostgreSQL's connector decodes it, the others take it as it is."""
+    """PostgreSQL's connector decodes it; other connectors use it unchanged."""
     assert absent(value, unavailableValuePlaceholder="hex:4142ff")
     assert not absent("ABC", unavailableValuePlaceholder="hex:4142ff")
     assert absent("hex:4", unavailableValuePlaceholder="hex:4")
@@ -280,7 +280,7 @@ def test_a_placeholder_that_json_escapes(text: str) -> None:
     assert event.after == Image({"id": 1}, complete=False)
 
 
-def test_unavailable_values_are_taken_from_the_image_before() -> None:
+def test_unavailable_values_are_completed_from_the_before_image() -> None:
     images = {"before": {"id": 1, "big": "old"}, "after": {"id": 1, "big": PLACEHOLDER}}
     event = decode_one(row("u", **images))
     assert event.after == Image({"id": 1, "big": "old"}, True, ("big",))
@@ -330,7 +330,7 @@ def test_a_message_of_each_table_of_one_statement() -> None:
     assert [column.source_type for column in event.table.columns] == ["year"]
 
 
-def test_a_snapshots_drop_drops_nothing() -> None:
+def test_drop_table_of_a_snapshot_has_no_effect() -> None:
     payload = ddl("DROP TABLE IF EXISTS `shop`.`orders`", None, snapshot="true")
     payload["tableChanges"][0]["type"] = "DROP"
     assert decode_one(payload).ddl_type == "QUERY"
@@ -447,7 +447,7 @@ def test_a_flattened_column_may_be_named_like_an_envelopes_field(name: str, kind
     assert event.after == Image({"d": date(2023, 12, 27), name: expected})
 
 
-def test_where_a_flattened_rows_database_comes_from() -> None:
+def test_origin_of_a_flattened_rows_database() -> None:
     options = {"flattenedDatabase": "given"}
     named = flat({"a": 1}, topic="p.d.t", options=options)
     assert named.table.database == "given"
@@ -468,7 +468,7 @@ def test_a_flattened_stream_may_hold_envelopes() -> None:
     assert (event.op, event.table.table) == ("insert", "orders")
 
 
-def test_without_the_option_a_flattened_row_says_so() -> None:
+def test_error_of_flattened_row_names_the_option() -> None:
     assert "flattened=true" in error_of(open_decoder().decode(message({"id": 1})))
 
 
@@ -518,8 +518,8 @@ def test_projection() -> None:
 # --- The two parts of a message ---------------------------------------------------------------
 
 
-def test_however_a_message_is_written_it_says_the_same() -> None:
-    """The short cut over a known schema gives what a parse of the whole gives."""
+def test_json_formatting_does_not_change_the_events() -> None:
+    """The fast path for a known schema equals a full parse."""
     fields = {"a": INT64, "s": {"type": "string", "default": ',"payload":{"x":1},"schema":'}}
     schema = envelope_schema(fields)
     payload = row(after={"a": 1, "s": ',"schema":{"type":"struct","fields":[]}}'})
@@ -545,7 +545,7 @@ def test_however_a_message_is_written_it_says_the_same() -> None:
     assert seen[0] is seen[5]
 
 
-def test_the_source_tells_the_table_and_not_the_schemas_name() -> None:
+def test_table_name_comes_from_source_not_from_the_schema_name() -> None:
     event = decode_one(row(source={"db": "a.b", "table": "名 前"}, after={"x": 1}))
     assert (event.table.database, event.table.table) == ("a.b", "名 前")
     assert SOURCE["name"] == "prefix"

@@ -221,7 +221,7 @@ def test_with_schema(field: dict[str, Any], wire: Any, logical: Any, expected: A
     (column,) = event.table.columns
     assert column.type == logical
     assert column.nullable is True
-    # Of stored events there is the text alone.
+    # Stored events have only the text.
     assert default_registry().get_type_map("debezium")(column.source_type) == logical
     expected = Number(expected) if isinstance(logical, Decimal) else expected
     actual = event.after.values["c"]
@@ -305,7 +305,7 @@ def test_without_schema(
 
 
 def test_a_number_of_a_connect_decimal_is_exact() -> None:
-    """JsonConverter's decimal.format=NUMERIC: no digit goes through a double."""
+    """JsonConverter's decimal.format=NUMERIC, parsed without doubles."""
     schema = encode(envelope_schema({"c": decimal_type(20, 40)}))
     digits = "12345678901234567.12345678901234567890"
     payload = encode(row(after={"c": 0})).replace(b'{"c":0}', b'{"c":%s}' % digits.encode())
@@ -411,7 +411,7 @@ DOUBLE = 0.1234567890123456
         ("FLOAT", {}, "float", ("float", Float(32))),
         # MySQL's FLOAT(M,D) has 32 bits and is a double on the wire.
         ("FLOAT", {"length": 10, "scale": 3}, "double", ("float(10,3)", Float(32))),
-        # Changed to DOUBLE since.
+        # Later changed to DOUBLE.
         ("FLOAT", {}, "double", ("double", Float(64))),
         (
             "DOUBLE PRECISION",
@@ -421,7 +421,7 @@ DOUBLE = 0.1234567890123456
         ),
     ],
 )
-def test_how_many_bits_a_float_has(
+def test_float_width_by_type(
     ddl_type: str, more: dict[str, Any], field: str | None, expected: tuple[str, Float]
 ) -> None:
     decoder = open_decoder()
@@ -435,7 +435,7 @@ def test_how_many_bits_a_float_has(
     assert event.after.values == {"c": DOUBLE}
 
 
-def test_what_a_doubles_digits_mean() -> None:
+def test_digits_of_a_double() -> None:
     decoder = open_decoder()
     source = {"connector": "TiCDC", "commit_ts": 5}
     columns = [

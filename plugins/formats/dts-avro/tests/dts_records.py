@@ -131,5 +131,5 @@ def read_record(value: bytes) -> dict[str, Any]:
 
 
 def branch_of(value: Any) -> str:
-    """Which kind of value an image's is."""
+    """The kind of an image's value."""
     return value[0].removeprefix(NAMESPACE) if isinstance(value, tuple) else "null"

@@ -1,4 +1,4 @@
-"""No record raises, hangs or allocates by what it claims; what is bad says why and where."""
+"""No record raises, hangs or allocates by a claimed length; errors have reason and position."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def decoder() -> MessageDecoder:
 
 
 def decode(value: bytes | None) -> list[Event]:
-    """The events of a message, after what must hold for all of them was checked."""
+    """The events of a message, after checks that hold for all messages."""
     events = decoder().decode(Message(None, value, topic="t", partition=3, offset=99))
     for event in events:
         assert type(event) in KIND_OF
@@ -94,11 +94,11 @@ def in_the_image(encoded: bytes) -> bytes:
         (long(4) + b"1234", "ends before"),
     ],
 )
-def test_values_that_avro_forbids(encoded: bytes, reason: str) -> None:
+def test_values_invalid_in_avro_are_corrupt(encoded: bytes, reason: str) -> None:
     assert reason in the_error(in_the_image(encoded)).reason
 
 
-def test_numbers_may_be_longer_than_they_need() -> None:
+def test_non_minimal_integer_encodings_are_accepted() -> None:
     for encoded in (b"\x80\x00", b"\x98\x00\x80\x80\x00"):
         (event,) = decode(in_the_image(encoded))
         assert isinstance(event, RowChange)
@@ -204,7 +204,7 @@ NUMBER = st.integers(0, 19) | st.integers(245, 255) | st.sampled_from([1184, 170
     born=st.none() | st.integers(1 << 30, 1 << 50),
 )
 @patient
-def test_any_record_that_fastavro_writes(
+def test_any_record_written_by_fastavro(
     columns: list[tuple[int, Any, Any]],
     operation: str,
     source: str,
@@ -241,7 +241,7 @@ def test_any_record_that_fastavro_writes(
     elif not columns:
         assert isinstance(event, Heartbeat if operation in ("INIT", "NOOP") else Corrupt)
     else:
-        # What is bad is one value, never the record.
+        # One value is bad, not the record.
         assert isinstance(event, Corrupt)
         assert event.error.field
 
@@ -257,13 +257,13 @@ def fastavro_reads(value: bytes, parsed: Any) -> bool:
 
 @given(data=st.data(), value=st.sampled_from(SHORT))
 @patient
-def test_no_stricter_than_avro_for_good_records(data: st.DataObject, value: bytes) -> None:
+def test_valid_avro_records_are_accepted(data: st.DataObject, value: bytes) -> None:
     position = data.draw(st.integers(0, len(value) - 1))
     damaged = (
         value[:position] + data.draw(st.binary(min_size=1, max_size=1)) + value[position + 1 :]
     )
     (event,) = decode(damaged)
     if not isinstance(event, Corrupt):
-        # What we read is a record of one of the two schemas.
+        # Any accepted record has one of the two schemas.
         readers: list[Callable[[], Any]] = [schema, lambda: schema(newer=True)]
         assert any(fastavro_reads(damaged, parsed()) for parsed in readers)

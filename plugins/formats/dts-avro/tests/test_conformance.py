@@ -16,7 +16,7 @@ from cdcfmt_testing import Carries, Case, CodecTests, RoundTrip, without
 
 
 def normalise(event: Event, decoded: Any) -> Event:
-    """Types are those that the values tell; 64 bits are decimals, and an SRID is lost."""
+    """Types come from the values; 64 bits are decimals, and an SRID is lost."""
     if not isinstance(event, RowChange):
         return attrs.evolve(event, extra=decoded.extra)  # type: ignore[misc]
     columns = {column.name: column for column in event.table.columns}

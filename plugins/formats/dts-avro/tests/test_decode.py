@@ -94,7 +94,7 @@ def test_heartbeats(operation: str) -> None:
     ],
     ids=repr,
 )  # fmt: skip
-def test_records_that_contradict_themselves(changes: dict[str, Any], field: str) -> None:
+def test_contradictory_records_are_corrupt(changes: dict[str, Any], field: str) -> None:
     with pytest.raises(DecodeError) as caught:
         decode(**changes)
     assert caught.value.field == field
@@ -122,7 +122,7 @@ def test_names(name: str, expected: tuple[str, str | None, str]) -> None:
     assert (table.database, table.schema, table.table) == expected
 
 
-def test_a_schema_that_bears_the_databases_name_elsewhere() -> None:
+def test_schema_may_have_the_databases_name() -> None:
     changes = row(23, INTEGER) | {"objectName": "d.d.t"}
     table = change(**changes, source={"sourceType": "PostgreSQL", "version": "14"}).table
     assert (table.database, table.schema) == ("d", "d")

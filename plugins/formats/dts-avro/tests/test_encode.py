@@ -1,4 +1,4 @@
-"""What dts-avro writes of events that came from no DTS, to fastavro with the vendor's schema.
+"""Encoding of events of other sources, read by fastavro with the vendor's schema.
 
 The conformance kit (plugins/formats/dts-avro/tests) writes the golden records again.
 """
@@ -114,7 +114,7 @@ def test_records_are_numbered_and_dots_in_names_kept() -> None:
     assert records[0]["objectName"] == "a\\u002Eb.s.t"
 
 
-def test_absent_columns_are_told() -> None:
+def test_absent_columns_are_written_as_absent() -> None:
     event = insert(Int(32), 1, "int")
     columns = (*event.table.columns, Column("d", "int", Int(32)))
     event.table = attrs.evolve(event.table, columns=columns)
@@ -126,7 +126,7 @@ def test_absent_columns_are_told() -> None:
         written(event)
 
 
-def test_operations_come_back() -> None:
+def test_operations_round_trip() -> None:
     events: list[Event] = [
         Heartbeat(source_time=1_000_000, extra={"operation": "CHECKPOINT"}),
         Heartbeat(source_time=1_000_000),
@@ -147,7 +147,7 @@ def test_operations_come_back() -> None:
     assert decoded[5].op == "read"
 
 
-def test_what_the_format_cannot_say() -> None:
+def test_inexpressible_events_are_rejected() -> None:
     with pytest.raises(EncodeError, match="has no vector"):
         written(insert(Vector(), None, "vector(3)"))
     with pytest.raises(EncodeError, match="is not known"):
@@ -170,7 +170,7 @@ def test_what_the_format_cannot_say() -> None:
         written(event, largeMessageHandleCompression="lz4")
 
 
-def test_srids_that_are_lost_are_counted() -> None:
+def test_lost_srids_are_counted() -> None:
     counts: Counter[str] = Counter()
     encoder = open_encoder("dts-avro", counts=counts)
     encoder.encode(insert(Geometry(), GeometryValue(4326, b"12345"), "point"))
@@ -186,7 +186,7 @@ def test_srids_that_are_lost_are_counted() -> None:
         (DateTime(), "datetime", ["2024-13-45 00:00:00", "0000-00-00 25:00:00", "2024-02-10"]),
     ],
 )
-def test_invalid_values_that_would_be_corrupt_or_valid(
+def test_invalid_values_that_cannot_round_trip_are_rejected(
     type_: LogicalType, source_type: str, texts: list[str]
 ) -> None:
     for text in texts:
@@ -204,7 +204,7 @@ def test_invalid_values_that_would_be_corrupt_or_valid(
         (DateTime(), "datetime", "2024-00-15 01:02:03.000004"),
     ],
 )
-def test_invalid_values_that_come_back(type_: LogicalType, source_type: str, text: str) -> None:
+def test_invalid_values_round_trip(type_: LogicalType, source_type: str, text: str) -> None:
     encoder, decoder = open_encoder("dts-avro"), open_decoder(protocol="dts-avro")
     (message,) = encoder.encode(insert(type_, InvalidValue(text), source_type))
     events: list[Any] = decoder.decode(message)

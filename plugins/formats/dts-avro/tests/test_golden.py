@@ -1,4 +1,4 @@
-"""DTS records against the truth: what the record class was given, and what the SDK reads.
+"""DTS records against the truth: the input of the record class, and the SDK's output.
 
 The golden set has neither ``bornTimestamp`` nor INIT with images: those records are built
 by hand in ``plugins/formats/dts-avro/tests``.
@@ -51,7 +51,7 @@ def rows() -> list[tuple[dict[str, Any], RowChange]]:
 
 
 def expected_value(source: str, number: int, truth: Any) -> Any:
-    """What an image holds for a value as Avro's JSON encoding writes it."""
+    """The image's value for a value in Avro's JSON encoding."""
     if truth is None:
         return None
     ((branch, value),) = truth.items()
@@ -195,10 +195,10 @@ SDK_DIFFERS = {
     ("bad", "the SDK replaces bytes that are not UTF-8"),
     ("c_latin1", "MySQL's latin1 is Windows-1252, which the SDK takes for ISO 8859-1"),
 }
-"""Where our value cannot make the SDK's text, and why; strict."""
+"""Values that cannot yield the SDK's text, with the reason; strict."""
 
 
-def test_what_the_official_sdk_reads() -> None:
+def test_values_equal_those_of_the_official_sdk() -> None:
     compared: Counter[str] = Counter()
     different = set()
     for truth, event in rows():
@@ -329,7 +329,7 @@ def test_types() -> None:
 
 
 def test_types_by_source_type() -> None:
-    """What events keep of a type: room for either sign, and Text where a charset is left out."""
+    """The type that events keep: wide enough for either sign, and Text without a charset."""
     resolve = default_registry().get_type_map("dts-avro")
     columns = {column for _, event in rows() for column in event.table.columns}
     unlike = {(c.source_type, repr(c.type)) for c in columns if resolve(c.source_type) != c.type}

@@ -202,7 +202,7 @@ def test_a_column_gets_the_type_of_its_first_value() -> None:
     assert [schema.columns[0].source_type for schema in schemas[:2]] == ["text/blob", "text"]
 
 
-def test_a_type_that_changes() -> None:
+def test_type_change_within_a_stream() -> None:
     blob = ("BinaryObject", {"type": "blob", "value": b"x"})
     text = ("TextObject", {"type": "text", "value": "x"})
     events = decode_all(*(encode(record(**row(252, value))) for value in (blob, text, blob)))
@@ -217,10 +217,10 @@ def test_a_type_that_changes() -> None:
     assert change(**update).before == Image({"c": "x"})
 
 
-def test_a_table_filter_spares_the_images() -> None:
+def test_table_filter_skips_the_images() -> None:
     wanted = EventFilter(include_tables=("d.t",))
     good = encode(record(**row(3, INTEGER)))
-    # An image outside of the projection may be bad.
+    # Images outside of the projection are not checked.
     other = encode(
         record(**row(3, ("Integer", {"precision": 1, "value": "x"})) | {"objectName": "d.u"})
     )

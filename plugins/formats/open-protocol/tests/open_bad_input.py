@@ -31,7 +31,7 @@ def checked(
     protocol: str = "open-protocol",
     compression: str = "none",
 ) -> list[Event]:
-    """The events of a message, after what must hold for all of them was checked."""
+    """The events of a message, after checks that hold for all messages."""
     events = decoder(protocol, compression).decode(
         Message(key, value, topic="t", partition=3, offset=99)
     )

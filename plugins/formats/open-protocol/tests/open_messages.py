@@ -1,4 +1,4 @@
-"""Open Protocol messages built by hand, and what they decode to."""
+"""Open Protocol messages built by hand, and their events."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def cell_error(cell: Any, **options: Any) -> DecodeError:
 
 
 def value_of(code: int, value: Any, flags: int | None = 64) -> Any:
-    """What a column's value becomes."""
+    """The decoded value of a column."""
     cell = {"t": code, "v": value} | ({} if flags is None else {"f": flags})
     row = decode_row({"u": {"c": cell}})
     assert row.after is not None
@@ -102,7 +102,7 @@ def parse_wire(message: Message) -> Any:
 
 
 def build_wire(message: Message, wire: Any) -> Message:
-    """The message with other JSON in its frames; ValueError where there are none."""
+    """The message with other JSON in its frames; ValueError without frames."""
     match wire:
         case [[_, *_], [*_]]:
             pass

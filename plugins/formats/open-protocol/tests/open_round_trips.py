@@ -1,4 +1,4 @@
-"""What the Open Protocol makes of arbitrary events, and of TiCDC's messages."""
+"""Expected round trips of arbitrary events and of TiCDC's messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CARRIES = Carries(types=without(Geometry), times=frozenset({"commit_ts"}))
 
 
 def normalise(event: Event, decoded: Any) -> Event:
-    """Columns in the order of their names, bare types, key and flags told by the flags."""
+    """Columns ordered by name, types without parameters, key and attributes from the flags."""
     if isinstance(event, SchemaChange):
         return attrs.evolve(event, extra={"ddl_type": "Add Column"})
     if not isinstance(event, RowChange):
@@ -49,7 +49,7 @@ def normalise(event: Event, decoded: Any) -> Event:
 
 
 def with_only_updated(event: Event, decoded: Any) -> Event:
-    """The same; what did not change comes back completed."""
+    """The same; unchanged columns are completed."""
     event = normalise(event, decoded)
     if (
         not isinstance(event, RowChange)

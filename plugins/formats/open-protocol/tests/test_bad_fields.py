@@ -119,7 +119,7 @@ def test_a_cell(cell: Any, field: str) -> None:
         assert event.error.field == f"value[0].u.{field}"
 
 
-def test_equal_is_not_the_same() -> None:
+def test_equal_python_values_of_other_types_are_rejected() -> None:
     own = open_decoder()
     for code, flags in ((1, 1), (1.0, 1), (True, 1), (1, 1.0), (1, True)):
         (event,) = own.decode(message([ROW_KEY], [{"u": {"c": {"t": code, "f": flags, "v": 1}}}]))

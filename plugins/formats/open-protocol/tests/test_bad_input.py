@@ -205,11 +205,11 @@ def test_very_many_events() -> None:
     (event,) = checked(VERSION, b"\0" * 8_000_000)
     assert isinstance(event, Corrupt)
     assert event.error.field == "value"
-    # A guard against hangs, not a measure.
+    # A guard against hangs, not a benchmark.
     assert time.process_time() - start < 10
 
 
-def test_as_many_events_as_the_option_says() -> None:
+def test_number_of_events_is_bounded_by_the_option() -> None:
     keys, values = [ROW_KEY] * 3, [INSERT] * 3
     assert len(decode(keys, values, maxBatchEvents=3)) == 3
     error = the_error(keys, values, maxBatchEvents=2)

@@ -118,7 +118,7 @@ def claim_file(key: Any, values: list[Any]) -> bytes:
 )
 def test_claim_check(tmp_path: Path, body: bytes) -> None:
     (tmp_path / "1.json").write_bytes(body)
-    # Beside a row that came whole, as TiCDC batches them.
+    # Beside a complete row, as TiCDC batches them.
     first, second = decode(
         [CLAIM_KEY, ROW_KEY], [{"u": {"id": ID}}, {"u": {"id": ID}}], claims=tmp_path
     )

@@ -1,4 +1,4 @@
-"""What open-protocol writes of events that no golden message has, and what it refuses."""
+"""Encoding of events that no golden message has, and rejected events."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_type_codes_of_statements(statement: str, code: int) -> None:
     assert encode(SchemaChange(statement, "QUERY", "shop", "t", commit_ts=1))["code"] == code
 
 
-def test_a_type_code_that_came_stays() -> None:
+def test_original_type_code_is_kept() -> None:
     for said, code in (("Set Default Value", 15), (71, 71)):
         event = SchemaChange("alter table t x", "ALTER", commit_ts=1, extra={"ddl_type": said})
         assert encode(event)["code"] == code
@@ -91,7 +91,7 @@ def test_updates_without_old_values() -> None:
         encode(upsert)
 
 
-def test_an_update_that_changes_nothing_stays_one() -> None:
+def test_update_without_changes_stays_an_update() -> None:
     values = {"id": 1, "name": "a"}
     assert encode(row("update", values, values), onlyOutputUpdatedColumns=True)["p"] == {"id": 1}
 
@@ -108,7 +108,7 @@ def test_incomplete_rows() -> None:
         encode(row("update", {"id": 1}, {"id": 1, "name": "a"}))
 
 
-def test_what_the_format_lacks() -> None:
+def test_inexpressible_values_are_rejected() -> None:
     with pytest.raises(EncodeError, match=r"column g.*no point"):
         encode(row("insert", None, {"g": None}, table(("g", "point", Geometry()))))
     with pytest.raises(EncodeError, match=r"column u.*not known"):
@@ -119,7 +119,7 @@ def test_what_the_format_lacks() -> None:
         encode(row("insert", None, {"id": 1, "name": "a", "x": 1}))
 
 
-def test_text_that_is_not_utf8() -> None:
+def test_invalid_utf8_text() -> None:
     counts: Counter[str] = Counter()
     event = row("insert", None, {"id": 1, "name": "a\udcff"})
     assert encode(event, counts=counts)["u"]["name"] == "a\ufffd"
@@ -136,7 +136,7 @@ def _messages(event: Any) -> list[Message]:
     return encoder.encode(event) + encoder.flush()
 
 
-def test_what_other_formats_say_of_a_column_is_no_flag() -> None:
+def test_column_flags_of_other_formats_are_dropped() -> None:
     told = ("default 5", "charset utf8mb4")
     column = Column("n", "int unsigned", Int(32, signed=False), key=True, flags=told)
     event = row("insert", None, {"n": 2**32 - 1}, TableSchema("shop", "t", (column,), ("n",)))
@@ -166,7 +166,7 @@ def test_batches() -> None:
         sizes(maxMessageBytes=100)
 
 
-def test_a_batch_is_of_one_partition() -> None:
+def test_batches_hold_one_partition() -> None:
     encoder = open_encoder("open-protocol", partitions=4)
     messages = []
     for n in range(40):
@@ -184,5 +184,5 @@ def test_a_batch_is_of_one_partition() -> None:
 def test_a_limit_below_the_overhead_of_a_message() -> None:
     batches = row_rules(open_encoder("open-protocol", maxMessageBytes=10)).batches
     assert batches is not None
-    # The kernel takes no negative number.
+    # The kernel accepts no negative number.
     assert batches.max_bytes == 0

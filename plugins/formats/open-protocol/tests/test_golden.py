@@ -61,7 +61,7 @@ SCENARIOS = {
     "snappy": COMPRESSED,
     "raw-change-event": RAW,
 }
-"""What a variant covers; the others cover everything."""
+"""The coverage of a variant; variants not listed cover everything."""
 
 # --- What the wire does not carry ------------------------------------------------------
 
@@ -99,7 +99,7 @@ def test_variants() -> None:
 # --- Events ----------------------------------------------------------------------------
 
 
-def test_events_are_those_that_happened(run: Run) -> None:
+def test_events_equal_the_truth(run: Run) -> None:
     losses = run.losses()
     for message, events in run.decoded:
         assert len(events) == len(message.truth)
@@ -114,7 +114,7 @@ def test_events_are_those_that_happened(run: Run) -> None:
     losses.assert_all_seen("op")
 
 
-def test_no_event_is_missing(run: Run) -> None:
+def test_all_events_are_present(run: Run) -> None:
     check_no_event_is_missing(run, SCENARIOS.get(run.variant.name))
 
 
@@ -153,7 +153,7 @@ def test_ddl(run: Run) -> None:
 
 
 def test_extras(run: Run) -> None:
-    """What no field takes is kept: row and partition ids, and how a large message came."""
+    """Other fields are kept: row and partition ids, and the transport of a large message."""
     claims, handle_keys = set[str](), 0
     for truth, event in run.rows():
         extra = dict(event.extra or {})
@@ -176,7 +176,7 @@ def test_extras(run: Run) -> None:
 
 
 def test_images(run: Run) -> None:
-    """Each value of each image; what is absent, and what was filled in."""
+    """Each value of each image, with absent and completed columns."""
     losses = run.losses()
     for truth, event in run.rows():
         for side, image in images_of(truth, event):
@@ -202,7 +202,7 @@ def _check_columns(run: Run, truth: Truth, event: RowChange, image: Image, losse
     assert sorted(image.values) == sorted(sent)
     if len(sent) < len(columns):
         assert losses.covers(table, "*", "columns"), table
-    # A deleted row that is nothing but its key may have been reduced.
+    # A deleted row with only its key may have been reduced.
     doubtful = event.op == "delete" and handle == columns
     assert image.complete == (not reduced and not doubtful)
     unchanged: list[str] = []
@@ -250,7 +250,7 @@ def test_table_schemas(run: Run) -> None:
 
 
 def test_inserts_without_old_values_are_certain_only_beside_an_update() -> None:
-    """``oldValue=auto`` never calls an update an insert."""
+    """``oldValue=auto`` never decodes an update as an insert."""
     seen = {}
     for name in ("batched", "no-old-value"):
         variant = load_variant("open", name)
@@ -275,7 +275,7 @@ def test_inserts_without_old_values_are_certain_only_beside_an_update() -> None:
 
 
 def test_handle_key_deletes_without_the_option() -> None:
-    """The handle tells: a reduced delete is never taken for a whole one."""
+    """With a handle key, a reduced delete is never taken for a complete one."""
     decoder = open_decoder(protocol="open-protocol", sourceTimeZone=SOURCE_ZONE)
     deletes = 0
     for message in load_variant("open", "delete-only-handle-key").messages:

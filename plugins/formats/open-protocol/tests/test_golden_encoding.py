@@ -1,6 +1,6 @@
 """Golden Open Protocol messages, decoded and encoded: the bytes that TiCDC wrote.
 
-What is compressed, cut down or a claim check; the conformance kit
+Compressed and reduced messages, and claim checks; the conformance kit
 (plugins/formats/open-protocol/tests) has all else.
 """
 
@@ -27,7 +27,7 @@ from cdcfmt_core.events import Event, Message
 from cdcfmt_toolkit.large_message_output import ClaimCheckWriter
 from cdcfmt_toolkit.large_messages import ClaimCheckStore, open_decompressor
 
-# Go escapes the U+FFFD that it puts in the place of bytes, and no other; decoded they are one.
+# Go escapes only the U+FFFD that replaces invalid bytes; both decode to the same text.
 REPLACED = [
     Loss(f"golden.{table}", column, "escape", r"TiCDC wrote \ufffd")
     for table, column in (("bad_utf8", "c"), ("bad_utf8", "v"), ("bad_latin1", "v"))
@@ -55,7 +55,7 @@ def six_digits(value: Any) -> Any:
 def check_message(
     golden: GoldenMessage | Message, message: Message, losses: Losses, compression: str = "none"
 ) -> None:
-    """The same bytes, but for what is listed; whole compressed values need not be the same."""
+    """The same bytes, except for the listed differences; compressed values may differ."""
     assert message.key == golden.key
     assert golden.key is not None
     assert golden.value is not None
@@ -94,7 +94,7 @@ SOME = ["lz4", "snappy"]
 
 
 @pytest.mark.parametrize("name", SOME)
-def test_decoded_and_encoded_they_are_the_producers_bytes(name: str) -> None:
+def test_round_trip_yields_the_producers_bytes(name: str) -> None:
     variant = load_variant("open", name)
     losses = Losses(DIGITS + REPLACED, map(".".join, variant.tables))
     # One message is one batch of TiCDC's, which also ended where it flushed.
@@ -105,7 +105,7 @@ def test_decoded_and_encoded_they_are_the_producers_bytes(name: str) -> None:
     losses.assert_all_seen("digits", "escape")
 
 
-def test_no_variant_is_left_out() -> None:
+def test_all_variants_are_covered() -> None:
     check_none_left_out("open", *SOME, *CLAIMS)
 
 
@@ -119,13 +119,13 @@ def test_batches_end_by_count_and_size_like_the_producers() -> None:
                 sizes += [len(m.key or b"") for m in encoder.encode(event)]
         sizes += [len(m.key or b"") for m in encoder.flush()]
         counted = [message.kind for message in variant.messages]
-        # TiCDC begins a batch anew at each flush of its own, we at DDL and watermarks only.
+        # TiCDC also begins a batch at each flush; this encoder only at DDL and watermarks.
         assert len(sizes) <= len(counted)
         assert sum(sizes) <= sum(len(m.key or b"") for m in variant.messages)
 
 
 def same_events(variant: Variant) -> list[tuple[GoldenMessage, list[Event]]]:
-    """The messages of a variant, each with its events as another variant tells them whole."""
+    """The messages of a variant, each with its complete events from another variant."""
     whole = load_variant("open", "default")
     by_seq = {golden.truth[0]["seq"]: golden.message for golden in whole.messages if golden.truth}
     return [
@@ -134,7 +134,7 @@ def same_events(variant: Variant) -> list[tuple[GoldenMessage, list[Event]]]:
     ]
 
 
-def test_rows_that_are_too_large_are_cut_down() -> None:
+def test_oversized_rows_are_reduced_to_their_handle_key() -> None:
     variant = load_variant("open", "handle-key-only")
     losses = Losses(DIGITS + REPLACED, map(".".join, variant.tables))
     encoder = open_protocol(variant)
@@ -147,8 +147,8 @@ def test_rows_that_are_too_large_are_cut_down() -> None:
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_rows_that_are_too_large_become_claim_checks(name: str, tmp_path: Path) -> None:
-    """Event by event: locations have another length here, and with it batches."""
+def test_oversized_rows_become_claim_checks(name: str, tmp_path: Path) -> None:
+    """Event by event: locations differ in length, and so do batches."""
     variant = load_variant("open", name)
     losses = Losses(DIGITS + REPLACED, map(".".join, variant.tables))
     encoder = open_protocol(variant, claim_checks=ClaimCheckWriter(str(tmp_path)))
@@ -165,7 +165,7 @@ def test_rows_that_are_too_large_become_claim_checks(name: str, tmp_path: Path) 
             if "ccl" not in their_key:
                 check_message(part, message, losses, variant.compression)
             elif "ccl" not in our_key:
-                # Another snappy library, another size: a row at the limit may fit.
+                # Sizes differ between snappy libraries: a row at the limit may fit.
                 assert variant.compression == "snappy"
                 fitting += 1
             else:
@@ -187,7 +187,7 @@ HEAD = (1).to_bytes(8, "big")
 
 
 def events_of(message: Message) -> list[Message]:
-    """The message taken apart: one for each event."""
+    """One message for each event."""
 
     def frames(data: bytes) -> list[bytes]:
         return [len(part).to_bytes(8, "big") + part for part in naive_open_protocol.cut(data)]

@@ -30,7 +30,7 @@ from cdcfmt_core import types
 from cdcfmt_core.events import Corrupt, Image, RowChange
 
 
-def test_bytes_that_are_not_utf8_stay() -> None:
+def test_invalid_utf8_is_preserved() -> None:
     key = b'{"ts":1,"scm":"d\xff","tbl":"t","t":1}'
     (event,) = decode([key], [b'{"u":{"c\xfe":{"t":15,"f":64,"v":"\xc3("}}}'])
     assert isinstance(event, RowChange)
@@ -43,7 +43,7 @@ def test_bytes_that_are_not_utf8_stay() -> None:
 
 
 @pytest.mark.parametrize("digits", [65, 66, 4_000, 1_000_000])
-def test_monstrous_numbers(digits: int) -> None:
+def test_huge_numbers(digits: int) -> None:
     number = "9" * digits
     for code, good in ((246, digits == 65), (8, False), (99, digits <= 1_000)):
         value = f'{{"u":{{"c":{{"t":{code},"f":65,"v":{number}}}}}}}'
@@ -66,7 +66,7 @@ def test_deep_nesting(depth: int, head: str, tail: str) -> None:
 
 @pytest.mark.slow
 def test_very_many_columns() -> None:
-    """As many as fit into the bound of values."""
+    """The maximum number of values."""
     cells = {f"c{i}": {"t": 3, "f": 2, "h": True, "v": i} for i in range(40_000)}
     old = {f"c{i}": {"t": 3, "f": 2, "h": True, "v": None} for i in range(0, 40_000, 2)}
     (event,) = checked(VERSION + frames([ROW_KEY]), frames([{"u": cells, "p": old}]))
@@ -113,7 +113,7 @@ def test_a_batch_of_bombs(compression: str) -> None:
 
 
 @pytest.mark.parametrize("compression", ["lz4", "snappy"])
-def test_what_is_not_compressed(compression: str) -> None:
+def test_uncompressed_data_is_rejected(compression: str) -> None:
     for value in (b"", b"{}", data_of(INSERT), b"\xff" * 40):
         error = the_error([ROW_KEY], [value], largeMessageHandleCompression=compression)
         assert error.field == "value[0]"
@@ -121,7 +121,9 @@ def test_what_is_not_compressed(compression: str) -> None:
 
 
 @pytest.mark.slow
-def test_ever_new_tables_and_types_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_bounded_for_endless_new_tables_and_types(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("cdcfmt_core.caches.MAX_CACHE_BYTES", 1 << 20)
     own = open_decoder()
 
@@ -142,11 +144,11 @@ def test_ever_new_tables_and_types_do_not_fill_the_memory(monkeypatch: pytest.Mo
     finally:
         tracemalloc.stop()
     assert few - empty > 10 * 6_000
-    # Each of 600 more tables took as much again before there was a bound.
+    # Without a bound, each of 600 more tables takes as much again.
     assert more - full < 60 * 6_000
 
 
-def test_unknown_stays_what_it_was() -> None:
+def test_null_type_code_keeps_the_json_value() -> None:
     (event,) = decode([ROW_KEY], [{"u": {"c": {"t": 6, "f": 0, "v": {"a": [1, 1.5]}}}}])
     assert isinstance(event, RowChange)
     assert event.after == Image({"c": {"a": [1, 1.5]}})
@@ -154,7 +156,7 @@ def test_unknown_stays_what_it_was() -> None:
 
 
 @pytest.mark.parametrize("query", [["ALTER"], {"a": 1}, 7, "", None])
-def test_a_statement_that_is_no_text_does_not_end_the_look_ahead(query: Any) -> None:
+def test_invalid_statement_does_not_end_the_schema_scan(query: Any) -> None:
     bad = message([DDL_KEY], [{"q": query, "t": 3}])
     good = message([DDL_KEY], [{"q": "CREATE TABLE t1 (id decimal(10,2))", "t": 3}])
     store = scan_schemas([bad, good], protocol="open-protocol")

@@ -64,13 +64,13 @@ def test_resolved_events(value: bytes | None) -> None:
     assert events == [Watermark(TS + i, index=i) for i in range(3)]
 
 
-def test_resolved_events_whose_values_are_missing_among_others() -> None:
+def test_resolved_events_without_values_among_others() -> None:
     keys = [RESOLVED_KEY, DDL_KEY, RESOLVED_KEY, ROW_KEY]
     events = decode(keys, [{"q": "drop table t1", "t": 4}, {"u": {"id": ID}}])
     assert [type(event) for event in events] == [Watermark, SchemaChange, Watermark, RowChange]
 
 
-def test_a_tombstone_says_nothing_but_what_needs_no_value() -> None:
+def test_tombstones_yield_only_watermarks() -> None:
     counts: Counter[str] = Counter()
     decoder = open_decoder(counts=counts)
     keys = [ROW_KEY, RESOLVED_KEY, DDL_KEY]
@@ -85,7 +85,7 @@ def test_insert() -> None:
     # [doc] logs 5 to 8, of a version without flags
     row = decode_row({"u": {"id": {"t": 3, "h": True, "v": 1}, "val": {"t": 15, "v": "YWE="}}})
     assert (row.op, row.commit_ts, row.before) == ("insert", TS, None)
-    # Whether it is text or bytes, and so whether it is base64, nobody can tell.
+    # It may be text or bytes, and so it may be base64.
     assert row.after == Image({"id": 1, "val": "YWE="})
     assert row.table.database == "test"
     assert row.table.table == "t1"
@@ -111,7 +111,9 @@ def test_update_and_delete() -> None:
     ("option", "alone", "beside_an_update"),
     [("true", "insert", "insert"), ("false", "upsert", "upsert"), ("auto", "upsert", "insert")],
 )
-def test_what_new_values_alone_are(option: str, alone: str, beside_an_update: str) -> None:
+def test_operation_of_rows_without_old_values(
+    option: str, alone: str, beside_an_update: str
+) -> None:
     new = {"u": {"id": ID}}
     assert decode_row(new, oldValue=option).op == alone
     both = decode([ROW_KEY, ROW_KEY], [new, {"u": {"id": ID}, "p": {"id": ID}}], oldValue=option)
@@ -121,14 +123,14 @@ def test_what_new_values_alone_are(option: str, alone: str, beside_an_update: st
     ]
 
 
-def test_what_new_values_alone_are_does_not_hang_on_a_filter() -> None:
+def test_operation_without_old_values_is_independent_of_filters() -> None:
     keys = [ROW_KEY, {**ROW_KEY, "tbl": "t2"}]
     values = [{"u": {"id": ID}}, {"u": {"id": ID}, "p": {"id": ID}}]
     wanted = EventFilter(table=("test", "t1"))
     (row,) = decode(keys, values, oldValue="auto", event_filter=wanted)
     assert isinstance(row, RowChange)
     assert row.op == "insert"
-    # A column named p is no old row.
+    # A column named p is not an old row.
     (row,) = decode([ROW_KEY], [{"u": {"p": ID}}], oldValue="auto")
     assert isinstance(row, RowChange)
     assert row.op == "upsert"
@@ -144,7 +146,7 @@ def test_only_updated_columns() -> None:
         "update",
         Image({"id": 1, "n": "aa", "o": None}, True, ("id", "n", "o")),
     )
-    # NULL is a value; a row cut down to its handle key says nothing of the others.
+    # NULL is a value; a row reduced to its handle key lacks the other columns.
     row = decode_row({"u": new, "p": {"n": {**NAME, "v": None}}}, key)
     assert row.before is not None
     assert row.before.values["n"] is None
@@ -152,7 +154,7 @@ def test_only_updated_columns() -> None:
     assert row.before == Image({"id": 1}, False)
 
 
-def test_columns_that_only_the_old_row_has() -> None:
+def test_columns_only_in_the_old_row() -> None:
     row = decode_row({"u": {"b": ID}, "p": {"a": NAME, "b": ID}})
     assert row.before == Image({"a": "aa", "b": 1})
     assert row.after == Image({"b": 1})
@@ -225,7 +227,7 @@ def test_a_schema_is_one_object() -> None:
         table_of(id=ID, n={"t": 15, "v": "aa"}),
     ]
     assert len({id(schema) for schema in [first, *others]}) == 9
-    # A member that nobody knows changes nothing.
+    # Unknown members have no effect.
     assert table_of(id={**ID, "x": 1}, n={**NAME, "x": 1}) is first
     assert table_of(id=ID, n=NAME) is first
     assert table_of(id=ID, n={"t": 15, "v": "aa"}) is others[-1]
@@ -273,7 +275,7 @@ def test_projection() -> None:
     )
 
 
-def test_what_nobody_wants_is_not_decoded() -> None:
+def test_filtered_events_are_not_decoded() -> None:
     keys = [ROW_KEY, {**ROW_KEY, "tbl": "t2"}, {**DDL_KEY, "scm": "other"}]
     values = [b"not JSON", {"u": {"id": ID}}, b"not JSON"]
     wanted = EventFilter(include_tables=("test.t2",))

@@ -1,4 +1,4 @@
-"""What is written, to a reader that knows the protocol's document and nothing of TiCDC."""
+"""The encoder's output, read by a reader built from the protocol's document alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cdcfmt_testing.strategies import row_changes
 
 @settings(deadline=None, max_examples=examples(25), phases=[Phase.reuse, Phase.generate])
 @given(events=row_changes(CARRIES, 5), batch=st.integers(1, 4))
-def test_a_reader_that_knows_only_the_document(events: list[RowChange], batch: int) -> None:
+def test_reader_built_from_the_document_alone(events: list[RowChange], batch: int) -> None:
     encoder = open_encoder("open-protocol", sourceTimeZone="UTC", maxBatchSize=batch)
     messages = [message for event in events for message in encoder.encode(event)]
     messages += encoder.flush()
@@ -39,7 +39,7 @@ def test_a_reader_that_knows_only_the_document(events: list[RowChange], batch: i
 
 
 def document_values(event: RowChange, image: Image) -> dict[str, Any]:
-    """What such a reader makes of the values: text, bytes and numbers."""
+    """The values of such a reader: text, bytes and numbers."""
     return {
         column.name: None
         if (value := image.values[column.name]) is None

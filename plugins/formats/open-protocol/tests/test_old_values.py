@@ -1,4 +1,4 @@
-"""What TiCDC's new architecture does to old values, and that none is ever wrong.
+"""Old values of TiCDC's new architecture are right or absent.
 
 The shapes are those of pingcap/ticdc, ``writeColumnFieldValueIfUpdated``: the cell of a
 column that became NULL loses its name, and an empty or zero old value is written as null.
@@ -45,7 +45,7 @@ def old_values(row: RowChange) -> dict[str, Any]:
 
 
 def test_nulls_of_the_classic_architecture_are_null() -> None:
-    """Also of a table without row ids, whose nulls nothing else shows to be NULL."""
+    """Also for a table without row ids, where a null has no other sign of being NULL."""
     new, old = {"a": text("x")}, '{"a":{"t":15,"f":64,"v":null}}'
     known = Image({"id": 1, "a": None}, True, ("id",))
     assert update(new, old, "classic").before == known
@@ -90,7 +90,7 @@ def test_several_columns_became_null() -> None:
     assert row.before.completed == ("id", "d")
 
 
-def test_which_column_it_was_cannot_be_told() -> None:
+def test_ambiguous_null_column_is_not_completed() -> None:
     # One of a and b was NULL before.
     new = {"a": text(None), "b": text(None), "n": number(None), "c": text("x")}
     row = update(new, '{"t":15,"f":64,"v":"b"}')
@@ -99,13 +99,13 @@ def test_which_column_it_was_cannot_be_told() -> None:
     assert row.after == Image({"id": 1, "a": None, "b": None, "n": None, "c": "x"})
 
 
-def test_a_named_column_is_no_bearer() -> None:
+def test_named_cells_are_not_taken_for_nulls() -> None:
     new = {"a": text(None), "b": text(None)}
     row = update(new, '{"b":{"t":15,"f":64,"v":"y"},"t":15,"f":64,"v":"x"}')
     assert old_values(row) == {"id": 1, "a": "x", "b": "y"}
 
 
-def test_type_flags_and_handle_tell() -> None:
+def test_null_column_is_found_by_type_flags_and_handle() -> None:
     new = {"a": text(None), "b": text(None, 65), "c": {**text(None), "h": True}}
     assert old_values(update(new, '{"t":15,"f":65,"v":"\\\\x00"}')) == {
         "id": 1,
@@ -145,7 +145,7 @@ def test_columns_of_those_names() -> None:
         ('{"t":15,"f":64,"v":5}', "value[0].p.a.v"),
     ],
 )
-def test_what_nobody_writes(old: str, field: str) -> None:
+def test_impossible_cells_are_errors(old: str, field: str) -> None:
     value = '{"u":' + data_of({"id": ID, "a": text(None)}).decode() + ',"p":' + old + "}"
     assert the_error([ROW_KEY], [value]).field == field
 
@@ -166,7 +166,7 @@ def test_what_nobody_writes(old: str, field: str) -> None:
         (225, "[1]", []),
     ],
 )
-def test_nulls_of_columns_that_cannot_be_null(code: int, new: Any, empty: Any) -> None:
+def test_nulls_in_not_null_columns(code: int, new: Any, empty: Any) -> None:
     row = update({"c": {"t": code, "f": 0, "v": new}}, f'{{"c":{{"t":{code},"f":0,"v":null}}}}')
     assert old_values(row) == {"id": 1, "c": empty}
     assert row.extra is None
@@ -180,7 +180,7 @@ def test_nulls_of_columns_that_cannot_be_null(code: int, new: Any, empty: Any) -
         (247, 64, 1),
         (246, 65, "1.50"),
         (12, 65, "2024-01-01 00:00:00"),
-        # Not NULL, and how many digits its zero has nobody knows.
+        # Not NULL; the number of digits of its zero is unknown.
         (246, 1, "1.50"),
         (7, 1, "2024-01-01 00:00:00"),
     ],
@@ -194,12 +194,12 @@ def test_nulls_that_may_be_empty_values(code: int, flags: int, new: Any) -> None
     # The older TiCDC, which sends a row id, writes null for NULL only.
     row = update({"c": cell, "n": number(1)}, old, rid=1)
     assert row.before == Image({"id": 1, "c": None, "n": 1}, True, ("id", "n"))
-    # So does any, where unchanged columns are there.
+    # So does any version, if unchanged columns are present.
     row = update({"c": cell}, old[:-1] + ',"id":{"t":3,"h":true,"f":11,"v":1}}')
     assert old_values(row) == {"id": 1, "c": None}
 
 
-def test_types_whose_zero_is_written() -> None:
+def test_types_with_written_zero_values() -> None:
     for code, new in ((3, 1), (8, 1), (4, 1.5), (5, 1.5), (16, 1), (13, 2024)):
         row = update(
             {"c": {"t": code, "f": 65, "v": new}}, f'{{"c":{{"t":{code},"f":65,"v":null}}}}'
@@ -220,7 +220,7 @@ def test_types_whose_zero_is_written() -> None:
         max_size=6,
     )
 )
-def test_no_old_value_is_ever_wrong(rows: list[tuple[tuple[int, int], Any, Any]]) -> None:
+def test_old_values_are_right_or_absent(rows: list[tuple[tuple[int, int], Any, Any]]) -> None:
     wire = {15: ["", "x", "y"], 3: [0, 1, 2], 252: ["", "eA==", "eQ=="]}
     plain = {15: ["", "x", "y"], 3: [0, 1, 2], 252: ["", "x", "y"]}
     new, old, truth = {}, [], {"id": 1}

@@ -1,4 +1,4 @@
-"""Simple's messages as an independent reader has them: fastavro, with TiCDC's schema."""
+"""Simple's messages, read independently by fastavro with TiCDC's schema."""
 
 from __future__ import annotations
 

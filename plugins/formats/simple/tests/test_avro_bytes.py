@@ -44,7 +44,7 @@ SCHEMA: Any = fastavro.parse_schema(
     json.loads((GOLDEN / "ticdc/simple-avro/message.avsc").read_text("utf-8"))
 )
 NAMESPACE = "com.pingcap.simple.avro."
-# VECTOR's text is no matter of Avro.
+# VECTOR's text is outside of Avro.
 CARRIES = Carries(types=without(Geometry, Vector), times=frozenset({"commit_ts", "emit_time"}))
 
 
@@ -59,7 +59,7 @@ def signed(number: int) -> int:
 
 
 def cell(logical: LogicalType, value: Any) -> Any:
-    """With its branch, where fastavro would not know it."""
+    """With its branch, where fastavro cannot derive it."""
     if value is None:
         return None
     if logical == Int(64, signed=False):
@@ -111,7 +111,7 @@ def test_arbitrary_rows(events: list[RowChange]) -> None:
 
 
 def with_branches(wire: Any, table: TableSchema) -> Any:
-    """The datum that fastavro read, with the branches that it does not tell."""
+    """The datum that fastavro read, with the branches that it omits."""
     _, row = wire[1]["payload"]
     types = {column.name: column.type for column in table.columns}
     for field in ("data", "old"):

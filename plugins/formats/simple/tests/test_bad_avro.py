@@ -63,13 +63,13 @@ VALUES = [*JSON_VALUES, *AVRO_VALUES]
 
 @cache
 def known() -> tuple[MessageDecoder, SchemaStore]:
-    """A decoder that knows the table, and what it knows."""
+    """A decoder with the table's schema, and that schema."""
     store = scan_schemas([Message(None, JSON_VALUES[0])], protocol="simple")
     return open_decoder(schemas=store, protocol="simple", verifyChecksum="true"), store
 
 
 def checked(value: bytes | None) -> list[Event]:
-    """The events of a message, after what must hold for all of them was checked."""
+    """The events of a message, after checks that hold for all messages."""
     reader, store = known()
     events = reader.decode(Message(None, value, topic="t", partition=3, offset=99))
     if store.changes != 1:

@@ -85,7 +85,7 @@ SCENARIOS = {
     "snappy": COMPRESSED,
     "raw-change-event": RAW,
 }
-"""What a variant covers; the others cover everything."""
+"""The coverage of a variant; variants not listed cover everything."""
 
 # --- What the wire does not carry ------------------------------------------------------
 
@@ -144,7 +144,7 @@ def test_variants() -> None:
 # --- Events ----------------------------------------------------------------------------
 
 
-def test_events_are_those_that_happened(run: Run) -> None:
+def test_events_equal_the_truth(run: Run) -> None:
     losses = run.losses()
     for message, events in run.decoded:
         (truth,), (event,) = message.truth, events
@@ -159,7 +159,7 @@ def test_events_are_those_that_happened(run: Run) -> None:
         losses.assert_all_seen("name")
 
 
-def test_no_event_is_missing(run: Run) -> None:
+def test_all_events_are_present(run: Run) -> None:
     check_no_event_is_missing(run, SCENARIOS.get(run.variant.name))
 
 

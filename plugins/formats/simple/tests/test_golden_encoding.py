@@ -47,7 +47,7 @@ from cdcfmt_simple.table_schemas import WireTable
 from cdcfmt_toolkit.large_message_output import ClaimCheckWriter
 from cdcfmt_toolkit.large_messages import ClaimCheckStore, open_decompressor
 
-# Go escapes the U+FFFD that it puts in the place of bytes, and no other; decoded they are one.
+# Go escapes only the U+FFFD that replaces invalid bytes; both decode to the same text.
 REPLACED = [
     Loss(f"golden.{table}", column, "escape", r"TiCDC wrote \ufffd")
     for table, column in (("bad_utf8", "*"), ("bad_latin1", "*"))
@@ -61,7 +61,7 @@ CLAIMS = [
 ]
 
 
-def test_no_variant_is_left_out() -> None:
+def test_all_variants_are_covered() -> None:
     for protocol in ("simple-avro", "simple-json"):
         check_none_left_out(protocol, *(name for p, name in COMPRESSED + CLAIMS if p == protocol))
 
@@ -125,7 +125,7 @@ def test_decoded_and_encoded_they_are_the_producers(protocol: str, name: str) ->
 
 
 @pytest.mark.parametrize("protocol", ["simple-avro", "simple-json"])
-def test_rows_that_are_too_large_are_cut_down(protocol: str) -> None:
+def test_oversized_rows_are_reduced_to_their_handle_key(protocol: str) -> None:
     variant = load_variant(protocol, "handle-key-only")
     losses = Losses(REPLACED, map(".".join, variant.tables))
     encoder = simple(variant)
@@ -153,9 +153,7 @@ def rows_of(protocol: str) -> dict[int, RowChange]:
 
 
 @pytest.mark.parametrize(("protocol", "name"), CLAIMS)
-def test_rows_that_are_too_large_become_claim_checks(
-    protocol: str, name: str, tmp_path: Path
-) -> None:
+def test_oversized_rows_become_claim_checks(protocol: str, name: str, tmp_path: Path) -> None:
     variant = load_variant(protocol, name)
     losses = Losses(REPLACED, map(".".join, variant.tables))
     raw = variant.config["large-message-handle"]["claim-check-raw-value"]

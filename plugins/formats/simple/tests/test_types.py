@@ -181,7 +181,7 @@ def test_values(wire: dict[str, Any], text: Any, avro: Any, expected: Any) -> No
         assert event.after == Image({"id": 1, "c": None})
 
 
-def test_text_that_is_not_utf8() -> None:
+def test_invalid_utf8_text() -> None:
     told = bootstrap()
     value = to_avro(row("INSERT", AVRO_DATA)).replace(b"John", b"J\xffhn")
     event = the_row(to_avro(told), value)
