@@ -170,7 +170,7 @@ def test_headers(spark: SparkSession, kafka: Broker) -> None:
     assert rows == [[("a", b"1"), ("a", None)], []]
 
 
-def test_what_is_wrong_is_said(spark: SparkSession, kafka: Broker, tmp_path: Path) -> None:
+def test_errors_describe_the_cause(spark: SparkSession, kafka: Broker, tmp_path: Path) -> None:
     topic = kafka.create_topic("asked")
     options = {"kafka.bootstrap.servers": kafka.servers, "subscribe": topic}
 

@@ -106,7 +106,7 @@ def test_new_messages_and_new_partitions(kafka: Broker, stream: Callable[..., St
     assert growing.offsets(2) == {topic: [[5, 8], [5, 8], [0, 3]]}
 
 
-def test_what_is_wrong_is_said(
+def test_errors_describe_the_cause(
     spark: SparkSession, kafka: Broker, tmp_path: Path, stream: Callable[..., Stream]
 ) -> None:
     topic = kafka.create_topic("inferring")
@@ -223,7 +223,7 @@ def test_retention_between_two_reads_of_a_batch(
         assert counts == expected
 
 
-def test_a_topic_made_anew(kafka: Broker, stream: Callable[..., Stream]) -> None:
+def test_recreated_topic(kafka: Broker, stream: Callable[..., Stream]) -> None:
     topic = kafka.create_topic("anew")
     kafka.produce(topic, orders(0, 5))
     anew = stream(subscribe=topic)

@@ -24,7 +24,7 @@ def test_a_driver_that_is_killed(rocketmq: RocketBroker, tmp_path: Path) -> None
     kill_drivers(rocketmq, tmp_path, KILLS, random.Random(6))
 
 
-def test_a_broker_that_is_killed(rocketmq: RocketBroker) -> None:
+def test_killed_broker(rocketmq: RocketBroker) -> None:
     topic = rocketmq.client.create_topic("broker-killed")
     rocketmq.client.send(topic, orders(0, 3000))
     source = source_of(rocketmq, topic)
@@ -43,5 +43,5 @@ def test_a_broker_that_is_killed(rocketmq: RocketBroker) -> None:
 
 
 @pytest.mark.soak
-def test_a_drain_that_is_killed(rocketmq: RocketBroker, tmp_path: Path) -> None:
+def test_killed_drain(rocketmq: RocketBroker, tmp_path: Path) -> None:
     kill_drains(rocketmq, tmp_path, 1, random.Random(3))

@@ -1,11 +1,11 @@
-"""Caches by bytes: what goes first, and that little is kept of much."""
+"""Caches by bytes: order of eviction, and bounds."""
 
 from __future__ import annotations
 
 from cdcfmt_core.caches import Cache, Variants, text_size
 
 
-def test_what_was_used_longest_ago_goes_first() -> None:
+def test_least_recently_used_entry_is_evicted_first() -> None:
     cache: Cache[str, int] = Cache(100)
     for number, key in enumerate("abcd"):
         assert cache.add(key, number, 25) == number
@@ -15,7 +15,7 @@ def test_what_was_used_longest_ago_goes_first() -> None:
     assert (len(cache), cache.bytes) == (4, 100)
 
 
-def test_one_value_is_kept_however_large() -> None:
+def test_single_oversized_value_is_kept() -> None:
     cache: Cache[str, int] = Cache(100)
     cache.add("a", 1, 10)
     cache.add("b", 2, 1000)
@@ -26,7 +26,7 @@ def test_one_value_is_kept_however_large() -> None:
     assert (cache.get("c"), cache.bytes) == (None, 0)
 
 
-def test_a_value_takes_the_place_of_its_key() -> None:
+def test_new_value_replaces_the_value_of_its_key() -> None:
     cache: Cache[str, int] = Cache(100)
     cache.add("a", 1, 60)
     cache.add("a", 2, 50)
@@ -44,5 +44,5 @@ def test_variants_of_a_key_are_bounded_in_number_and_bytes() -> None:
     assert (variants.of("a"), variants.of("b"), variants.of("c")) == ((), [6], ())
 
 
-def test_texts_count() -> None:
+def test_text_lengths_count() -> None:
     assert text_size("x" * 5_000_000, None, b"key") > 5_000_000

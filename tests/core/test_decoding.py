@@ -145,7 +145,7 @@ def test_auto_recognises_each_message() -> None:
     assert event.op == "delete"
 
 
-def test_a_message_that_nobody_recognises() -> None:
+def test_unrecognised_message_is_corrupt() -> None:
     installed = ", ".join(sorted(["acme", *default_registry().codecs()]))
     decoder = open_decoder(Fake("acme", lambda message: [Heartbeat()]), canal_too=True)
     for value in (b"", b"{}", b"\x00\x01", b'{"before":null,"after":null,"op":"c"}'):
@@ -154,13 +154,13 @@ def test_a_message_that_nobody_recognises() -> None:
         assert isinstance(event, Corrupt)
         assert decoder.protocol is None
         text = str(event.error)
-        # Not the last message's format: nobody knows whose it is.
+        # Not the last message's format: the format is unknown.
         assert text.startswith("topic t, partition 2, offset 7: no installed format recognises")
         assert f"(installed: {installed}); set the option protocol" in text
         assert event.error.sample == repr(value)
 
 
-def test_a_tombstone_is_no_event_and_changes_nothing() -> None:
+def test_tombstone_has_no_events_and_no_effect() -> None:
     decoder = open_decoder(Fake("acme", lambda message: []), canal_too=True)
     assert decoder.decode(Message(b"key", None)) == []
     decoder.decode(Message(None, canal()))
@@ -189,7 +189,7 @@ def broken_sniff(message: Message) -> float:
     "sniff",
     [broken_sniff, *(lambda message, given=given: given for given in (None, "much", math.nan, 7))],
 )
-def test_a_broken_sniff_harms_no_other_format(sniff: Callable[[Message], Any]) -> None:
+def test_broken_sniff_does_not_affect_other_formats(sniff: Callable[[Message], Any]) -> None:
     decoder = open_decoder(Fake("aaa", lambda message: [], sniff), canal_too=True)
     (event,) = decoder.decode(Message(None, canal()))
     assert isinstance(event, RowChange)
@@ -222,7 +222,7 @@ def test_a_message_of_another_format_than_the_named_one() -> None:
         assert reason == "is not a number"
 
 
-def test_truncated_json_that_no_format_recognises() -> None:
+def test_truncated_json_without_recognised_format() -> None:
     decoder = open_decoder(Fake("acme", lambda message: []), canal_too=True)
     (reason,) = reasons(decoder.decode(Message(None, b'{"payload":{"sou')))
     assert reason.startswith("JSON ends at byte 16: truncated; no installed format recognises")
@@ -232,7 +232,7 @@ def test_auto_without_any_format() -> None:
     assert "installed: none" in reasons(open_decoder().decode(Message(None, canal())))[0]
 
 
-# What a decoder is given
+# Arguments of decoders
 
 
 def test_the_context_of_a_format() -> None:
@@ -297,7 +297,7 @@ POSITION: dict[str, Any] = {"topic": "t", "partition": 0, "offset": 7, "path": "
     ids=repr,
 )
 @pytest.mark.parametrize("when", [raising, raising_later])
-def test_any_mistake_of_a_decoder_is_a_corrupt_message(
+def test_any_exception_of_a_decoder_is_a_corrupt_message(
     error: Exception, when: Callable[[Exception], Callable[[Message], Iterable[Any]]]
 ) -> None:
     decoder = open_decoder(Fake("acme", when(error)), protocol="acme")
@@ -314,7 +314,7 @@ def test_any_mistake_of_a_decoder_is_a_corrupt_message(
     "error", [ModuleNotFoundError("no lz4"), MissingDependencyError("lz4 is needed")], ids=repr
 )
 @pytest.mark.parametrize("when", [raising, raising_later])
-def test_a_missing_library_is_not_the_messages_fault(
+def test_missing_library_ends_decoding(
     error: Exception, when: Callable[[Exception], Callable[[Message], Iterable[Any]]]
 ) -> None:
     decoder = open_decoder(Fake("acme", when(error)), protocol="acme")
@@ -322,7 +322,7 @@ def test_a_missing_library_is_not_the_messages_fault(
         decoder.decode(Message(b"k", b"value"))
 
 
-def test_mistakes_can_be_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decoder_exceptions_can_be_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CDCFMT_DEBUG", "1")
     mistaken = open_decoder(Fake("acme", raising(KeyError("after"))), protocol="acme")
     with pytest.raises(KeyError, match="after"):
@@ -336,7 +336,7 @@ class ForeignError(DecodeError):
         super().__init__("foreign", field="x")
 
 
-def test_a_decode_error_is_told_where_it_happened() -> None:
+def test_decode_error_gets_the_position() -> None:
     def decode(message: Message) -> Iterable[Any]:
         if message.value == b"all":
             raise ForeignError
@@ -383,9 +383,7 @@ IMAGE = Image({"id": 1})
     ids=lambda result: type(result[0]).__name__ if isinstance(result, list) else repr(result),
 )
 @pytest.mark.parametrize("event_filter", [EventFilter(), EventFilter(table=("shop", "orders"))])
-def test_what_is_no_event_is_a_mistake_of_the_decoder(
-    result: Any, event_filter: EventFilter
-) -> None:
+def test_decoders_must_return_events(result: Any, event_filter: EventFilter) -> None:
     fake = Fake("acme", lambda message: result)
     decoder = open_decoder(fake, protocol="acme", event_filter=event_filter)
     (reason,) = reasons(decoder.decode(Message(None, b"x")))
@@ -404,7 +402,7 @@ def test_what_is_no_event_is_a_mistake_of_the_decoder(
     ],
     ids=lambda times: next(iter(times)),
 )
-def test_a_time_that_cannot_be_shown_is_a_mistake_of_the_decoder(times: dict[str, Any]) -> None:
+def test_times_outside_the_range_are_decoder_errors(times: dict[str, Any]) -> None:
     """Arrow's columns of times would end the read."""
     decoder = open_decoder(Fake("acme", lambda message: [Heartbeat(**times)]), protocol="acme")
     (reason,) = reasons(decoder.decode(Message(None, b"x")))
@@ -455,7 +453,7 @@ def test_filters_are_applied_after_the_decoder(
     assert positions == expected
 
 
-def test_an_event_without_commit_ts_in_a_range_is_corrupt_alone() -> None:
+def test_event_without_commit_ts_in_a_range_is_corrupt() -> None:
     fake = Fake("acme", lambda message: [row(), row(commit_ts=None), row(commit_ts=40)])
     decoder = open_decoder(
         fake, protocol="acme", event_filter=EventFilter(starting_commit_ts=5, ending_commit_ts=20)
@@ -477,7 +475,7 @@ def test_canal_json_by_the_same_filters() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["auto", "canal-json"])
-def test_a_type_map_that_is_not_there_is_no_fault_of_messages(protocol: str) -> None:
+def test_missing_type_map_is_an_error_on_opening(protocol: str) -> None:
     given = {"protocol": protocol, "typeMap": "oracle"}
     options = validate(given, DECODING_OPTIONS, owner="the test")
     with pytest.raises(
@@ -486,7 +484,7 @@ def test_a_type_map_that_is_not_there_is_no_fault_of_messages(protocol: str) -> 
         MessageDecoder(options, {}, EventFilter())
 
 
-def test_a_decoder_that_is_no_function_is_named() -> None:
+def test_error_names_a_decoder_that_is_not_callable() -> None:
     with pytest.raises(
         BrokenPluginError, match=r"open_decoder of format 'acme' .* returned None: return the"
     ):

@@ -1,4 +1,4 @@
-"""What the encoding machinery does for every format, on a small format of its own."""
+"""The common steps of encoding, with a small format of its own."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def texts(messages: Iterable[Message]) -> list[str]:
     return [(message.value or b"").decode() for message in messages]
 
 
-def test_batches_are_flushed_before_what_must_not_overtake_rows() -> None:
+def test_batches_are_flushed_before_ddl_and_watermarks() -> None:
     encoder = open_encoder()
 
     assert texts(encoder.encode(row("insert", 1))) == []
@@ -179,7 +179,7 @@ def _ids(encoder: MessageEncoder, op: Any, id_: int) -> list[tuple[Message, str]
 
 
 @pytest.mark.parametrize(("protocol", "expected"), [("pairs", [0, 1]), ("first", [0])])
-def test_ddl_goes_where_the_format_says(protocol: str, expected: list[int]) -> None:
+def test_partitions_of_ddl_follow_the_format(protocol: str, expected: list[int]) -> None:
     encoder = open_encoder(protocol, partitions=2)
     encoder.encode(row("insert", 1))
     encoder.encode(row("insert", 2))
@@ -199,13 +199,13 @@ def test_equal_decimals_are_one_key(same: tuple[str, ...]) -> None:
     assert len({message.partition for message in [*messages, *encoder.flush()]}) == 1
 
 
-def test_without_partitions_nothing_is_said_of_them() -> None:
+def test_messages_have_no_partition_without_a_partition_count() -> None:
     encoder = open_encoder()
     (message,) = encoder.encode(Watermark(9))
     assert message.partition is None
 
 
-def test_without_partitions_their_options_are_errors() -> None:
+def test_partition_options_require_a_partition_count() -> None:
     with pytest.raises(OptionError, match="option partitioner would have no effect"):
         cdcfmt_core.open_encoder("canal-json", partitioner="table")
     cdcfmt_core.open_encoder("canal-json", partitioner="table", partitions=2)
@@ -239,7 +239,7 @@ def test_a_missing_commit_ts_is_an_error_that_names_the_option() -> None:
     assert str(caught.value).startswith("pairs table shop.orders: ")
 
 
-def test_made_up_commit_ts_never_falls() -> None:
+def test_generated_commit_ts_never_decreases() -> None:
     counts: Counter[str] = Counter()
     encoder = open_encoder(synthesizeCommitTs="true", counts=counts)
     times = [1_000_500, 1_000_999, 2_000_000, 1_000_000]
@@ -269,7 +269,7 @@ def test_updates_of_the_key_are_split() -> None:
     assert texts(encoder.flush()) == ["update 3 @7"]
 
 
-def test_both_halves_of_a_split_have_one_commit_ts_and_are_skipped_apart() -> None:
+def test_halves_of_a_split_share_a_commit_ts_and_are_skipped_independently() -> None:
     counts: Counter[str] = Counter()
     encoder = open_encoder(
         splitKeyUpdates="true",
@@ -287,7 +287,7 @@ def test_both_halves_of_a_split_have_one_commit_ts_and_are_skipped_apart() -> No
     assert counts["skipped: has no words"] == 1
 
 
-def test_events_without_words_fail_or_are_counted() -> None:
+def test_inexpressible_events_fail_or_are_counted() -> None:
     counts: Counter[str] = Counter()
     with pytest.raises(UnsupportedEventError, match="no heartbeat events; set beats=true"):
         open_encoder().encode(Heartbeat())
@@ -306,7 +306,7 @@ def test_events_without_words_fail_or_are_counted() -> None:
     assert sum(counts.values()) == 2
 
 
-def test_snapshots_are_inserts_and_upserts_what_the_user_says() -> None:
+def test_snapshot_rows_become_inserts_and_upserts_follow_the_option() -> None:
     counts: Counter[str] = Counter()
     encoder = open_encoder(counts=counts)
     encoder.encode(row("read"))
@@ -319,7 +319,7 @@ def test_snapshots_are_inserts_and_upserts_what_the_user_says() -> None:
     assert texts(encoder.flush()) == ["update 1 @7"]
 
 
-def test_errors_say_where_and_cross_processes() -> None:
+def test_errors_have_a_position_and_are_picklable() -> None:
     with pytest.raises(EncodeError) as caught:
         open_encoder().encode(row("insert", name="bad"))
     text = "pairs table shop.orders, column name, commit_ts 7: cannot be written; got 'bad'"
@@ -331,19 +331,19 @@ def test_errors_say_where_and_cross_processes() -> None:
 
 @pytest.mark.parametrize("name", MISTAKES)
 @pytest.mark.parametrize("partitions", [None, 2])
-def test_what_is_no_message_is_a_mistake_of_the_encoder(name: str, partitions: int | None) -> None:
+def test_encoders_must_return_messages(name: str, partitions: int | None) -> None:
     with pytest.raises(EncodeError, match=f"the encoder failed: TypeError: it {MISTAKES[name][1]}"):
         open_encoder(partitions=partitions).encode(row("insert", name=name))
 
 
-def test_what_is_no_encoder_is_named() -> None:
+def test_error_names_an_invalid_encoder() -> None:
     with pytest.raises(
         BrokenPluginError, match=r"open_encoder of format 'none' .* returned None: return an"
     ):
         open_encoder("none")
 
 
-def test_options_are_judged_at_once() -> None:
+def test_options_are_validated_on_opening() -> None:
     with pytest.raises(OptionError, match="must be on"):
         open_encoder(on=False)
     with pytest.raises(OptionError, match=r"silent cannot be written.*first, none, pairs"):

@@ -1,4 +1,4 @@
-"""Errors: they survive pickling, say where, and show little of a large value."""
+"""Errors: picklable, with a position, and short for large values."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ForeignError(DecodeError):
 
 @pytest.mark.parametrize("cls", ALL)
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-def test_every_error_survives_pickling(cls: type[CdcfmtError], protocol: int) -> None:
+def test_every_error_is_picklable(cls: type[CdcfmtError], protocol: int) -> None:
     error = cls("the text")
     copy = pickle.loads(pickle.dumps(error, protocol))
     assert type(copy) is cls
@@ -54,7 +54,7 @@ def test_every_error_survives_pickling(cls: type[CdcfmtError], protocol: int) ->
     assert copy.args == error.args
 
 
-def test_a_missing_schema_tells_which() -> None:
+def test_missing_schema_error_has_the_table_and_position() -> None:
     error = MissingSchemaError("shop", "orders", (447984074911121426,)).at(partition=3)
     assert error.reason == "schema shop.orders@447984074911121426 not seen"
     assert str(error) == f"partition 3: {error.reason}"
@@ -76,7 +76,7 @@ FULL = DecodeError("is not a number", field="data[0].price", sample=b"\xff" * 10
 )
 
 
-def test_a_full_decode_error_survives_pickling() -> None:
+def test_complete_decode_error_is_picklable() -> None:
     copy = pickle.loads(pickle.dumps(FULL))
     assert str(copy) == str(FULL)
     assert repr(copy) == repr(FULL)
@@ -85,7 +85,7 @@ def test_a_full_decode_error_survives_pickling() -> None:
     assert vars(pickle.loads(pickle.dumps(copy))) == vars(FULL)
 
 
-def test_the_text_says_where_and_what() -> None:
+def test_text_has_position_and_reason() -> None:
     text = str(FULL)
     assert text.startswith(
         "canal-json topic orders, file s3://b/f.json, partition 3, offset 0: "
@@ -98,7 +98,7 @@ def test_the_text_says_where_and_what() -> None:
     assert str(DecodeError("plain", sample="")) == "plain; got ''"
 
 
-def test_at_fills_in_and_keeps() -> None:
+def test_at_adds_missing_positions_only() -> None:
     error = DecodeError("bad", field="f", sample="it's").at(offset=7)
     there = error.at(protocol="p", topic="t", partition=0, offset=None)
     assert (there.protocol, there.topic, there.partition, there.offset) == ("p", "t", 0, 7)
@@ -118,14 +118,14 @@ def test_errors_of_plugins_keep_their_class() -> None:
 
 
 @pytest.mark.parametrize("cls", ALL)
-def test_every_text_can_be_sent(cls: type[CdcfmtError]) -> None:
-    # Names from the wire may be anything, and Spark waits for ever for a text with these.
+def test_every_text_is_encodable(cls: type[CdcfmtError]) -> None:
+    # Names from the wire may hold any characters, and these make Spark hang.
     error = cls("no column a\ud800 in 表\udcff")
     assert str(error) == "no column a\\ud800 in 表\\udcff"
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
-def test_every_part_of_a_text_can_be_sent() -> None:
+def test_every_part_of_a_text_is_encodable() -> None:
     part = "x\udfff"
     error = DecodeError(part, field=part, sample=part).at(protocol=part, topic=part, path=part)
     for text in (str(error), str(error.at(offset=1)), repr(error)):
@@ -133,7 +133,7 @@ def test_every_part_of_a_text_can_be_sent() -> None:
     assert error.field == "x\\udfff"
 
 
-def test_what_to_catch() -> None:
+def test_base_classes() -> None:
     assert issubclass(errors.OptionError, ValueError)
     assert issubclass(errors.DecodeError, ValueError)
     assert issubclass(errors.UnknownFormatError, LookupError)
@@ -211,14 +211,14 @@ def test_errors_are_short_and_on_one_line() -> None:
             assert len(text) < 5_000
             assert OBEYED.search(text) is None
     assert "long)" in str(found[0])
-    # What an error was made of stays whole, as it finds the schema.
+    # The error keeps its complete arguments, as they select the schema.
     assert found[2].table == name
     assert OBEYED.search(str(SourceError(f"no file {EVIL}")).replace("\n", "")) is None
     again = DecodeError(name).reason
     assert DecodeError(again).reason == again
 
 
-def test_what_a_log_line_quotes_is_harmless(caplog: pytest.LogCaptureFixture) -> None:
+def test_quoted_text_in_logs_is_escaped(caplog: pytest.LogCaptureFixture) -> None:
     context = DecoderContext(Unknown, SchemaStore())
     forged = "t has TIMESTAMP\n2026-01-01 ERROR all is lost\x1b[2J" + "x" * 5_000_000
     columns = (Column("at", "timestamp", Timestamp()),)

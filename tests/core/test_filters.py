@@ -39,7 +39,7 @@ def test_table_names(text: str, parts: tuple[str, ...]) -> None:
     "text",
     ["", "a.b.c.d", ".t", "a.", "a..b", "a.`b", "a.b`", "`a`b.c", "``.t", "a.b.", " . "],
 )
-def test_what_is_no_table_name(text: str) -> None:
+def test_invalid_table_names(text: str) -> None:
     with pytest.raises(OptionError) as caught:
         parse_table_name(text, option="table")
     assert repr(text) in str(caught.value)
@@ -53,7 +53,7 @@ NAMES = st.text(min_size=1, max_size=10)
 def test_every_name_can_be_written_in_backticks(parts: tuple[str, ...]) -> None:
     quoted = ".".join("`" + part.replace("`", "``") + "`" for part in parts)
     assert parse_table_name(quoted) == parts
-    # Quoted, it is no pattern: it matches itself and nothing besides.
+    # Quoted, it is not a pattern: it matches only itself.
     event_filter = EventFilter(include_tables=(quoted,))
     database, schema, table = split_name(parts)
     assert event_filter.wants_table(database, table, schema)
@@ -119,7 +119,7 @@ def test_one_exact_table() -> None:
 
 
 @pytest.mark.parametrize("kind", ["watermark", "transaction", "heartbeat", "corrupt"])
-def test_table_filters_leave_what_belongs_to_no_table(kind: str) -> None:
+def test_table_filters_keep_events_without_a_table(kind: str) -> None:
     event_filter = EventFilter(table=("shop", "orders"), exclude_tables=("*.*",))
     assert event_filter.wants(kind)
     assert not event_filter.wants("row", "shop", "orders")
@@ -150,7 +150,7 @@ def test_a_range_over_events_without_commit_ts_is_an_error() -> None:
         DecodeError, match="startingCommitTs/endingCommitTs are set, but this event"
     ):
         event_filter.wants("row", "shop", "orders")
-    # One that another filter drops needs no commit_ts, and a corrupt message has none.
+    # An event dropped by another filter needs no commit_ts; a corrupt message has none.
     assert not event_filter.wants("row", "shop", "others")
     assert event_filter.wants("corrupt")
     assert EventFilter().wants("row", "shop", "orders")
@@ -164,7 +164,7 @@ def test_table_names_for_errors() -> None:
 @pytest.mark.parametrize(
     ("wanted", "text"),
     [
-        # A long name of a database makes no table alike.
+        # A long database name does not make tables similar.
         ("warehouse.composit", "did you mean warehouse.composites?"),
         ("warehouse.t9", "did you mean warehouse.t1?"),
         ("warehose.Orderz", "did you mean warehouse.orders?"),
@@ -183,7 +183,7 @@ def test_a_schema_without_a_commit_ts_is_in_every_range() -> None:
     assert not event_filter.wants("schema", "a", "b", commit_ts=9)
 
 
-def test_rows_that_nobody_wants_are_counted() -> None:
+def test_rows_of_other_tables_are_counted() -> None:
     wanted = EventFilter(table=("d", "t"), kinds=frozenset({"row"}))
     assert wanted.wants("row", "d", "t")
     assert not wanted.wants("watermark")
@@ -201,11 +201,11 @@ def test_rows_that_nobody_wants_are_counted() -> None:
         EventFilter(starting_commit_ts=5, ending_commit_ts=4),
     ],
 )
-def test_filters_that_no_row_can_pass(wanted: EventFilter) -> None:
+def test_contradictory_filters_are_errors(wanted: EventFilter) -> None:
     with pytest.raises(OptionError, match=r"exclude table shop\.orders|is before"):
         wanted.check()
 
 
-def test_filters_that_rows_can_pass() -> None:
+def test_satisfiable_filters_are_accepted() -> None:
     EventFilter(table=("a", "b"), include_tables=("x.y", "a.*"), exclude_tables=("a.c",)).check()
     EventFilter(starting_commit_ts=5, ending_commit_ts=5).check()

@@ -79,7 +79,7 @@ def test_formats_and_overrides() -> None:
     )
 
 
-def test_problems_make_it_unhealthy() -> None:
+def test_problems_make_the_report_unhealthy() -> None:
     class Broken:
         @hookimpl
         def cdcfmt_register_codecs(self) -> list[CodecSpec]:
@@ -109,6 +109,6 @@ def test_the_exit_code(
     assert capsys.readouterr().out.startswith("FORMAT")
 
 
-def test_arguments_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_arguments_are_rejected(capsys: pytest.CaptureFixture[str]) -> None:
     assert __main__.main(["--json"]) == 2
     assert "takes no arguments" in capsys.readouterr().err

@@ -36,7 +36,7 @@ def test_pieces_cover_each_range_once(
         assert position == each.end
 
 
-def test_large_ranges_are_cut_and_small_ones_stay() -> None:
+def test_only_large_ranges_are_split() -> None:
     whole = ranges_of([(0, 1000), (7, 10), (0, 0), (5, 2000)])
     assert sizes(split_ranges(whole)) == [(0, 1000), (1, 10), (3, 2000)]
     assert sizes(split_ranges(whole, min_partitions=3)) == [(0, 1000), (1, 10), (3, 2000)]

@@ -1,4 +1,4 @@
-"""The door for users of Python: decoders and encoders by one call."""
+"""open_decoder and open_encoder, the interface for users of Python."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def message() -> Message:
     return written
 
 
-def test_there_and_back() -> None:
+def test_round_trip() -> None:
     (event,) = open_decoder("canal-json").decode(message())
     assert isinstance(event, RowChange)
     assert event.after is not None
@@ -56,7 +56,7 @@ def test_filters_are_options() -> None:
         assert len(open_decoder("canal-json", options).decode(message())) == count
 
 
-def test_a_misspelt_option_names_the_nearest() -> None:
+def test_error_of_misspelt_option_names_the_nearest() -> None:
     with pytest.raises(OptionError, match=r"'sourceTimezon'; did you mean sourceTimeZone\?"):
         open_decoder("canal-json", sourceTimezon="UTC")
     with pytest.raises(OptionError, match="did you mean enableTidbExtension"):
@@ -105,10 +105,10 @@ def of_format(name: str, option: Option) -> CodecSpec:
 @pytest.mark.parametrize(
     ("given", "expected"), [({}, ["ms", "ns", 7]), ({"TIMEUNIT": "s"}, ["s", "ns", 7])]
 )
-def test_an_option_of_several_formats_is_each_ones_own(
+def test_option_of_several_formats_is_validated_by_each(
     given: dict[str, str], expected: list[Any]
 ) -> None:
-    """With ``protocol=auto``; its default, and a value that others take, are none for it."""
+    """With ``protocol=auto``: the default or a value of another format is invalid for it."""
     specs = [
         of_format("a", Option("timeUnit", "", "choice", default="ms", choices=("ms", "s"))),
         of_format("b", Option("timeUnit", "", "choice", default="ns", choices=("us", "ns"))),
@@ -120,7 +120,7 @@ def test_an_option_of_several_formats_is_each_ones_own(
         format_options(specs, {"timeUnit": "day"})
 
 
-def test_a_plugin_with_an_option_of_another_format_does_not_harm_it() -> None:
+def test_option_name_shared_with_another_plugin_is_harmless() -> None:
     plugin = ModuleType("other")
     spec = of_format("other", Option("dialect", "", default="of its own"))
     vars(plugin)["cdcfmt_register_codecs"] = hookimpl(lambda: [spec])
@@ -142,13 +142,11 @@ def test_a_plugin_with_an_option_of_another_format_does_not_harm_it() -> None:
         ({"claimCheckStorageUri": ""}, "the path is empty"),
     ],
 )
-def test_options_that_contradict_each_other_or_say_nothing(
-    given: dict[str, Any], error: str
-) -> None:
+def test_contradictory_or_ineffective_options(given: dict[str, Any], error: str) -> None:
     with pytest.raises(CdcfmtError, match=error):
         open_decoder("canal-json", given)
 
 
-def test_an_option_that_is_none_has_its_default() -> None:
+def test_option_none_means_default() -> None:
     given = {"maxMessageBytes": None, "dialect": None, "includeTables": None}
     assert len(open_decoder("canal-json", given).decode(message())) == 1

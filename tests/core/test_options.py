@@ -1,4 +1,4 @@
-"""Options: parsing, validation, and errors that say what would be right."""
+"""Options: parsing, validation, and errors with the valid values."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_values(kind: OptionType, value: object, parsed: object) -> None:
         ("timezone", 8),
     ],
 )
-def test_bad_values_say_what_the_option_may_be(kind: OptionType, value: object) -> None:
+def test_error_of_invalid_value_lists_valid_values(kind: OptionType, value: object) -> None:
     option = Option("someOption", "", type=kind)
     with pytest.raises(OptionError) as caught:
         option.parse(value)
@@ -112,10 +112,10 @@ def test_bad_values_say_what_the_option_may_be(kind: OptionType, value: object) 
     st.sampled_from(["string", "bool", "int", "bytes", "list", "timezone"]),
     st.text(max_size=30) | st.text("[]\"',+-:0123456789kmgbUTC/ ", max_size=30),
 )
-def test_any_text_is_parsed_or_refused(kind: OptionType, text: str) -> None:
+def test_any_text_is_parsed_or_rejected(kind: OptionType, text: str) -> None:
     with contextlib.suppress(OptionError):
         parsed = Option("some", "", type=kind).parse(text)
-        # What was parsed is a value of the type, and is taken as one again.
+        # A parsed value is accepted as a value again.
         assert Option("some", "", type=kind).parse(parsed) == parsed
 
 
@@ -143,7 +143,7 @@ def test_bounds() -> None:
         Option("n", "", type="bytes", minimum=1).parse("0k")
 
 
-def test_hidden_values_are_in_no_text() -> None:
+def test_secret_values_are_never_printed() -> None:
     option = Option("password", "", type="int", hidden=True)
     with pytest.raises(OptionError) as caught:
         option.parse("hunter2")
@@ -186,7 +186,7 @@ def test_an_unknown_option_far_from_all() -> None:
     assert str(error) == "it has no option 'zzz'. Options: A, b"
 
 
-def test_an_option_of_spark_says_what_it_is_here() -> None:
+def test_error_of_spark_option_names_the_replacement() -> None:
     reading = [*DECODING_OPTIONS, *FILE_OPTIONS]
     writing = [*ENCODING_OPTIONS, *WRITTEN_FILE_OPTIONS]
     for name, known, words in (
@@ -233,6 +233,6 @@ def test_a_zone_from_text_is_usable() -> None:
         ({"type": "bytes", "default": "1k"}, "the default '1k' is not a parsed value; write 1024"),
     ],
 )
-def test_what_no_user_could_set_is_not_declared(declared: dict[str, Any], reason: str) -> None:
+def test_options_that_users_cannot_set_are_rejected(declared: dict[str, Any], reason: str) -> None:
     with pytest.raises(OptionError, match=re.escape(reason)):
         Option(**{"name": "o", "help": "", **declared})

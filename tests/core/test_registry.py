@@ -190,7 +190,7 @@ BROKEN_TRANSPORTS = {
 
 
 @pytest.mark.parametrize("kind", BROKEN_TRANSPORTS)
-def test_a_broken_transport_harms_no_other(site: Site, kind: str) -> None:
+def test_broken_transport_does_not_affect_others(site: Site, kind: str) -> None:
     source, reason = BROKEN_TRANSPORTS[kind]
     site.install("cdcfmt-bad", {"bad": "bad_plugin"}, bad_plugin=source)
     site.install("cdcfmt-fine", {"fine": "fine_plugin"}, fine_plugin=transport_module("fine"))
@@ -205,7 +205,7 @@ def test_a_broken_transport_harms_no_other(site: Site, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_a_broken_plugin_harms_no_other(site: Site, kind: str) -> None:
+def test_broken_plugin_does_not_affect_others(site: Site, kind: str) -> None:
     source, reason = BROKEN[kind]
     site.install("cdcfmt-bad", {"bad": "bad_plugin"}, version="0.3", bad_plugin=source)
     site.install("cdcfmt-fine", {"fine": "fine_plugin"}, fine_plugin=codec_module("fine"))
@@ -225,12 +225,12 @@ def test_a_broken_plugin_harms_no_other(site: Site, kind: str) -> None:
     assert by_dist["cdcfmt-bad"].codecs == ()
     assert by_dist["cdcfmt-fine"].error is None
     assert by_dist["cdcfmt-fine"].codecs == ("fine",)
-    # Another format that is not there says so, and that something is broken.
+    # The error of another missing format also names the broken plugin.
     with pytest.raises(UnknownFormatError, match="Broken: cdcfmt-bad"):
         registry.get_codec("third")
 
 
-def test_an_entry_point_that_leads_nowhere(site: Site) -> None:
+def test_entry_point_of_missing_module(site: Site) -> None:
     site.install("cdcfmt-a", {"a": "a_plugin:nothing"}, a_plugin=codec_module("a"))
     with pytest.raises(BrokenPluginError, match=r"AttributeError: .*nothing"):
         site.registry().get_codec("a")
@@ -283,7 +283,7 @@ def test_specs_can_be_pickled(name: str) -> None:
     assert pickle.loads(pickle.dumps(spec)) == spec
 
 
-def test_a_core_of_several_apis_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_lists_the_supported_api_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codec, "API_VERSIONS", range(3, 6))
     codec.check_api_version(4)
     with pytest.raises(PluginApiError, match="plugin API 2, this cdcfmt-core supports 3 to 5"):
@@ -293,7 +293,7 @@ def test_a_core_of_several_apis_says_which(monkeypatch: pytest.MonkeyPatch) -> N
 # Names
 
 
-def test_two_packages_with_one_name(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_name_registered_by_two_packages(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.install("acme-one", {"acme": "acme_one"}, acme_one=codec_module("acme"))
     site.install("acme-two", {"acme": "acme_two"}, version="2.1", acme_two=codec_module("acme"))
     site.install("cdcfmt-fine", {"fine": "fine_plugin"}, fine_plugin=codec_module("fine"))
@@ -313,7 +313,7 @@ def test_two_packages_with_one_name(site: Site, monkeypatch: pytest.MonkeyPatch)
     assert registry.conflicts() == []
 
 
-def test_a_package_found_twice_is_one(site: Site, tmp_path: Path) -> None:
+def test_package_found_twice_counts_once(site: Site, tmp_path: Path) -> None:
     other = Site(tmp_path / "other")
     for place in (site, other):
         place.install("cdcfmt-a", {"a": "twin_plugin"}, twin_plugin=codec_module("a"))
@@ -345,7 +345,7 @@ def test_names_are_matched_without_case(site: Site) -> None:
     assert list(registry.codecs()) == ["acme-Json"]
 
 
-def test_threads_that_ask_at_the_same_time(site: Site) -> None:
+def test_concurrent_lookups(site: Site) -> None:
     slow = "import time\ntime.sleep(0.2)\n"
     site.install("cdcfmt-a", {"a": "mod_a"}, mod_a=codec_module("a") + slow)
     registry = site.registry()
@@ -387,7 +387,7 @@ def test_aliases(site: Site) -> None:
     assert "format 'both'" in str(conflict)
 
 
-def test_an_unknown_format_names_what_there_is_and_what_to_install(site: Site) -> None:
+def test_unknown_format_error_lists_formats_and_package(site: Site) -> None:
     for name in ("a", "b"):
         site.install(
             f"cdcfmt-{name}", {name: f"known_{name}"}, **{f"known_{name}": codec_module(name)}
@@ -443,7 +443,7 @@ def test_a_transport_by_its_name_and_by_the_prefix_of_an_option(site: Site) -> N
         registry.get_transport("third")
 
 
-def test_two_transports_of_one_name_or_prefix(site: Site) -> None:
+def test_transports_with_the_same_name_or_prefix(site: Site) -> None:
     same = "open_source='x:y', prefix='acme.'"
     for dist, name, more in (
         ("one", "acme", "open_source='x:y'"),
@@ -486,7 +486,7 @@ def test_an_override_is_explicit_and_falls_back(site: Site) -> None:
     registry = site.registry()
     resolve = registry.get_type_map("mysql")
     assert resolve("bigint") == Text("gbk")
-    # What it does not know, the overridden map knows; what neither knows is Unknown.
+    # Types missing in the map come from the overridden map, or are Unknown.
     assert resolve("int unsigned") == Int(32, signed=False)
     assert resolve("mystery(1)") == Unknown("mystery(1)")
     assert resolve("x" * 5_000) == Unknown("x" * 5_000)
@@ -502,7 +502,7 @@ def test_an_override_is_explicit_and_falls_back(site: Site) -> None:
         ("type('Map', (), {'get': lambda text: 1 // 0})", "failed for 'bigint': ZeroDivision"),
     ],
 )
-def test_a_type_map_that_answers_with_no_type_is_named(
+def test_error_names_a_type_map_that_returns_no_type(
     site: Site, answers: str, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     module = type_map_module("acme", None, answers)
@@ -511,10 +511,10 @@ def test_a_type_map_that_answers_with_no_type_is_named(
         site.registry().get_type_map("acme")("bigint")
 
 
-def test_an_override_that_fails_is_left_out(
+def test_failing_override_is_skipped(
     site: Site, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every MySQL format uses the overridden map, and none of them is at fault."""
+    """Every MySQL format uses the overridden map, and works."""
     monkeypatch.setattr("cdcfmt_core.texts._warned", set())
     module = type_map_module("acme", "mysql", "{'bigint': 'TEXT', 'blob': Text()}")
     site.install("acme-types", {"mysql": "acme_types"}, acme_types=module)
@@ -527,7 +527,7 @@ def test_an_override_that_fails_is_left_out(
     assert "CDCFMT_DISABLED_PLUGINS=mysql" in warning
 
 
-def test_an_override_that_cannot_be_loaded_is_told(
+def test_unloadable_override_is_reported(
     site: Site, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also to those who name their format: types differ without it."""
@@ -538,7 +538,7 @@ def test_an_override_that_cannot_be_loaded_is_told(
     assert "plugin 'mysql' of acme-types 1.0 could not be loaded: ZeroDivisionError" in warning
 
 
-def test_an_override_of_no_map_is_told(site: Site) -> None:
+def test_override_of_missing_map_is_reported(site: Site) -> None:
     site.install(
         "acme-types", {"mysql": "acme_types"}, acme_types=type_map_module("acme", "MySQL", "{}")
     )
@@ -563,7 +563,7 @@ def test_two_overrides_are_a_conflict(site: Site) -> None:
     assert len(registry.conflicts()) == 1
 
 
-def test_a_map_that_takes_a_name_without_saying_so(site: Site) -> None:
+def test_undeclared_override_is_a_conflict(site: Site) -> None:
     site.install(
         "acme-types", {"mysql": "silent_types"}, silent_types=type_map_module("mysql", None, "{}")
     )
@@ -648,7 +648,7 @@ def test_registering_again_replaces() -> None:
         registry.get_type_map("mine-types")
 
 
-def test_a_broken_object_stays_aside() -> None:
+def test_broken_object_is_isolated() -> None:
     registry = Registry(entry_points=DIALECTS)
     registry.register(Plugin("mine"), "fine")
     plugin = Plugin("")
@@ -698,7 +698,7 @@ def test_no_hook_is_called_while_messages_are_decoded(
     assert sys.modules["counted_a"].calls == 1
 
 
-def test_errors_of_a_plugin_are_of_one_family(site: Site) -> None:
+def test_errors_of_plugins_share_a_base_class(site: Site) -> None:
     site.install("cdcfmt-bad", {"bad": "bad_plugin"}, bad_plugin="1 / 0")
     with pytest.raises(CdcfmtError):
         site.registry().get_codec("bad")
@@ -727,7 +727,7 @@ def run_main(site: Site, **environment: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def test_the_real_loop_in_a_process_of_its_own(site: Site) -> None:
+def test_discovery_in_a_fresh_process(site: Site) -> None:
     site.install("cdcfmt-fine", {"fine": "fine_plugin"}, fine_plugin=codec_module("fine"))
     site.install(
         "acme-types", {"mysql": "acme_types"}, acme_types=type_map_module("acme", "mysql", "{}")
@@ -764,7 +764,7 @@ def test_the_real_loop_in_a_process_of_its_own(site: Site) -> None:
     assert "BrokenPluginError: plugin 'bad'" in output
 
 
-def test_a_reader_that_has_seen_enough_ends_the_listing_quietly() -> None:
+def test_listing_ends_quietly_on_a_closed_pipe() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:

@@ -41,7 +41,7 @@ def test_errors_and_logs(path: str, caplog: pytest.LogCaptureFixture) -> None:
     assert SECRET not in " ".join(public([path]))
 
 
-def test_everything_else_stays() -> None:
+def test_other_text_is_unchanged() -> None:
     for text in (
         "abfss://container@account.dfs.core.windows.net/a/part-?.jsonl",
         "s3://bucket/a?.jsonl",

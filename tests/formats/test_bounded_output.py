@@ -148,8 +148,8 @@ print(peak_mib() - before)
 
 
 @pytest.mark.slow
-def test_known_reproductions_take_little_memory() -> None:
-    """Of a process: long names took 530 MiB of it, and ``gtid`` as a variant most of them."""
+def test_known_reproductions_need_little_memory() -> None:
+    """Peak memory of a process: long names took 530 MiB, most of it for ``gtid`` as a variant."""
     done = subprocess.run([sys.executable, "-c", READ], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     # 60 to 80 MiB, as the allocator has it.
@@ -222,7 +222,7 @@ def test_output_is_a_small_multiple_of_input(
     attributes: dict[str, Any],
     shape: str,
 ) -> None:
-    """20 times the message, and 8 KiB a row: names, reasons and what the schema has of NULLs."""
+    """20 times the message, and 8 KiB a row: names, reasons and NULLs of the schema."""
     envelope = {"old": old * times or None, "mysqlType": {"a": members}} | envelope
     message = attrs.evolve(canal(rows * times, **envelope), **attributes)
     size = sum(value_bytes(part) for part in (message.value, *attributes.values()))
@@ -270,7 +270,7 @@ def test_batches_are_cut_by_bytes_on_both_paths(
         assert max(sizes) < 20 * most
 
 
-def test_the_first_bad_row_has_the_message_and_the_others_name_it() -> None:
+def test_only_the_first_bad_row_holds_the_message() -> None:
     options, schema = opened("variant")
     message = canal([{"a": "1"}] * 500, gtid="g" * 50_000)
     (batch,) = Engine(ReadTask(schema, options)).batches([message])
@@ -280,7 +280,7 @@ def test_the_first_bad_row_has_the_message_and_the_others_name_it() -> None:
     assert f"{REPEATED_SHARE} times the message" in records[7]["reason"]
 
 
-def test_one_row_and_a_few_may_repeat_what_they_like() -> None:
+def test_few_rows_may_repeat_without_limit() -> None:
     options, schema = opened("variant")
     for count in (1, 2, 8):
         message = canal([{"a": "1"}] * count, gtid="g" * 50_000)
@@ -304,7 +304,7 @@ def test_a_list_that_is_too_large_is_one_bad_row(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.slow
 def test_large_texts_in_lists_are_not_copied_as_text() -> None:
     lists = pa.list_(pa.field("element", pa.string()))
-    # Python takes four bytes a character, and what is no Unicode cannot be encoded at once.
+    # Python needs four bytes a character, and invalid Unicode cannot be encoded at once.
     texts = [f"{number}\ud800\U0001f600" + "a" * (1 << 17) for number in range(16)]
     tracemalloc.start()
     try:

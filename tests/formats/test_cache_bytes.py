@@ -1,6 +1,6 @@
-"""What decoders and encoders keep of tables is bounded by bytes, in every format.
+"""The memory of decoders and encoders for tables is bounded by bytes, in every format.
 
-Messages are of our encoders: nothing is said here of what they hold.
+The messages come from our encoders; their content is not tested here.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def renamed(message: Message, number: int) -> Message:
 
 
 def taken(work: Callable[[], Any]) -> tuple[int, int]:
-    """The bytes that are held after it, and what all new caches say that they hold."""
+    """The bytes held afterwards, and the estimates of all new caches."""
     gc.collect()
     # The collector looks at new objects alone.
     gc.freeze()
@@ -94,7 +94,7 @@ def taken(work: Callable[[], Any]) -> tuple[int, int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", FORMATS)
-def test_estimates_of_decoders_are_near_what_is_taken(variant: str) -> None:
+def test_memory_estimates_of_decoders_are_accurate(variant: str) -> None:
     messages = messages_of(variant, row_of(COLUMNS))
     numbers = range(1, 4)
     tables = [[renamed(message, number) for message in messages] for number in numbers]
@@ -113,7 +113,7 @@ def test_estimates_of_decoders_are_near_what_is_taken(variant: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", FORMATS)
-def test_estimates_of_encoders_are_near_what_is_taken(variant: str) -> None:
+def test_memory_estimates_of_encoders_are_accurate(variant: str) -> None:
     events = [row_of(COLUMNS, f"t{number}") for number in range(3)]
     options = {"maxMessageBytes": "100000000", **FORMATS[variant]}
 
@@ -131,7 +131,7 @@ def test_estimates_of_encoders_are_near_what_is_taken(variant: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", FORMATS)
-def test_what_is_kept_of_tables_is_bounded(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_of_tables_is_bounded(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a bound by bytes it was 2.7 to 140 MB here."""
     monkeypatch.setattr(caches, "MAX_CACHE_BYTES", 256 << 10)
     messages = messages_of(variant, row_of(200))
@@ -147,7 +147,7 @@ def test_what_is_kept_of_tables_is_bounded(variant: str, monkeypatch: pytest.Mon
     assert taken(work)[0] < 1_500_000
 
 
-def test_tables_without_a_schema_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_without_a_schema_are_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schemas, "_NAMES_BYTES", 64 << 10)
     options = parsed({"protocol": "simple"})
 

@@ -1,4 +1,4 @@
-"""What a message points to in the claim-check folder need not be a message, nor have a name."""
+"""A claim check may refer to a file that is not a message, or have an invalid name."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_no_byte_of_the_file_is_shown(name: str, text: str, tmp_path: Path) -> N
     assert found
 
 
-def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
+def test_impossible_file_name(tmp_path: Path) -> None:
     for name in ("\ud800", "a\udcffb.json", "file:///x/\udfff"):
         with pytest.raises(DecodeError, match="location is not a file name"):
             ClaimCheckStore(str(tmp_path)).read(name, 100)
@@ -95,7 +95,7 @@ def test_no_value_of_a_bad_row_is_shown(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("claimed", [True, False])
-def test_no_value_of_a_row_that_spark_cannot_hold_is_shown(claimed: bool) -> None:
+def test_values_beyond_sparks_types_are_not_shown(claimed: bool) -> None:
     extra = {"claim_check": "a.json"} if claimed else {}
     event = RowChange("insert", TableSchema("d", "t", ()), None, Image({}), extra=extra)
     options = parse_options({"path": "x"})

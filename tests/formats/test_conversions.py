@@ -1,4 +1,4 @@
-"""Every format into every other one: what survives is what the docs say."""
+"""Every format into every other one: the values that survive equal those in the docs."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ pytestmark = pytest.mark.one_python
 PAIRS = [(source, target) for source in SOURCES for target in targets()]
 
 
-def test_the_docs_say_what_survives() -> None:
+def test_docs_list_the_values_that_survive() -> None:
     text = (ROOT / "docs/writing.md").read_text(encoding="utf-8")
     assert render(text, "conversions", conversions()) == text, "run make docs"
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS, ids=" to ".join)
-def test_what_every_conversion_keeps(source: str, target: str) -> None:
+def test_values_kept_by_every_conversion(source: str, target: str) -> None:
     found: Survivors = survey()[source, target]
     assert {"insert", "update", "delete"} <= found.kinds
-    # Whatever is lost is an error unless the user says otherwise, and these never are.
+    # A loss is an error unless an option allows it; these events never lose values.
     assert not found.lost & {"insert", "update", "delete", "ddl"}
     assert found.share("key") == "yes"
     assert found.share("before") == "yes"
 
 
 @pytest.mark.parametrize("name", ["canal-json", "open-protocol"])
-def test_a_format_keeps_all_of_its_own(name: str) -> None:
+def test_format_converted_to_itself_keeps_everything(name: str) -> None:
     found = survey()[name, name]
     assert (found.lost, found.refused, found.changed) == (set(), set(), set())
     assert found.share("commit_ts") == "yes"

@@ -1,4 +1,4 @@
-"""What holds for every format that writes."""
+"""Rules for every format that writes."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def read_rows(protocol: str, messages: list[Message]) -> list[RowChange]:
     return [event for event in events if isinstance(event, RowChange)]
 
 
-def test_no_format_is_left_out() -> None:
+def test_all_formats_are_covered() -> None:
     codecs = default_registry().codecs().items()
     assert set(OPTIONS) == {name for name, spec in codecs if spec.open_encoder}
 
 
 @EVERY
-def test_booleans_are_numbers_of_mysql(protocol: str) -> None:
+def test_booleans_become_mysql_numbers(protocol: str) -> None:
     schema = table(Bool(), "boolean")
     values = [{"id": number, "c": value} for number, value in enumerate((True, False, None))]
     back = read_rows(protocol, write(protocol, [row("insert", schema, None, v) for v in values]))
@@ -149,7 +149,7 @@ def test_only_members_of_the_type_are_written(
     ("op", "extra"),
     [("insert", "before"), ("read", "before"), ("upsert", "before"), ("delete", "after")],
 )
-def test_an_image_that_an_operation_cannot_have_is_an_error(
+def test_image_not_allowed_for_the_operation_is_an_error(
     protocol: str, op: str, extra: str
 ) -> None:
     schema, image = table(Text(), "varchar(9)"), {"id": 1, "c": "a"}
@@ -207,7 +207,7 @@ NO_SCHEMA = (
 
 
 @EVERY
-def test_the_schema_of_a_name_is_kept_or_refused(protocol: str) -> None:
+def test_schema_in_table_names_is_kept_or_rejected(protocol: str) -> None:
     named = attrs.evolve(table(Text(), "varchar(9)"), schema="eu")
     times: dict[str, Any] = {"commit_ts": 7 << 18, "source_time": 7_000_000}
     events: list[Any] = [
@@ -235,7 +235,7 @@ def test_the_schema_of_a_name_is_kept_or_refused(protocol: str) -> None:
 
 
 @EVERY
-def test_key_columns_that_the_table_lacks(protocol: str) -> None:
+def test_key_columns_missing_from_the_table(protocol: str) -> None:
     """Kept where keys are names alone, else left out and counted."""
     lacking = attrs.evolve(table(Text(), "varchar(9)"), key_columns=("id", "nope"))
     counts: Counter[str] = Counter()
@@ -250,7 +250,7 @@ def test_key_columns_that_the_table_lacks(protocol: str) -> None:
 
 
 @EVERY
-def test_instants_of_a_repeated_hour_are_counted_where_they_change(protocol: str) -> None:
+def test_changed_instants_of_a_repeated_hour_are_counted(protocol: str) -> None:
     """01:30 in New York on 3 November 2024 is 05:30 and 06:30 in UTC."""
     columns = (Column("id", "int", Int(32), key=True), Column("c", "timestamp", Timestamp()))
     schema = TableSchema("shop", "t", columns, ("id",))

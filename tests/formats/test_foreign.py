@@ -1,4 +1,4 @@
-"""Files and values of other kinds: one bad row that says what it is, and what to do."""
+"""Files and values of other kinds: one bad row with the kind and a remedy."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_a_file_of_another_kind_is_one_bad_line(kind: str, protocol: str, tmp_pa
 
 
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
-def test_also_in_compressed_files(ending: str, tmp_path: Path) -> None:
+def test_compressed_file_of_another_kind_is_one_bad_line(ending: str, tmp_path: Path) -> None:
     compress = {".gz": gzip.compress, ".zst": zstandard.compress}[ending]
     path = tmp_path / f"file.csv{ending}"
     path.write_bytes(compress(FILES["csv"][0]))
@@ -172,7 +172,7 @@ def test_everything_else_is_read_line_by_line(data: bytes, tmp_path: Path) -> No
     assert [item.value for item in found] == lines
 
 
-def test_a_separator_of_its_own_allows_several_lines(tmp_path: Path) -> None:
+def test_custom_separator_allows_several_lines(tmp_path: Path) -> None:
     path = tmp_path / "file"
     data = FILES["pretty"][0].replace(b"\n}\n{", b"\n}\x1e{")
     path.write_bytes(data)
@@ -282,7 +282,7 @@ FOREIGN: dict[str, tuple[bytes, str]] = {
 
 @pytest.mark.parametrize("kind", FOREIGN)
 @pytest.mark.parametrize("protocol", ["auto", "canal-json", "simple", "cloudcanal-json"])
-def test_a_value_of_another_kind_is_named(kind: str, protocol: str) -> None:
+def test_error_names_the_kind_of_a_foreign_value(kind: str, protocol: str) -> None:
     value, name = FOREIGN[kind]
     (event,) = open_decoder(protocol).decode(Message(None, value))
     assert isinstance(event, Corrupt)
@@ -335,5 +335,5 @@ def test_avro_json_of_single_columns(after: dict[str, Any]) -> None:
     assert isinstance(event, RowChange)
 
 
-def test_the_head_is_enough_for_each_kind() -> None:
+def test_each_kind_is_recognised_by_its_head() -> None:
     assert any(len(data) > HEAD_BYTES for data, _, _ in FILES.values())

@@ -48,12 +48,12 @@ def read(*arguments: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_hostile_messages_take_little_memory() -> None:
+def test_hostile_messages_need_little_memory() -> None:
     """4 KB each; larger ones are the sweep's."""
     assert len(read("4000", "200")) > 100
 
 
 @pytest.mark.slow
-def test_what_rows_repeat_takes_little_memory() -> None:
+def test_repeated_parts_of_rows_need_little_memory() -> None:
     """A long topic in 12 000 rows made 1 GiB of 275 KiB."""
     assert len(read("300000", "300", "repeated")) == 8

@@ -1,4 +1,4 @@
-"""Arbitrary rows from every format into every other one: what both can hold is the same."""
+"""Arbitrary rows from every format into every other one: values common to both survive."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ EVERYWHERE: tuple[LogicalType, ...] = (
     Year(),
     Json(),
 )
-"""What every format can say exactly."""
+"""Types that every format writes exactly."""
 
 BIGINTS = (Int(64), Int(64, signed=False))
 
@@ -73,7 +73,7 @@ NEVER_NULL: dict[LogicalType, Any] = {
     Binary(): b"",
     Decimal(10, 2): decimal.Decimal("0.00"),
 }
-"""Of a column that was only NULL so far DTS does not tell the type: text or bytes, how precise."""
+"""DTS has no type for a column with only NULLs: text or bytes, precision."""
 
 PAIRS = [(source, target) for source in FORMATS for target in FORMATS]
 
@@ -125,7 +125,7 @@ def read(name: str, messages: list[Message]) -> list[Event]:
 
 def rows(events: list[Event]) -> list[RowChange]:
     found = [event for event in events if isinstance(event, RowChange)]
-    # Simple tells schemas.
+    # Simple sends schemas.
     assert all(isinstance(e, RowChange) or type(e).__name__ == "TableSchemaEvent" for e in events)
     return found
 
@@ -133,12 +133,12 @@ def rows(events: list[Event]) -> list[RowChange]:
 @pytest.mark.parametrize(("source", "target"), PAIRS, ids=" to ".join)
 @settings(deadline=None, max_examples=examples(5), phases=[Phase.reuse, Phase.generate])
 @given(data=st.data())
-def test_what_both_can_hold_is_the_same(source: str, target: str, data: st.DataObject) -> None:
+def test_common_values_survive_conversion(source: str, target: str, data: st.DataObject) -> None:
     types = EVERYWHERE
     if {source, target} <= WITH_MEMBERS:
         types += MEMBERS
     if (source, target) == ("dts-avro", "debezium"):
-        # Without a sign BIGINT is a decimal, of which Debezium has a double.
+        # Unsigned BIGINT is a decimal, which Debezium writes as a double.
         types = tuple(logical for logical in types if logical not in BIGINTS)
     events = data.draw(changes(types))
     came = rows(read(source, write(source, [attrs.evolve(event) for event in events])))

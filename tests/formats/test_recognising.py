@@ -1,4 +1,4 @@
-"""Which format a message is of: every golden message, and look-alikes of none."""
+"""Recognition of formats: every golden message, and foreign messages that look similar."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ FOLDERS: dict[str, str | None] = {
     "native/dts": "dts-avro",
     "native/maxwell": None,
 }
-"""Folders of golden messages → their format, None where no plugin here reads it."""
+"""Folders of golden messages → their format, None without a plugin."""
 
 FLATTENED = "schema_unwrap_rewrite"
-"""Rows without envelope are of no format that could be told: the user has to say so."""
+"""Rows without envelope are not recognised: the user names the format."""
 
 
 def messages(folder: str) -> Iterator[tuple[str, Message]]:
     for path in sorted((GOLDEN / folder).rglob("*.jsonl.gz")):
         place = str(path.relative_to(GOLDEN))
-        # Compressed as a whole there is nothing to see; frames stay what they are.
+        # Fully compressed messages are not recognised; frames stay recognisable.
         compressed = folder != "ticdc/open" and any(word in place for word in ("lz4", "snappy"))
         for line in read_jsonl(place):
             if line.get("value_b64") and not compressed:
@@ -58,7 +58,7 @@ def messages(folder: str) -> Iterator[tuple[str, Message]]:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_every_golden_message_is_told(folder: str) -> None:
+def test_every_golden_message_is_recognised(folder: str) -> None:
     count = 0
     for place, message in messages(folder):
         count += 1
@@ -66,7 +66,7 @@ def test_every_golden_message_is_told(folder: str) -> None:
         if FLATTENED in place and b'"ddl"' not in (message.value or b""):
             expected = set()
         assert _recognised(message) == expected, (place, message)
-        # No format claims another's, however unsure.
+        # No format claims another's message, at any confidence.
         for name, codec in default_registry().codecs().items():
             if name != FOLDERS[folder]:
                 assert confidence(codec, message) < CERTAIN_ENOUGH, (place, message)
@@ -80,7 +80,7 @@ def _recognised(message: Message) -> set[str]:
 
 
 @pytest.mark.parametrize("protocol", sorted(CODECS))
-def test_what_is_compressed_names_the_option(protocol: str) -> None:
+def test_error_of_compressed_message_names_its_option(protocol: str) -> None:
     """Where no compression was set; also under ``auto``, which cannot recognise it."""
     for compression in ("lz4", "snappy"):
         if compression not in variant_names(protocol):
@@ -95,7 +95,7 @@ def test_what_is_compressed_names_the_option(protocol: str) -> None:
                         assert hint in event.error.reason
 
 
-def test_every_folder_is_looked_at() -> None:
+def test_every_golden_folder_is_covered() -> None:
     found = {
         str(path.relative_to(GOLDEN))
         for path in Path(GOLDEN).glob("*/*")
@@ -118,14 +118,14 @@ def test_every_folder_is_looked_at() -> None:
         [{"op": "c", "source": {}, "after": {}}],
     ],
 )
-def test_connect_json_of_others_is_nobodys(value: object) -> None:
+def test_foreign_connect_json_is_unrecognised(value: object) -> None:
     assert _recognised(Message(None, json.dumps(value).encode())) == set()
 
 
 CHANGES = {"type": "CREATE", "table": {"columns": [{"name": "a", "typeExpression": "int"}]}}
 
 
-def test_schemas_are_looked_for_in_the_formats_that_lack_types() -> None:
+def test_schema_scan_covers_formats_without_types() -> None:
     def open_scan(protocol: str) -> object:
         options = validate({"protocol": protocol}, DECODING_OPTIONS, owner="the test")
         own = {
@@ -204,7 +204,7 @@ STRANGERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", STRANGERS)
-def test_strangers(name: str) -> None:
+def test_foreign_messages_are_unrecognised(name: str) -> None:
     assert claims(Message(None, json.dumps(STRANGERS[name]).encode())) == {}
 
 
@@ -223,5 +223,5 @@ def test_strangers(name: str) -> None:
         b"\xff" * 40,
     ],
 )
-def test_bytes_of_nobody(value: bytes) -> None:
+def test_random_bytes_are_unrecognised(value: bytes) -> None:
     assert claims(Message(None, value)) == {}

@@ -49,7 +49,7 @@ LINES = CASES.read_bytes().splitlines()
 
 
 def messages_of(line: bytes) -> list[Message]:
-    """The kernel reads a message only after the reference has shown it one like it."""
+    """The kernel reads a message only after the reference has decoded a similar one."""
     return [Message(None, line, offset=number) for number in range(3)]
 
 

@@ -38,7 +38,7 @@ BOOM = "def boom(*given):\n    raise RuntimeError('boom')\n"
 
 
 def greedy(name: str, more: str = "") -> str:
-    """A format that claims every message, and is asked first."""
+    """A format that claims every message, and is tried first."""
     source = codec_module(name, more=more).replace("lambda message: 0.0", "lambda message: 1.0")
     return source.replace("calls = 0", "calls = 0\n" + BOOM)
 
@@ -239,14 +239,14 @@ def test_listings_open_every_factory(command: list[str], environment: dict[str, 
     lines = [line for line in done.stdout.splitlines() if line.startswith("broken: ")]
     for name, (_, reason) in BROKEN.items():
         assert sum(reason in line for line in lines) == 1, (name, done.stdout)
-    # Each says what to do.
+    # Each has a remedy.
     remedies = ("DISABLED_PLUGINS", "install", "to read it", "upgrade cdcfmt-core")
     assert all(any(remedy in line for remedy in remedies) for line in lines)
     for codec in FORMATS:
         assert any(line.lstrip().startswith(codec) for line in done.stdout.splitlines())
 
 
-def test_the_doctor_says_what_to_do(environment: dict[str, str]) -> None:
+def test_doctor_lists_remedies(environment: dict[str, str]) -> None:
     done = cdcfmt("doctor", "--json", **environment)
     checks = [item for item in json.loads(done.stdout) if item["subject"] == "Formats"]
     bad = [item for item in checks if item["state"] == "bad"]
@@ -256,9 +256,7 @@ def test_the_doctor_says_what_to_do(environment: dict[str, str]) -> None:
     assert any("update or uninstall broken-a-open" in item["remedy"] for item in bad)
 
 
-def test_a_broken_format_is_an_error_for_who_names_it(
-    folder: Path, environment: dict[str, str]
-) -> None:
+def test_broken_format_is_an_error_if_named(folder: Path, environment: dict[str, str]) -> None:
     path = folder / "canal-json.jsonl"
     for name in ("a-import", "a-open", "a-scan", "a-type-map"):
         done = cdcfmt("cat", "--protocol", name, path, **environment)
@@ -302,7 +300,7 @@ def test_spark_reads_every_format(folder: Path, environment: dict[str, str]) -> 
     assert {name for name in BROKEN.keys() - NOT_READ if found[name] != 1} == set(), warned
 
 
-def test_the_taken_names_are_those_of_the_tables() -> None:
+def test_reserved_names_equal_the_option_tables() -> None:
     transports = default_registry().transports().values()
     reading = [*bridge_options(), *(option for table in SECTIONS.values() for option in table)]
     reading += [option for transport in transports for option in transport.options]

@@ -1,4 +1,4 @@
-"""New plugins as their authors and users meet them: wheels in an environment of their own.
+"""New plugins of third parties: wheels in an environment of their own.
 
 Two are the examples of the docs, one is fresh from the template, and some are bad.
 """
@@ -75,7 +75,7 @@ REASONS = {
     "debezium": "unknown format 'debezium'; installed: acme-json, dms, maxwell, slow. Install it: "
     "pip install cdcfmt-debezium",
 }
-"""Format that is asked for → what the user is told, without Spark and with it."""
+"""Requested format → the error, without Spark and with it."""
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def test_kit_and_template_are_in_their_wheels(venv: Venv, tmp_path: Path) -> Non
     assert venv.run("-c", modules).stdout == "set()\n"
 
 
-def test_all_are_listed(venv: Venv) -> None:
+def test_all_plugins_are_listed(venv: Venv) -> None:
     listing = venv.run("-m", "cdcfmt_core")
     assert listing.returncode == 0, listing.stderr
     for name in ("acme-json", "dms", "maxwell"):
@@ -139,7 +139,7 @@ def test_all_are_listed(venv: Venv) -> None:
 
 
 def test_the_commands_of_the_docs(venv: Venv, template: Path, tmp_path: Path) -> None:
-    """Both plugins pass the kit, and the example's events are those that it writes itself."""
+    """Both plugins pass the kit, and the example's events equal its files."""
     example = tmp_path / "cdcfmt-maxwell"
     shutil.copytree(MAXWELL, example)
     for path in example.glob("cases/*/events.json"):
@@ -178,7 +178,7 @@ def test_the_example_is_short() -> None:
     assert len([line for line in code.splitlines() if line.strip()]) <= 60
 
 
-def test_what_users_see_of_bad_plugins(venv: Venv, bad_plugins: Path) -> None:
+def test_errors_of_bad_plugins(venv: Venv, bad_plugins: Path) -> None:
     listing = venv.run("-m", "cdcfmt_core", PYTHONPATH=str(bad_plugins))
     assert listing.returncode == 1
     for name, reason in REASONS.items():
@@ -226,7 +226,7 @@ spark.stop()
 )
 
 
-def test_spark_reads_the_example_and_tells_what_is_bad(
+def test_spark_reads_the_example_and_reports_errors(
     venv: Venv, bad_plugins: Path, tmp_path: Path
 ) -> None:
     slow = bad_plugins / "cdcfmt_slow.imported"
@@ -268,7 +268,7 @@ def test_spark_reads_the_example_and_tells_what_is_bad(
 # What the docs show
 
 
-def test_quoted_code_is_the_examples() -> None:
+def test_quoted_code_equals_the_example() -> None:
     quoted = 0
     pages = (DOC, DMS_DOC, "docs/conformance-kit.md", "docs/layouts.md")
     for snippet in (snippet for page in pages for snippet in snippets(page)):
@@ -283,7 +283,7 @@ def test_quoted_code_is_the_examples() -> None:
     assert quoted == 21
 
 
-def test_the_lists_of_the_kits_docs_are_ones() -> None:
+def test_lists_in_the_kits_docs_run() -> None:
     scope: dict[str, Any] = {}
     for snippet in snippets("docs/conformance-kit.md"):
         if snippet.runs:
@@ -297,14 +297,14 @@ def test_the_lists_of_the_kits_docs_are_ones() -> None:
     assert all(": " in place and reason for place, reason in scope["DIFFERENCES"].items())
 
 
-def test_the_round_trip_of_the_docs_is_the_templates(template: Path) -> None:
+def test_round_trip_in_the_docs_equals_the_template(template: Path) -> None:
     (quoted,) = (s.code for s in SNIPPETS if s.code.startswith("# the template's "))
     first, _, code = quoted.partition("\n")
     file = template / first.removeprefix("# the template's ")
     assert code.strip() in file.read_text(encoding="utf-8")
 
 
-def test_quoted_messages_and_events_are_the_examples() -> None:
+def test_quoted_messages_and_events_equal_the_example() -> None:
     messages = read_messages(MAXWELL / "cases/rows/messages.jsonl")
     known = {message.key for message in messages} | {message.value for message in messages}
     message, key, event = (s.code.strip() for s in SNIPPETS if s.language == "json")
@@ -315,12 +315,12 @@ def test_quoted_messages_and_events_are_the_examples() -> None:
     assert control.encode() in {message.value for message in known_to_dms}
 
 
-def test_the_type_map_is_that_of_the_reference() -> None:
+def test_type_map_equals_the_reference() -> None:
     name = "cdcfmt_tinyint1.py"
     assert files_in_snippets(DOC)[name] == files_in_snippets("docs/hooks.md")[name]
 
 
-def test_the_texts_of_bad_plugins_are_told() -> None:
+def test_docs_show_the_errors_of_bad_plugins() -> None:
     text = (ROOT / DOC).read_text(encoding="utf-8")
     for reason in REASONS.values():
         assert f"| `{reason}` |" in text
@@ -329,7 +329,7 @@ def test_the_texts_of_bad_plugins_are_told() -> None:
 # The template
 
 
-def test_the_template_is_whole(template: Path) -> None:
+def test_template_is_complete(template: Path) -> None:
     # Its tests have run: Python keeps bytecode there.
     found = (p for p in template.rglob("*") if p.is_file() and p.suffix != ".pyc")
     files = {path.relative_to(template).as_posix() for path in found}
@@ -368,13 +368,13 @@ def test_the_template_is_whole(template: Path) -> None:
         ("simple", "there is already a format 'simple'"),
     ],
 )
-def test_names_that_no_plugin_can_have(name: str, reason: str, tmp_path: Path) -> None:
+def test_invalid_plugin_names(name: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=reason):
         create_plugin(name, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
-def test_nothing_is_overwritten(tmp_path: Path) -> None:
+def test_existing_folder_is_not_overwritten(tmp_path: Path) -> None:
     folder = create_plugin("mine", tmp_path)
     mine = folder / "README.md"
     mine.write_text("my words")

@@ -1,6 +1,6 @@
-"""A third party's transport as its users meet it: a wheel in an environment of its own.
+"""A third party's transport: a wheel in an environment of its own.
 
-It is the example of docs/write-a-transport.md; what it carries are Canal's own messages.
+It is the example of docs/write-a-transport.md, with Canal's own messages.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SEGMENT = 20
 
 @pytest.fixture(scope="module")
 def venv(tmp_path_factory: pytest.TempPathFactory) -> Venv:
-    """What ``pip install`` of core, bridge, one format and the example makes."""
+    """An environment with core, bridge, one format and the example."""
     projects = [
         *(ROOT, *SHARED, ROOT / "spark_bridge"),
         *(ROOT / "plugins/formats/canal-json", SPOOL),
@@ -82,7 +82,7 @@ def test_the_example_passes_the_kit(venv: Venv, tmp_path: Path) -> None:
     assert "spool (cdcfmt-spool 0.1.0)" in listing.stdout
 
 
-def test_the_command_line_reads_it(venv: Venv, tmp_path: Path) -> None:
+def test_command_line_reads_the_topic(venv: Venv, tmp_path: Path) -> None:
     messages = golden()
     fill(make_topic(tmp_path / "spool", "orders", 3), messages)
     (line,) = re.findall(r"`cdcfmt (stats spool://\S+)`", (ROOT / DOC).read_text(encoding="utf-8"))
@@ -139,7 +139,7 @@ spark.stop()
 
 
 def test_spark_reads_and_writes_it(venv: Venv, tmp_path: Path) -> None:
-    """Batch, stream with a restart, and write: the events are those of the same messages in files.
+    """Batch, stream with a restart, and write: the events equal those of files.
 
     Nothing but the wheel makes Spark know the transport.
     """
@@ -187,7 +187,7 @@ def test_spark_reads_and_writes_it(venv: Venv, tmp_path: Path) -> None:
 # What the docs show
 
 
-def test_quoted_code_is_the_examples() -> None:
+def test_quoted_code_equals_the_example() -> None:
     quoted = 0
     for snippet in SNIPPETS:
         first, _, code = snippet.code.partition("\n")

@@ -1,4 +1,4 @@
-"""What an index shows of each package, one version for all, and what type checkers need."""
+"""Metadata of packages for an index, one version for all, and type information."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_metadata_for_an_index(folder: Path) -> None:
 
 
 @every_project
-def test_links_of_a_long_description_lead_somewhere_from_an_index(folder: Path) -> None:
+def test_links_in_long_descriptions_are_absolute(folder: Path) -> None:
     text = (folder / settings(folder)["project"]["readme"]).read_text("utf-8")
     assert text.startswith("# ")
     assert [link for link in re.findall(r"\]\(([^)]*)\)", text) if "://" not in link] == []
@@ -101,12 +101,12 @@ def test_the_extra_all_brings_every_package_but_the_kit() -> None:
 
 
 @pytest.mark.parametrize("folder", [p for p in PROJECTS if p != KERNEL], ids=lambda p: p.name)
-def test_types_come_with_a_wheel(folder: Path) -> None:
+def test_wheels_include_type_information(folder: Path) -> None:
     (package,) = settings(folder)["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     assert (folder / package / "py.typed").is_file()
 
 
-def test_pyspark_requires_what_uv_takes_for_granted() -> None:
+def test_uv_override_equals_pysparks_requirements() -> None:
     (known,) = settings(ROOT)["tool"]["uv"]["dependency-metadata"]
     required = map(Requirement, requires(known["name"]) or ())
     assert [*map(Requirement, known["requires-dist"])] == [

@@ -1,4 +1,4 @@
-"""What ``make wheels`` says where it cannot build."""
+"""Errors of ``make wheels``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from support import wheels
 
 
-def test_what_is_lacking_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_names_the_missing_tool(monkeypatch: pytest.MonkeyPatch) -> None:
     assert wheels.lacking("riscv64") == "riscv64: the kernel is built for x86_64 and aarch64"
     with monkeypatch.context() as patch:
         patch.setenv("PATH", "/nonexistent")

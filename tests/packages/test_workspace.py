@@ -1,4 +1,4 @@
-"""A new plugin is a folder and nothing else: the globs of the workspace find it."""
+"""A new plugin is only a folder: the globs of the workspace find it."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def support(workspace: Path, *program: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_it_is_a_member(workspace: Path) -> None:
+def test_new_plugin_is_a_workspace_member(workspace: Path) -> None:
     listing = "from support.workspace import projects\nprint(*projects(), sep='\\n')"
     names = [Path(line).name for line in support(workspace, "-c", listing).stdout.split()]
     assert {"cdcfmt-acme-json", "canal-json", "kafka"} <= set(names)
 
 
-def test_the_import_contracts_have_it(workspace: Path) -> None:
+def test_import_contracts_include_the_new_plugin(workspace: Path) -> None:
     kept = support(workspace, "-m", "support.imports")
     assert kept.returncode == 0, kept.stdout + kept.stderr
     package = workspace / "plugins/formats/cdcfmt-acme-json/src/cdcfmt_acme_json"

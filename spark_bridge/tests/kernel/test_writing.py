@@ -161,7 +161,7 @@ KNOWN = ("bigint unsigned", "int unsigned", "time", "year", "bit", "timestamp", 
 """Types that Spark's columns do not tell."""
 
 
-def test_usual_rows_are_the_kernels() -> None:
+def test_ordinary_rows_use_the_kernel() -> None:
     """Of the golden rows that are measured, all but those with unusual floats."""
     messages = [golden.message for golden in load_variant("canal-json", "tidb-extension").messages]
     events, found = decoded(messages, protocol="canal-json", sourceTimeZone="Asia/Shanghai")
@@ -304,7 +304,7 @@ def test_the_schema_of_a_name_is_refused(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["debezium", "open-protocol", "simple"])
-def test_key_columns_that_the_table_lacks(protocol: str) -> None:
+def test_key_columns_missing_from_the_table(protocol: str) -> None:
     table = TableSchema("shop", "t", (Column("id", "int", Int(32)),), ("nope",))
     event = RowChange("insert", table, None, Image({"id": 1}), commit_ts=7 << 18)
     rows = event_rows([(Message(None, None, offset=1), event)], None)

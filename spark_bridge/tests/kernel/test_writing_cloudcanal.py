@@ -38,7 +38,7 @@ def test_golden_events(protocol: str, name: str) -> None:
         check_equal(rows, **COMMON, **options)
 
 
-def test_usual_rows_are_the_kernels() -> None:
+def test_ordinary_rows_use_the_kernel() -> None:
     rows = usual_rows(1_000)
     _, by_kernel = check_equal(rows, **COMMON)
     assert by_kernel > 990

@@ -100,7 +100,7 @@ def check_each(pairs: Any, found: str, **options: str) -> float:
     return sum(check_equal(row, **COMMON, **options)[1] for row in rows) / len(rows)
 
 
-def test_usual_rows_are_the_kernels() -> None:
+def test_ordinary_rows_use_the_kernel() -> None:
     rows = usual_rows(1_000)
     lines, by_kernel = check_equal(rows, **COMMON)
     assert by_kernel > 0.99 * lines

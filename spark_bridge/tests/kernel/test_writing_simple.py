@@ -96,7 +96,7 @@ def usual_rows(count: int) -> Rows:
     ("every", "least", "form", "compression"),
     in_turn([("0", 990), ("100", 900), ("7", 0)], FORMS, ["none", "lz4"], of=2),
 )
-def test_usual_rows_are_the_kernels(
+def test_ordinary_rows_use_the_kernel(
     form: dict[str, str], every: str, least: int, compression: str
 ) -> None:
     """Each partition is told schemas of its own, after so many rows."""

@@ -1,4 +1,4 @@
-"""Schemas by position: which one a row finds, and what stays the same object."""
+"""Schemas by position: the schema of a row, and shared objects."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_row_finds_the_newest_schema_before_it(order: tuple[int, ...]) -> None
     assert newest is found[99]
 
 
-def test_what_does_not_change_is_one_object() -> None:
+def test_unchanged_schemas_are_one_object() -> None:
     store = filled((schema("a"), 10), (schema("a"), 20), (schema("b"), 30), (schema("b"), 30))
     assert store.find("d", "t", (10,)) is store.find("d", "t", (25,))
     first = store.find("d", "t", (30,))
@@ -53,7 +53,7 @@ def test_what_does_not_change_is_one_object() -> None:
     assert store.find("d", "t", (30,)) is first
 
 
-def test_the_last_of_one_position_holds() -> None:
+def test_last_schema_of_a_position_counts() -> None:
     store = filled((schema("a"), 10), (schema("b"), 10))
     found = store.find("d", "t", (10,))
     assert found is not None
@@ -61,7 +61,7 @@ def test_the_last_of_one_position_holds() -> None:
     assert len(store) == 1
 
 
-def test_streams_and_names_are_kept_apart() -> None:
+def test_streams_and_names_are_distinct() -> None:
     store = SchemaStore()
     assert not store
     store.add(SchemaRecord(schema("a"), (len("f"), "f", 4), "one"))
@@ -72,7 +72,7 @@ def test_streams_and_names_are_kept_apart() -> None:
     assert store.find("d", "t", (1, "f", 4), stream="one", schema="s") is None
 
 
-def test_all_of_one_position_are_found() -> None:
+def test_all_schemas_of_a_position_are_found() -> None:
     store = filled((schema("a"), 10), (schema("a"), 20), (schema("b"), 20), (schema("c"), 30))
     first, second = store.at("d", "t", (20,))
     assert (first.column_names, second.column_names) == (("a",), ("b",))
@@ -82,7 +82,7 @@ def test_all_of_one_position_are_found() -> None:
     assert store.at("d", "t", (10,), schema="s") == ()
 
 
-def test_what_is_told_again_changes_nothing_but_the_order() -> None:
+def test_repeated_schemas_change_only_the_order_of_eviction() -> None:
     store = filled((schema("a"), 10), (schema("b"), 10))
     known = store.at("d", "t", (10,))
     store.add(SchemaRecord(schema("b"), (10,)))
@@ -102,14 +102,14 @@ SIZE = 300 + table_size(schema("a"))
 
 
 def told(*names: str) -> SchemaStore:
-    """A store with room for three schemas that was told of tables, each version in turn."""
+    """A store with room for three schemas, after the versions of several tables in turn."""
     store = SchemaStore(3 * SIZE + SIZE // 2)
     for number, name in enumerate(names):
         store.add(SchemaRecord(schema(f"c{number}", table=name), (number,)))
     return store
 
 
-def test_the_table_used_longest_ago_goes_first_and_its_oldest_schema() -> None:
+def test_least_recently_used_table_loses_its_oldest_schema_first() -> None:
     store = told("a", "b", "a")
     assert len(store) == 3
     store.find("d", "b", (1,))
@@ -122,7 +122,7 @@ def test_the_table_used_longest_ago_goes_first_and_its_oldest_schema() -> None:
     assert (kept, len(store)) == ([("a", 2), ("c", 3), ("c", 4)], 3)
 
 
-def test_what_is_forgotten_is_an_error_and_no_older_schema() -> None:
+def test_evicted_schema_is_an_error_not_an_older_schema() -> None:
     store = told("a", "a", "b", "c")
     newest = store.find("d", "a", (1,))
     assert newest is not None
@@ -130,7 +130,7 @@ def test_what_is_forgotten_is_an_error_and_no_older_schema() -> None:
         store.find("d", "a", (0,))
     assert store.find("d", "never seen", (5,)) is None
     assert str(store.missing("d", "c", (9,))) == "schema d.c@9 not seen"
-    # Told again, it is older than what was forgotten behind it.
+    # Added again, it is older than the schemas evicted after it.
     store = told("a", "b", "c", "d", "e")
     store.add(SchemaRecord(schema("x", table="a"), (-1,)))
     with pytest.raises(MissingSchemaError):
@@ -145,7 +145,7 @@ def test_what_is_forgotten_is_an_error_and_no_older_schema() -> None:
         pytest.param(schema(*["c" * 1_000] * 20_000), id="columns"),
     ],
 )
-def test_a_schema_beyond_its_bound_is_forgotten_at_once(large: TableSchema) -> None:
+def test_oversized_schema_is_evicted_at_once(large: TableSchema) -> None:
     store = filled((schema("a"), 1))
     changes = store.changes
     store.add(SchemaRecord(large, (2,)))
@@ -158,7 +158,7 @@ def test_a_schema_beyond_its_bound_is_forgotten_at_once(large: TableSchema) -> N
     assert max(len(name or "") for key in store._forgotten for name in key) <= 200
 
 
-def test_names_of_forgotten_tables_are_bounded_too() -> None:
+def test_names_of_evicted_tables_are_bounded() -> None:
     store = SchemaStore(20 * SIZE)
     for number in range(1_000):
         store.add(SchemaRecord(schema("a", table=f"t{number}"), (1,)))
@@ -169,7 +169,7 @@ def test_names_of_forgotten_tables_are_bounded_too() -> None:
             store.find("d", f"t{number}", None)
 
 
-def test_it_can_be_sent() -> None:
+def test_store_is_picklable() -> None:
     store = pickle.loads(pickle.dumps(filled((schema("a"), 1), (schema("b"), 2))))
     found = store.find("d", "t", (2,))
     assert found.columns == (Column("b", "int", Int(32)),)
@@ -177,19 +177,19 @@ def test_it_can_be_sent() -> None:
     assert store.find("d", "t", None) is found
 
 
-def test_what_each_task_is_sent_is_small() -> None:
+def test_pickled_store_is_small() -> None:
     names = [f"a_column_with_a_name_{number}" for number in range(50)]
     store = filled(*((schema(*names, f"c{at}"), at) for at in range(100)))
     sent = pickle.dumps(store)
     assert len(sent) < 20_000
-    # Of a store that is not changed nothing is made again.
+    # An unchanged store reuses its pickle.
     assert store.__reduce__()[1][1] is store.__reduce__()[1][1]
     store.add(SchemaRecord(schema("new"), (100,)))
     assert len(pickle.loads(sent)) == 100
     assert pickle.loads(pickle.dumps(store)).find("d", "t", None).column_names == ("new",)
 
 
-def test_a_copy_learns_alone() -> None:
+def test_copies_are_independent() -> None:
     store = filled((schema("a"), 10), (schema("a", "b"), 20))
     copied = store.copy()
     assert [*copied.tables()] == [*store.tables()]
@@ -199,7 +199,7 @@ def test_a_copy_learns_alone() -> None:
     assert (len(store), len(copied)) == (2, 4)
 
 
-def test_a_table_that_gains_a_schema_behind_a_row_is_late() -> None:
+def test_schema_added_after_a_row_is_detected() -> None:
     store = filled((schema("a"), 10), (schema("a", table="other"), 10))
     lookups = store.lookups = Lookups()
     t, other, new = ("d", None, "t"), ("d", None, "other"), ("d", None, "new")
@@ -219,7 +219,7 @@ def test_a_table_that_gains_a_schema_behind_a_row_is_late() -> None:
     assert lookups.is_late(t), "rows looked before"
 
 
-def test_the_schemas_of_one_table_find_what_all_find() -> None:
+def test_schemas_of_one_table_equal_those_of_all() -> None:
     store = filled((schema("a"), 10), (schema("b"), 10), (schema("c"), 20))
     store.add(SchemaRecord(schema("x", table="other"), (10,)))
     store.add(SchemaRecord(schema("s"), (10,), "another stream"))

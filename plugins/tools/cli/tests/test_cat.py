@@ -94,7 +94,7 @@ def canal_lines(*rows: tuple[str, dict[str, object]]) -> bytes:
     return b"".join(lines)
 
 
-def test_what_a_row_lacks_of_the_whole_table(tmp_path: Path) -> None:
+def test_columns_missing_from_a_row(tmp_path: Path) -> None:
     dump = tmp_path / "dump.jsonl"
     dump.write_bytes(canal_lines(("INSERT", {"id": "1"}), ("INSERT", {"id": "2", "b": "3"})))
     assert [row["_absent"] for row in run_lines("cat", dump, "--table", "d.t")] == [["b"], []]
@@ -102,13 +102,13 @@ def test_what_a_row_lacks_of_the_whole_table(tmp_path: Path) -> None:
     assert head.startswith("id,b,_change_type")
     assert first.startswith("1,,insert")
     assert first.endswith(',"[""b""]",')
-    # What can be read only once is told by what came before.
+    # Input that can be read only once uses the messages before.
     found = run_lines("cat", "-", "--table", "d.t", stdin=dump.read_bytes())
     assert [row["_absent"] for row in found] == [[], []]
 
 
 def test_names_match_without_case(tmp_path: Path) -> None:
-    """As Spark's reader does: of two spellings the first one counts."""
+    """Like Spark's reader, the first of two spellings counts."""
     rows = [{"id": "1", "name": "7"}, {"ID": "2", "Name": "8"}]
     messages = [
         Message(None, json.dumps(row_message("INSERT", row)).encode(), offset=offset)
@@ -155,7 +155,7 @@ def test_csv(canal: Path) -> None:
     assert changes[0]["c"] == "AP8="
 
 
-def test_csv_tells_null_from_empty_text(canal: Path) -> None:
+def test_csv_distinguishes_null_from_empty_text(canal: Path) -> None:
     text = run("cat", canal, "-f", "csv", "--table", "golden.all_types").stdout
     assert ',"",' in text
     assert ",," in text
@@ -186,7 +186,7 @@ def test_a_corrupt_message_is_a_record(canal: Path, tmp_path: Path) -> None:
     assert "1 corrupt: cdcfmt validate" in result.stderr
 
 
-def test_types_that_stand_in_a_later_file(tmp_path: Path) -> None:
+def test_types_in_a_later_file(tmp_path: Path) -> None:
     messages = [
         attrs.evolve(message, offset=number)
         for number, message in enumerate(native_messages("debezium/noschema_default"))
@@ -201,7 +201,7 @@ def test_types_that_stand_in_a_later_file(tmp_path: Path) -> None:
     assert isinstance(found[0]["c_date"], str)
 
 
-def test_what_is_wrong_with_the_command_line(canal: Path, tmp_path: Path) -> None:
+def test_usage_errors(canal: Path, tmp_path: Path) -> None:
     for arguments, exit_code, text in (
         (["cat", tmp_path / "nothing"], 3, "path does not exist"),
         (["cat", canal, "--protocol", "canal"], 0, ""),
@@ -219,7 +219,7 @@ def test_what_is_wrong_with_the_command_line(canal: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("command", [["cat", "-f", "table"], ["inspect"], ["stats"], ["schema"]])
-def test_names_from_the_wire_are_no_markup(command: list[str], tmp_path: Path) -> None:
+def test_names_from_the_wire_are_not_markup(command: list[str], tmp_path: Path) -> None:
     wire = {
         "isDdl": False, "type": "INSERT", "database": "[red]d", "table": "t[/red]\x1b[2J", "es": 1,
         "ts": 1, "pkNames": ["[bold]id"], "mysqlType": {"[bold]id": "int"},
@@ -303,7 +303,7 @@ def test_quiet(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", [[{"id": "1"}] * 300, [1] * 300])
-def test_what_rows_repeat_is_not_printed_for_each(tmp_path: Path, rows: list[object]) -> None:
+def test_repeated_text_is_printed_once(tmp_path: Path, rows: list[object]) -> None:
     value = json.dumps(
         {"data": rows, "type": "INSERT", "database": "d", "table": "t", "isDdl": False, "es": 1}
     ).encode()

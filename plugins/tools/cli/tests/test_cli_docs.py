@@ -1,4 +1,4 @@
-"""docs/cli.md: what its examples print is what the commands print, and nothing is missing."""
+"""docs/cli.md: outputs of its examples are current, and complete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyspark_cdcfmt.option_groups import bridge_options
 TEXT = DOC.read_text(encoding="utf-8")
 
 
-def test_the_examples_are_true() -> None:
+def test_outputs_of_examples_are_current() -> None:
     assert filled_in(TEXT) == TEXT, "run make docs"
 
 
@@ -28,7 +28,7 @@ def test_there_is_an_example_of_every_command() -> None:
     assert all(f"| [`{command}`](#" in TEXT for command in COMMANDS)
 
 
-def test_help_says_what_the_tables_say() -> None:
+def test_help_equals_the_option_tables() -> None:
     for command in ("cat", "stats", "sniff", "inspect", "validate", "schema"):
         text = " ".join(run(command, "--help", width=120).stdout.split())
         for table in SECTIONS.values():
@@ -37,7 +37,7 @@ def test_help_says_what_the_tables_say() -> None:
                 assert " ".join(option.help.replace("`", "").split()[:6]) in text
 
 
-def test_options_are_those_of_spark() -> None:
+def test_options_equal_those_of_spark() -> None:
     of_spark = {option.name: option for option in bridge_options()}
     own = [option for table in SECTIONS.values() for option in table]
     shared = [o for o in [*own, *CAT_OPTIONS, *SCHEMA_OPTIONS] if o.name not in ("kind", "op")]

@@ -1,4 +1,4 @@
-"""``cdcfmt convert``: what is written says what was read."""
+"""``cdcfmt convert``: written and read events are equal."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def canal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 TABLES = "golden.txn_a,golden.pk_change,golden.composite_pk,golden.multi_uk,golden.no_key"
-"""Tables whose types canal-json tells whole: of an ENUM it sends the number alone."""
+"""Tables whose types are complete in canal-json: an ENUM is only a number."""
 
 
 def outline(path: Path) -> list[Any]:
-    """What the events say, but for times and what only the wire of one format has."""
+    """The events without times and without fields of a single format."""
     return [
         (
             event["kind"],
@@ -39,7 +39,7 @@ def outline(path: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("target", ["open-protocol", "debezium", "canal-json"])
-def test_there_and_back(target: str, canal: Path, tmp_path: Path) -> None:
+def test_round_trip(target: str, canal: Path, tmp_path: Path) -> None:
     there, back = tmp_path / "there.jsonl", tmp_path / "back.jsonl"
     extension = [] if target == "open-protocol" else ["-w", "enableTidbExtension=true"]
     result = run(
@@ -99,7 +99,7 @@ def test_partitions(canal: Path) -> None:
     assert {line["partition"] for line in lines} == {0, 1, 2}
 
 
-def test_what_cannot_be_written(canal: Path, tmp_path: Path) -> None:
+def test_unwritable_events(canal: Path, tmp_path: Path) -> None:
     path = write_messages(tmp_path / "m.jsonl", native_messages("canal/canal_flat"))
     result = run("convert", path, "--to", "open-protocol")
     assert result.exit_code == 1
@@ -117,7 +117,7 @@ def test_what_cannot_be_written(canal: Path, tmp_path: Path) -> None:
         assert (failed.exit_code, text in failed.stderr) == (2, True), failed.stderr
 
 
-def test_keys_that_a_format_needs_are_not_left_out(canal: Path) -> None:
+def test_required_keys_are_kept(canal: Path) -> None:
     result = run("convert", canal, "--to", "open-protocol", "--lines", "value")
     assert result.exit_code == 2
     assert "--lines value omits keys, but reading open-protocol" in result.stderr

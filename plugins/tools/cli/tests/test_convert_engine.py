@@ -1,4 +1,4 @@
-"""``convert`` by the compiled kernel: what the reference gives, in bytes, order and errors."""
+"""``convert`` by the compiled kernel equals the reference in bytes, order and errors."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_golden_messages(
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_usual_rows_are_the_kernels(
+def test_ordinary_rows_use_the_kernel(
     target: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = write_messages(tmp_path / "m.jsonl", usual_messages(1_000))

@@ -1,4 +1,4 @@
-"""``cdcfmt doctor``: what it finds in broken and whole installations."""
+"""``cdcfmt doctor`` on broken and complete installations."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_java(version: str, state: str, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_another_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # One that has no cdcfmt: the same interpreter without its packages.
+    # A Python without cdcfmt: the same interpreter without its packages.
     other = script(tmp_path / "python", f'exec "{sys.executable}" -S -I "$@"')
     monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", str(other))
     ((_, text, remedy),) = [p for p in problems() if "PYSPARK_DRIVER_PYTHON:" in p[1]]
@@ -82,7 +82,7 @@ def test_another_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert any("does not run" in text for _, text, _ in problems())
 
 
-def test_a_module_that_hides_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shadowing_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "pyspark_broken.py").write_text("import nothing_of_this_name")
     (tmp_path / "pyspark_quits.py").write_text("raise SystemExit(3)")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path) + os.pathsep + os.environ.get("PYTHONPATH", ""))
@@ -93,7 +93,7 @@ def test_a_module_that_hides_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "pyspark_quits" in bad[1]
 
 
-def test_kafka_that_is_not_there() -> None:
+def test_unreachable_kafka() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -167,7 +167,7 @@ def test_delta_in_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert f"SPARK_HOME={tmp_path} is Spark 4.2.0, but pyspark is 4.3.0" in bad
 
 
-def test_a_spark_that_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_spark_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     has_spark("4.1.4", tmp_path, monkeypatch)
     ((_, text, remedy),) = [found for found in problems() if "pyspark" in found[1]]
     assert text == "pyspark 4.1.4; pyspark-cdcfmt works with 4.2 and 4.3"

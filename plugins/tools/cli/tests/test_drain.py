@@ -1,4 +1,4 @@
-"""``cdcfmt drain``: what it refuses before it asks a broker; the plugins' tests have the rest."""
+"""``cdcfmt drain``: errors before it connects; the plugins' tests have the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUEUE = "rabbitmq://127.0.0.1:1/orders"
         ("kafka://broker:9092/orders", "Kafka has no queues to drain; read it directly"),
     ],
 )
-def test_what_is_no_queue(tmp_path: Path, url: str, error: str) -> None:
+def test_invalid_queue_addresses(tmp_path: Path, url: str, error: str) -> None:
     result = run("drain", url, "--into", tmp_path / "into")
     assert result.exit_code == 2
     assert error in result.stderr
@@ -34,9 +34,7 @@ def test_what_is_no_queue(tmp_path: Path, url: str, error: str) -> None:
         ("-o", "rollsize=0", "rollSize"),
     ],
 )
-def test_values_that_an_option_cannot_have(
-    tmp_path: Path, option: str, value: str, name: str
-) -> None:
+def test_invalid_option_values(tmp_path: Path, option: str, value: str, name: str) -> None:
     result = run("drain", QUEUE, "--into", tmp_path / "into", option, value)
     assert result.exit_code == 2
     assert name in result.stderr or option in result.stderr

@@ -31,13 +31,13 @@ def test_one_format_with_its_options() -> None:
     assert names == [option.name for option in default_registry().get_codec("debezium").options]
 
 
-def test_a_format_that_is_not_there() -> None:
+def test_missing_format() -> None:
     result = run("formats", "maxwell")
     assert result.exit_code == 2
     assert "error: unknown format 'maxwell'; installed: canal-json" in result.stderr
 
 
-def test_what_is_broken_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_plugins_and_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken:
         @hookimpl
         def cdcfmt_register_codecs(self) -> list[CodecSpec]:

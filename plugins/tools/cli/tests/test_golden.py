@@ -78,7 +78,7 @@ def test_every_message_of_ticdc(protocol: str, name: str, tmp_path: Path) -> Non
             assert (database, table) == (event["schema"], event["table"])
             assert op in (event["op"], "upsert")
         elif kind == "ddl":
-            # Simple's DDL of databases tells no name but in its statement.
+            # Simple's DDL of databases has a name only in its statement.
             nameless = protocol.startswith("simple") and not table
             assert nameless or (database or "") in (event["schema"], event.get("pre_schema"))
             assert (table or "") in (event["table"], event.get("pre_table"))
@@ -111,7 +111,7 @@ CONNECTOR_SETTINGS = {
         "binaryHandlingMode=base64",
     ),
 }
-"""What the connector was told and its messages do not tell."""
+"""Settings of the connector that its messages lack."""
 
 OPS = {"c": "insert", "u": "update", "d": "delete", "r": "read", "t": "truncate"}
 
@@ -199,7 +199,7 @@ def test_messages_of_a_format_that_is_not_installed(tmp_path: Path) -> None:
         assert explanation["envelope"] == json.loads(message.value or b"")
 
 
-def test_every_folder_is_looked_at() -> None:
+def test_every_golden_folder_is_covered() -> None:
     found = {str(path.relative_to(GOLDEN)) for path in GOLDEN.glob("*/*") if path.is_dir()}
     assert found - {"native/workload"} == {f"ticdc/{protocol}" for protocol in CODECS} | {
         "native/canal", "native/debezium", "native/dts", "native/maxwell",
@@ -215,7 +215,7 @@ def test_every_folder_is_looked_at() -> None:
         ("maxwell/maxwell", ["not recognised", "no installed format"]),
     ],
 )
-def test_the_text_names_it(name: str, expected: list[str], tmp_path: Path) -> None:
+def test_text_output_names_the_format(name: str, expected: list[str], tmp_path: Path) -> None:
     path = write_messages(tmp_path / "m.jsonl", numbered(native_messages(name)))
     text = run("inspect", path, "--count", 40, "--raw").stdout
     assert text.count("message ") >= 25
@@ -262,7 +262,7 @@ def explained_one(path: Path, *options: str) -> list[Any]:
     return run_lines("inspect", path, "--json", *options)
 
 
-def test_where_json_breaks_off(tmp_path: Path) -> None:
+def test_position_of_truncated_json(tmp_path: Path) -> None:
     value = b'{"database":"d","table":"t","isDdl":false,"type":"INSERT","es";1,"data":[]}'
     path = write_messages(tmp_path / "m.jsonl", [Message(None, value)])
     lines = run("inspect", path).stdout.splitlines()

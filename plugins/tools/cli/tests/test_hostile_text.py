@@ -1,4 +1,4 @@
-"""Text of messages reaches no terminal as something that it obeys; in pipes data stays data."""
+"""Control sequences in messages are escaped on a terminal, and unchanged in pipes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ COMMANDS: list[tuple[str, ...]] = [
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
-def test_a_terminal_gets_nothing_to_obey(
+def test_terminal_output_has_no_control_sequences(
     command: tuple[str, ...], hostile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(click.testing._NamedTextIOWrapper, "isatty", lambda _: True, raising=False)
@@ -77,7 +77,7 @@ def test_a_terminal_gets_nothing_to_obey(
 
 
 @pytest.mark.parametrize("command", ["list", "check"])
-def test_a_schema_store_prints_nothing_to_obey(
+def test_schema_store_listing_has_no_control_sequences(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     columns = (Column(f"c{EVIL}", f"int{EVIL}", Int(32)),)
@@ -85,10 +85,10 @@ def test_a_schema_store_prints_nothing_to_obey(
     directory.save(SchemaRecord(TableSchema(f"d{EVIL}", NAME, columns), (1,), f"s{EVIL}"))
     (folder,) = tmp_path.iterdir()
     (folder / f"bad{EVIL}.json").write_text(f'{{"format": "{EVIL}"}}')
-    test_a_terminal_gets_nothing_to_obey(("schemas", command), tmp_path, monkeypatch)
+    test_terminal_output_has_no_control_sequences(("schemas", command), tmp_path, monkeypatch)
 
 
-def test_piped_data_is_data(hostile: Path) -> None:
+def test_piped_data_is_unescaped(hostile: Path) -> None:
     text = run("cat", hostile, *TABLE, "-n", 1).stdout
     assert OBEYED.search(text) is None
     row = json.loads(text)
@@ -101,7 +101,7 @@ def test_piped_data_is_data(hostile: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", ["create-table", "spark", "delta"])
-def test_no_name_ends_a_comment_of_sql(shape: str, tmp_path: Path) -> None:
+def test_names_cannot_end_a_sql_comment(shape: str, tmp_path: Path) -> None:
     message = wire(table="t\r\nDROP TABLE u; --", data=[{"id": "1"}])
     path = write_messages(tmp_path / "m.jsonl", [Message(None, message)])
     head = run("schema", path, "--as", shape, "-q").stdout.split("\n")[0]

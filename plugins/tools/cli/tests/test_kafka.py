@@ -71,7 +71,7 @@ def test_one_message(url: str, topic: str) -> None:
     assert explanation["events"][0]["after"]["id"] == 23
 
 
-def test_what_is_corrupt(kafka: Broker) -> None:
+def test_corrupt_messages(kafka: Broker) -> None:
     name = kafka.create_topic(f"cli-{uuid.uuid4().hex[:8]}")
     kafka.produce(name, [order(1), Message(b"k", b'{"isDdl":fal', partition=0), order(2)])
     result = run("validate", f"kafka://{kafka.servers}/{name}", "--json")
@@ -96,7 +96,7 @@ def test_follow(kafka: Broker) -> None:
     kafka.delete_topic(name)
 
 
-def test_what_is_wrong(kafka: Broker, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_topics(kafka: Broker, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for patience in ("first_contact_seconds", "unknown_topic_seconds"):
         monkeypatch.setattr(f"cdcfmt_kafka.client.KafkaClient.{patience}", 1.0)
     for arguments, exit_code, text in (

@@ -1,4 +1,4 @@
-"""``cdcfmt new``: a plugin that is there at once, and never in another's place."""
+"""``cdcfmt new``: the plugin is usable at once, and overwrites nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from support.cli_tools import run
 
 
-def test_a_plugin_and_what_to_type_next(tmp_path: Path) -> None:
+def test_new_plugin_and_next_command(tmp_path: Path) -> None:
     result = run("new", "acme-json", "--folder", tmp_path)
     assert result.exit_code == 0
     folder = tmp_path / "cdcfmt-acme-json"
@@ -16,7 +16,7 @@ def test_a_plugin_and_what_to_type_next(tmp_path: Path) -> None:
     assert f"pytest {folder}" in result.stdout
 
 
-def test_what_cannot_be_made(tmp_path: Path) -> None:
+def test_plugins_that_cannot_be_created(tmp_path: Path) -> None:
     assert run("new", "acme", "--folder", tmp_path).exit_code == 0
     again = run("new", "acme", "--folder", tmp_path)
     assert again.exit_code == 2

@@ -26,7 +26,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_file_of_the_input_is_no_output(canal: Path) -> None:
+def test_input_file_is_rejected_as_output(canal: Path) -> None:
     data, folder = canal.read_bytes(), canal.parent
     (folder / "link").symlink_to(canal)
     (folder / "hard").hardlink_to(canal)
@@ -42,7 +42,7 @@ def test_a_file_of_the_input_is_no_output(canal: Path) -> None:
     assert names(folder) == ["canal.jsonl", "hard", "link"]
 
 
-def test_a_folder_is_no_output(canal: Path, tmp_path: Path) -> None:
+def test_folder_is_rejected_as_output(canal: Path, tmp_path: Path) -> None:
     for output in (f"{tmp_path}/new/", f"{canal.parent}/"):
         for command in (["convert", *TO, "--output"], ["stats", "--html"]):
             result = run(*command, output, canal)
@@ -51,7 +51,7 @@ def test_a_folder_is_no_output(canal: Path, tmp_path: Path) -> None:
     assert names(tmp_path) == ["dump"]
 
 
-def test_an_error_leaves_the_file_that_was_there(canal: Path, tmp_path: Path) -> None:
+def test_error_keeps_the_existing_file(canal: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
     output.write_text("good")
     for command, code in (
@@ -66,7 +66,7 @@ def test_an_error_leaves_the_file_that_was_there(canal: Path, tmp_path: Path) ->
     assert names(tmp_path) == ["dump", "out"]
 
 
-def test_what_is_written_takes_the_place_of_the_file(canal: Path, tmp_path: Path) -> None:
+def test_output_replaces_the_file(canal: Path, tmp_path: Path) -> None:
     output, link = tmp_path / "out.jsonl", tmp_path / "link.jsonl"
     output.write_text("old")
     output.chmod(0o640)
@@ -102,7 +102,7 @@ def test_compressed_by_suffix(canal: Path, tmp_path: Path, suffix: str) -> None:
         assert gzip.decompress(output.read_bytes()) == plain.read_bytes()
 
 
-def test_compressions_that_are_not_written(canal: Path, tmp_path: Path) -> None:
+def test_unsupported_output_compressions(canal: Path, tmp_path: Path) -> None:
     for suffix in (".bz2", ".xz", ".zip"):
         output = tmp_path / f"out{suffix}"
         result = run("convert", canal, *TO, "--output", output)
@@ -123,7 +123,7 @@ COMMANDS = (["cat"], ["cat", "-f", "table"], ["stats"], ["convert", *TO])
 
 
 def by_shell(redirections: str, *arguments: object) -> tuple[int, str]:
-    """Exit code, and what goes to stderr."""
+    """Exit code and stderr."""
     command = [str(Path(sys.executable).with_name("cdcfmt")), *map(str, arguments)]
     done = subprocess.run(
         ["sh", "-c", f'exec "$@" {redirections}', "sh", *command],
@@ -154,7 +154,7 @@ def test_a_disk_that_is_full_for_a_file(canal: Path, tmp_path: Path) -> None:
     assert output.read_bytes() == run("convert", canal, *TO).stdout_bytes
 
 
-def test_columns_that_are_no_width(canal: Path) -> None:
+def test_invalid_terminal_widths(canal: Path) -> None:
     wide = run("stats", canal, width=120)
     for width in (0, -1):
         assert run("stats", canal, width=width).stdout == wide.stdout

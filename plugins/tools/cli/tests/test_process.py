@@ -33,7 +33,7 @@ def more_than_a_pipe_holds(canal: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", [["cat"], ["inspect", "--count", "2000"]])
-def test_a_reader_that_goes_away(command: list[str], more_than_a_pipe_holds: Path) -> None:
+def test_closed_pipe(command: list[str], more_than_a_pipe_holds: Path) -> None:
     process = start(*command, more_than_a_pipe_holds)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -89,7 +89,7 @@ def test_exit_codes(canal: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_data_is_utf_8_whatever_the_locale(canal: Path, encoding: str) -> None:
+def test_data_is_utf_8_in_every_locale(canal: Path, encoding: str) -> None:
     environment = os.environ | WIDE | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
     command = [str(Path(sys.executable).with_name("cdcfmt"))]
     for arguments in (["cat", canal], ["stats", canal], ["inspect", canal, "--nth", "3"]):
@@ -101,7 +101,7 @@ def test_data_is_utf_8_whatever_the_locale(canal: Path, encoding: str) -> None:
 
 
 def on_a_terminal(*arguments: object) -> str:
-    """What the command writes to a terminal of 100 columns, stderr and stdout alike."""
+    """The command's stdout and stderr on a terminal of 100 columns."""
     leader, follower = pty.openpty()
     environment = os.environ | {"COLUMNS": "100", "TERM": "xterm-256color"}
     environment.pop("NO_COLOR", None)
@@ -117,7 +117,7 @@ def on_a_terminal(*arguments: object) -> str:
         while True:
             try:
                 piece = os.read(leader, 1 << 16)
-            except OSError:  # Linux' way to say that the terminal is closed.
+            except OSError:  # Linux reports a closed terminal like this.
                 break
             if not piece:
                 break
@@ -134,7 +134,7 @@ def test_colours_and_progress_are_for_terminals(canal: Path) -> None:
     piped = start("stats", canal)
     out, errors = piped.communicate(timeout=60)
     assert b"\x1b" not in out + errors
-    # Rows and a bar on one screen would cut each other up.
+    # Rows and a progress bar on one screen would overwrite each other.
     assert "reading" not in on_a_terminal("cat", canal)
 
 

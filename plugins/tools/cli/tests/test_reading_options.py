@@ -1,4 +1,4 @@
-"""The options of every command that reads: each changes what is read, however it is given."""
+"""The options of every reading command: each has its effect in every way to set it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_schemas(tmp_path: Path) -> None:
     write_messages(tmp_path / "a.jsonl", (m for m in messages if b"tableSchema" not in m.value))  # type: ignore[operator]
     write_messages(tmp_path / "b.jsonl", (m for m in messages if b"tableSchema" in m.value))  # type: ignore[operator]
     assert run("validate", tmp_path).exit_code == 0
-    # In one pass, rows come before what they need; and of one schema, others are forgotten.
+    # In one pass, rows precede their schemas; and a store for one schema evicts others.
     for option in (["--no-scan-schemas"], ["--max-cached-schema-bytes", "1"]):
         missing = run("validate", tmp_path, *option)
         assert missing.exit_code == 1
@@ -114,7 +114,7 @@ def test_key_columns_and_samples(canal: Path) -> None:
     assert run("schema", canal, *table, "--infer-sample-messages", 0).exit_code == 2
 
 
-def test_every_option_of_every_command_is_tried() -> None:
+def test_every_option_of_every_command_is_tested() -> None:
     """By its name, somewhere in these tests or in the examples of docs/cli.md, which run."""
     texts = [path.read_text(encoding="utf-8") for path in TESTS.glob("*.py")]
     texts.append((ROOT / "docs/cli.md").read_text(encoding="utf-8"))

@@ -61,7 +61,7 @@ def test_the_ddl_is_sparks(canal: Path) -> None:
     assert StructType is not None
 
 
-def test_names_that_spark_takes_for_numbers(tmp_path: Path) -> None:
+def test_names_that_look_like_numbers_to_spark(tmp_path: Path) -> None:
     names = ("123", "1e5", "1st", "select", "_x", "a-b", "a`b")
     row = row_message("INSERT", dict.fromkeys(names, "1"), types=dict.fromkeys(names, "int"))
     path = write_lines(tmp_path / "m.json", row | {"table": "2024"})
@@ -86,7 +86,7 @@ def test_options_of_types(canal: Path) -> None:
     assert (bad.exit_code, "one of string, interval, micros" in bad.stderr) == (2, True)
 
 
-def test_create_table_in_the_sources_words(canal: Path) -> None:
+def test_create_table_with_source_types(canal: Path) -> None:
     text = run("schema", canal, "--table", "shop.pair", "--as", "create-table").stdout
     first, *rest = text.splitlines()
     assert first.startswith("CREATE TABLE pair (a INT NOT NULL")
@@ -97,7 +97,7 @@ def test_create_table_in_the_sources_words(canal: Path) -> None:
     assert all(line.endswith(";") for line in rest)
 
 
-def test_create_table_from_types_where_no_statement_came(tmp_path: Path) -> None:
+def test_create_table_from_types_without_a_statement(tmp_path: Path) -> None:
     messages = (m for m in native_messages("canal/canal_flat") if b'"isDdl":false' in m.value)  # type: ignore[operator]
     path = write_messages(tmp_path / "m.jsonl", messages)
     text = run("schema", path, "--table", "shop.wide", "--as", "create-table").stdout
@@ -113,14 +113,14 @@ def test_create_table_from_types_where_no_statement_came(tmp_path: Path) -> None
 
 
 def test_create_table_names_what_is_unknown() -> None:
-    # As of formats without types.
+    # As in formats without types.
     table = TableSchema("shop", "t", (Column("a", "", Unknown(), key=True),), ("a",))
     schema = ObservedSchema(table.name)
     schema.add(table, whole=True)
     assert "  `a` /* of an unknown type */,\n  PRIMARY KEY (`a`)\n" in schema.create_table()
 
 
-def test_a_truncate_makes_no_schema(tmp_path: Path) -> None:
+def test_truncate_adds_no_schema(tmp_path: Path) -> None:
     create = "create table orders (id int primary key, price decimal(10,2))"
     path = write_lines(
         tmp_path / "m.json",
@@ -147,7 +147,7 @@ def test_digits_that_only_values_show_are_noted(
         assert (said in result.stderr) == noted
 
 
-def test_the_tables_there_are(canal: Path) -> None:
+def test_list_of_tables(canal: Path) -> None:
     text = run("schema", canal).stdout
     for name in ("shop.wide", "shop.pair", "shop.`订 单`"):
         assert name in text
@@ -229,7 +229,7 @@ def test_all_tables_are_read_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert f"-- {table}\n{alone.rstrip()}\n\n--" in text
 
 
-def test_what_cannot_be_decoded_is_told(tmp_path: Path) -> None:
+def test_undecodable_messages_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text("no message\n" * 3)
     result = run("schema", path)

@@ -1,4 +1,4 @@
-"""``cdcfmt schemas``: what a schema store holds, what is broken, and forgetting it."""
+"""``cdcfmt schemas``: contents of a schema store, broken files, and removal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_tables(store: Path) -> None:
             assert missing.stderr == f"error: schema store {path}: the folder does not exist\n"
 
 
-def test_broken_files_are_named_and_forgotten(store: Path) -> None:
+def test_broken_files_are_listed_and_removed(store: Path) -> None:
     assert run("schemas", "check", store).exit_code == 0
     (store / "bad.json").write_text("{")
     assert "files without a valid schema: 1" in run("schemas", "list", store).stderr
@@ -52,7 +52,7 @@ def test_broken_files_are_named_and_forgotten(store: Path) -> None:
     assert "all good: 3 schemas" in run("schemas", "check", store).stdout
 
 
-def test_a_table_is_forgotten(store: Path) -> None:
+def test_table_is_removed(store: Path) -> None:
     assert run("schemas", "forget", store).exit_code == 2
     options = ("--storage-options", '{"auto_mkdir": true}')
     near = run("schemas", "forget", store, "--table", "shop.order", *options)

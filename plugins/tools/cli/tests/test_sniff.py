@@ -37,13 +37,13 @@ def test_every_format_of_a_folder(mixed: Path) -> None:
 
 
 @pytest.mark.parametrize("protocol", FOLDERS.values())
-def test_one_format_and_what_to_type_next(mixed: Path, protocol: str) -> None:
+def test_one_format_and_next_command(mixed: Path, protocol: str) -> None:
     path = mixed / f"{protocol}.jsonl"
     text = run("sniff", path).stdout
     assert f"next: cdcfmt cat --protocol {protocol} {path}" in text
 
 
-def test_nothing_that_is_known(tmp_path: Path) -> None:
+def test_unknown_messages(tmp_path: Path) -> None:
     path = write_messages(tmp_path / "m.jsonl", native_messages("maxwell/maxwell"))
     result = run("sniff", path)
     assert result.exit_code == 1

@@ -1,4 +1,4 @@
-"""``cdcfmt stats``: what it counts, how it shows it, and its page."""
+"""``cdcfmt stats``: counts, output, and the HTML page."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_counts_are_those_of_the_truth(canal: Path) -> None:
     assert found["bytes"]["largest_value"] == max(map(len, values))
 
 
-def test_watermarks_and_what_comes_late(tmp_path: Path) -> None:
+def test_watermarks_and_late_events(tmp_path: Path) -> None:
     def open_message(offset: int, partition: int, ts: int, kind: int) -> Message:
         key: dict[str, Any] = {"ts": ts, "t": kind} | (
             {"scm": "d", "tbl": "t"} if kind == 1 else {}
@@ -132,7 +132,7 @@ def test_last_changes_and_partitions(tmp_path: Path) -> None:
     assert "last change" in text
 
 
-def test_no_word_is_broken_on_a_narrow_terminal(canal: Path, tmp_path: Path) -> None:
+def test_words_are_not_broken_on_a_narrow_terminal(canal: Path, tmp_path: Path) -> None:
     bad = write_messages(tmp_path / "bad.jsonl", native_messages("maxwell/maxwell"))
     for command in (["stats", canal], ["sniff", canal], ["schema", canal], ["formats"],
                     ["schema", canal, "--table", "golden.upd_cols"], ["validate", bad, "-n", 2],
@@ -175,7 +175,7 @@ def test_a_timeline_of_any_range() -> None:
 
 
 class Page(HTMLParser):
-    """The page's structure: open elements must be closed, and nothing comes from elsewhere."""
+    """The page's structure: elements are closed, and there are no external resources."""
 
     VOID = frozenset({"meta", "rect", "line", "br"})
 
@@ -226,7 +226,7 @@ def page(canal: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "page.html"
 
 
-def test_the_page_stands_alone_and_lets_nothing_through(page: Path) -> None:
+def test_page_is_self_contained_and_escapes_text(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     parsed = Page(text)
     assert "http" not in re.sub(r'"[^"]*"', "", text)
@@ -293,7 +293,7 @@ def test_the_page_in_a_browser(page: Path, tmp_path: Path, width: int) -> None:
     assert probe["rows"] > 10
 
 
-def test_a_page_that_cannot_be_written(canal: Path, tmp_path: Path) -> None:
+def test_unwritable_page(canal: Path, tmp_path: Path) -> None:
     result = run("stats", canal, "--html", tmp_path / "no" / "page.html")
     assert result.exit_code == 3
     assert "cannot be written" in result.stderr

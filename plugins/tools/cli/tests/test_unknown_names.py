@@ -20,7 +20,7 @@ COMMANDS = (["cat"], ["cat", "-f", "csv"], ["cat", "-f", "table"], ["stats"], ["
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_table_that_is_not_there(command: list[str], canal: Path) -> None:
+def test_missing_table(command: list[str], canal: Path) -> None:
     for table, near in (("shop.wied", "did you mean shop.wide"), ("SHOP.Pair", "shop.pair")):
         result = run(*command, canal, "--table", table)
         assert (result.exit_code, f"no table {table} in the input" in result.stderr) == (1, True)
@@ -36,14 +36,14 @@ def test_a_pattern_without_a_match(canal: Path) -> None:
         assert found.exit_code == 1, command
         assert "no table shop.wied* in the input" in found.stderr
     assert run("cat", canal, "--include-tables", "shop.p*", "--op", "insert").exit_code == 0
-    # The table is there, though not one such event of it.
+    # The table exists, but has no such event.
     assert run("cat", canal, "--table", "shop.later", "--op", "delete").exit_code == 0
-    # What was shown is all that was asked for.
+    # All requested events were shown.
     assert run("cat", canal, "--include-tables", "shop.*,x.y", "-n", 1).exit_code == 0
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_table_that_patterns_leave_out(command: list[str], canal: Path) -> None:
+def test_table_excluded_by_patterns(command: list[str], canal: Path) -> None:
     for pattern in (("--include-tables", "shop.wide,x.*"), ("--exclude-tables", "*.pair")):
         result = run(*command, canal, "--table", "shop.pair", *pattern)
         assert result.exit_code == 2
@@ -62,7 +62,7 @@ def test_a_filter_of_files_without_a_match(canal: Path) -> None:
     )
 
 
-def test_empty_texts_of_variables_that_are_not_set(canal: Path) -> None:
+def test_empty_option_values(canal: Path) -> None:
     result = run("cat", "")
     assert (result.exit_code, "the path is empty" in result.stderr) == (2, True)
     result = run("cat", canal, "--table", "")

@@ -1,4 +1,4 @@
-"""``cdcfmt validate`` names position and reason of damage of every kind, in every format."""
+"""``cdcfmt validate`` lists position and reason of damage of every kind, in every format."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def victims() -> dict[str, tuple[str, Message, dict[str, tuple[Damage, str]]]]:
         return golden.message
 
     def table_of_ticdc(protocol: str) -> Message:
-        """Its rows need a schema that came before; a schema needs nothing."""
+        """Its rows need a preceding schema; a schema needs none."""
         messages = load_variant(protocol, "default").messages
         return next(golden.message for golden in messages if golden.kind == "bootstrap")
 
@@ -182,7 +182,7 @@ def victims() -> dict[str, tuple[str, Message, dict[str, tuple[Damage, str]]]]:
     }
 
 
-def test_there_are_fifty_distinct_ones() -> None:
+def test_there_are_fifty_distinct_damages() -> None:
     damaged = [
         (protocol, damage(message).key, damage(message).value)
         for protocol, message, damages in victims().values()
@@ -227,7 +227,7 @@ def interleaved(good: Message, damages: Iterable[Damage]) -> list[Message]:
 
 
 @pytest.mark.parametrize("name", victims())
-def test_the_text_has_them_too(name: str, tmp_path: Path) -> None:
+def test_text_output_has_position_and_reason(name: str, tmp_path: Path) -> None:
     protocol, good, damages = victims()[name]
     messages = interleaved(good, [damage for damage, _ in damages.values()])
     path = write_messages(tmp_path / "m.jsonl", messages)
@@ -243,7 +243,7 @@ def test_the_text_has_them_too(name: str, tmp_path: Path) -> None:
     assert f"{len(damages)} problems in all" in few
 
 
-def test_lines_that_are_no_messages(tmp_path: Path) -> None:
+def test_invalid_lines(tmp_path: Path) -> None:
     path = tmp_path / "m.jsonl"
     path.write_bytes(b'{"value":"e30"}\n' + b"x" * 2000 + b"\n")
     result = run("validate", path, "--json", "--line-format", "message", "--max-message-bytes", 999)

@@ -1,4 +1,4 @@
-"""``cdcfmt validate`` counts what decodes and is another value in Spark."""
+"""``cdcfmt validate`` counts decoded values that Spark changes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_counts_are_the_bridges(protocol: str, tmp_path: Path) -> None:
     assert "all good" not in text
 
 
-def test_types_that_are_missing_and_names_that_occur_twice(tmp_path: Path) -> None:
+def test_missing_types_and_duplicate_names(tmp_path: Path) -> None:
     wire = {"isDdl": False, "type": "INSERT", "database": "d", "table": "t", "es": 1, "ts": 1,
             "pkNames": ["id"], "mysqlType": {"id": "int"}, "sqlType": {"id": 4},
             "data": [{"id": "1", "b": "x"}]}  # fmt: skip
@@ -90,7 +90,7 @@ def test_types_that_are_missing_and_names_that_occur_twice(tmp_path: Path) -> No
     assert "t[1] @ 8" in run("validate", path).stdout
 
 
-def test_frames_of_a_batch_are_looked_at(tmp_path: Path) -> None:
+def test_frames_of_a_batch_are_checked(tmp_path: Path) -> None:
     def frame(data: bytes) -> bytes:
         return len(data).to_bytes(8, "big") + data
 
@@ -101,7 +101,7 @@ def test_frames_of_a_batch_are_looked_at(tmp_path: Path) -> None:
     assert (line["what"], line["column"]) == ("name that occurs twice in a JSON object", "id")
 
 
-def test_strict_makes_them_an_error(tmp_path: Path) -> None:
+def test_strict_sets_exit_code_for_changed_values(tmp_path: Path) -> None:
     path = write_messages(tmp_path / "m.jsonl", WIRES["dts-avro"])
     assert run("validate", path).exit_code == 0
     assert run("validate", path, "--strict").exit_code == 1

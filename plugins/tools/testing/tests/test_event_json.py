@@ -1,4 +1,4 @@
-"""Events as JSON: what is written is read back, of every kind and type."""
+"""Events as JSON: round trips of every kind and type."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_nan() -> None:
 
 
 @pytest.mark.parametrize("value", [{1}, object(), 1j])
-def test_what_no_event_holds(value: Any) -> None:
+def test_value_to_json_rejects_foreign_types(value: Any) -> None:
     with pytest.raises(TypeError, match="an event cannot hold a"):
         value_to_json(value)
 
@@ -135,6 +135,6 @@ def test_errors() -> None:
         ('{"tables": {}, "messages": [[5]]}', r"messages\[0\]\[0\] is not an event"),
     ],
 )
-def test_what_is_no_such_text(text: str, reason: str) -> None:
+def test_invalid_event_json(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         events_from_json(text)

@@ -1,4 +1,4 @@
-"""The kit catches what authors get wrong: bugs sown into copies of open-protocol."""
+"""The kit catches mistakes of authors: bugs in copies of open-protocol."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def run(tests: CodecTests, name: str) -> None:
         test()
 
 
-def test_a_copy_without_a_bug_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unmodified_copy_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tests = conformance(tmp_path, monkeypatch)
     # The plugin's own tests run all of them.
     for name in QUICK:
@@ -104,8 +104,8 @@ def test_the_bug_is_caught(mutant: Mutant, tmp_path: Path, monkeypatch: pytest.M
         assert str(caught.value)
 
 
-def test_every_test_catches_something() -> None:
-    """A test of the kit that no mutant fails might as well assert nothing."""
+def test_every_kit_test_catches_a_mutant() -> None:
+    """Each test of the kit must fail for a mutant; else it would assert nothing."""
     tests = {name for name in dir(CodecTests) if name.startswith("test_")}
     seen = {name for mutant in MUTANTS for name in mutant.tests.split()}
     # Two hold the author's lists against the others (test_suite.py), one needs a format with

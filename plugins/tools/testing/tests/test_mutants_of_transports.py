@@ -1,4 +1,4 @@
-"""The kit catches what authors of transports get wrong: bugs sown into copies of the example."""
+"""The kit catches mistakes of authors of transports: bugs in copies of the example."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def example_tests() -> ModuleType:
 
 
 def harness_in(root: Path) -> Harness:
-    """The example's, with a restart: its folder is another one then."""
+    """The example's harness, with a restart: it moves to another folder."""
 
     class Restarted(example_tests().SpoolHarness):  # type: ignore[misc]
         def restart(self) -> None:
@@ -91,9 +91,7 @@ def names_of(mutant: Mutant) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted({n for mutant in MUTANTS for n in names_of(mutant)}))
-def test_a_copy_without_a_bug_passes(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unmodified_copy_passes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(conformance(tmp_path, monkeypatch), name, harness_in(tmp_path / "spool"))
 
 
@@ -108,15 +106,15 @@ def test_the_bug_is_caught(mutant: Mutant, tmp_path: Path, monkeypatch: pytest.M
         print(name, caught.value)
 
 
-def test_every_test_catches_something() -> None:
-    """A test of the kit that no mutant fails might as well assert nothing."""
+def test_every_kit_test_catches_a_mutant() -> None:
+    """Each test of the kit must fail for a mutant; else it would assert nothing."""
     tests = {name for name in dir(TransportTests) if name.startswith("test_")}
     seen = {name.partition("[")[0] for mutant in MUTANTS for name in names_of(mutant)}
     # It holds the author's list against the others.
     assert tests - seen == {"test_known_failures_name_tests"}
 
 
-def test_a_failure_says_what_and_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_has_reason_and_position(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (mutant,) = (each for each in MUTANTS if each.bug == "first message left out")
     tests = conformance(tmp_path, monkeypatch, mutant)
     with pytest.raises(AssertionError) as caught:

@@ -54,7 +54,7 @@ def run(
     return result.parseoutcomes()
 
 
-def test_five_lines_are_enough(pytester: pytest.Pytester) -> None:
+def test_five_line_class_passes(pytester: pytest.Pytester) -> None:
     assert run(pytester, GOLDEN, KINDS, KNOWN) == {"passed": 3}
 
 
@@ -63,7 +63,7 @@ def test_a_case_that_differs_fails(pytester: pytest.Pytester) -> None:
     path = pytester.path / "cases/batched/events.json"
     path.write_text(path.read_text().replace('"kind": "watermark"', '"kind": "heartbeat"'))
     assert run(pytester, GOLDEN) == {"failed": 1}
-    # As a known failure it is none, by the test's name or that of one case.
+    # Listed as a known failure, it passes: by the test's name or by one case's.
     for name in ("test_golden", "test_golden[batched]"):
         assert run(pytester, GOLDEN, known={name: "a reason"}) == {"xfailed": 1}
 
@@ -99,7 +99,7 @@ def test_a_case(tmp_path: Path) -> None:
     assert case.options["claimCheckStorageUri"] == str(folder / "claims")
 
 
-def test_a_case_that_is_not_whole(tmp_path: Path) -> None:
+def test_incomplete_case(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="has no cases"):
         load_cases(tmp_path)
     folder = copy(tmp_path)
@@ -138,7 +138,7 @@ def test_a_case_that_is_not_whole(tmp_path: Path) -> None:
     assert case.writing is None
 
 
-def test_what_a_format_cannot_carry() -> None:
+def test_limits_of_a_format() -> None:
     with pytest.raises(ValueError, match=r"carries: .*Vector.* is not a type, such as"):
         Carries(types=(Vector,))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"carries: unknown times {'time'}: use commit_ts"):
@@ -241,7 +241,7 @@ def written(
     return result.parseoutcomes()
 
 
-def test_what_is_written_differently_is_a_strict_list(pytester: pytest.Pytester) -> None:
+def test_written_differently_is_strict(pytester: pytest.Pytester) -> None:
     def beats(name: str, *places: str) -> dict[str, int]:
         found = written(
             pytester, name, "lambda *_: Beats()", dict.fromkeys(places, "it is not kept")
@@ -250,12 +250,12 @@ def test_what_is_written_differently_is_a_strict_list(pytester: pytest.Pytester)
 
     assert beats("listed", "heartbeat: at") == {"passed": 2, "failed": 0}
     assert beats("any", "*: a*") == {"passed": 2, "failed": 0}
-    # What is not listed differs, and what is listed does not.
+    # An unlisted difference, and a listed one that does not exist.
     assert beats("unlisted") == {"passed": 1, "failed": 1}
     assert beats("more", "heartbeat: at", "heartbeat: time") == {"passed": 1, "failed": 1}
 
 
-def test_a_format_that_is_only_read_has_nothing_written(pytester: pytest.Pytester) -> None:
+def test_read_only_format_is_not_written(pytester: pytest.Pytester) -> None:
     assert written(pytester, "read", "None", {})["skipped"] == 2
 
 

@@ -1,4 +1,4 @@
-"""Draining a queue into a folder: what is acknowledged is committed, and nothing is lost."""
+"""Draining a queue into a folder: acknowledged messages are committed, and none is lost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FOLLOW = {**DEFAULTS, "follow": True}
 
 @attrs.define(slots=False)
 class Queue:
-    """A queue in memory: what is taken and not acknowledged comes again at the next opening.
+    """A queue in memory: unacknowledged messages are delivered again at the next opening.
 
     ``fails`` are the calls of acknowledge() and take() that raise, by number.
     """
@@ -79,7 +79,7 @@ def drain(queue: Queue, folder: Path, values: Mapping[str, object] = QUICK) -> M
 
 
 def content(folder: Path) -> list[Message]:
-    """The messages that a reader finds, without what depends on files."""
+    """The messages found by a reader, without fields of files."""
     return [
         attrs.evolve(message, path=None, offset=None)
         for file in list_files(str(folder))
@@ -88,7 +88,7 @@ def content(folder: Path) -> list[Message]:
     ]
 
 
-def test_messages_go_into_the_folder_in_order_and_whole(tmp_path: Path) -> None:
+def test_messages_are_drained_completely_and_in_order(tmp_path: Path) -> None:
     queue = Queue(numbered(10))
     assert drain(queue, tmp_path) == {MESSAGES: 10}
     assert not queue.messages
@@ -99,7 +99,9 @@ def test_messages_go_into_the_folder_in_order_and_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fails", [{"acknowledge": [2]}, {"take": [5]}, {"take": [3]}], ids=str)
-def test_a_failure_loses_and_doubles_nothing(tmp_path: Path, fails: dict[str, list[int]]) -> None:
+def test_failures_neither_lose_nor_duplicate_messages(
+    tmp_path: Path, fails: dict[str, list[int]]
+) -> None:
     queue = Queue(numbered(10), fails=fails)
     with pytest.raises(SourceError, match="fails"):
         drain(queue, tmp_path)
@@ -119,7 +121,7 @@ def test_without_identities_it_is_at_least_once(tmp_path: Path) -> None:
     assert content(tmp_path) == numbered(3) + numbered(4)
 
 
-def test_it_follows_through_the_loss_of_its_broker(tmp_path: Path) -> None:
+def test_drain_survives_loss_of_its_broker(tmp_path: Path) -> None:
     queue = Queue(numbered(7), fails={"take": [3, 9], "open": [3], "acknowledge": [2]})
     draining = Draining(queue.open, FileSink(str(tmp_path)), FOLLOW, trouble=print)
     take = queue.take
@@ -135,17 +137,19 @@ def test_it_follows_through_the_loss_of_its_broker(tmp_path: Path) -> None:
     assert draining.counts[REPEATED] == 3
 
 
-def test_a_broker_that_stays_away_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drain_ends_if_the_broker_stays_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("cdcfmt_files.draining._RETRY_SECONDS", 0)
     queue = Queue(numbered(2), fails={"take": [3, 5], "open": [3]})
     draining = Draining(queue.open, FileSink(str(tmp_path)), FOLLOW)
     with pytest.raises(SourceError, match="open 3 fails"):
         draining.run()
-    # It goes on after each failure that is over by the next attempt.
+    # It continues after each failure that does not recur.
     assert queue.calls["open"] == 3
 
 
-def test_a_broker_that_never_answered_is_an_error_at_once(tmp_path: Path) -> None:
+def test_unreachable_broker_is_an_immediate_error(tmp_path: Path) -> None:
     queue = Queue([], fails={"open": [1]})
     with pytest.raises(SourceError, match="open 1 fails"):
         drain(queue, tmp_path, FOLLOW)

@@ -1,4 +1,4 @@
-"""How a stream moves on when brokers give the answers that one broker alone cannot be made to.
+"""Progress of a stream for answers that a single broker cannot give.
 
 The cluster is a script of answers here; ``tests/brokers/test_kafka_stream.py`` has a real one.
 """
@@ -23,7 +23,7 @@ from cdcfmt_toolkit.topics.topic_options import TopicOptions
 
 
 class Cluster(TopicClient):
-    """Topic ``t``: each partition's first and last offset, and what it hides just now."""
+    """Topic ``t``: each partition's first and last offset, and hidden partitions."""
 
     title = "Script"
 
@@ -83,7 +83,7 @@ def test_the_first_offset_pins_the_start() -> None:
     cluster = Cluster({0: (3, 10), 1: (0, 0)})
     first = follow(cluster).advance(INITIAL, None, None)
     assert spans(first) == {"0": [10, 10], "1": [0, 0]}
-    # The latest offsets are asked for once.
+    # The latest offsets are requested once.
     assert cluster.questions == 2
     first = follow(cluster, startingOffsets="earliest").advance(INITIAL, None, None)
     assert spans(first) == {"0": [3, 10], "1": [0, 0]}
@@ -92,7 +92,7 @@ def test_the_first_offset_pins_the_start() -> None:
     ]  # fmt: skip
 
 
-def test_nothing_new_is_the_same_offset() -> None:
+def test_offset_is_unchanged_without_new_messages() -> None:
     cluster = Cluster({0: (0, 10)})
     first = again(follow(cluster, startingOffsets="earliest").advance(INITIAL, None, None))
     stream = follow(cluster)
@@ -121,7 +121,7 @@ def test_partitions_missing_from_an_answer_are_kept() -> None:
     second = again(stream.advance(first, None, None))
     assert spans(second) == {"0": [5, 7], "1": [5, 5]}
     cluster.hidden, cluster.silent = {0, 1}, {0, 1}
-    # An empty answer is no offset.
+    # An empty answer is not an offset.
     assert stream.advance(second, None, None) is second
     cluster.hidden, cluster.silent = set(), set()
     assert spans(stream.advance(second, None, None)) == {"0": [7, 7], "1": [5, 9]}
@@ -138,7 +138,7 @@ def test_new_partitions_begin_at_earliest_once_their_offsets_are_known() -> None
     assert spans(stream.advance(first, None, None)) == {"0": [5, 5], "1": [2, 4]}
 
 
-def test_available_now_reads_what_was_there_and_ends() -> None:
+def test_available_now_reads_existing_messages_and_ends() -> None:
     cluster = Cluster({0: (0, 10), 1: (0, 2)})
     stream = follow(cluster, startingOffsets="earliest")
     stream.stop_at_latest()
@@ -201,7 +201,7 @@ def test_an_end_that_moved_backwards(fail: bool) -> None:
         return
     second = again(stream.advance(first, None, None))
     assert spans(second) == {"0": [7, 7]}
-    # What follows repeats offsets.
+    # The following offsets repeat.
     assert epochs(first) == {0}
     assert epochs(second) == epochs(again(stream.advance(second, None, None))) == {1}
     cluster.spans[0] = (0, 9)
@@ -209,11 +209,11 @@ def test_an_end_that_moved_backwards(fail: bool) -> None:
 
 
 @pytest.mark.parametrize("fail", [True, False])
-def test_a_topic_made_anew(fail: bool) -> None:
+def test_recreated_topic(fail: bool) -> None:
     cluster = Cluster({0: (0, 10)})
     stream = follow(cluster, startingOffsets="earliest", failOnDataLoss=str(fail))
     first = again(stream.advance(INITIAL, None, None))
-    # With more messages than the old one had: offsets alone do not tell.
+    # With more messages than the old topic: offsets alone do not show it.
     cluster.spans, cluster.id = {0: (0, 30)}, "B"
     if fail:
         with pytest.raises(SourceError, match="topic t was deleted and recreated"):
@@ -227,7 +227,7 @@ def test_a_topic_made_anew(fail: bool) -> None:
     assert [epochs(each) for each in (first, second, third)] == [{0}, {1}, {2}]
 
 
-def test_a_topic_made_anew_while_a_run_reads_what_was_there() -> None:
+def test_topic_recreated_during_available_now() -> None:
     cluster = Cluster({0: (0, 10)})
     for fail in (True, False):
         cluster.id = "A"
@@ -244,7 +244,7 @@ def test_a_topic_made_anew_while_a_run_reads_what_was_there() -> None:
 
 
 @pytest.mark.parametrize("fail", [True, False])
-def test_a_topic_that_is_gone(
+def test_deleted_topic(
     fail: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = Cluster({0: (0, 10)})
@@ -262,12 +262,12 @@ def test_a_topic_that_is_gone(
         monkeypatch.setattr(progress_module, "_PAUSE", None)
         assert stream.advance(first, None, None) is first
         assert caplog.text.count("no longer exists") == 1
-        # A run that is to read all that is there need not wait for what is gone.
+        # A run over existing messages need not wait for deleted ones.
         stream.stop_at_latest()
         assert stream.advance(first, None, None) is first
 
 
-def test_a_named_topic_that_never_was() -> None:
+def test_topic_that_never_existed() -> None:
     cluster = Cluster({0: (0, 10)}, gone=True)
     before = {"v": 1, "topics": {}, "ids": {}}
     with pytest.raises(SourceError, match="topic t does not exist on nowhere"):
@@ -282,7 +282,7 @@ def test_starting_offsets_behind_the_end() -> None:
     assert spans(lenient.advance(INITIAL, None, None)) == {"0": [10, 10]}
 
 
-def test_a_topic_that_is_not_wanted_any_more_keeps_its_place() -> None:
+def test_deselected_topic_keeps_its_offsets() -> None:
     first = again(follow(Cluster({0: (0, 5)})).advance(INITIAL, None, None))
     old = {**first["topics"], "old": {"0": [3, 4]}}
     stream = follow(Cluster({0: (0, 9)}))
@@ -293,7 +293,7 @@ def test_a_topic_that_is_not_wanted_any_more_keeps_its_place() -> None:
     ]
 
 
-def test_another_sources_checkpoint_is_refused() -> None:
+def test_checkpoint_of_another_source_is_rejected() -> None:
     for offset in ({"v": 7, "topics": {}}, {"v": 1, "files": {}}):
         with pytest.raises(SourceError, match=r"is from another source.*new checkpointLocation"):
             follow(Cluster({0: (0, 1)})).advance(offset, None, None)

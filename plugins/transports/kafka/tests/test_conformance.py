@@ -37,7 +37,7 @@ class KafkaHarness(Harness):
             "kafka.bootstrap.servers": self.broker.servers,
             "subscribe": topic,
             "startingOffsets": "earliest",
-            # How long the client takes an unknown topic for one that was just made.
+            # The time for which the client takes an unknown topic for a new one.
             "kafka.topic.metadata.propagation.max.ms": "1000",
         }
 
@@ -104,7 +104,7 @@ class TestKafka(TransportTests):
         return KafkaHarness(kafka)
 
     def test_nothing_answers(self, harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
-        # Users' brokers may take their time; where none is, none ever answers.
+        # Users' brokers may be slow; a missing one never answers.
         monkeypatch.setattr(KafkaClient, "first_contact_seconds", 1.0)
         monkeypatch.setattr(sink, "FIRST_CONTACT_SECONDS", 1.0)
         super().test_nothing_answers(harness)
@@ -112,6 +112,6 @@ class TestKafka(TransportTests):
     def test_a_range_behind_the_end(
         self, harness: Harness, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # There is no new leader here that has to learn of the end.
+        # There is no new leader here that has to fetch the end.
         monkeypatch.setattr(reader, "_BEHIND_SECONDS", 1.0)
         super().test_a_range_behind_the_end(harness)

@@ -40,7 +40,7 @@ def test_the_lowest_of_all_partitions_last_watermarks(kafka: Broker) -> None:
     assert low_watermark(kafka, topic, [2, 4]) == 5
 
 
-def test_without_a_watermark_everything_may_be_new(kafka: Broker) -> None:
+def test_low_watermark_without_watermarks_is_zero(kafka: Broker) -> None:
     topic = kafka.create_topic("watermarks-none", 2)
     produce(kafka, topic, 0, ["w5", "row"])
     produce(kafka, topic, 1, ["row", "row"])
@@ -48,7 +48,7 @@ def test_without_a_watermark_everything_may_be_new(kafka: Broker) -> None:
     assert low_watermark(kafka, topic, [0, 0]) == 0
 
 
-def test_a_bound_that_is_hit_is_said(kafka: Broker, caplog: pytest.LogCaptureFixture) -> None:
+def test_reached_bound_is_logged(kafka: Broker, caplog: pytest.LogCaptureFixture) -> None:
     topic = kafka.create_topic("watermarks-bound")
     produce(kafka, topic, 0, ["w5", *["row"] * 600])
     with caplog.at_level(logging.WARNING):

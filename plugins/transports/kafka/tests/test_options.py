@@ -75,12 +75,12 @@ def test_the_names_of_groups() -> None:
         ("maxOffsetsPerTrigger", "0"),
     ],
 )
-def test_texts_that_say_nothing(option: str, text: str) -> None:
+def test_empty_texts_are_rejected(option: str, text: str) -> None:
     with pytest.raises(OptionError, match=f"option {option}"):
         parse(subscribe="a", **{option: text})
 
 
-def test_what_goes_before_what() -> None:
+def test_precedence_of_offset_options() -> None:
     both = parse(
         subscribe="a",
         startingOffsets="latest",
@@ -125,7 +125,7 @@ def test_batches_and_streams() -> None:
         "value.deserializer",
     ],
 )
-def test_what_spark_refuses_is_refused(name: str) -> None:
+def test_options_rejected_by_spark_are_rejected(name: str) -> None:
     with pytest.raises(OptionError, match=f"kafka.{name} is not supported") as caught:
         client_config(SERVERS | {name: SECRET})
     assert SECRET not in str(caught.value)
@@ -154,7 +154,7 @@ def test_names_of_the_java_client() -> None:
 
 
 @pytest.mark.parametrize("junk", [" " * 5_000 + "x", "x" * 20_000, "x=" * 20_000])
-def test_junk_in_a_jaas_login_takes_linear_time(junk: str) -> None:
+def test_garbage_in_a_jaas_login_takes_linear_time(junk: str) -> None:
     start = time.process_time()
     with pytest.raises(OptionError, match=r"kafka\.sasl\.username"):
         config(sasl_mechanism="PLAIN", sasl_jaas_config=f"x.PlainLoginModule required {junk}")
@@ -183,7 +183,7 @@ def test_jaas_logins_are_translated(module: str) -> None:
         SECRET,
     ],
 )
-def test_other_jaas_logins_name_what_to_set(jaas: str) -> None:
+def test_error_of_other_jaas_logins_names_the_settings(jaas: str) -> None:
     with pytest.raises(OptionError, match=r"kafka\.sasl\.username") as caught:
         config(sasl_mechanism="PLAIN", sasl_jaas_config=jaas)
     assert SECRET not in str(caught.value)
@@ -219,7 +219,7 @@ def test_key_stores() -> None:
         config(ssl_truststore_type="JKS")
 
 
-def test_what_the_client_refuses_is_named_without_its_value() -> None:
+def test_error_of_invalid_setting_hides_its_value() -> None:
     from confluent_kafka import Consumer
 
     def refused(**settings: Any) -> str:
@@ -240,14 +240,14 @@ def test_what_the_client_refuses_is_named_without_its_value() -> None:
     assert "sasl.username and sasl.password must be set" in text
 
 
-def test_secrets_are_in_no_representation() -> None:
+def test_secrets_are_not_in_repr() -> None:
     options = parse({**SERVERS, "sasl.password": SECRET}, subscribe="a")
     assert SECRET not in repr(options)
     assert SECRET not in str(options)
 
 
 @pytest.mark.parametrize("name", NATIVE)
-def test_settings_that_run_code_are_the_operators(
+def test_settings_that_run_code_are_reserved_for_operators(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(OptionError, match=rf"option kafka\.{name} .*{ALLOWED_VARIABLE}={name}"):
@@ -260,7 +260,7 @@ def test_settings_that_run_code_are_the_operators(
         assert client_config(SERVERS | {name: "/tmp/x.so"})[name] == "/tmp/x.so"
 
 
-def test_what_kinit_takes_ends_no_word_of_its_command() -> None:
+def test_kinit_arguments_with_shell_syntax_are_rejected() -> None:
     good = {
         "sasl.kerberos.principal": "kafka/host.example.com@EXAMPLE.COM",
         "sasl.kerberos.keytab": "/etc/security/kafka client.keytab",
@@ -273,7 +273,7 @@ def test_what_kinit_takes_ends_no_word_of_its_command() -> None:
             assert value not in str(error.value)
 
 
-def test_every_partition_must_be_named() -> None:
+def test_every_partition_needs_an_offset() -> None:
     request = OffsetRequest("startingOffsets", each={("t", 0): 3, ("u", 0): 4})
     with pytest.raises(OptionError, match=r"it lacks t-1; not among them: u-0\. -2 is earliest"):
         request.values_for([("t", 0), ("t", 1)])

@@ -64,7 +64,7 @@ def numbered(count: int, start: int = 0, **fields: Any) -> list[Message]:
     return [Message(b"k%d" % n, b"v%d" % n, **fields) for n in range(start, start + count)]
 
 
-def test_messages_come_whole(kafka: Broker) -> None:
+def test_messages_are_complete(kafka: Broker) -> None:
     topic = kafka.create_topic("whole")
     sent = [
         Message(b"k", b"v", (("h", b"1"), ("h", None)), topic, 0, 0, 1_600_000_000_000),
@@ -77,15 +77,13 @@ def test_messages_come_whole(kafka: Broker) -> None:
     assert list(read_range(OffsetRange(topic, 0, 0, 4), options)) == sent
     assert list(read_range(OffsetRange(topic, 0, 1, 3), options)) == sent[1:3]
     assert list(read_range(OffsetRange(topic, 0, 2, 2), options)) == []
-    # An early end leaves nothing behind.
+    # An early end leaves no consumer behind.
     reading = read_range(OffsetRange(topic, 0, 0, 4), options)
     assert next(reading) == sent[0]
     reading.close()
 
 
-def test_selecting_and_where_to_begin_and_end(
-    kafka: Broker, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_topic_selection_and_offset_ranges(kafka: Broker, caplog: pytest.LogCaptureFixture) -> None:
     for name in ("pick-a", "pick-b", "pick-bb"):
         kafka.create_topic(name, 2)
     for partition in (0, 1):
@@ -147,7 +145,7 @@ def test_transactions(kafka: Broker) -> None:
     # Each transaction is three messages and a control record.
     wait_for_end(options, 24)
     assert [value for _, value in read(options)] == committed
-    # However a range is cut, all of it comes once, also where nothing is in a piece.
+    # Any split of a range yields each message once, also with empty pieces.
     for width in (1, 5):
         borders = [*range(0, 24, width), 24]
         pieces = [OffsetRange(topic, 0, start, end) for start, end in pairwise(borders)]
@@ -155,7 +153,7 @@ def test_transactions(kafka: Broker) -> None:
         assert found == committed
     dirty = parse(kafka.servers, {"isolation.level": "read_uncommitted"}, subscribe=topic)
     assert [value for _, value in read(dirty)] == [b"v%d" % n for n in range(18)]
-    # What is not committed yet is not there yet.
+    # Uncommitted messages are not visible.
     producer.begin_transaction()
     send(producer, topic, numbered(2, 100))
     producer.flush(30)
@@ -194,7 +192,7 @@ def test_compacted_topics(kafka: Broker) -> None:
         assert again == found
 
 
-def test_offsets_that_retention_took(kafka: Broker, caplog: pytest.LogCaptureFixture) -> None:
+def test_offsets_deleted_by_retention(kafka: Broker, caplog: pytest.LogCaptureFixture) -> None:
     topic = kafka.create_topic("retention")
     kafka.produce(topic, numbered(20))
     kafka.delete_records(topic, 0, 8)
@@ -235,7 +233,7 @@ def test_retention_while_reading(kafka: Broker) -> None:
                 list(read_range(OffsetRange(topic, 0, 20, 200), options, counts))
             continue
         seen += [message.offset for message in reading]
-        # What was fetched before is there; then it goes on where the partition begins now.
+        # Fetched messages are kept; then reading continues at the partition's new start.
         assert seen[:1] == [150]
         assert seen == sorted(seen)
         assert seen[-20:] == list(range(180, 200))
@@ -258,7 +256,7 @@ def limit_consumers(broker: Broker, client_id: str, bytes_per_second: float) -> 
 
 
 @pytest.mark.soak
-def test_a_broker_that_a_quota_slows_down_is_waited_for(kafka: Broker) -> None:
+def test_throttled_broker_is_awaited(kafka: Broker) -> None:
     topic = kafka.create_topic("quota")
     for _ in range(3):
         # Batches of one message, of which the third is above ten seconds' quota.
@@ -286,7 +284,7 @@ def test_a_range_behind_the_end(kafka: Broker, monkeypatch: pytest.MonkeyPatch) 
         assert counts == {"offsets lost": 9 - max(start, 5)}
 
 
-def test_a_topic_that_is_gone(kafka: Broker) -> None:
+def test_deleted_topic(kafka: Broker) -> None:
     topic = kafka.create_topic("deleted")
     kafka.produce(topic, numbered(5))
     kafka.delete_topic(topic)
@@ -300,7 +298,7 @@ def test_a_topic_that_is_gone(kafka: Broker) -> None:
     assert counts == {"offsets lost": 5}
 
 
-def test_messages_that_come_while_times_are_looked_up_are_of_the_next_batch(kafka: Broker) -> None:
+def test_messages_during_timestamp_lookup_belong_to_the_next_batch(kafka: Broker) -> None:
     topic = kafka.create_topic("meanwhile")
     kafka.produce(topic, numbered(3, timestamp=1_000) + numbered(3, timestamp=2_000))
     client = KafkaClient(parse(kafka.servers, subscribe=topic, endingTimestamp="2000"))
@@ -325,7 +323,7 @@ def test_logins(kafka: Broker) -> None:
     assert len(read(parse(kafka.scram_servers, SCRAM | trusting, subscribe=topic))) == 3
 
 
-def test_what_is_wrong_is_said(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_describe_the_cause(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(KafkaClient, "unknown_topic_seconds", 0.5)
     monkeypatch.setattr(KafkaClient, "first_contact_seconds", 3.0)
     topic = kafka.create_topic("right")
@@ -355,7 +353,7 @@ def test_what_is_wrong_is_said(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("servers", ["127.0.0.1:1", "nowhere.invalid:9092", "sasl"])
-def test_wrong_servers_are_named(
+def test_error_names_wrong_servers(
     kafka: Broker, servers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert KafkaClient.first_contact_seconds <= 15
@@ -385,7 +383,7 @@ class _Answers:
         pass
 
 
-def test_a_cluster_that_moves_partitions_is_waited_for() -> None:
+def test_moving_partitions_are_awaited() -> None:
     client = KafkaClient(parse("127.0.0.1:1", subscribe="moving"))
     # The client still takes the broker that is down for the controller.
     admin = client._admin = _Answers(KafkaError._TIMED_OUT, KafkaError.LEADER_NOT_AVAILABLE)
@@ -396,14 +394,14 @@ def test_a_cluster_that_moves_partitions_is_waited_for() -> None:
         client.topics()
 
 
-def test_a_leader_that_cannot_be_reached_tells_no_offset(kafka: Broker) -> None:
-    """The client answers for it, with an offset that is none."""
+def test_unreachable_leader_is_an_error_not_an_offset(kafka: Broker) -> None:
+    """The client answers in its place, with an invalid offset."""
     topic = kafka.create_topic("astray-reading")
     kafka.produce(topic, [Message(None, b"v")])
     asked = {(topic, 0): LATEST}
     assert KafkaClient(parse(kafka.servers, subscribe=topic)).list_offsets(asked) == {(topic, 0): 1}
     options = parse(kafka.astray_servers, subscribe=topic)
     astray = KafkaClient(options)
-    # It learns of the leader first.
+    # It fetches the leader first.
     astray.all_names()
     assert astray.list_offsets(asked) == {}

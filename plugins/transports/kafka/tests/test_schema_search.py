@@ -1,4 +1,4 @@
-"""Where schemas are looked for in a topic, on a real broker and without Spark."""
+"""The search for schemas in a topic, on a real broker and without Spark."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def test_back_then_ahead_then_partition_0_around_that_time(kafka: Broker) -> Non
     produce(kafka, topic, 0, [SCHEMA, SCHEMA, SCHEMA])
     search = SchemaSearch(OffsetRange(topic, 1, 2, 4), TopicScan(source(kafka, topic), scan), 1000)
     assert looked(search, NOON + 1000) == ["1@0", "1@4", "0@0", "0@1", "0@2"]
-    # Once more: nothing is read twice, and what came since is seen.
+    # Again: offsets are not read twice, and new messages are found.
     assert looked(search) == []
     produce(kafka, topic, 0, [ROW, SCHEMA])
     produce(kafka, topic, 1, [SCHEMA])
     assert looked(search) == ["1@6", "0@4"]
 
 
-def test_its_own_range_is_looked_through_too(kafka: Broker) -> None:
+def test_own_range_is_searched(kafka: Broker) -> None:
     topic = kafka.create_topic("search-own")
     produce(kafka, topic, 0, [ROW, SCHEMA, ROW])
     search = SchemaSearch(OffsetRange(topic, 0, 0, 3), TopicScan(source(kafka, topic), scan), 1000)
@@ -71,14 +71,14 @@ def test_its_own_range_is_looked_through_too(kafka: Broker) -> None:
 
 
 @pytest.mark.parametrize(("on", "found"), [(False, ["0@3"]), (True, ["0@3", "0@9"])])
-def test_how_far(kafka: Broker, on: bool, found: list[str]) -> None:
+def test_search_limits(kafka: Broker, on: bool, found: list[str]) -> None:
     topic = kafka.create_topic(f"search-reach-{on}")
     produce(kafka, topic, 0, [SCHEMA, ROW, ROW, SCHEMA, ROW, ROW, ROW, ROW, ROW, SCHEMA])
     search = SchemaSearch(OffsetRange(topic, 0, 5, 6), TopicScan(source(kafka, topic), scan), 2)
     assert looked(search, on=on) == found
 
 
-def test_what_retention_took_is_not_searched(kafka: Broker) -> None:
+def test_search_starts_after_deleted_offsets(kafka: Broker) -> None:
     topic = kafka.create_topic("search-gone")
     produce(kafka, topic, 0, [SCHEMA, SCHEMA, SCHEMA, ROW])
     kafka.delete_records(topic, 0, 2)

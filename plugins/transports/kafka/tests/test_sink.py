@@ -1,4 +1,4 @@
-"""Kafka as output: messages that arrive, and errors that say why they do not."""
+"""Kafka as output: delivered messages, and errors with the reason."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_no_broker(nobody: str, monkeypatch: pytest.MonkeyPatch) -> None:
         producer.send(Message(None, b"v", partition=0))
 
 
-def test_a_broker_that_stops_meanwhile(kafka: Broker) -> None:
+def test_broker_stops_while_writing(kafka: Broker) -> None:
     topic = kafka.create_topic("stopped", 1)
     sink = KafkaSink.of(topic, {"bootstrap.servers": kafka.servers, "delivery.timeout.ms": "2000"})
 
@@ -100,10 +100,8 @@ def test_messages_wait_behind_others() -> None:
         producer.send_all([None] * 60, [b"v"] * 60, [0] * 60)
 
 
-def test_a_wrong_address_that_a_broker_advertises(
-    kafka: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is told in the time of a first contact, not after that of a delivery."""
+def test_wrong_advertised_address(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error comes within the time of a first contact, not of a delivery."""
     assert kafka_sink.FIRST_CONTACT_SECONDS == 15
     monkeypatch.setattr(kafka_sink, "FIRST_CONTACT_SECONDS", 3.0)
     topic = kafka.create_topic("astray", 3)
@@ -116,20 +114,20 @@ def test_a_wrong_address_that_a_broker_advertises(
     assert "set its advertised.listeners to an address" in str(caught.value)
 
 
-def test_the_doctor_tells_of_it(kafka: Broker) -> None:
+def test_doctor_reports_the_advertised_address(kafka: Broker) -> None:
     *_, last = diagnose(kafka.astray_servers)
     assert last.state == "bad"
     assert f"broker 1 advertises {NOWHERE}" in last.text
     assert "advertised.listeners" in last.remedy
 
 
-def test_no_topic(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_topic(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     sink = KafkaSink.of("nowhere", {"bootstrap.servers": kafka.servers})
     with monkeypatch.context() as hasty:
         hasty.setattr(TopicClient, "unknown_topic_seconds", 0.0)
         with pytest.raises(SinkError, match="create it first"):
             sink.partitions()
-    # Brokers learn of a new topic one after another: the first answer may not have it.
+    # A new topic reaches brokers one after another: the first answer may lack it.
     with ThreadPoolExecutor() as pool:
         count = pool.submit(KafkaSink.of("soon", {"bootstrap.servers": kafka.servers}).partitions)
         time.sleep(0.2)
@@ -146,7 +144,7 @@ def test_a_topic_of_fewer_partitions_than_before(kafka: Broker) -> None:
         producer.send(Message(None, b"v", partition=3))
 
 
-def test_a_wrong_password_is_told_and_no_password_shown(kafka: Broker) -> None:
+def test_error_of_wrong_password_hides_the_password(kafka: Broker) -> None:
     topic = kafka.create_topic("sasl-sink", 1)
     login = {
         "bootstrap.servers": kafka.sasl_servers,
@@ -166,7 +164,7 @@ def test_a_wrong_password_is_told_and_no_password_shown(kafka: Broker) -> None:
 
 
 @pytest.mark.parametrize("name", ["transactional.id", "value.serializer", "bootstrap.servers"])
-def test_settings_that_have_no_place(name: str) -> None:
+def test_settings_not_allowed_for_the_producer(name: str) -> None:
     given = {"bootstrap.servers": "x:1", name: "y"}
     if name == "bootstrap.servers":
         given = {}
@@ -174,7 +172,7 @@ def test_settings_that_have_no_place(name: str) -> None:
         KafkaSink.of("x", given)
 
 
-def test_a_time_that_is_no_number() -> None:
+def test_invalid_timestamp() -> None:
     sink = KafkaSink.of("x", {"bootstrap.servers": "x:1", "delivery.timeout.ms": "soon"})
     with pytest.raises(OptionError, match=r"kafka\.delivery\.timeout\.ms"), sink.open():
         pass
@@ -184,7 +182,7 @@ def test_a_time_that_is_no_number() -> None:
     ("size", "settings", "most"),
     [(900_000, {}, 38), (40 << 20, {"message.max.bytes": "50000000"}, 2)],
 )
-def test_what_is_on_its_way_is_bounded(
+def test_unacknowledged_messages_are_bounded(
     nobody: str, size: int, settings: dict[str, str], most: int
 ) -> None:
     given = {"bootstrap.servers": nobody, "delivery.timeout.ms": "1000", **settings}
@@ -232,7 +230,7 @@ def test_a_message_of_a_batch_that_is_too_large(kafka: Broker) -> None:
         producer.send(Message(None, bytes(2000), partition=0))
 
 
-def test_a_message_is_as_large_as_the_topic_takes(kafka: Broker) -> None:
+def test_message_size_is_limited_by_the_topic(kafka: Broker) -> None:
     topic = kafka.create_topic("large-messages", 1, {"max.message.bytes": "3000000"})
     sink = KafkaSink.of(topic, {"bootstrap.servers": kafka.servers})
     assert sink.partitions() == 1
@@ -240,7 +238,7 @@ def test_a_message_is_as_large_as_the_topic_takes(kafka: Broker) -> None:
         producer.send(Message(None, bytes(2_900_000), partition=0))
 
 
-def test_a_compacted_topic_wants_keys(kafka: Broker) -> None:
+def test_compacted_topic_requires_keys(kafka: Broker) -> None:
     topic = kafka.create_topic("compacted-sink", 1, {"cleanup.policy": "compact"})
     sink = KafkaSink.of(topic, {"bootstrap.servers": kafka.servers})
     with pytest.raises(SinkError, match="only messages with keys"), sink.open() as producer:
@@ -248,7 +246,7 @@ def test_a_compacted_topic_wants_keys(kafka: Broker) -> None:
 
 
 @pytest.mark.parametrize(("most", "size"), [(1_000, 400), (100_000, 300)])
-def test_batches_are_as_large_as_the_topic_takes(kafka: Broker, most: int, size: int) -> None:
+def test_batch_size_is_limited_by_the_topic(kafka: Broker, most: int, size: int) -> None:
     topic = kafka.create_topic(f"small-batches-{most}", 1, {"max.message.bytes": str(most)})
     sink = KafkaSink.of(topic, {"bootstrap.servers": kafka.servers})
     assert sink.partitions() == 1
@@ -259,7 +257,7 @@ def test_batches_are_as_large_as_the_topic_takes(kafka: Broker, most: int, size:
 
 
 def test_the_producer_is_idempotent() -> None:
-    """What an idempotent producer cannot have is refused."""
+    """Settings not allowed for an idempotent producer are rejected."""
     sink = KafkaSink.of("x", {"bootstrap.servers": "127.0.0.1:1", "acks": "1"})
     with pytest.raises(OptionError, match=r"enable\.idempotence"), sink.open():
         pass

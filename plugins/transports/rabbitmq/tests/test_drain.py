@@ -41,7 +41,7 @@ def numbered(start: int, end: int) -> list[tuple[bytes, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
-def test_messages_of_producers_come_whole_and_in_order(
+def test_messages_of_producers_are_complete_and_in_order(
     rabbitmq: RabbitBroker, tmp_path: Path, kind: str
 ) -> None:
     queue = rabbitmq.create_queue(f"golden-{kind}", kind)
@@ -61,9 +61,7 @@ def test_messages_of_producers_come_whole_and_in_order(
     assert f"canal-json {len(canal)}" in " ".join(stats.stdout.split())
 
 
-def test_cloudcanal_json_and_what_stands_beside_a_value(
-    rabbitmq: RabbitBroker, tmp_path: Path
-) -> None:
+def test_cloudcanal_json_and_message_properties(rabbitmq: RabbitBroker, tmp_path: Path) -> None:
     queue = rabbitmq.create_queue("beside")
     body = json.dumps({**DML, "action": "INSERT", "before": []}).encode()
     headers = {
@@ -84,7 +82,7 @@ def test_cloudcanal_json_and_what_stands_beside_a_value(
 
 
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
-def test_a_drain_that_is_killed(rabbitmq: RabbitBroker, tmp_path: Path, kind: str) -> None:
+def test_killed_drain(rabbitmq: RabbitBroker, tmp_path: Path, kind: str) -> None:
     queue = rabbitmq.create_queue(f"killed-{kind}", kind)
     dice = random.Random(kind)
     total = 0
@@ -101,13 +99,13 @@ def test_a_drain_that_is_killed(rabbitmq: RabbitBroker, tmp_path: Path, kind: st
         process.communicate()
     result = run(*command, "--idle", "2s")
     assert result.exit_code == 0, result.stderr
-    # Nothing lost, and nothing doubled, as messages have ids.
+    # Each message exactly once, as messages have ids.
     found = Counter(json.loads(m.value or b"")["n"] for m in drained(tmp_path))
     assert found == Counter(range(total))
     assert rabbitmq.count(queue) == 0
 
 
-def test_a_broker_that_is_killed(rabbitmq: RabbitBroker, tmp_path: Path) -> None:
+def test_killed_broker(rabbitmq: RabbitBroker, tmp_path: Path) -> None:
     queue = rabbitmq.create_queue("broker-killed", "quorum")
     rabbitmq.fill_queue(queue, numbered(0, 20_000))
     options = ("--follow", "--roll-interval", "50ms", "-o", "prefetch=500")
@@ -131,7 +129,7 @@ def test_a_broker_that_is_killed(rabbitmq: RabbitBroker, tmp_path: Path) -> None
     assert found == Counter(range(20_100))
 
 
-def test_signals_end_it_after_a_commit(rabbitmq: RabbitBroker, tmp_path: Path) -> None:
+def test_signals_end_the_drain_after_a_commit(rabbitmq: RabbitBroker, tmp_path: Path) -> None:
     queue = rabbitmq.create_queue("stopped")
     rabbitmq.fill_queue(queue, numbered(0, 10))
     process = start("drain", url(rabbitmq, queue), "--into", tmp_path, "--follow")
@@ -146,7 +144,7 @@ def test_signals_end_it_after_a_commit(rabbitmq: RabbitBroker, tmp_path: Path) -
     assert rabbitmq.count(queue) == 0
 
 
-def test_a_queue_that_is_deleted_meanwhile(rabbitmq: RabbitBroker, tmp_path: Path) -> None:
+def test_queue_deleted_while_draining(rabbitmq: RabbitBroker, tmp_path: Path) -> None:
     queue = rabbitmq.create_queue("deleted")
     rabbitmq.fill_queue(queue, numbered(0, 1))
     process = start("drain", url(rabbitmq, queue), "--into", tmp_path, "--idle", "30s")
@@ -159,7 +157,7 @@ def test_a_queue_that_is_deleted_meanwhile(rabbitmq: RabbitBroker, tmp_path: Pat
     assert "queue deleted was deleted, or moved" in stderr
 
 
-def test_what_cannot_be_drained(rabbitmq: RabbitBroker, tmp_path: Path) -> None:
+def test_undrainable_queues(rabbitmq: RabbitBroker, tmp_path: Path) -> None:
     queue = rabbitmq.create_queue("wrong")
     login = ("-o", f"rabbitmq.username={USER}", "-o", "rabbitmq.password=wr0ng-word")
 

@@ -31,19 +31,19 @@ def read(data: bytes, key: str | None = None) -> tuple[Message, Counter[str]]:
 
 
 @given(st.none() | st.binary(max_size=300), HEADERS)
-def test_what_is_stored_is_read_back(value: bytes | None, headers: dict[str, Any]) -> None:
+def test_stored_messages_round_trip(value: bytes | None, headers: dict[str, Any]) -> None:
     message = Message(None, value, tuple(headers.items()), "t", 0, 7, 9)
     assert read(stored(message, None)) == (message, Counter())
 
 
 @given(st.binary(max_size=300), HEADERS)
-def test_the_library_reads_what_is_stored(value: bytes, headers: dict[str, Any]) -> None:
+def test_library_reads_stored_messages(value: bytes, headers: dict[str, Any]) -> None:
     found = amqp_decoder(stored(Message(None, value, tuple(headers.items())), None))
     assert found.body == value
     assert {k.decode(): v for k, v in (found.application_properties or {}).items()} == headers
 
 
-def test_what_the_library_writes() -> None:
+def test_messages_written_by_the_library() -> None:
     sent = AMQPMessage(
         body=b"v",
         properties=Properties(message_id="id", content_type="text/plain", creation_time=5),
@@ -93,20 +93,20 @@ def test_bodies(data: bytes, value: bytes | None) -> None:
         b"\x00\x53\x75" + b"\x00\x53\x75" * 50_000,
     ],
 )
-def test_what_is_no_message_is_a_value(data: bytes) -> None:
+def test_invalid_amqp_is_a_plain_value(data: bytes) -> None:
     message, counts = read(data)
     assert (message.value, counts) == (data, Counter({BARE: 1}))
 
 
 @given(st.binary(max_size=60).map(lambda rest: b"\x00\x53" + rest))
-def test_any_bytes_are_a_message(data: bytes) -> None:
+def test_any_bytes_become_a_message(data: bytes) -> None:
     tracemalloc.start()
     read(data)
     assert tracemalloc.get_traced_memory()[1] < 1 << 20
     tracemalloc.stop()
 
 
-def test_what_amqp_cannot_carry() -> None:
+def test_values_beyond_amqp() -> None:
     with pytest.raises(EncodeError, match="set keyProperty"):
         stored(Message(b"k", b"v"), None)
     with pytest.raises(EncodeError, match="two headers of the same name"):
@@ -160,7 +160,7 @@ def test_a_damaged_chunk_is_an_error(bad: Any, reason: str) -> None:
 
 
 @given(st.binary(max_size=80), st.integers(0, 5))
-def test_any_chunk_ends(data: bytes, count: int) -> None:
+def test_any_chunk_terminates(data: bytes, count: int) -> None:
     found = chunk(data, count)
     with suppress(SourceError):
         assert len([*entries(found)]) == count

@@ -1,4 +1,4 @@
-"""Options of RabbitMQ: what is refused, and that secrets are shown nowhere."""
+"""Options of RabbitMQ: rejected values, and secrets in no text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from cdcfmt_rabbitmq.source import options_of_url
         ({"hosts": "a", "sasl.mechanism": "SCRAM"}, "not one of PLAIN, EXTERNAL"),
     ],
 )
-def test_settings_that_make_no_sense(given: Mapping[str, str], problem: str) -> None:
+def test_contradictory_settings(given: Mapping[str, str], problem: str) -> None:
     with pytest.raises(OptionError, match=problem):
         parse_settings(given)
 
@@ -46,14 +46,14 @@ def test_addresses() -> None:
     assert PASSWORD not in repr(settings) + repr(pickle.loads(pickle.dumps(settings)))
 
 
-def test_versions_that_take_no_certificates() -> None:
+def test_versions_without_certificate_login() -> None:
     before = ("3.9.13", "3.10.8", "3.10.24", "3.11.18", "3.12.0")
     since = ("3.10.25", "3.11.19", "3.12.1", "3.13.0", "4.0.5", "")
     assert all(version in str(of_certificate(version)) for version in before)
     assert not any(map(of_certificate, since))
 
 
-def test_a_file_that_cannot_be_used(tmp_path: Path) -> None:
+def test_unusable_certificate_files(tmp_path: Path) -> None:
     (tmp_path / "x.pem").write_text("no certificate")
     for name in (str(tmp_path / "x.pem"), str(tmp_path / "missing")):
         settings = parse_settings({"hosts": "a", "tls": "true", "ssl.ca.location": name})
@@ -73,7 +73,7 @@ def test_urls() -> None:
         options_of_url("rabbitmq://u:p@a/name")
 
 
-def test_a_password_is_in_no_log(rabbitmq: RabbitBroker, caplog: pytest.LogCaptureFixture) -> None:
+def test_passwords_are_not_logged(rabbitmq: RabbitBroker, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     login = {"username": USER, "password": PASSWORD}
     links = Links(parse_settings({"hosts": rabbitmq.stream_host, **login}))

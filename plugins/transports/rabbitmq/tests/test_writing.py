@@ -1,4 +1,4 @@
-"""Writing to streams of a real broker, and what may happen meanwhile."""
+"""Writing to streams of a real broker, with failures meanwhile."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def values(broker: RabbitBroker, topic: str) -> list[bytes | None]:
     return [message.value for each in reader.plan() for message in reader.read(each)]
 
 
-def test_a_producer_goes_on_through_a_broker_that_is_killed(rabbitmq: RabbitBroker) -> None:
+def test_producer_survives_a_killed_broker(rabbitmq: RabbitBroker) -> None:
     rabbitmq.create_stream("written")
     sent = [b"%d" % n for n in range(60_000)]
 
@@ -54,11 +54,11 @@ def test_a_producer_goes_on_through_a_broker_that_is_killed(rabbitmq: RabbitBrok
             if not number % 300:
                 time.sleep(0.01)
         killing.join()
-    # Each once and in order, though what was not confirmed was sent again.
+    # Each once and in order, although unconfirmed messages were sent again.
     assert values(rabbitmq, "written") == sent
 
 
-def test_a_producer_goes_on_when_a_broker_answers_late(
+def test_producer_survives_late_answers(
     rabbitmq: RabbitBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The broker serves the requests of the pause afterwards."""
@@ -82,7 +82,7 @@ def send(producer: Producer, values: list[bytes]) -> None:
         producer.send(Message(None, value, partition=0))
 
 
-def test_what_is_too_large_is_refused(rabbitmq: RabbitBroker) -> None:
+def test_oversized_messages_are_rejected(rabbitmq: RabbitBroker) -> None:
     rabbitmq.create_stream("large")
     with (
         pytest.raises(SinkError, match=r"topic large: a message of \d+ bytes is larger"),
@@ -105,7 +105,7 @@ def test_keys_choose_the_partition_as_clients_of_rabbitmq_do(rabbitmq: RabbitBro
     assert found == expected
 
 
-def test_a_super_stream_that_lacks_a_stream(rabbitmq: RabbitBroker) -> None:
+def test_super_stream_with_a_missing_stream(rabbitmq: RabbitBroker) -> None:
     for partition in (0, 2, 3):
         rabbitmq.create_stream(f"holed-{partition}")
     text = "the super stream holed has the stream holed-2 and lacks holed-1$"
@@ -115,18 +115,18 @@ def test_a_super_stream_that_lacks_a_stream(rabbitmq: RabbitBroker) -> None:
         sink(rabbitmq, "holed").partitions()
 
 
-def test_a_partition_that_the_user_may_not_read(rabbitmq: RabbitBroker) -> None:
+def test_unauthorised_partition(rabbitmq: RabbitBroker) -> None:
     topic = UNREADABLE.removesuffix("-1")
     rabbitmq.create_stream(f"{topic}-0")
     progress = source(rabbitmq, topic).open_progress()
     at = progress.advance(dict(INITIAL), None, None)
     rabbitmq.create_stream(UNREADABLE)
-    # Without it the stream would go on as if all were well.
+    # Without it the stream would silently continue.
     with pytest.raises(SourceError, match="the user lacks the permission"):
         progress.advance(at, None, None)
 
 
-def test_a_source_that_is_dropped_leaves_no_connection(rabbitmq: RabbitBroker) -> None:
+def test_dropped_source_closes_its_connection(rabbitmq: RabbitBroker) -> None:
     def connected() -> int:
         return sum(each.name == "cdcfmt-rabbitmq" for each in threading.enumerate())
 
@@ -140,7 +140,7 @@ def test_a_source_that_is_dropped_leaves_no_connection(rabbitmq: RabbitBroker) -
         time.sleep(0.05)
 
 
-def test_a_broker_that_advertises_another_address_and_takes_large_frames(
+def test_broker_with_another_advertised_address_and_large_frames(
     rabbitmq: RabbitBroker,
 ) -> None:
     rabbitmq.create_stream("astray")

@@ -111,7 +111,7 @@ class TestRocketMQ(TransportTests):
 
     @pytest.fixture
     def harness(self, rocketmq: RocketBroker, monkeypatch: pytest.MonkeyPatch) -> Harness:
-        # Users' brokers may take their time; this one answers, or never will.
+        # Users' brokers may be slow; this one answers quickly or never.
         monkeypatch.setattr(RocketClient, "first_contact_seconds", 3.0)
         monkeypatch.setattr(sink, "FIRST_CONTACT_SECONDS", 3.0)
         monkeypatch.setattr(reader, "BEHIND_SECONDS", 1.0)

@@ -1,4 +1,4 @@
-"""Options and addresses: what becomes of them, and what is refused."""
+"""Options and addresses: parsed and rejected values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_name_servers_by_any_of_their_names() -> None:
     assert ConnectionSettings.of({"namesrv.addr": "http://a:1,b:2"}).address == "http://a:1;b:2"
 
 
-def test_what_is_refused_names_the_option() -> None:
+def test_errors_name_the_option() -> None:
     assert "option rocketmq.namesrv.addr is missing" in problem(rocketmq_brokers="a")
     assert "did you mean rocketmq.accessKey" in problem(rocketmq_acceskey="x")
     assert "rocketmq.accessKey and rocketmq.secretKey" in problem(
@@ -46,7 +46,7 @@ def _sink_problem(given: dict[str, str]) -> str:
     return str(caught.value)
 
 
-def test_secrets_are_in_no_text() -> None:
+def test_secrets_are_never_printed() -> None:
     given = {
         "namesrv.addr": "a:1",
         "accesskey": "reader",
@@ -61,7 +61,7 @@ def test_secrets_are_in_no_text() -> None:
         assert not [secret for secret in ("s3cret", "t0ken", "pa55") if secret in text]
 
 
-def test_files_of_certificates_that_are_missing() -> None:
+def test_missing_certificate_files() -> None:
     settings = ConnectionSettings.of(
         {"namesrv.addr": "a:1", "tls.enable": "true", "tls.client.trustcertpath": "/nowhere"}
     )

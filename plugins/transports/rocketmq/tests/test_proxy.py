@@ -1,4 +1,4 @@
-"""What goes through the gRPC proxy: writing by the official producer, and drains."""
+"""The gRPC proxy: writing by the official producer, and drains."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_groups_keep_the_order_of_partitions(rocketmq: RocketBroker) -> None:
     assert found[0].key == b"%d" % ids(found)[0]
 
 
-def test_what_the_proxy_does_not_take(rocketmq: RocketBroker) -> None:
+def test_messages_rejected_by_the_proxy(rocketmq: RocketBroker) -> None:
     normal = rocketmq.client.create_topic("normal-by-proxy", 1, {"message.type": "NORMAL"})
     with pytest.raises(SinkError, match=r"FIFO topics only.*rocketmq\.namesrv\.addr"):
         sink_of(rocketmq, normal).partitions()
@@ -92,7 +92,7 @@ def test_a_group_is_drained_in_order(rocketmq: RocketBroker) -> None:
     assert len({drain.identity(message) for message in found}) == 80
 
 
-def test_drains_that_cannot_begin(rocketmq: RocketBroker) -> None:
+def test_drains_that_cannot_start(rocketmq: RocketBroker) -> None:
     with (
         pytest.raises(OptionError, match=r"rocketmq\.consumer\.group is missing"),
         open_drain(SPEC, {**options(rocketmq), "subscribe": "t"}),

@@ -1,4 +1,4 @@
-"""Reading from a real broker: what the kit of transports does not ask."""
+"""Reading from a real broker, beyond the kit of transports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_all(source: Source) -> list[Message]:
 
 
 def tls(authority: str) -> Mapping[str, str]:
-    """Options of a client that speaks TLS."""
+    """Options of a client with TLS."""
     return {
         "rocketmq.tls.enable": "true",
         "rocketmq.tls.client.trustCertPath": authority,
@@ -51,7 +51,7 @@ def test_a_broker_in_place_of_a_name_server(rocketmq: RocketBroker) -> None:
         source.plan()
 
 
-def test_an_authority_that_is_not_the_brokers(
+def test_wrong_certificate_authority(
     rocketmq: RocketBroker, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     other = tmp_path_factory.mktemp("tls") / "other.pem"
@@ -69,7 +69,7 @@ def test_compressed_bodies(rocketmq: RocketBroker, kind: str) -> None:
     assert [message.value for message in read_all(source_of(rocketmq, topic))] == [body]
 
 
-def test_batches_that_are_stored_as_one(rocketmq: RocketBroker) -> None:
+def test_batches_stored_as_one_message(rocketmq: RocketBroker) -> None:
     topic = rocketmq.client.create_topic("batches", 1, {"queue.type": "BatchCQ"})
     sent = list(orders(0, 25, 1))
     for start in (0, 10, 20):
@@ -140,7 +140,7 @@ def test_a_topic_of_two_brokers(
         assert [message.value for message in messages] == wanted[::4]
     progress = source.open_progress()
     at = progress.advance(dict(INITIAL), None, None)
-    # The others alone would look complete.
+    # The other brokers alone would look complete.
     second.kill()
     rocketmq.client.wait(lambda: rocketmq.client.broker_names() == [BROKER_NAME])
     with pytest.raises(SourceError, match="have no leader"):
@@ -169,7 +169,7 @@ def test_a_broker_that_registers_between_two_answers(
     assert not answers
 
 
-def test_brokers_that_the_list_lacks_or_moves(
+def test_brokers_missing_from_the_list_or_moved(
     rocketmq: RocketBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(RocketClient, "first_contact_seconds", 1.0)

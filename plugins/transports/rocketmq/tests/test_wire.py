@@ -35,7 +35,7 @@ def read(body: bytes) -> tuple[list[Message], Counter[str]]:
     return list(read_stored(body, "t", 3, counts)), counts
 
 
-def test_what_a_broker_gave() -> None:
+def test_recorded_broker_answer() -> None:
     messages, counts = read(PULLED)
     assert not counts
     assert [m.offset for m in messages] == list(range(len(messages)))
@@ -46,20 +46,20 @@ def test_what_a_broker_gave() -> None:
     assert {m.value for m in compressed} == {b"squeezed " * 100}
 
 
-def test_properties_that_are_no_text() -> None:
+def test_properties_in_invalid_utf8() -> None:
     found = read_properties(b"KEYS\x01\xff\x02a\xff\x01\xfe\x02WAIT\x01true\x02odd\x02b\x01")
     assert found == (b"\xff", (("a\ufffd", b"\xfe"), ("b", b"")))
 
 
 @given(st.integers(0, len(PULLED) - 1), st.binary(min_size=1, max_size=8))
-def test_any_damage_is_survived(at: int, put: bytes) -> None:
+def test_damaged_answers_do_not_crash(at: int, put: bytes) -> None:
     for damaged in (PULLED[:at], PULLED[:at] + put + PULLED[at + len(put) :], put + PULLED):
         with suppress(MalformedError):
             read(damaged)
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_survived(data: bytes) -> None:
+def test_random_bytes_do_not_crash(data: bytes) -> None:
     with suppress(MalformedError):
         read(data)
     with suppress(FrameError):
@@ -126,7 +126,7 @@ def test_zstd_without_a_size() -> None:
         stored.decompress(b"x", 5 << 8)
 
 
-def test_a_body_that_does_not_decompress_stays_as_it_is() -> None:
+def test_undecompressable_body_is_unchanged() -> None:
     squeezed = zlib.compress(b"squeezed " * 100, 5)
     at = PULLED.index(b"\x78", len(PULLED) // 4)
     assert len(squeezed)
@@ -160,7 +160,7 @@ def test_a_route() -> None:
         Route.of_json(json.dumps({**ROUTE, "topicQueueMappingByBroker": {"b": {}}}).encode())
 
 
-def test_numbers_of_partitions_stay() -> None:
+def test_partition_numbers_are_stable() -> None:
     route = Route.of_json(json.dumps(ROUTE).encode())
     found = {n: (q.broker, q.number) for n, q in numbered("t", route.readable, "ab").items()}
     assert found == {0: ("a", 0), 1000: ("b", 0), 1001: ("b", 1)}

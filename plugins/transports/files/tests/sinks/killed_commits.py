@@ -38,7 +38,7 @@ def visible(sink: FileSink) -> list[str]:
 
 
 def expected(commits: int) -> list[str]:
-    """What a reader shall see after so many commits."""
+    """The expected content after a number of commits."""
     first = max((number for number in OVERWRITES if number < commits), default=0)
     return sorted(f"{number}.{task}" for number in range(first, commits) for task in range(2))
 
@@ -62,7 +62,7 @@ def run(sink: FileSink, done: Path, die_at: int) -> None:
 
 
 def main(folder: Path) -> None:
-    # It takes most of the time, and SIGKILL takes nothing that was written.
+    # It takes most of the time, and SIGKILL loses no written data.
     os.fsync = lambda _: None
     step = 0
     while True:
@@ -78,13 +78,13 @@ def main(folder: Path) -> None:
         status = os.waitpid(child, 0)[1]
         committed = int(done.read_text())
         found = visible(sink)
-        # The one that was under way is there as a whole or not at all.
+        # The interrupted commit is visible completely or not at all.
         assert found in (expected(committed), expected(committed + 1)), (step, committed, found)
         if status == 0:
             assert committed == COMMITS
             break
         assert os.WTERMSIG(status) == signal.SIGKILL, status
-        # Restarted: the last one that was through may come again, too.
+        # After a restart the last completed commit may be repeated.
         for number in range(max(committed - 1, 0), COMMITS):
             is_there = number < committed or found == expected(number + 1)
             assert commit(sink, number) != is_there

@@ -1,4 +1,4 @@
-"""Files as output: what a reader sees, whatever fails."""
+"""Files as output: the visible content after failures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def stage(sink: FileSink, commit_id: CommitId, task: int, *lines: bytes) -> list
 
 
 def lines(path: str) -> list[bytes]:
-    """What our reader finds, sorted."""
+    """The lines found by our reader, sorted."""
     found = []
     for splits in plan_partitions(list_files(path), max_partition_bytes=1 << 20, min_partitions=1):
         for split in splits:
@@ -47,7 +47,7 @@ def lines(path: str) -> list[bytes]:
 FIRST, SECOND = CommitId.of("query", 0), CommitId.of("query", 1)
 
 
-def test_staged_files_are_seen_when_they_are_committed(sink: FileSink) -> None:
+def test_staged_files_become_visible_on_commit(sink: FileSink) -> None:
     names = stage(sink, FIRST, 0, b"a") + stage(sink, FIRST, 1, b"b")
     assert lines(sink.path) == []
     assert sink.visible_files() == []
@@ -66,8 +66,8 @@ def test_a_task_without_rows_makes_no_file(sink: FileSink) -> None:
     assert sink.is_committed(FIRST)
 
 
-def test_a_commit_is_made_once(sink: FileSink) -> None:
-    """A batch that Spark did not note as committed comes again, with files of its own."""
+def test_repeated_commit_is_applied_once(sink: FileSink) -> None:
+    """A batch that Spark did not record as committed is repeated, with new files."""
     assert sink.commit(FIRST, stage(sink, FIRST, 0, b"a"))
     again = stage(sink, FIRST, 0, b"a")
     assert not sink.commit(FIRST, again)
@@ -77,14 +77,14 @@ def test_a_commit_is_made_once(sink: FileSink) -> None:
     assert lines(sink.path) == [b"a", b"b"]
 
 
-def test_a_second_commit_of_the_very_files_changes_nothing(sink: FileSink) -> None:
+def test_second_commit_of_the_same_files_has_no_effect(sink: FileSink) -> None:
     names = stage(sink, FIRST, 0, b"a")
     assert sink.commit(FIRST, names)
     assert not sink.commit(FIRST, names)
     assert lines(sink.path) == [b"a"]
 
 
-def test_of_two_drivers_one_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_one_of_two_drivers_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where there are no hard links."""
 
     def no_links(source: str, target: str) -> None:
@@ -111,7 +111,7 @@ def test_attempts_of_one_task_do_not_mix(sink: FileSink) -> None:
     assert lines(sink.path) == [b"a"]
 
 
-def test_a_commit_that_fails_half_way_shows_nothing(tmp_path: Path) -> None:
+def test_partial_commit_is_invisible(tmp_path: Path) -> None:
     sink = FileSink(str(tmp_path))
     sink.prepare()
     names = stage(sink, FIRST, 0, b"a") + stage(sink, FIRST, 1, b"b")
@@ -128,7 +128,7 @@ def test_a_commit_that_fails_half_way_shows_nothing(tmp_path: Path) -> None:
     assert lines(sink.path) == [b"a"]
 
 
-def test_abort_after_the_commit_went_through_changes_nothing(sink: FileSink) -> None:
+def test_abort_after_a_commit_has_no_effect(sink: FileSink) -> None:
     names = stage(sink, FIRST, 0, b"a")
     sink.commit(FIRST, names)
     sink.abort(FIRST, names)
@@ -146,7 +146,7 @@ def test_overwrite_replaces_the_files_of_earlier_commits_only(tmp_path: Path) ->
     assert lines(sink.path) == [b"c", b"theirs"]
     ours = [name for name in os.listdir(tmp_path) if name.startswith("part-")]
     assert len(ours) == 1
-    # A batch that it replaced does not come back when it is tried again.
+    # A replaced batch stays replaced when it is repeated.
     assert not sink.commit(SECOND, stage(sink, SECOND, 0, b"b"))
     assert lines(sink.path) == [b"c", b"theirs"]
 
@@ -178,7 +178,7 @@ def test_leftovers_are_swept_by_age(tmp_path: Path) -> None:
     assert lines(sink.path) == [b"a", b"theirs"]
 
 
-def test_files_that_were_copied_elsewhere_are_plain_files(tmp_path: Path) -> None:
+def test_copied_files_are_plain_files(tmp_path: Path) -> None:
     sink = FileSink(str(tmp_path / "out"))
     sink.prepare()
     (name,) = stage(sink, FIRST, 0, b"a")
@@ -258,7 +258,7 @@ except Exception as error:
 """
 
 
-def test_a_full_disk_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+def test_full_disk_is_an_error_and_leaves_no_files(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, check=True
     )
@@ -268,7 +268,7 @@ def test_a_full_disk_says_so_and_leaves_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "_cdcfmt/staged") == []
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_uncreatable_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(SinkError, match="cannot be written"):
         FileSink(str(tmp_path / "file/below")).prepare()

@@ -1,4 +1,4 @@
-"""The manifests of many commits in few files: what readers and writers see meanwhile."""
+"""Merging of manifests, with concurrent readers and writers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_few_files_hold_the_manifests_of_many_commits(
     commits = 2 * MERGE_AT**2 + 3
     for batch in range(commits):
         commit(sink, CommitId.of("stream", batch), b"s%d" % batch)
-    # Versions of users may have gaps, and writes without an id have no order.
+    # Users' versions may have gaps, and writes without an id are unordered.
     versions = [100 * number for number in range(MERGE_AT + 1)]
     for version in versions:
         commit(sink, CommitId.of("app", version), b"v%d" % version)
@@ -74,9 +74,7 @@ def test_few_files_hold_the_manifests_of_many_commits(
     assert visible(sink) == sorted([*before, "another", "between"])
 
 
-def test_a_driver_that_comes_back_when_its_batch_is_merged(
-    sink: FileSink, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_late_driver_of_a_merged_batch(sink: FileSink, monkeypatch: pytest.MonkeyPatch) -> None:
     """It looked before the others committed, and slept."""
     for batch in range(MERGE_AT):
         commit(sink, CommitId.of("stream", batch), b"%d" % batch)
@@ -99,7 +97,7 @@ def test_a_driver_that_comes_back_when_its_batch_is_merged(
     assert visible(sink) == numbers + ["x"] * (MERGE_AT - 1)
 
 
-def test_what_is_replaced_stays_replaced(sink: FileSink) -> None:
+def test_replaced_files_stay_replaced(sink: FileSink) -> None:
     for batch in range(MERGE_AT + 1):
         commit(sink, CommitId.of("stream", batch), b"%d" % batch)
     saved = f"{sink.path}-saved"
@@ -116,7 +114,7 @@ def test_what_is_replaced_stays_replaced(sink: FileSink) -> None:
     assert len(parts) == MERGE_AT + 1
 
 
-def test_merging_that_fails_harms_nothing(sink: FileSink, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_merge_has_no_effect(sink: FileSink, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise OSError("no room")
 
@@ -182,7 +180,7 @@ def test_a_reader_sees_all_of_a_commit_or_nothing(
 
     monkeypatch.setattr(LocalFileSystem, "ls", ls)
     for _ in range(6):
-        # What is listed now may be overwritten now, and then cannot be opened; it is whole.
+        # A listed file may be overwritten before it is opened; it is complete otherwise.
         found = [file.path for file in list_files(path.format(sink.path))]
         of_batch = Counter(name.rpartition("/")[2].split("-")[2] for name in found)
         assert set(of_batch.values()) == {2}
@@ -200,7 +198,7 @@ def test_an_object_store_lists_a_whole_tree_at_once(monkeypatch: pytest.MonkeyPa
     def find(self: MemoryFileSystem, folder: str, **more: Any) -> Any:
         nonlocal turns
         turns += 1
-        # One file of what comes or goes is listed, the other is not.
+        # A concurrent change may be listed in part.
         staged = [sink.open_task(CommitId.of("stream", turns), task) for task in range(2)]
         names = []
         for files in staged:
@@ -238,7 +236,7 @@ while True:
 """
 
 
-def test_a_reader_beside_a_writer_that_does_not_stop(sink: FileSink) -> None:
+def test_reader_beside_a_continuous_writer(sink: FileSink) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", WRITER, sink.path], stdout=subprocess.PIPE
     ) as writer:
@@ -252,7 +250,7 @@ def test_a_reader_beside_a_writer_that_does_not_stop(sink: FileSink) -> None:
                 assert set(of_batch.values()) <= {3}
                 batches = sorted(map(int, of_batch))
                 seen |= set(batches)
-                # None between them is missing.
+                # No commit between them is missing.
                 assert batches == list(range(min(batches, default=0), max(seen, default=-1) + 1))
         finally:
             writer.kill()

@@ -1,4 +1,4 @@
-"""A disk that is full: a small one of one's own, where the machine lets us have it."""
+"""A full disk: a small file system of its own, where the machine permits mounts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Any:
     command = ["sh", "-c", mounted, "sh", sys.executable, "-c", SCRIPT, str(folder)]
     if shutil.which("unshare") is None:
         pytest.skip("NO unshare: nothing is tested on a disk that is really full")
-    # A mount of a namespace of its own, which goes with the process.
+    # A mount in a namespace of its own, which ends with the process.
     for more in (["-m"], ["-Urm"]):
         probe = subprocess.run(
             ["unshare", *more, "sh", "-c", f'mount -t tmpfs none "{folder}"'],
@@ -86,7 +86,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Any:
     pytest.skip("NO tmpfs CAN BE MOUNTED: nothing is tested on a disk that is really full")
 
 
-def test_errors_say_what_to_do(results: Any) -> None:
+def test_errors_name_a_remedy(results: Any) -> None:
     rows, commit = results["errors"]
     for error, what in ((rows, "file part-"), (commit, "commit in ")):
         assert error.startswith(f"SinkError: {what}")
@@ -94,11 +94,11 @@ def test_errors_say_what_to_do(results: Any) -> None:
         assert "make room, or write elsewhere, and run again" in error
 
 
-def test_nothing_of_it_is_there(results: Any) -> None:
+def test_failed_write_leaves_no_files(results: Any) -> None:
     assert results["staged"] == []
     assert results["visible"] == [["first"]]
     assert results["parts"] == 1
 
 
-def test_it_is_written_when_there_is_room(results: Any) -> None:
+def test_write_succeeds_once_there_is_space(results: Any) -> None:
     assert results["in the end"] == [["first"], ["second"]]

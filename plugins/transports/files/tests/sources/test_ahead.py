@@ -42,8 +42,8 @@ def test_messages_come_in_the_order_of_the_file(path: Path, threads: int) -> Non
     assert len(wanted) == 40_000
 
 
-def test_a_source_of_many_bytes_is_read_on_where_it_was_left(tmp_path: Path) -> None:
-    # Each split has more than one thread takes ahead.
+def test_large_source_continues_where_read_ahead_stopped(tmp_path: Path) -> None:
+    # Each split exceeds the read-ahead of one thread.
     path = tmp_path / "large.jsonl"
     path.write_bytes(b"".join(b'{"row":"%d%s"}\n' % (i, b"x" * 400_000) for i in range(30)))
     file = FileInfo(str(path), path.stat().st_size)
@@ -56,7 +56,7 @@ def test_a_source_of_many_bytes_is_read_on_where_it_was_left(tmp_path: Path) -> 
     assert len(wanted) == 30
 
 
-def test_what_a_scan_looks_for_is_found_in_order(path: Path) -> None:
+def test_scan_finds_marks_in_order(path: Path) -> None:
     found = places(read_ahead(lines(path, (b'"ddl":1',))))
     marked = [each for each in found if each[1] is not None and b'"ddl":1' in each[1]]
     assert len(marked) == 58

@@ -1,4 +1,4 @@
-"""The offsets of a stream of files: nothing twice, nothing missed, and bounded."""
+"""The offsets of a stream of files: each file once, in bounded memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_oldest_first_and_by_name_where_times_are_equal() -> None:
     assert advance(last, files) is last
 
 
-def test_bytes_are_limited_too_and_a_larger_file_comes_alone() -> None:
+def test_bytes_are_limited_and_a_larger_file_is_alone() -> None:
     files = [file("a", 1, 9), file("b", 2, 4), file("c", 3, None), file("d", 4, 6), file("e", 5)]
     offset, batches = FileOffset(), []
     while (later := offset.advance(files, limit=3, max_bytes=5, max_age=AGE, now=NOW)) != offset:
@@ -62,7 +62,7 @@ def test_a_late_file_within_the_window_is_read_and_one_before_it_is_not() -> Non
     assert offset.old == 1
 
 
-def test_the_first_batches_read_whatever_age() -> None:
+def test_first_batches_read_files_of_any_age() -> None:
     files = [file(f"{n:02}", n * 20) for n in range(5)]
     offset = FileOffset()
     for number in range(5):
@@ -71,7 +71,7 @@ def test_the_first_batches_read_whatever_age() -> None:
         assert len(offset.read) == 1
 
 
-def test_a_file_from_the_future_shuts_no_other_out() -> None:
+def test_file_from_the_future_does_not_exclude_others() -> None:
     offset = advance(FileOffset(), [file("future", 9e9), file("a", 100)], now=105 * SECOND)
     assert offset.floor == 95 * SECOND
     assert names(advance(offset, [file("b", 106)], now=107 * SECOND)) == ["b"]
@@ -92,7 +92,7 @@ def test_empty_files_wait_and_changed_ones_are_not_read_again() -> None:
     assert offset.is_changed(changed)
     offset = advance(offset, [changed, file("empty", 101, 5), file("b", 131)])
     assert names(offset) == ["empty", "b"]
-    # Though it was read long before the floor.
+    # Although it was read long before the floor.
     assert offset.floor == 121 * SECOND
     assert offset.unread([changed]) == []
 
@@ -120,7 +120,7 @@ def test_json(files: list[FileInfo]) -> None:
     assert json.dumps(again.to_json()) == text
 
 
-def test_the_start_is_a_constant_and_foreign_offsets_are_refused() -> None:
+def test_start_is_constant_and_foreign_offsets_are_rejected() -> None:
     assert FileOffset().to_json() == {"v": 1}
     of_topics = {"v": 1, "topics": {"orders": {"0": [0, 3]}}, "ids": {}}
     for foreign in ({"v": 2}, {}, {"v": 1, "number": 3, "topic": {}}, of_topics):

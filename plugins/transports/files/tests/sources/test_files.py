@@ -1,4 +1,4 @@
-"""list_files: what Spark would list, and nothing that holds no messages."""
+"""list_files: the files that Spark would list, without files that hold no messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHOWN = ["_part=1/f.json", "a.json", "b.json.gz", "dt=1/e.json", "sub/c.json", "
 
 @pytest.fixture(params=["local", "file", "memory"])
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A folder with TREE; what the files are called differs, what is found does not."""
+    """A folder with TREE; file names differ, the result is the same."""
     if request.param == "memory":
         filesystem = fsspec.filesystem("memory")
         filesystem.store.clear()
@@ -65,7 +65,7 @@ def test_a_directory_is_listed_to_its_depth(root: str) -> None:
     assert names(root, "empty") == []
 
 
-def test_what_is_given_by_name_is_taken(root: str) -> None:
+def test_files_given_by_name_are_read(root: str) -> None:
     assert names(root, "a.json", "sub", "a.json", "") == SHOWN
     assert names(root, "_temporary") == ["_temporary/x.json"]
     assert names(root, ".hidden/y.json") == [".hidden/y.json"]
@@ -107,7 +107,7 @@ def test_path_glob_filter_looks_at_the_name_only(root: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["nothing", "a.json/below", "*.parquet", "nothing/*", "a.json/*"])
-def test_what_does_not_exist_is_named(root: str, path: str) -> None:
+def test_error_names_the_missing_path(root: str, path: str) -> None:
     with pytest.raises(SourceError) as caught:
         names(root, "a.json", path)
     assert str(caught.value).startswith(f"path does not exist: {root}/{path}")
@@ -130,7 +130,7 @@ def test_a_name_that_looks_like_a_glob_but_exists(root: str) -> None:
     assert [f.size for f in list_files(f"{root}/x[0-9].json")] == [7]
 
 
-def test_what_ticdc_puts_beside_its_data_is_passed_over(tmp_path: Path) -> None:
+def test_ticdc_metadata_files_are_skipped(tmp_path: Path) -> None:
     kept = ["shop/orders/455/CDC000001.json", "shop/orders/455/schema_1.json", "x/meta/data.json"]
     passed = [
         "metadata",
@@ -177,14 +177,14 @@ def test_relative_paths_become_absolute(tmp_path: Path, monkeypatch: pytest.Monk
         assert [f.path for f in list_files([path])] == [f"{tmp_path}/a.json"]
 
 
-def test_a_file_has_one_path_however_it_is_spelt(tmp_path: Path) -> None:
+def test_file_has_one_canonical_path(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.json").write_text("a")
     (tmp_path / "link").symlink_to(tmp_path / "in")
     here = str(tmp_path)
     spelt = [f"{here}/./in", f"{here}/in/../in//a.json", f"/{here}/in", f"file://{here}//i*"]
     assert [f.path for f in list_files(spelt)] == [f"{here}/in/a.json"]
-    # Behind a link, as the operating system has it.
+    # Behind a link, as in the operating system.
     assert [f.path for f in list_files(f"{here}/link/../in")] == [f"{here}/in/a.json"]
     (tmp_path / "far/in").mkdir(parents=True)
     (tmp_path / "far/in/b.json").write_text("b")
@@ -193,7 +193,7 @@ def test_a_file_has_one_path_however_it_is_spelt(tmp_path: Path) -> None:
     assert [f.path for f in list_files(f"{here}/away/../in")] == [f"{here}/away/../in/b.json"]
 
 
-def test_new_files_are_seen_at_once() -> None:
+def test_new_files_are_visible_at_once() -> None:
     filesystem = fsspec.filesystem("memory")
     filesystem.pipe("/stream/1", b"1")
     assert len(list_files("memory://stream")) == 1
@@ -211,13 +211,13 @@ def test_any_text_as_a_glob(glob: str) -> None:
 
 
 @given(st.text("ab*?[]{},\\^!-.|&~", max_size=8), st.text("ab", max_size=3))
-def test_escaped_text_matches_itself_alone(name: str, other: str) -> None:
+def test_escaped_text_matches_only_itself(name: str, other: str) -> None:
     pattern = compile_name("".join("\\" + char for char in name))
     assert pattern.fullmatch(name)
     assert bool(pattern.fullmatch(other)) == (other == name)
 
 
 @pytest.mark.parametrize("pattern", ["", "2024/*.json"])
-def test_a_filter_of_names_that_no_name_can_match(tmp_path: Path, pattern: str) -> None:
+def test_file_filter_that_cannot_match(tmp_path: Path, pattern: str) -> None:
     with pytest.raises(OptionError, match="is not a glob on file names"):
         list_files(str(tmp_path), path_glob_filter=pattern)

@@ -23,7 +23,7 @@ def parse(line: bytes, line_format: LineFormat = "auto") -> Message | BadLine:
     return parse_line(line, offset=9, path="f", line_format=line_format)
 
 
-def test_what_spark_writes_of_its_kafka_source() -> None:
+def test_lines_written_from_sparks_kafka_source() -> None:
     line = (
         b'{"key":"azE=","value":"eyJpZCI6MH0=","topic":"orders","partition":2,"offset":815,'
         b'"timestamp":"2026-01-01T08:00:00.123+08:00","timestampType":0,'
@@ -93,7 +93,7 @@ def test_timestamps(text: str, millis: int) -> None:
         b'{"offset":' + b"1" * 10_000 + b"}",
     ],
 )
-def test_other_lines_are_values_as_they_stand_and_bad_where_messages_are_due(line: bytes) -> None:
+def test_other_lines_are_values_or_bad_lines(line: bytes) -> None:
     assert parse(line) == Message(None, line, offset=9, path="f")
     bad = parse(line, "message")
     assert isinstance(bad, BadLine)
@@ -160,7 +160,7 @@ def test_wrapped_messages_read_as_other_json_does(message: Message) -> None:
     )
 
 
-def test_a_topic_that_is_no_unicode_cannot_be_written() -> None:
+def test_topic_in_invalid_unicode_is_rejected() -> None:
     with pytest.raises(EncodeError, match="not valid Unicode"):
         wrap_line(Message(None, b"", topic="\ud800"))
 
@@ -188,7 +188,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
     ),
     line_format=st.sampled_from(["auto", "value", "message"]),
 )
-def test_no_line_raises(line: bytes, line_format: LineFormat) -> None:
+def test_any_line_is_parsed_without_exception(line: bytes, line_format: LineFormat) -> None:
     assert isinstance(parse(line, line_format), (Message, BadLine))
 
 
@@ -248,7 +248,7 @@ def test_a_block_of_blank_lines_is_looked_through_once() -> None:
     st.integers(0, 3),
 )
 @settings(max_examples=50, deadline=None)
-def test_messages_with_marks_are_all_there(values: list[bytes | None], repeated: int) -> None:
+def test_all_messages_with_marks_are_found(values: list[bytes | None], repeated: int) -> None:
     values *= repeated
     messages = [Message(None, value, offset=place) for place, value in enumerate(values)]
     found = list(lines.marked_messages(iter(messages), (b'"ddl"', b"x" * 9)))

@@ -72,7 +72,7 @@ def read(file: FileInfo, split_bytes: int = 1 << 30, **options: object) -> list[
 
 
 def assume_messages(data: bytes, separator: bytes | None = None) -> None:
-    """Leave out files of other kinds, such as lines of ``||``, which are one bad row each."""
+    """Without files of other kinds, such as lines of ``||``, which are one bad row each."""
     lines = separator is None
     assume(foreign_file(data, lines=lines, recognises=lambda line: False) is None)
 
@@ -143,7 +143,7 @@ def test_any_bytes_any_split(
     block_bytes=st.integers(1, 60),
     limit=st.integers(1, 60),
 )
-def test_lines_in_one_piece_are_the_same_lines(
+def test_unsplit_blocks_have_the_same_lines(
     folder: str, data: bytes, split_bytes: int, block_bytes: int, limit: int
 ) -> None:
     assume_messages(data)
@@ -170,7 +170,7 @@ def test_lines_in_one_piece_are_the_same_lines(
             )
 
 
-def test_most_lines_of_a_file_are_in_one_piece() -> None:
+def test_most_lines_are_in_unsplit_blocks() -> None:
     data = b"".join(b'{"number":%d}\n' % number for number in range(1000)) + b"{}"
     split = FileSplit(store(data).path, 0, None, len(data))
     items = list(read_lines(split, block_bytes=3000))
@@ -201,7 +201,7 @@ def test_lines_longer_than_blocks(folder: str, marks: tuple[bytes, ...]) -> None
 
 
 @pytest.mark.parametrize("marks", [(), (b"no such",)])
-def test_of_a_split_little_more_than_its_bytes_is_read(
+def test_split_reads_little_beyond_its_bytes(
     folder: str, marks: tuple[bytes, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = store(b'{"some": "line"}\n' * 100_000, folder=folder)
@@ -254,7 +254,7 @@ def test_compressed_lines_come_once_in_order_through_all_members(
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".GZ", ".zst", ".zstd", ".bz2"])
-def test_names_tell_the_compression(tmp_path: Path, suffix: str) -> None:
+def test_compression_is_chosen_by_file_name(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a{suffix}"
     kind = {".gz": ".gz", ".GZ": ".gz", ".bz2": ".bz2"}.get(suffix, ".zst")
     path.write_bytes(COMPRESSORS[kind](b"1\n2"))
@@ -269,7 +269,7 @@ def test_names_tell_the_compression(tmp_path: Path, suffix: str) -> None:
         ("part-0.snappy.parquet", r"\.parquet files .* by Spark and pass that to decode\(df\)"),
     ],
 )
-def test_files_without_lines_are_refused(name: str, remedy: str) -> None:
+def test_unsupported_file_types_are_rejected(name: str, remedy: str) -> None:
     with pytest.raises(SourceError, match=remedy):
         compression_of(name)
 
@@ -305,7 +305,7 @@ def test_cut_off_compressed_file_gives_what_is_there_then_one_bad_line(
     assert [m.value for m in good] == whole[: len(good)]
     if suffix != ".bz2" or keep < 0:
         assert good
-    # The line that broke off is handed on, but not as a message.
+    # The truncated line is passed on, but not as a message.
     assert bad.offset == sum(len(line) + 1 for line in whole[: len(good)])
     if bad.value is not None:
         assert whole[len(good)].startswith(bad.value)
@@ -326,7 +326,7 @@ def test_damaged_compressed_file_is_never_silent(suffix: str, place: float) -> N
 
 
 @pytest.mark.parametrize("suffix", sorted(COMPRESSORS))
-def test_what_is_behind_a_frame_or_member_is_another_one_or_bad(suffix: str) -> None:
+def test_data_after_a_frame_is_another_frame_or_an_error(suffix: str) -> None:
     whole = COMPRESSORS[suffix](b"1\n2\n")
     for behind in (b"garbage", b"X" + whole[1:]):
         *good, bad = read(store(whole + behind, "g.json" + suffix))
@@ -337,7 +337,7 @@ def test_what_is_behind_a_frame_or_member_is_another_one_or_bad(suffix: str) -> 
 
 @settings(max_examples=examples(150), deadline=None)
 @given(junk=st.binary(max_size=200), suffix=st.sampled_from([".gz", ".zst", ".bz2"]))
-def test_junk_as_compressed_data_never_raises(junk: bytes, suffix: str) -> None:
+def test_garbage_as_compressed_data_never_raises(junk: bytes, suffix: str) -> None:
     magic = {".gz": b"\x1f\x8b\x08\x00", ".zst": b"\x28\xb5\x2f\xfd", ".bz2": b"BZh9"}[suffix]
     for data in (junk, magic + junk):
         for item in read(store(data, "junk.json" + suffix)):
@@ -400,7 +400,7 @@ def test_a_file_that_shrank(tmp_path: Path) -> None:
         list(read_split(FileSplit(str(path), 0, 9, 9)))
 
 
-def test_a_file_that_grew_is_read_to_the_end_of_the_line_that_was_last(tmp_path: Path) -> None:
+def test_grown_file_is_read_to_its_former_last_line(tmp_path: Path) -> None:
     path = tmp_path / "grown.json"
     path.write_bytes(b"1\n2222\n3\n")
     assert [m.value for m in read_split(FileSplit(str(path), 0, 4, 4))] == [b"1", b"2222"]
@@ -486,7 +486,7 @@ def _gz_bomb() -> bytes:
 @pytest.mark.parametrize("split_bytes", [97, 1 << 30])
 @pytest.mark.parametrize("block_bytes", [1, 7, 64, 300, 1 << 20])
 @pytest.mark.parametrize("line_format", ["value", "auto", "message"])
-def test_only_what_has_a_mark(
+def test_only_messages_with_a_mark(
     folder: str, line_format: str, block_bytes: int, split_bytes: int
 ) -> None:
     wrapped = wrap_line(Message(None, b'{"mark": 1}'))

@@ -26,7 +26,7 @@ def test_a_large_file_is_cut_and_a_compressed_one_is_not() -> None:
     assert pickle.loads(pickle.dumps(plan)) == plan
 
 
-def test_small_files_share_partitions_by_what_opening_costs() -> None:
+def test_small_files_share_partitions_by_opening_cost() -> None:
     files = [FileInfo(f"{i:03}.json", 1000) for i in range(100)]
     plan = plan_partitions(files, max_partition_bytes=128 * MIB, min_partitions=4)
     # 100 times 4 MiB over 4 partitions, as Spark reckons.
@@ -41,7 +41,7 @@ def test_partitions_are_as_many_as_wanted_where_the_input_is_large_enough() -> N
     assert len(plan) == 8
 
 
-def test_partitions_are_a_multiple_of_those_that_run_at_once() -> None:
+def test_partitions_are_a_multiple_of_the_parallelism() -> None:
     plan = plan_partitions(
         [FileInfo("a.json", 300 * MIB)], max_partition_bytes=128 * MIB, min_partitions=2
     )
@@ -63,7 +63,7 @@ def test_a_file_of_unknown_size_is_read_whole() -> None:
 
 
 @pytest.mark.parametrize("suffix", ["lz4", "snappy", "xz", "ZIP"])
-def test_a_compression_that_cannot_be_read(suffix: str) -> None:
+def test_unsupported_compression(suffix: str) -> None:
     with pytest.raises(SourceError, match=f"a.json.{suffix}: .*decompress it"):
         plan_partitions([FileInfo(f"a.json.{suffix}", 9)], max_partition_bytes=9, min_partitions=1)
 
