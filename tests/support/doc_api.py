@@ -25,6 +25,7 @@ PUBLIC = {
     ),
     "toolkit": (
         "cdcfmt_toolkit.encodings",
+        "cdcfmt_toolkit.flat_rows",
         "cdcfmt_toolkit.images",
         "cdcfmt_toolkit.layout",
         "cdcfmt_toolkit.message_writer",

@@ -17,9 +17,9 @@ from cdcfmt_core.types import Int, Text, Timestamp
 from cdcfmt_testing import Case, Subject
 from cdcfmt_testing.checks import golden, kernel, meaning
 from cdcfmt_toolkit.encodings import Encoding
-from cdcfmt_toolkit.images import key_changed, read_image
+from cdcfmt_toolkit.images import read_image
 from cdcfmt_toolkit.layout import Layout
-from cdcfmt_toolkit.plans import table_plan
+from cdcfmt_toolkit.plans import TablePlan
 from cdcfmt_toolkit.value_readers import value_reader
 from cdcfmt_toolkit.wire_json import list_of, loads_exact, names_of, text_of
 from pyspark_cdcfmt.rows.row_schemas import events_schema
@@ -51,7 +51,8 @@ def open_decoder(options: Any, context: Any) -> Any:
                 encoding, column.type, time_zone=context.time_zone, counts=context.counts
             )
 
-        return table_plan(schema, context, reader)
+        context.note_zoneless_timestamps(schema)
+        return TablePlan.open(schema, context, reader)
 
     def decode(message: Message) -> list[Any]:
         wire = loads_exact(message.value or b"")
@@ -68,9 +69,7 @@ def open_decoder(options: Any, context: Any) -> Any:
         plan = find(names, tuple(types.items()), tuple(names_of(wire, "key") or ()))
         images: dict[str, Image | None] = {"new": None, "old": None}
         rows = {side: {name: value for name, _, value in sides[side] or ()} for side in sides}
-        changed = context.projection.before_updates or key_changed(
-            rows["old"], rows["new"], plan.key_columns
-        )
+        changed = plan.reads_before(rows["old"], rows["new"])
         for side in {"insert": ["new"], "delete": ["old"], "update": ["new", "old"]}[op]:
             if op == "update" and side == "old" and (not sides["old"] or not changed):
                 continue

@@ -23,7 +23,7 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.schemas.versions import Position
 from cdcfmt_dms.schemas import encodings_of, metadata_of, place_of, schema_of, time_of
-from cdcfmt_toolkit.images import key_changed, read_image
+from cdcfmt_toolkit.images import read_image
 from cdcfmt_toolkit.plans import Plans, TablePlan, encoded_plan
 from cdcfmt_toolkit.wire_json import instant_of, loads_exact, object_of, text_of
 
@@ -123,9 +123,7 @@ class _Decoder:
             old = deleted_image(data, table)
         else:
             new = self._image(data, table)
-        reads_all = self._context.projection.before_updates
-        keys = table.schema.key_columns
-        if op == "update" and before and (reads_all or key_changed(before, data, keys)):
+        if op == "update" and before and table.reads_before(before, data):
             old = image(before, table, self._before)
         extra = extra_of(wire, metadata, "data", self._before) or None
         return [RowChange(op, table.schema, old, new, **times_of(metadata), extra=extra)]

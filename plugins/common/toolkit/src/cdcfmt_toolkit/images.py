@@ -48,11 +48,6 @@ def read_value(read: ReadValue, value: Any, path: str) -> Any:
         raise DecodeError(str(error), field=path, sample=value) from error
 
 
-def key_changed(old: Mapping[str, Any], new: Mapping[str, Any], key_columns: Sequence[str]) -> bool:
-    """Whether the images differ in a key column that both have."""
-    return any(name in old and name in new and old[name] != new[name] for name in key_columns)
-
-
 def before_image(
     old: dict[str, Any], after: Mapping[str, Any], *, cut: bool, unknown: Sequence[str] = ()
 ) -> Image:

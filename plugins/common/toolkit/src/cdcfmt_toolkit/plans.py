@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar
 
 import attrs
 
@@ -47,21 +47,44 @@ class Plans(Generic[P, Made]):
         return plan
 
 
-@attrs.define
+@attrs.define(eq=False)
 class TablePlan:
-    """A table schema, the readers of its wanted columns, and its key columns."""
+    """A table schema, the readers of its wanted columns, and its key columns.
+
+    - ``before_updates``: the before images of all updates are wanted
+    """
 
     schema: TableSchema
     readers: dict[str, ReadValue]
     key_columns: tuple[str, ...]
+    before_updates: bool
 
+    @classmethod
+    def open(
+        cls,
+        schema: TableSchema,
+        context: DecoderContext,
+        open_reader: Callable[[Column], ReadValue],
+        **more: Any,
+    ) -> Self:
+        """The plan of a table; only wanted columns get a reader.
 
-def table_plan(
-    schema: TableSchema, context: DecoderContext, open_reader: Callable[[Column], ReadValue]
-) -> TablePlan:
-    """The plan of a table whose texts of TIMESTAMP columns have no zone."""
-    context.note_zoneless_timestamps(schema)
-    return _plan(schema, context, open_reader)
+        ``more``: the other attributes of a subclass.
+        """
+        key_columns, wanted = context.projection.of(schema)
+        readers = {
+            column.name: open_reader(column) for column in schema.columns if column.name in wanted
+        }
+        return cls(schema, readers, key_columns, context.projection.before_updates, **more)
+
+    def reads_before(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+        """Whether to read the before image ``old`` of an update to ``new`` (wire values).
+
+        If it is not wanted, it is read only for a changed key, which makes it two changes.
+        """
+        return self.before_updates or any(
+            name in old and name in new and old[name] != new[name] for name in self.key_columns
+        )
 
 
 def encoded_plan(schema: TableSchema, context: DecoderContext, encodings: Encodings) -> TablePlan:
@@ -80,14 +103,4 @@ def encoded_plan(schema: TableSchema, context: DecoderContext, encodings: Encodi
             )
         return value_reader(encoding, column.type, time_zone=zone, counts=context.counts)
 
-    return _plan(schema, context, open_reader)
-
-
-def _plan(
-    schema: TableSchema, context: DecoderContext, open_reader: Callable[[Column], ReadValue]
-) -> TablePlan:
-    key_columns, wanted = context.projection.of(schema)
-    readers = {
-        column.name: open_reader(column) for column in schema.columns if column.name in wanted
-    }
-    return TablePlan(schema, readers, key_columns)
+    return TablePlan.open(schema, context, open_reader)

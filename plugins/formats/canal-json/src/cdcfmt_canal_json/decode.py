@@ -48,7 +48,6 @@ class _Decoder:
             TablePlans(context, options["binaryEncoding"]),
             self._dialect,
             handle_key_deletes=options["deleteOnlyOutputHandleKeyColumns"],
-            before_updates=context.projection.before_updates,
         )
 
     def decode(self, message: Message) -> list[Event]:

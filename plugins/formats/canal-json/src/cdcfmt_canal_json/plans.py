@@ -16,7 +16,7 @@ from cdcfmt_mysql.statement_tables import refined_type
 from cdcfmt_toolkit import plans
 from cdcfmt_toolkit.encodings import Encoding, EncodingName, bounded
 from cdcfmt_toolkit.images import ReadValue
-from cdcfmt_toolkit.plans import Plans, table_plan
+from cdcfmt_toolkit.plans import Plans
 from cdcfmt_toolkit.table_changes import RowTypes, type_of
 from cdcfmt_toolkit.value_readers import value_reader
 
@@ -29,7 +29,7 @@ _COLUMN_BYTES = 600
 Readers: TypeAlias = dict[str, ReadValue]
 
 
-@attrs.define
+@attrs.define(eq=False)
 class TablePlan(plans.TablePlan):
     """A plan with the source types of its binary columns, if their form is open.
 
@@ -94,12 +94,15 @@ class TablePlans:
         database, table, schema_name = place
         schema = TableSchema(database, table, tuple(columns), pk_names, schema_name)
         form: Form = "latin1" if self._binary == "auto" else self._binary
-        plan = table_plan(schema, context, lambda column: self._reader(column, form))
+        context.note_zoneless_timestamps(schema)
+        plan = TablePlan.open(
+            schema, context, lambda column: self._reader(column, form), binary={}, by_form={}
+        )
         binary = {
             column.name: column.source_type for column in columns if isinstance(column.type, Binary)
         }
         if not binary or self._binary != "auto":
-            return TablePlan(plan.schema, plan.readers, plan.key_columns, {}, {})
+            return plan
         by_form: dict[Form, Readers] = {"auto": {}, "latin1": {}, "hex": {}}
         for column in schema.columns:
             if column.name in binary and column.name in plan.readers:
@@ -107,7 +110,7 @@ class TablePlans:
                 by_form["auto"][column.name] = detecting(column.source_type, latin1)
                 by_form["hex"][column.name] = self._reader(column, "hex")
         readers = {form: plan.readers | own for form, own in by_form.items()}
-        return TablePlan(plan.schema, plan.readers, plan.key_columns, binary, readers)
+        return attrs.evolve(plan, binary=binary, by_form=readers)
 
     def _reader(self, column: Column, form: Form) -> ReadValue:
         zone, counts = self._context.time_zone, self._context.counts

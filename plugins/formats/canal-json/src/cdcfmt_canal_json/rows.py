@@ -8,7 +8,6 @@ Canal's ``MQMessageUtils.messageConverter``, which never clears its ``updateSet`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import NoneType
 from typing import Any
 
 import attrs
@@ -18,21 +17,21 @@ from cdcfmt_canal_json.dialects import Dialect
 from cdcfmt_canal_json.envelope import time_of
 from cdcfmt_canal_json.plans import TablePlan, TablePlans
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.events import Corrupt, Event, Image, Op, RowChange
+from cdcfmt_core.events import Event, Image, Op
 from cdcfmt_toolkit.default_table import NO_TABLE
-from cdcfmt_toolkit.images import before_image, key_changed, read_image
+from cdcfmt_toolkit.flat_rows import FlatRows, Images, Row
+from cdcfmt_toolkit.images import before_image, read_image
 from cdcfmt_toolkit.table_changes import row_types
 from cdcfmt_toolkit.wire_json import list_of, names_of, object_of
 
 
 @attrs.frozen
 class RowDecoder:
-    """Decodes ``data`` and ``old``; an invalid row becomes Corrupt and does not affect others."""
+    """Decodes ``data`` and ``old``."""
 
     _plans: TablePlans
     _dialect: Dialect
     _handle_key_deletes: bool
-    _before_updates: bool
 
     def decode(
         self,
@@ -53,68 +52,42 @@ class RowDecoder:
             old = None
         elif op != "update":
             old = None
-        if not data:
-            raise DecodeError(f"a row event has no rows ({wire['type']})", field=field)
-        if old and len(old) != len(data):
-            raise DecodeError(
-                f"data has {len(data)} rows and old has {len(old)}: they cannot be matched",
-                field="old",
-            )
         mysql_type, sql_type = object_of(wire, "mysqlType"), object_of(wire, "sqlType")
         pk_names = tuple(names_of(wire, "pkNames") or ())
         only_handle_key = tidb.get("onlyHandleKey") is True
         source_time = time_of(wire, "es", self._dialect)
-        emit_time = time_of(wire, "ts", self._dialect)
         sequence_commit = self._dialect.sequence_commit(wire, commit_ts)
         position = sequence_commit if commit_ts is None else commit_ts
         form: Form | None = "latin1" if self._dialect.has_latin1(wire) else None
 
-        events: list[Event] = []
-        for index, row in enumerate(data):
-            old_row = old[index] if old else None
-            try:
-                if type(row) is not dict:
-                    raise DecodeError("is not a row", field=f"{field}[{index}]", sample=row)
-                if type(old_row) not in (dict, NoneType):
-                    raise DecodeError("is not a row", field=f"old[{index}]", sample=old_row)
-                names = tuple(row | (old_row or {}))
-                # sqlType depends on the value (-5 or 3 for a bigint unsigned), so it is only
-                # used without mysqlType.
-                types = row_types(names, mysql_type, sql_type)
-                plan = self._plans.find(place, types, pk_names, position)
-                if form is None and plan.binary:
-                    form = form_of([*data, *(old or ())], plan.binary)
-                readers = plan.readers_of(form)
-                values = read_image(row, readers, f"{field}[{index}]")
-                before: Image | None = None
-                after: Image | None = None
-                if op == "delete":
-                    is_cut = only_handle_key or self._may_be_cut(names, plan, position)
-                    before = Image(values, not is_cut)
-                else:
-                    after = Image(values, not only_handle_key)
-                    if old_row is not None and (
-                        self._before_updates or key_changed(old_row, row, plan.key_columns)
-                    ):
-                        old_values = read_image(old_row, readers, f"old[{index}]")
-                        before = before_image(old_values, values, cut=only_handle_key)
-                events.append(
-                    RowChange(
-                        op,
-                        plan.schema,
-                        before,
-                        after,
-                        sequence_commit,
-                        commit_ts=commit_ts,
-                        source_time=source_time,
-                        emit_time=emit_time,
-                        index=index,
-                        extra=extra,
-                    )
-                )
-            except DecodeError as error:
-                events.append(Corrupt(error, index))
-        return events
+        def read(row: Row, path: str, old_row: Row | None, old_path: str) -> Images:
+            nonlocal form
+            names = tuple(row | (old_row or {}))
+            # sqlType depends on the value (-5 or 3 for a bigint unsigned), so it is only used
+            # without mysqlType.
+            types = row_types(names, mysql_type, sql_type)
+            plan = self._plans.find(place, types, pk_names, position)
+            if form is None and plan.binary:
+                form = form_of([*(data or ()), *(old or ())], plan.binary)
+            readers = plan.readers_of(form)
+            values = read_image(row, readers, path)
+            if op == "delete":
+                is_cut = only_handle_key or self._may_be_cut(names, plan, position)
+                return plan.schema, Image(values, not is_cut), None
+            before: Image | None = None
+            if old_row is not None and plan.reads_before(old_row, row):
+                old_values = read_image(old_row, readers, old_path)
+                before = before_image(old_values, values, cut=only_handle_key)
+            return plan.schema, before, Image(values, not only_handle_key)
+
+        return FlatRows(op, wire["type"], field, data, "old", old).decode(
+            read,
+            sequence_commit=sequence_commit,
+            commit_ts=commit_ts,
+            source_time=source_time,
+            emit_time=time_of(wire, "ts", self._dialect),
+            extra=extra,
+        )
 
     def _may_be_cut(self, names: tuple[str, ...], plan: TablePlan, position: int | None) -> bool:
         # The only sign of TiCDC's delete-only-output-handle-key-columns is a row with nothing but

@@ -6,7 +6,6 @@ Source: CloudCanal "MQ message formats", CloudCanal Json.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import NoneType
 from typing import Any
 
 import orjson
@@ -22,19 +21,18 @@ from cdcfmt_cloudcanal_json.plans import Table, TablePlans
 from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import (
-    Corrupt,
     Event,
     Heartbeat,
     Image,
     Message,
     Op,
-    RowChange,
     SchemaChange,
     TableSchema,
     Transaction,
 )
 from cdcfmt_mysql.ddl import DDL_TYPES, ddl_type_on
-from cdcfmt_toolkit.images import key_changed, read_image
+from cdcfmt_toolkit.flat_rows import FlatRows, Images, Row
+from cdcfmt_toolkit.images import read_image
 from cdcfmt_toolkit.json_messages import JsonMessages
 from cdcfmt_toolkit.table_changes import readable, row_types, schema_from_table_changes
 from cdcfmt_toolkit.wire_json import list_of, milliseconds_of, names_of, object_of, text_of
@@ -49,7 +47,6 @@ class _Decoder:
     def __init__(self, options: Mapping[str, Any], context: DecoderContext) -> None:
         self._filter, self._counts = context.event_filter, context.counts
         self._json = JsonMessages(orjson.loads, context)
-        self._before_updates = context.projection.before_updates
         self._plans = TablePlans(options, context)
 
     def decode(self, message: Message) -> list[Event]:
@@ -113,51 +110,28 @@ class _Decoder:
         if op == "delete" and not data:
             # CloudCanal does not document which field has a deleted row.
             field, data = "before", before
-        if not data:
-            raise DecodeError(f"a row event has no rows ({wire['action']})", field=field)
-        olds = before if op == "update" else None
-        if olds and len(olds) != len(data):
-            raise DecodeError(
-                f"data has {len(data)} rows and before has {len(olds)}: they cannot be matched",
-                field="before",
-            )
         db_types, jdbc_types = object_of(wire, "dbValType"), object_of(wire, "jdbcType")
         pks = tuple(names_of(wire, "pks") or ())
-        source_time = milliseconds_of(wire, "execTs")
-        emit_time = milliseconds_of(wire, "sendTs")
-        extra = _extra_of(wire, is_row=True)
-        events: list[Event] = []
-        for index, row in enumerate(data):
-            try:
-                old = olds[index] if olds else None
-                if type(row) is not dict:
-                    raise DecodeError("is not a row", field=f"{field}[{index}]", sample=row)
-                if type(old) not in (dict, NoneType):
-                    raise DecodeError("is not a row", field=f"before[{index}]", sample=old)
-                types = row_types(row | (old or {}), db_types, jdbc_types)
-                plan = self._plans.find(table, types, pks)
-                image = Image(read_image(row, plan.readers, f"{field}[{index}]"))
-                old_image = None
-                if old is not None and (
-                    self._before_updates or key_changed(old, row, plan.key_columns)
-                ):
-                    values = read_image(old, plan.readers, f"before[{index}]")
-                    old_image = Image(values, complete=row.keys() <= old.keys())
-                events.append(
-                    RowChange(
-                        op,
-                        plan.schema,
-                        image if op == "delete" else old_image,
-                        None if op == "delete" else image,
-                        source_time=source_time,
-                        emit_time=emit_time,
-                        index=index,
-                        extra=extra,
-                    )
-                )
-            except DecodeError as error:
-                events.append(Corrupt(error, index))
-        return events
+
+        def read(row: Row, path: str, old: Row | None, old_path: str) -> Images:
+            types = row_types(row | (old or {}), db_types, jdbc_types)
+            plan = self._plans.find(table, types, pks)
+            image = Image(read_image(row, plan.readers, path))
+            if op == "delete":
+                return plan.schema, image, None
+            old_image = None
+            if old is not None and plan.reads_before(old, row):
+                values = read_image(old, plan.readers, old_path)
+                old_image = Image(values, complete=row.keys() <= old.keys())
+            return plan.schema, old_image, image
+
+        olds = before if op == "update" else None
+        return FlatRows(op, wire["action"], field, data, "before", olds).decode(
+            read,
+            source_time=milliseconds_of(wire, "execTs"),
+            emit_time=milliseconds_of(wire, "sendTs"),
+            extra=_extra_of(wire, is_row=True),
+        )
 
 
 def _is_ddl(wire: Mapping[str, Any], action: str, entry_type: str) -> bool:

@@ -20,7 +20,7 @@ from cdcfmt_mysql import InexactNumber, json_value_parser, parse_column_type
 from cdcfmt_mysql.json_values import exact_value
 from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.images import ReadValue
-from cdcfmt_toolkit.plans import Plans, TablePlan, table_plan
+from cdcfmt_toolkit.plans import Plans, TablePlan
 from cdcfmt_toolkit.table_changes import RowTypes, type_of
 from cdcfmt_toolkit.wire_json import dumps_exact
 
@@ -97,7 +97,8 @@ class TablePlans:
             Column(name, *type_of(told, resolve), key=name in keys) for name, told in types
         )
         schema = TableSchema(table.database, table.table, columns, pks, table.schema)
-        return table_plan(schema, self._context, self._reader)
+        self._context.note_zoneless_timestamps(schema)
+        return TablePlan.open(schema, self._context, self._reader)
 
     def _reader(self, column: Column) -> ReadValue:
         if isinstance(column.type, Binary):

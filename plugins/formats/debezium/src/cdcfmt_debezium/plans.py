@@ -119,9 +119,9 @@ class TablePlans:
         schema = TableSchema(source.database, source.table, tuple(columns), keys, source.schema)
         if source.encoding.texts:
             self._context.note_zoneless_timestamps(schema)
-        key_columns, wanted = self._context.projection.of(schema)
-        readers = {name: read for name, read in readers.items() if name in wanted}
-        return TablePlan(schema, readers, key_columns, tuple(signless))
+        return TablePlan.open(
+            schema, self._context, lambda column: readers[column.name], signless=tuple(signless)
+        )
 
     def _column(
         self,

@@ -17,7 +17,7 @@ from cdcfmt_debezium.encoding import Encoding
 from cdcfmt_debezium.message import ROUTED_TABLE
 from cdcfmt_debezium.plans import RowSource, TablePlan, TablePlans
 from cdcfmt_debezium.unavailable import Unavailable
-from cdcfmt_toolkit.images import key_changed, read_image
+from cdcfmt_toolkit.images import read_image
 from cdcfmt_toolkit.wire_json import object_of
 
 _AMBIGUOUS = "ambiguous_unsigned"
@@ -30,7 +30,6 @@ class RowDecoder:
         self, context: DecoderContext, plans: TablePlans, unavailable: Unavailable
     ) -> None:
         self._plans = plans
-        self._before_updates = context.projection.before_updates
         self._schemas = context.schemas
         self._unavailable = unavailable
 
@@ -86,11 +85,7 @@ class RowDecoder:
         old: Image | None = None
         new: Image | None = None
         ambiguous: tuple[str, ...] = ()
-        if before and (
-            op == "delete"
-            or self._before_updates
-            or key_changed(before, after or {}, plan.key_columns)
-        ):
+        if before and (op == "delete" or plan.reads_before(before, after or {})):
             old = Image(
                 read_image(before, plan.readers, "before"), not (only_key or lacking_before)
             )

@@ -9,10 +9,10 @@ import attrs
 
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.events import TableSchema
+from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_open_protocol.columns import ColumnTypes
 from cdcfmt_toolkit import plans
-from cdcfmt_toolkit.images import read_value
+from cdcfmt_toolkit.images import ReadValue, read_value
 from cdcfmt_toolkit.plans import Plans
 
 Cells: TypeAlias = Mapping[str, Any]
@@ -26,7 +26,7 @@ _COLUMN_BYTES = 750
 """Memory of a column in a plan, in addition to its schema."""
 
 
-@attrs.define
+@attrs.define(eq=False)
 class TablePlan(plans.TablePlan):
     """A plan with ``types``: type code and flags of each column."""
 
@@ -49,6 +49,15 @@ class TablePlan(plans.TablePlan):
                     None if value is None else read_value(self.readers[name], value, f"{path}.v")
                 )
         return values
+
+    def reads_before(self, old: Cells, new: Cells) -> bool:
+        """Like for wire values; also if ``old`` must be read since it is invalid."""
+        return self.before_updates or any(
+            name in old
+            and name in new
+            and (type(old[name]) is not dict or old[name].get("v") != new[name]["v"])
+            for name in self.key_columns
+        )
 
 
 class TablePlans:
@@ -78,14 +87,12 @@ class TablePlans:
         handle_key = tuple(column.name for column in columns if column.key)
         schema = TableSchema(database, table, columns, handle_key)
         self._context.note_zoneless_timestamps(schema)
-        key_columns, wanted = self._context.projection.of(schema)
-        readers = {
-            name: self._columns.reader(column, code, flags)
-            for column, (name, code, flags, _) in zip(columns, types, strict=True)
-            if name in wanted
-        }
         codes = {name: (code, flags) for name, code, flags, _ in types}
-        return TablePlan(schema, readers, key_columns, codes)
+
+        def open_reader(column: Column) -> ReadValue:
+            return self._columns.reader(column, *codes[column.name])
+
+        return TablePlan.open(schema, self._context, open_reader, types=codes)
 
 
 def check_cells(cells: Cells, field: str) -> None:

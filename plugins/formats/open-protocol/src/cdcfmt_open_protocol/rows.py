@@ -15,7 +15,7 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Image, Op, RowChange
 from cdcfmt_open_protocol.message import ROW_FIELDS
 from cdcfmt_open_protocol.old_values import certain_cells
-from cdcfmt_open_protocol.plans import Cells, TablePlan, TablePlans, check_cells
+from cdcfmt_open_protocol.plans import Cells, TablePlans, check_cells
 from cdcfmt_toolkit.images import before_image
 
 
@@ -27,7 +27,6 @@ class RowDecoder:
     ) -> None:
         self._plans = TablePlans(context)
         self._architecture = architecture
-        self._before_updates = context.projection.before_updates
         self._handle_key_deletes = handle_key_deletes
 
     def decode(
@@ -88,7 +87,7 @@ class RowDecoder:
             plan = self._plans.find(database, table, {**new, **only_old}, key["ts"])
             values = plan.read(new, "u")
             after = Image(values, not only_handle_key)
-            if old is not None and (self._before_updates or _key_changed(old, new, plan)):
+            if old is not None and plan.reads_before(old, new):
                 old_values = plan.read(old, "p")
                 if unknown:
                     extra = {**(extra or {}), "before_unknown": list(unknown)}
@@ -105,13 +104,3 @@ def _cells_of(wire: Mapping[str, Any], field: str) -> Cells | None:
     if cells is None or type(cells) is dict:
         return cells
     raise DecodeError("is not an object", field=field, sample=cells)
-
-
-def _key_changed(old: Cells, new: Cells, plan: TablePlan) -> bool:
-    """Whether the key changed, or ``p`` must be read since it is invalid."""
-    return any(
-        name in old
-        and name in new
-        and (type(old[name]) is not dict or old[name].get("v") != new[name]["v"])
-        for name in plan.key_columns
-    )

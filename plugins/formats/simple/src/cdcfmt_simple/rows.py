@@ -19,8 +19,7 @@ from cdcfmt_core.texts import qualified
 from cdcfmt_simple.checksum import Verifier
 from cdcfmt_simple.instants import Zones
 from cdcfmt_simple.message import STREAM, Wire
-from cdcfmt_toolkit.images import key_changed
-from cdcfmt_toolkit.plans import Plans
+from cdcfmt_toolkit.plans import Plans, TablePlan
 
 WireImage: TypeAlias = Mapping[str, Any] | None
 """An undecoded image."""
@@ -46,20 +45,11 @@ class WireRows:
     column_bytes: int
 
 
-class RowPlan:
-    """Readers for rows with these columns; values are in the table's order."""
+@attrs.define(eq=False)
+class RowPlan(TablePlan):
+    """A plan for rows with these columns; values are in the table's order."""
 
-    def __init__(
-        self, form: WireRows, schema: TableSchema, context: DecoderContext, zones: Zones
-    ) -> None:
-        self.schema = schema
-        self.key_columns, wanted = context.projection.of(schema)
-        self._read = form.read
-        self._readers = {
-            column.name: form.open_reader(column, schema, context, zones)
-            for column in schema.columns
-            if column.name in wanted
-        }
+    form: WireRows
 
     def read(self, row: WireImage, field: str, *, complete: bool) -> Image | None:
         """An image, which may lack columns.
@@ -68,8 +58,8 @@ class RowPlan:
         """
         if row is None:
             return None
-        ordered = {name: row[name] for name in self._readers if name in row}
-        values = self._read(ordered, self._readers, field)
+        ordered = {name: row[name] for name in self.readers if name in row}
+        values = self.form.read(ordered, self.readers, field)
         return Image(values, complete and len(row) == len(self.schema.columns))
 
 
@@ -82,7 +72,6 @@ class Rows:
         self._form = form
         self._context = context
         self._zones = zones
-        self._before_updates = context.projection.before_updates
         self._verifier = verifier
         self._schemas = context.schemas
         self._plans = Plans(self._make_plan, form.column_bytes)
@@ -117,9 +106,8 @@ class Rows:
             raise DecodeError("is not an object", field=field, sample=value)
         plan = self._find(database, table, version, frozenset(first))
         read = old
-        if data is not None and old is not None and not self._before_updates:
-            # An update is read with its before image only if it changes the key.
-            read = old if key_changed(old, data, plan.key_columns) else None
+        if data is not None and old is not None:
+            read = old if plan.reads_before(old, data) else None
         if read is not None and data is not None and not read.keys() <= data.keys():
             plan = self._find(database, table, version, frozenset(data | read))
         after = plan.read(data, "data", complete=complete)
@@ -145,7 +133,12 @@ class Rows:
         self, tables: tuple[TableSchema, ...], version: int, names: frozenset[str]
     ) -> RowPlan:
         place = f"{qualified(tables[0].database, tables[0].table)}@{version}"
-        return RowPlan(self._form, _choose(tables, names, place), self._context, self._zones)
+        schema, form = _choose(tables, names, place), self._form
+
+        def open_reader(column: Column) -> Any:
+            return form.open_reader(column, schema, self._context, self._zones)
+
+        return RowPlan.open(schema, self._context, open_reader, form=form)
 
 
 def _choose(tables: tuple[TableSchema, ...], names: frozenset[str], place: str) -> TableSchema:
