@@ -6,16 +6,16 @@ from support.mutants_of_decoders import Mutant
 
 _COLUMNS = "            for column in go_order(table.columns)\n"
 _WRITER = "dumps=orjson.dumps, table=table"
-_MEMBER = 'return Member(label, _encoding(column.type, code), tail="}", null="null}")'
+_TEMPLATE = 'return ColumnTemplate(label, _encoding(column.type, code), tail="}", null="null}")'
 _WRITE = "        key, value = self._rows.find(event.table).write(event, mark=mark, only=only)\n"
 
 
 def _printed_by(expression: str, *, of: str) -> str:
     """Values of one type are printed by an expression."""
     printer = f"lambda value: {expression}"
-    member = _MEMBER.removeprefix("return ").removesuffix(")")
+    template = _TEMPLATE.removeprefix("return ").removesuffix(")")
     is_type = f"type(column.type).__name__ == {of!r}"
-    return f"return {member}, printer=({printer}) if {is_type} else None)"
+    return f"return {template}, printer=({printer}) if {is_type} else None)"
 
 
 def _other_image(values: str) -> str:
@@ -81,8 +81,8 @@ MUTANTS = [
         "wrong key columns",
         "test_written_again test_round_trip",
         "encode_plans",
-        "_member(column, column.name in key, writer)",
-        "_member(column, column is go_order(table.columns)[0], writer)",
+        "_template(column, column.name in key, writer)",
+        "_template(column, column is go_order(table.columns)[0], writer)",
     ),
     Mutant(
         "update as insert",
@@ -134,14 +134,14 @@ MUTANTS = [
         "UTF-8 written as latin-1",
         "test_round_trip",
         "encode_plans",
-        _MEMBER,
+        _TEMPLATE,
         _printed_by("value.encode().decode('latin-1')", of="Text"),
     ),
     Mutant(
         "decimals written through floats",
         "test_written_again test_round_trip",
         "encode_plans",
-        _MEMBER,
+        _TEMPLATE,
         _printed_by("str(float(value))", of="Decimal"),
     ),
     Mutant(
@@ -177,7 +177,7 @@ MUTANTS = [
         "a printer that fails otherwise",
         "test_bad_values_are_not_written",
         "encode_plans",
-        _MEMBER,
+        _TEMPLATE,
         _printed_by("{'x': 1}[value]", of="Text"),
     ),
     Mutant(

@@ -23,11 +23,11 @@ from cdcfmt_toolkit.row_messages import (
     ByPrecision,
     Choice,
     Columns,
+    ColumnTemplate,
     ExtraValue,
-    Mark,
-    Member,
-    Members,
+    ImageTemplate,
     Part,
+    Placeholder,
     RowMessage,
     RowMessages,
     Wire,
@@ -45,29 +45,29 @@ TABLE = TableSchema("shop", "orders", COLUMNS, ("key",))
 NUMBER = Encoding("json-number")
 
 
-def _members(**more: Any) -> Members:
-    columns = {name: Member(f"{json.dumps(name)}:") for name in TABLE.column_names}
-    return Members("after", **({"columns": columns, "missing": None} | more))
+def _members(**more: Any) -> ImageTemplate:
+    columns = {name: ColumnTemplate(f"{json.dumps(name)}:") for name in TABLE.column_names}
+    return ImageTemplate("after", **({"columns": columns, "missing": None} | more))
 
 
-SHARED = Member(b"\2")
+SHARED = ColumnTemplate(b"\2")
 SOME = ("key", "at")
 MESSAGES: dict[str, RowMessage] = {
     "labels": RowMessage(('{"row":', _members(head="<", tail="&"), "}"), (_members(),)),
     "labels of jsoniter": RowMessage(('{"row":', _members(), "}"), wire="jsoniter"),
     "a row alone": RowMessage((_members(),)),
-    "another first column": RowMessage((_members(columns={"a<": Member('"a<":')}),)),
+    "another first column": RowMessage((_members(columns={"a<": ColumnTemplate('"a<":')}),)),
     "one column twice": RowMessage(
-        (_members(columns={"key": Member("k=")}),),
-        (_members(columns={"key": Member("key:", NUMBER)}),),
+        (_members(columns={"key": ColumnTemplate("k=")}),),
+        (_members(columns={"key": ColumnTemplate("key:", NUMBER)}),),
     ),
     "one member": RowMessage(
         (_members(columns=dict.fromkeys(SOME, SHARED), head="", tail=""),), wire="avro"
     ),
     "a printer": RowMessage(
-        (_members(columns={"key": Member("k:", printer=lambda value: value + 1)}),)
+        (_members(columns={"key": ColumnTemplate("k:", printer=lambda value: value + 1)}),)
     ),
-    "a mark": RowMessage((Columns({"key": (Mark(b"<"), "k"), "a<": ("a",)}),)),
+    "a mark": RowMessage((Columns({"key": (Placeholder(b"<"), "k"), "a<": ("a",)}),)),
     "absent": RowMessage((_members(absent=b"\0"),), wire="avro", only=SOME),
     "changed": RowMessage((_members(counted=True, changed=True),), wire="avro"),
     "cut down": RowMessage(
@@ -147,7 +147,9 @@ def test_a_column_is_written_as_each_of_its_members_says() -> None:
         rows = RowWriter(TABLE, RowMessages({"insert": message}), writer)
         return rows.write(RowChange("insert", TABLE, None, Image({"key": 5, "a<": "x"})))[1]
 
-    key, value = (_members(columns={"key": Member(f'"{label}":', NUMBER)}) for label in "kv")
+    key, value = (
+        _members(columns={"key": ColumnTemplate(f'"{label}":', NUMBER)}) for label in "kv"
+    )
     assert write("avro", key) != write("avro", value)
     shared = _members(columns=dict.fromkeys(("key", "a<"), SHARED), separator="", head="", tail="")
     assert write("avro", shared) == b"\2\0025\2\2x"

@@ -14,9 +14,9 @@ from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.large_message_output import LargeMessageOutput
 from cdcfmt_toolkit.message_writer import MessageWriter, RowWriter
 from cdcfmt_toolkit.row_messages import (
+    ColumnTemplate,
     ExtraValue,
-    Member,
-    Members,
+    ImageTemplate,
     Number,
     RowMessage,
     RowMessages,
@@ -37,7 +37,9 @@ def test_rows_follow_column_order_and_errors_name_the_column(rows_before: int) -
     writer = MessageWriter(
         "orjson", EncoderContext(LargeMessageOutput()), dumps=_dumps, table=table
     )
-    image = Members("after", {name: Member(writer.name(name) + ":") for name in (A, B)})
+    image = ImageTemplate(
+        "after", {name: ColumnTemplate(writer.name(name) + ":") for name in (A, B)}
+    )
     rows = RowWriter(table, RowMessages({"insert": RowMessage((image,), wire="orjson")}), writer)
 
     def written(values: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -60,7 +62,7 @@ def test_rows_follow_column_order_and_errors_name_the_column(rows_before: int) -
 
 MISSPELT: dict[str, Any] = {
     "Number: name is 'millis', not one of .*; did you mean emit_millis": lambda: Number("millis"),  # type: ignore[arg-type]
-    "Members: image is 'old', not one of before, after": lambda: Members("old", {}),  # type: ignore[arg-type]
+    "ImageTemplate: image is 'old', not one of before, after": lambda: ImageTemplate("old", {}),  # type: ignore[arg-type]
     "ExtraValue: type is 'int', .* did you mean": lambda: ExtraValue("n", "int", ""),  # type: ignore[arg-type]
     "RowMessage: wire is 'JSON'": lambda: RowMessage((), wire="JSON"),  # type: ignore[arg-type]
     "Encoding: name is 'mysql_text', .* mean mysql-text": lambda: Encoding("mysql_text"),  # type: ignore[arg-type]
@@ -78,9 +80,12 @@ def test_unknown_names_are_reported(reason: str) -> None:
     [
         (5, "5 is not a part of a message"),
         (RowNumber("n"), "a RowNumber needs a MessageWriter with numbers"),
-        (Members("after", {"c": Member("c")}), "column c: the table's schema has no such column"),
         (
-            Members("after", {"b": Member("b", Encoding("json-value"))}),
+            ImageTemplate("after", {"c": ColumnTemplate("c")}),
+            "column c: the table's schema has no such column",
+        ),
+        (
+            ImageTemplate("after", {"b": ColumnTemplate("b", Encoding("json-value"))}),
             r"values of Int\(bits=8, signed=True\) cannot be written as json-value",
         ),
     ],

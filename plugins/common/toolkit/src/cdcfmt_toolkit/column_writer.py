@@ -15,11 +15,17 @@ from cdcfmt_core.types import InvalidValue
 from cdcfmt_mysql.text_output import BAD_VALUE, limit_check, value_error
 from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.json_output import JsonNumber, WireText
-from cdcfmt_toolkit.row_messages import ByLimit, ByPrecision, Member, Members, Which
+from cdcfmt_toolkit.row_messages import (
+    ByLimit,
+    ByPrecision,
+    ColumnTemplate,
+    ImageSide,
+    ImageTemplate,
+)
 from cdcfmt_toolkit.value_printers import Print, PrinterTools, avro_printer, value_printer
 from cdcfmt_toolkit.wire_avro import write_long
 
-_OTHER: Final[Mapping[Which, Which]] = {"before": "after", "after": "before"}
+_OTHER: Final[Mapping[ImageSide, ImageSide]] = {"before": "after", "after": "before"}
 _NO_NULL: Final = (
     "it is NULL, which readers reject in a column that is NOT NULL or of the key: replace it (zero "
     "dates: read with invalidValues=text), or set keyColumns without the column"
@@ -81,15 +87,15 @@ class ColumnWriter:
     ) -> None:
         self._wire = wire
         self._table = table
-        self._known: dict[tuple[str, int], tuple[Member, PrintColumn]] = {}
+        self._known: dict[tuple[str, int], tuple[ColumnTemplate, PrintColumn]] = {}
         self._tools = PrinterTools(
             time_zone or context.time_zone,
             lambda text: JsonNumber(text.encode()),
             context.counts,
         )
 
-    def members(self, part: Members) -> Step:
-        columns = {name: self._column(name, member) for name, member in part.columns.items()}
+    def image(self, part: ImageTemplate) -> Step:
+        columns = {name: self._column(name, template) for name, template in part.columns.items()}
         other = _OTHER[part.image]
         head, tail, separator = map(to_bytes, (part.head, part.tail, part.separator))
         missing = None if part.missing is None else to_bytes(part.missing)
@@ -137,24 +143,24 @@ class ColumnWriter:
 
         return step
 
-    def _column(self, name: str, member: Member) -> PrintColumn:
-        _, known = self._known.get((name, id(member)), (None, None))
+    def _column(self, name: str, template: ColumnTemplate) -> PrintColumn:
+        _, known = self._known.get((name, id(template)), (None, None))
         if known is None:
-            known = self._open_column(name, member)
-            self._known[name, id(member)] = member, known
+            known = self._open_column(name, template)
+            self._known[name, id(template)] = template, known
         return known
 
-    def _open_column(self, name: str, member: Member) -> PrintColumn:
-        if member.encoding.name == "epoch-guessed":
+    def _open_column(self, name: str, template: ColumnTemplate) -> PrintColumn:
+        if template.encoding.name == "epoch-guessed":
             coarse, fine = (
-                self._open_column(name, attrs.evolve(member, encoding=Encoding(unit)))
+                self._open_column(name, attrs.evolve(template, encoding=Encoding(unit)))
                 for unit in ("epoch-millis", "epoch-micros")
             )
             return lambda value, row: (fine if row.is_fine(name) else coarse)(value, row)
-        label, tail = to_bytes(member.label), to_bytes(member.tail)
-        null = None if member.null is None else label + to_bytes(member.null)
-        head = label + to_bytes(member.head)
-        printer = self._printer(name, member)
+        label, tail = to_bytes(template.label), to_bytes(template.tail)
+        null = None if template.null is None else label + to_bytes(template.null)
+        head = label + to_bytes(template.head)
+        printer = self._printer(name, template)
         check = limit_check(self._table[name])
         write = None if self._wire.is_avro else self._wire.printed
 
@@ -173,17 +179,17 @@ class ColumnWriter:
 
         return print_column
 
-    def _printer(self, name: str, member: Member) -> Print:
+    def _printer(self, name: str, template: ColumnTemplate) -> Print:
         if name not in self._table:
             raise EncodeError("the table's schema has no such column", column=name)
         open_printer = avro_printer if self._wire.is_avro else value_printer
         try:
-            printer = member.printer or open_printer(
-                member.encoding, self._table[name].type, self._tools
+            printer = template.printer or open_printer(
+                template.encoding, self._table[name].type, self._tools
             )
         except EncodeError as error:
             raise error.at(column=name) from error
-        print_invalid = member.invalid
+        print_invalid = template.invalid
         if print_invalid is None:
             return printer
 

@@ -5,17 +5,21 @@ The kernel's counterpart is ``spark_bridge/kernel/src/write/message.rs``.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import tzinfo
 from typing import Any, Final
 
+import attrs
+
 from cdcfmt_core.encoder import EncoderContext, RowNumbers
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.events import Column, Image, RowChange, TableSchema
+from cdcfmt_core.events import Column, Image, Op, RowChange, TableSchema
 from cdcfmt_toolkit.column_writer import ColumnWriter, Row, Step, to_bytes
 from cdcfmt_toolkit.images import executed_millis
 from cdcfmt_toolkit.json_output import Dumps, WireText, no_json
 from cdcfmt_toolkit.large_message_output import KeyValue
+from cdcfmt_toolkit.plans import Plans
 from cdcfmt_toolkit.row_messages import (
     ByLimit,
     ByPrecision,
@@ -23,10 +27,10 @@ from cdcfmt_toolkit.row_messages import (
     Choice,
     Columns,
     ExtraValue,
-    Mark,
-    Members,
+    ImageTemplate,
     Number,
     Part,
+    Placeholder,
     RowMessage,
     RowMessages,
     RowNumber,
@@ -85,10 +89,10 @@ class MessageWriter(WireText):
         writer = ColumnWriter(self, self.columns, context, time_zone)
         self._openers: Mapping[type, Callable[[Any], Step]] = {
             Number: self._number,
-            Mark: lambda part: lambda row: part.default if row.mark is None else row.mark,
+            Placeholder: lambda part: lambda row: part.default if row.mark is None else row.mark,
             Checksum: lambda part: lambda row: part.write(row.event),
             ByPrecision: lambda part: lambda row: row.by_precision(part),
-            Members: writer.members,
+            ImageTemplate: writer.image,
             Columns: self._columns,
             ByLimit: writer.by_limit,
             ExtraValue: self._of_extra,
@@ -232,7 +236,7 @@ class RowWriter:
         """The key and value of a row.
 
         - ``message``: how to write it. Defaults to that of the operation.
-        - ``mark``: the bytes for the part :class:`Mark`
+        - ``mark``: the bytes for the part :class:`Placeholder`
         - ``only``: the columns to write, if the row is reduced
 
         :raises EncodeError: for a value of the wrong type, or a column that the table's schema
@@ -268,3 +272,32 @@ class RowWriter:
     def _open(self, message: RowMessage) -> tuple[Step | None, Step]:
         key = None if message.key is None else self._writer.open(message.key)
         return key, self._writer.open(message.value)
+
+
+@attrs.define(eq=False)
+class RowMessageBuilder(ABC):
+    """Describes the row messages of each table, once: the base of a format's builder.
+
+    ``find``: the writer of a table's rows, from a cache.
+    """
+
+    context: EncoderContext
+    find: Callable[[TableSchema], RowWriter] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.find = Plans(self._open, COLUMN_BYTES).find
+
+    @abstractmethod
+    def writer(self, table: TableSchema | None = None) -> MessageWriter:
+        """The writer of a table's rows, or of other events."""
+
+    @abstractmethod
+    def messages(self, table: TableSchema, writer: MessageWriter) -> Mapping[Op, RowMessage]:
+        """How to write the rows of a table, by operation.
+
+        :raises EncodeError: for a column that cannot be written; names it.
+        """
+
+    def _open(self, table: TableSchema) -> RowWriter:
+        writer = self.writer(table)
+        return RowWriter(table, RowMessages(self.messages(table, writer)), writer)

@@ -15,7 +15,7 @@ from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Op, RowChange
 from cdcfmt_toolkit.encodings import Encoding, one_of
 
-Which: TypeAlias = Literal["before", "after"]
+ImageSide: TypeAlias = Literal["before", "after"]
 
 Wire: TypeAlias = Literal["json", "jsoniter", "orjson", "avro"]
 """How values are written in a message: JSON with the escapes of Go's ``encoding/json``, of
@@ -47,7 +47,7 @@ class Number:
 
 
 @attrs.frozen
-class Member:
+class ColumnTemplate:
     """A column in an image.
 
     - ``label``: the text before the column
@@ -75,7 +75,7 @@ class Member:
 
 
 @attrs.frozen
-class Members:
+class ImageTemplate:
     """The columns of an image between ``head`` and ``tail``.
 
     - ``columns``: the columns in this order, with ``separator`` between them
@@ -89,8 +89,8 @@ class Members:
       row has none of them
     """
 
-    image: Which = attrs.field(validator=one_of(Which))
-    columns: Mapping[str, Member]
+    image: ImageSide = attrs.field(validator=one_of(ImageSide))
+    columns: Mapping[str, ColumnTemplate]
     head: str | bytes = "{"
     tail: str | bytes = "}"
     missing: str | bytes | None = "null"
@@ -130,7 +130,7 @@ class ByLimit:
     - ``image``: the image to use if both have the column
     """
 
-    image: Which = attrs.field(validator=one_of(Which))
+    image: ImageSide = attrs.field(validator=one_of(ImageSide))
     column: str
     limit: int
     below: str
@@ -162,7 +162,7 @@ class ExtraValue:
     head: str = ""
     tail: str = ""
     zero: str | None = None
-    column: tuple[Which, str] | None = None
+    column: tuple[ImageSide, str] | None = None
 
 
 @attrs.frozen
@@ -214,7 +214,7 @@ class Checksum:
 
 
 @attrs.frozen
-class Mark:
+class Placeholder:
     """A placeholder for the encoder's data about an unusual row, such as a claim check.
 
     - ``default``: the bytes for any other row
@@ -225,7 +225,16 @@ class Mark:
 
 ByExtra: TypeAlias = ExtraValue | Texts | RowNumber | Choice
 Part: TypeAlias = (
-    str | bytes | Number | Members | Columns | ByLimit | ByPrecision | ByExtra | Checksum | Mark
+    str
+    | bytes
+    | Number
+    | ImageTemplate
+    | Columns
+    | ByLimit
+    | ByPrecision
+    | ByExtra
+    | Checksum
+    | Placeholder
 )
 """A part of a message; text and bytes are written unchanged."""
 
@@ -245,7 +254,7 @@ class RowMessage:
     compresses_key: bool = False
 
 
-class Slots:
+class PartPlaceholders:
     """Placeholders for parts in a library's JSON output: marks that never occur in JSON."""
 
     def __init__(self) -> None:

@@ -25,12 +25,12 @@ from cdcfmt_toolkit.row_messages import (
     Checksum,
     Choice,
     Columns,
+    ColumnTemplate,
     ExtraValue,
-    Mark,
-    Member,
-    Members,
+    ImageTemplate,
     Number,
     Part,
+    Placeholder,
     RowMessage,
     RowMessages,
     RowNumber,
@@ -110,21 +110,22 @@ def _bytes(text: str | bytes) -> str:
 
 def _is_unknown_to_kernel(message: RowMessage) -> bool:
     """Whether images depend on which columns a row leaves out."""
-    members = [part for part in (*message.value, *(message.key or ())) if type(part) is Members]
+    parts = *message.value, *(message.key or ())
     return any(
         (part.absent is not None and message.only is not None) or (part.counted and part.changed)
-        for part in members
+        for part in parts
+        if type(part) is ImageTemplate
     )
 
 
 @attrs.frozen
 class _Shared:
-    """The distinct parts of all messages, and the distinct members of all images."""
+    """The distinct parts of all messages, and the distinct columns of all images (``members``)."""
 
     parts: list[Any] = attrs.field(factory=list)
     members: list[Any] = attrs.field(factory=list)
     known: dict[tuple[str, int, Wire], int] = attrs.field(factory=dict)
-    """Indexes of members by column, id and wire."""
+    """Indexes of ``members`` by column, id and wire."""
 
 
 @attrs.frozen
@@ -154,7 +155,7 @@ class _Describing:
             if isinstance(part, Columns):
                 yield from self._flat(part.of(self.only))
             else:
-                yield part.default if isinstance(part, Mark) else part
+                yield part.default if isinstance(part, Placeholder) else part
 
     def _part(self, part: Part) -> dict[str, Any]:
         if isinstance(part, str | bytes):
@@ -173,8 +174,8 @@ class _Describing:
             among = [(texts, self._chosen(some)) for texts, some in part.among]
             default = self._chosen(part.default)
             return {"choice": {"name": part.name, "among": among, "default": default}}
-        if isinstance(part, Members):
-            return {"members": self._members(part)}
+        if isinstance(part, ImageTemplate):
+            return {"members": self._image(part)}
         if isinstance(part, ByLimit | ByPrecision) and part.column not in self.only:
             return {"text": _bytes(part.below if isinstance(part, ByLimit) else part.coarse)}
         described: dict[str, Any] = {
@@ -192,12 +193,12 @@ class _Describing:
     def _chosen(self, some: tuple[Part, ...] | EncodeError) -> list[int] | None:
         return None if isinstance(some, EncodeError) else self.numbers(some)
 
-    def _members(self, part: Members) -> dict[str, Any]:
+    def _image(self, part: ImageTemplate) -> dict[str, Any]:
         columns = {name: each for name, each in part.columns.items() if name in self.only}
         head = to_bytes(part.head) + (write_long(len(columns)) if part.counted else b"")
         return {
             "image": part.image,
-            "members": [self._member(name, member) for name, member in columns.items()],
+            "members": [self._column(name, template) for name, template in columns.items()],
             "head": self._escaped(head),
             "tail": self._escaped(part.tail),
             "missing": None if part.missing is None else _bytes(part.missing),
@@ -206,17 +207,17 @@ class _Describing:
             "by_value": part.by_value,
         }
 
-    def _member(self, name: str, member: Member) -> int:
-        members, key = self.shared.members, (name, id(member), self.wire)
+    def _column(self, name: str, template: ColumnTemplate) -> int:
+        members, key = self.shared.members, (name, id(template), self.wire)
         if key not in self.shared.known:
             self.shared.known[key] = len(members)
             described = {
                 "place": self.places[name],
-                "encoding": _encoding(member.encoding, self.types[name]),
-                "label": self._escaped(member.label),
-                "head": self._escaped(member.head),
-                "tail": self._escaped(member.tail),
-                "null": None if member.null is None else self._escaped(member.null),
+                "encoding": _encoding(template.encoding, self.types[name]),
+                "label": self._escaped(template.label),
+                "head": self._escaped(template.head),
+                "tail": self._escaped(template.tail),
+                "null": None if template.null is None else self._escaped(template.null),
             }
             members.append(described)
         return self.shared.known[key]

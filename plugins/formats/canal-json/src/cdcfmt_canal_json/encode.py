@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-import orjson
-
 from cdcfmt_canal_json.encode_plans import (
     CANAL,
     CANALS_OWN,
     TICDC,
     TIMES,
-    RowParts,
+    CanalRows,
     handle_of,
     parts_of,
 )
@@ -26,8 +24,6 @@ from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError
 from cdcfmt_core.events import Event, Kind, Message, RowChange, SchemaChange, TableSchema
 from cdcfmt_toolkit.images import images_of
 from cdcfmt_toolkit.large_message_output import KeyValue
-from cdcfmt_toolkit.message_writer import COLUMN_BYTES, MessageWriter
-from cdcfmt_toolkit.plans import Plans
 from cdcfmt_toolkit.row_messages import Number, Part, RowMessages
 from cdcfmt_toolkit.row_rules import KernelRows
 
@@ -62,7 +58,7 @@ class _Encoder(KernelRows, Encoder):
                 "option largeMessageHandleOption: canal-json marks reduced messages only in the "
                 "extension; set enableTidbExtension=true"
             )
-        parts = RowParts(
+        self._rows = CanalRows(
             context,
             self._template,
             extension=self._extension,
@@ -70,8 +66,7 @@ class _Encoder(KernelRows, Encoder):
             only_updated=only_updated,
             cuts_deletes=self._handle_key_deletes,
         )
-        self._rows = Plans(parts.open, COLUMN_BYTES)
-        self._writer = MessageWriter("json", context, dumps=orjson.dumps)
+        self._writer = self._rows.writer()
         self.kinds = frozenset({"row", "ddl", "watermark"} if self._extension else {"row", "ddl"})
         self.needs_commit_ts = self._extension
 

@@ -10,26 +10,24 @@ import attrs
 import orjson
 
 from cdcfmt_canal_json.message import TYPE_OF_OP
-from cdcfmt_core import EncoderContext
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Op, TableSchema
 from cdcfmt_core.types import is_lossless_text
 from cdcfmt_mysql import ColumnType, jdbc_code, signed_limit
 from cdcfmt_mysql.codes import PRIMARY_KEY_FLAG, named_flags
 from cdcfmt_mysql.type_output import column_type, type_text
-from cdcfmt_toolkit.message_writer import MessageWriter, RowWriter
+from cdcfmt_toolkit.message_writer import MessageWriter, RowMessageBuilder
 from cdcfmt_toolkit.row_messages import (
     ByLimit,
     Columns,
+    ColumnTemplate,
     ExtraValue,
-    Mark,
-    Member,
-    Members,
+    ImageSide,
+    ImageTemplate,
     Number,
     Part,
+    Placeholder,
     RowMessage,
-    RowMessages,
-    Which,
 )
 
 _find_slots = re.compile(r"%(\w+)%").split
@@ -88,9 +86,9 @@ CANALS_OWN: Final[Mapping[str, Sequence[Part]]] = {
 }
 
 
-@attrs.frozen
-class RowParts:
-    """Creates encode plans.
+@attrs.define(eq=False)
+class CanalRows(RowMessageBuilder):
+    """Row messages of a dialect.
 
     - ``extension``: whether messages have ``_tidb``
     - ``full_types``: whether ``mysqlType`` has lengths
@@ -98,34 +96,33 @@ class RowParts:
     - ``cuts_deletes``: whether deleted rows have only their handle key
     """
 
-    context: EncoderContext
     template: Template
     extension: bool
     full_types: bool
     only_updated: bool
     cuts_deletes: bool
 
-    def open(self, table: TableSchema) -> RowWriter:
-        """:raises EncodeError: for a column whose type is unknown."""
+    def writer(self, table: TableSchema | None = None) -> MessageWriter:
+        return MessageWriter("json", self.context, dumps=orjson.dumps, table=table)
+
+    def messages(self, table: TableSchema, writer: MessageWriter) -> dict[Op, RowMessage]:
         if not all(map(is_lossless_text, (table.database, table.table, *table.column_names))):
             raise EncodeError("a name of the table or of a column is not UTF-8")
         self.context.note_zoneless_timestamps(table)
-        writer = MessageWriter("json", self.context, dumps=orjson.dumps, table=table)
         labels = {name: writer.name(name) + ":" for name in table.column_names}
-        columns = {name: Member(label) for name, label in labels.items()}
+        columns = {name: ColumnTemplate(label) for name, label in labels.items()}
         types = [(column.name, column_type(column)) for column in table.columns]
-        messages = {op: self._message(op, table, columns, types, writer) for op in TYPE_OF_OP}
-        return RowWriter(table, RowMessages(messages), writer)
+        return {op: self._message(op, table, columns, types, writer) for op in TYPE_OF_OP}
 
     def _message(
         self,
         op: Op,
         table: TableSchema,
-        columns: Mapping[str, Member],
+        columns: Mapping[str, ColumnTemplate],
         types: Sequence[tuple[str, ColumnType]],
         writer: MessageWriter,
     ) -> RowMessage:
-        image: Which = "before" if op == "delete" else "after"
+        image: ImageSide = "before" if op == "delete" else "after"
         sql_types: dict[str, tuple[Part, ...]] = {}
         mysql_types: dict[str, tuple[Part, ...]] = {}
         for name, type_ in types:
@@ -140,10 +137,10 @@ class RowParts:
             mysql_types[name] = label, writer.json(text)
         old: Part = "null"
         if op == "update":
-            old = Members("before", columns, "[{", "}]", changed=self.only_updated)
+            old = ImageTemplate("before", columns, "[{", "}]", changed=self.only_updated)
         extension: Sequence[Part] = ()
         if self.extension:
-            extension = ',"_tidb":{"commitTs":', Number("commit_ts"), Mark(), "}"
+            extension = ',"_tidb":{"commitTs":', Number("commit_ts"), Placeholder(), "}"
         handle = handle_of(table)
         return RowMessage(
             parts_of(
@@ -156,7 +153,7 @@ class RowParts:
                     "sqlType": [Columns(sql_types, empty="null")],
                     "mysqlType": [Columns(mysql_types)],
                     "old": [old],
-                    "data": [Members(image, columns)],
+                    "data": [ImageTemplate(image, columns)],
                     "_tidb": extension,
                     **TIMES,
                     **CANALS_OWN,

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-import orjson
-
 from cdcfmt_cloudcanal_json.encode_plans import (
-    RowParts,
+    CloudCanalRows,
     jdbc_types,
     message_parts,
     table_changes,
@@ -31,8 +29,6 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_toolkit.images import images_of
 from cdcfmt_toolkit.json_output import valid_name, valid_text
-from cdcfmt_toolkit.message_writer import COLUMN_BYTES, MessageWriter
-from cdcfmt_toolkit.plans import Plans
 from cdcfmt_toolkit.row_messages import RowMessages
 from cdcfmt_toolkit.row_rules import KernelRows
 
@@ -54,9 +50,8 @@ class _Encoder(KernelRows, Encoder):
 
     def __init__(self, options: Mapping[str, Any], context: EncoderContext) -> None:
         self._context = context
-        parts = RowParts(context, options["binaryEncoding"])
-        self._rows = Plans(parts.open, COLUMN_BYTES)
-        self._writer = MessageWriter("orjson", context, dumps=orjson.dumps)
+        self._rows = CloudCanalRows(context, options["binaryEncoding"])
+        self._writer = self._rows.writer()
 
     def row_messages(self, table: TableSchema) -> RowMessages | None:
         return self._rows.find(table).messages

@@ -9,7 +9,6 @@ import attrs
 import orjson
 
 from cdcfmt_cloudcanal_json.message import ACTION_OF_OP, ROW_DATA
-from cdcfmt_core import EncoderContext
 from cdcfmt_core.events import Column, Op, TableSchema
 from cdcfmt_core.types import Binary, Unknown
 from cdcfmt_mysql import jdbc_code, parse_column_type
@@ -17,36 +16,35 @@ from cdcfmt_mysql.column_type import ColumnType
 from cdcfmt_mysql.type_output import column_type, type_text
 from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.json_output import valid_name
-from cdcfmt_toolkit.message_writer import MessageWriter, RowWriter
+from cdcfmt_toolkit.message_writer import MessageWriter, RowMessageBuilder
 from cdcfmt_toolkit.row_messages import (
     MYSQL_TEXT,
     Columns,
+    ColumnTemplate,
     ExtraValue,
-    Member,
-    Members,
+    ImageTemplate,
     Number,
     Part,
     RowMessage,
-    RowMessages,
 )
 
 _BINARY: Final = {"latin1": MYSQL_TEXT, "base64": Encoding("base64"), "hex": Encoding("hex")}
 
 
-@attrs.frozen
-class RowParts:
-    """Creates encode plans."""
+@attrs.define(eq=False)
+class CloudCanalRows(RowMessageBuilder):
+    """Row messages; ``binary_encoding``: the option."""
 
-    context: EncoderContext
     binary_encoding: str
 
-    def open(self, table: TableSchema) -> RowWriter:
-        """:raises EncodeError: for a column whose type is unknown."""
+    def writer(self, table: TableSchema | None = None) -> MessageWriter:
+        return MessageWriter("orjson", self.context, dumps=orjson.dumps, table=table)
+
+    def messages(self, table: TableSchema, writer: MessageWriter) -> dict[Op, RowMessage]:
         self.context.note_zoneless_timestamps(table)
-        writer = MessageWriter("orjson", self.context, dumps=orjson.dumps, table=table)
         labels = {name: writer.name(name) + ":" for name in table.column_names}
         columns = {
-            column.name: Member(
+            column.name: ColumnTemplate(
                 labels[column.name],
                 _BINARY[self.binary_encoding] if isinstance(column.type, Binary) else MYSQL_TEXT,
             )
@@ -70,13 +68,12 @@ class RowParts:
         def message(op: Op) -> RowMessage:
             before: Any = []
             if op == "update":
-                before = Members("before", columns, "[{", "}]", missing="[]")
-            data = Members("before" if op == "delete" else "after", columns, "[{", "}]")
+                before = ImageTemplate("before", columns, "[{", "}]", missing="[]")
+            data = ImageTemplate("before" if op == "delete" else "after", columns, "[{", "}]")
             fields = {**of_table, "action": ACTION_OF_OP[op], "before": before, "data": data}
             return RowMessage(message_parts(writer, fields), wire="orjson")
 
-        messages = RowMessages({op: message(op) for op in ACTION_OF_OP})
-        return RowWriter(table, messages, writer)
+        return {op: message(op) for op in ACTION_OF_OP}
 
 
 def message_parts(writer: MessageWriter, fields: Mapping[str, Any]) -> tuple[Part, ...]:
@@ -103,7 +100,7 @@ def message_parts(writer: MessageWriter, fields: Mapping[str, Any]) -> tuple[Par
         "table": "",
         **fields,
     }.items():
-        is_part = isinstance(field, Columns | Members | Number | ExtraValue)
+        is_part = isinstance(field, Columns | ImageTemplate | Number | ExtraValue)
         label = f'{"," if parts else "{"}"{name}":'
         parts += label, field if is_part else writer.json(field)
     return (*parts, "}")

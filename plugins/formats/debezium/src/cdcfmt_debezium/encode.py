@@ -29,11 +29,9 @@ from cdcfmt_debezium.connect_output import (
     sanitized,
 )
 from cdcfmt_debezium.ddl_output import table_changes
-from cdcfmt_debezium.encode_plans import RowParts, without_image
+from cdcfmt_debezium.encode_plans import DebeziumRows, without_image
 from cdcfmt_debezium.payload_output import OP_WORDS, dumps, source
 from cdcfmt_toolkit.images import NO_COLUMNS, images_of, own_key
-from cdcfmt_toolkit.message_writer import COLUMN_BYTES
-from cdcfmt_toolkit.plans import Plans
 from cdcfmt_toolkit.row_messages import RowMessages
 from cdcfmt_toolkit.row_rules import KernelRows
 
@@ -63,19 +61,18 @@ class _Encoder(KernelRows, Encoder):
         self._old_values: bool = options["debeziumOutputOldValue"]
         self._cluster: str = options["clusterId"]
         self.kinds = frozenset({"row", "ddl", "watermark"} if self._extension else {"row", "ddl"})
-        parts = RowParts(
+        self._rows = rows = DebeziumRows(
             context,
             self._cluster,
             with_schema=not options["debeziumDisableSchema"],
             tidb_types=self._extension,
             old_values=self._old_values,
         )
-        self._rows = Plans(parts.open, COLUMN_BYTES)
         self._ends = {
-            "ddl": (parts.end(DDL_KEY), parts.end(DDL_VALUE)),
+            "ddl": (rows.end(DDL_KEY), rows.end(DDL_VALUE)),
             "watermark": (
-                parts.end(key_schema_of(f"{sanitized(self._cluster)}.watermark", [])),
-                parts.end(envelope_schema(f"{sanitized(self._cluster)}.watermark", [])),
+                rows.end(key_schema_of(f"{sanitized(self._cluster)}.watermark", [])),
+                rows.end(envelope_schema(f"{sanitized(self._cluster)}.watermark", [])),
             ),
         }
 

@@ -9,7 +9,6 @@ from typing import Any, Final
 import attrs
 import orjson
 
-from cdcfmt_core import EncoderContext
 from cdcfmt_core.events import Column, Op, TableSchema
 from cdcfmt_core.types import Date, DateTime, Geometry, GeometryValue, Timestamp, Vector
 from cdcfmt_debezium.connect_output import envelope_schema, field_of, key_schema_of, schema_name
@@ -22,18 +21,17 @@ from cdcfmt_mysql.type_output import column_type
 from cdcfmt_toolkit.encodings import Encoding as ValueEncoding
 from cdcfmt_toolkit.images import own_key
 from cdcfmt_toolkit.json_output import valid_name
-from cdcfmt_toolkit.message_writer import MessageWriter, RowWriter
+from cdcfmt_toolkit.message_writer import MessageWriter, RowMessageBuilder
 from cdcfmt_toolkit.row_messages import (
     ByPrecision,
+    ColumnTemplate,
     ExtraValue,
-    Member,
-    Members,
+    ImageSide,
+    ImageTemplate,
     Number,
     Part,
+    PartPlaceholders,
     RowMessage,
-    RowMessages,
-    Slots,
-    Which,
 )
 from cdcfmt_toolkit.value_printers import print_base64
 
@@ -41,7 +39,7 @@ _ZERO_DATES: Final = "dates that no calendar has, written as null or 1970"
 _EPOCH_TEXT: Final = "1970-01-01T00:00:00Z"
 
 
-def member_of(
+def column_template(
     column: Column,
     label: str,
     encoding: ValueEncoding,
@@ -49,7 +47,7 @@ def member_of(
     nullable: bool,
     with_schema: bool,
     counts: Counter[str],
-) -> Member:
+) -> ColumnTemplate:
     """A column with this value encoding, and printers for values without one.
 
     The inverse of :mod:`cdcfmt_debezium.values`, which lists the sources.
@@ -71,7 +69,9 @@ def member_of(
         return zero
 
     invalid = None if parse is None else print_zero
-    return Member(label, encoding, null=null, printer=printers.get(logical), invalid=invalid)
+    return ColumnTemplate(
+        label, encoding, null=null, printer=printers.get(logical), invalid=invalid
+    )
 
 
 def _geometry(value: Any) -> dict[str, Any]:
@@ -81,11 +81,10 @@ def _geometry(value: Any) -> dict[str, Any]:
     return {"wkb": print_base64(value.wkb), "srid": value.srid or None}
 
 
-@attrs.frozen
-class RowParts:
-    """Creates encode plans."""
+@attrs.define(eq=False)
+class DebeziumRows(RowMessageBuilder):
+    """Row messages in TiCDC's form."""
 
-    context: EncoderContext
     cluster: str
     with_schema: bool
     tidb_types: bool
@@ -95,10 +94,11 @@ class RowParts:
         """The end of a message, after its payload."""
         return b',"schema":%b}' % orjson.dumps(schema) if self.with_schema else b"}"
 
-    def open(self, table: TableSchema) -> RowWriter:
-        """:raises EncodeError: for a column whose type is unknown."""
-        writer = MessageWriter("jsoniter", self.context, dumps=dumps, table=table)
-        slots = Slots()
+    def writer(self, table: TableSchema | None = None) -> MessageWriter:
+        return MessageWriter("jsoniter", self.context, dumps=dumps, table=table)
+
+    def messages(self, table: TableSchema, writer: MessageWriter) -> dict[Op, RowMessage]:
+        slots = PartPlaceholders()
         fields: dict[str, Any] = {}
         columns = {}
         for column in table.columns:
@@ -114,7 +114,7 @@ class RowParts:
                 texts = (orjson.dumps(each).decode() for each in (field, fine))
                 fields[name] = _slot(slots, ByPrecision(name, *texts))
             label = writer.name(name) + ":"
-            columns[name] = member_of(
+            columns[name] = column_template(
                 column,
                 label,
                 encoding,
@@ -132,8 +132,8 @@ class RowParts:
         key_end = slots.split(self.end(key_schema))
 
         def message(op: Op) -> RowMessage:
-            image: Which = "before" if op == "delete" else "after"
-            whole = Members(image, columns, missing=None)
+            image: ImageSide = "before" if op == "delete" else "after"
+            whole = ImageTemplate(image, columns, missing=None)
             missing = '{"payload":{}' if op == "truncate" else None
             value: tuple[Part, ...] = ',"before":null,"after":', whole
             if op == "delete":
@@ -143,16 +143,16 @@ class RowParts:
             elif op == "update":
                 old: Part = ""
                 if self.old_values:
-                    old = Members("before", columns, ',"before":{', missing="")
+                    old = ImageTemplate("before", columns, ',"before":{', missing="")
                 value = old, ',"after":', whole
             return RowMessage(
                 (*self._head(op, table), *value, *end),
-                (Members(image, keys, '{"payload":{', missing=missing), *key_end),
+                (ImageTemplate(image, keys, '{"payload":{', missing=missing), *key_end),
                 wire="jsoniter",
                 compresses_key=True,
             )
 
-        return RowWriter(table, RowMessages({op: message(op) for op in OP_WORDS}), writer)
+        return {op: message(op) for op in OP_WORDS}
 
     def _field(self, column: Column, table: TableSchema, *, in_millis: bool) -> dict[str, Any]:
         """A column's Connect schema; ``in_millis`` is the unit of a DATETIME."""
@@ -170,7 +170,7 @@ class RowParts:
 
     def _head(self, op: Op, table: TableSchema) -> tuple[Part, ...]:
         """The fields of a row's payload before its images."""
-        slots = Slots()
+        slots = PartPlaceholders()
         names = table.database, table.table, table.schema
         times = _slot(slots, Number("commit_ts")), _slot(slots, Number("source_millis"))
         head = {
@@ -182,11 +182,11 @@ class RowParts:
         return slots.split(b'{"payload":' + dumps(head).removesuffix(b"}"))
 
 
-def _slot(slots: Slots, part: Part) -> orjson.Fragment:
+def _slot(slots: PartPlaceholders, part: Part) -> orjson.Fragment:
     return orjson.Fragment(slots.add(part))
 
 
 def without_image(message: RowMessage) -> RowMessage:
     """The message of a deleted row with only its key."""
-    value = tuple("null" if isinstance(part, Members) else part for part in message.value)
+    value = tuple("null" if isinstance(part, ImageTemplate) else part for part in message.value)
     return attrs.evolve(message, value=value)

@@ -20,12 +20,10 @@ from cdcfmt_core.events import (
     TableSchema,
     Transaction,
 )
-from cdcfmt_dts_avro.encode_plans import TRANSACTION_ID, RowParts, object_name, record_parts
+from cdcfmt_dts_avro.encode_plans import TRANSACTION_ID, DtsRows, object_name, record_parts
 from cdcfmt_dts_avro.message import OPERATIONS
 from cdcfmt_toolkit.images import NO_COLUMNS, images_of
 from cdcfmt_toolkit.json_output import valid_text
-from cdcfmt_toolkit.message_writer import COLUMN_BYTES, MessageWriter
-from cdcfmt_toolkit.plans import Plans
 from cdcfmt_toolkit.row_messages import Part, RowMessages
 from cdcfmt_toolkit.row_rules import KernelRows
 from cdcfmt_toolkit.wire_avro import NULL, write_text
@@ -52,8 +50,8 @@ class _Encoder(KernelRows, Encoder):
     def __init__(self, context: EncoderContext) -> None:
         self._context = context
         self.row_numbers = numbers = RowNumbers()
-        self._rows = Plans(RowParts(context, numbers).open, COLUMN_BYTES)
-        self._writer = MessageWriter("avro", context, numbers=numbers)
+        self._rows = DtsRows(context, numbers)
+        self._writer = self._rows.writer()
 
     def row_messages(self, table: TableSchema) -> RowMessages | None:
         return self._rows.find(table).messages

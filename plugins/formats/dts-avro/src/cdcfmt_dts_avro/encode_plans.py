@@ -8,7 +8,6 @@ from typing import Final
 
 import attrs
 
-from cdcfmt_core import EncoderContext
 from cdcfmt_core.encoder import RowNumbers
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, Op, TableSchema
@@ -24,20 +23,19 @@ from cdcfmt_dts_avro.message import (
 from cdcfmt_dts_avro.plans import PK_TAG
 from cdcfmt_dts_avro.record import DOT
 from cdcfmt_dts_avro.types import NUMBER_FLAG, POSTGRESQL, Family, sources_of
-from cdcfmt_dts_avro.values_output import member_of
+from cdcfmt_dts_avro.values_output import column_template
 from cdcfmt_mysql import parse_column_type, resolve_type
 from cdcfmt_mysql.codes import CODE_NAMES
 from cdcfmt_mysql.type_output import column_type
 from cdcfmt_toolkit.json_output import valid_name
-from cdcfmt_toolkit.message_writer import MessageWriter, RowWriter
+from cdcfmt_toolkit.message_writer import MessageWriter, RowMessageBuilder
 from cdcfmt_toolkit.row_messages import (
     Choice,
     ExtraValue,
-    Members,
+    ImageTemplate,
     Number,
     Part,
     RowMessage,
-    RowMessages,
     RowNumber,
     Texts,
 )
@@ -104,15 +102,16 @@ def record_parts(
     )
 
 
-@attrs.frozen
-class RowParts:
-    """Creates encode plans; ``numbers`` assigns the ids of records."""
+@attrs.define(eq=False)
+class DtsRows(RowMessageBuilder):
+    """Records of rows; ``numbers`` assigns their ids."""
 
-    context: EncoderContext
     numbers: RowNumbers
 
-    def open(self, table: TableSchema) -> RowWriter:
-        """:raises EncodeError: for a column whose type is unknown or not in the format."""
+    def writer(self, table: TableSchema | None = None) -> MessageWriter:
+        return MessageWriter("avro", self.context, table=table, numbers=self.numbers)
+
+    def messages(self, table: TableSchema, writer: MessageWriter) -> dict[Op, RowMessage]:
         name = object_name(table.database, table.schema, table.table)
         tags = {}
         if table.key_columns:
@@ -129,29 +128,27 @@ class RowParts:
             default = next(parts for sources, parts in among.items() if DEFAULT_SOURCE in sources)
             return Choice("source_type", tuple(among.items()), default)
 
-        messages = {
+        return {
             op: RowMessage(record_parts(operation, name, images(op), tags=tags), wire="avro")
             for operation, op in OP_OF_OPERATION.items()
         }
-        writer = MessageWriter("avro", self.context, table=table, numbers=self.numbers)
-        return RowWriter(table, RowMessages(messages), writer)
 
     def _rows(
         self, table: TableSchema, family: Family
     ) -> Mapping[Op, tuple[Part, ...]] | EncodeError:
         """The fields and images of rows for sources of this family."""
-        fields, members = [], {}
+        fields, columns = [], {}
         for column in table.columns:
             try:
                 number = _number_of(column, family)
-                members[column.name] = member_of(column, number, family, self.context)
+                columns[column.name] = column_template(column, number, family, self.context)
             except EncodeError as error:
                 return error.at(column=column.name)
             fields.append((valid_name(column.name), number))
         of_table = _ARRAY + write_array(fields, lambda f: write_text(f[0]) + write_long(f[1]))
-        head = _ARRAY + write_long(len(members))
+        head = _ARRAY + write_long(len(columns))
         before, after = (
-            Members(image, members, head, b"\0", NULL, separator="", absent=_ABSENT)
+            ImageTemplate(image, columns, head, b"\0", NULL, separator="", absent=_ABSENT)
             for image in ("before", "after")
         )
         return {

@@ -29,7 +29,7 @@ from cdcfmt_mysql.numbers import parse_decimal, print_decimal
 from cdcfmt_mysql.text_output import unknown_type
 from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.json_output import valid_text
-from cdcfmt_toolkit.row_messages import MYSQL_TEXT, Member
+from cdcfmt_toolkit.row_messages import MYSQL_TEXT, ColumnTemplate
 from cdcfmt_toolkit.value_printers import Print
 from cdcfmt_toolkit.wire_avro import write_bytes, write_long, write_text
 
@@ -50,7 +50,9 @@ _ASCII: Final = "".join(map(chr, range(128)))
 _SQL_NULL: Final = write_long(wire.NULL)
 
 
-def member_of(column: Column, number: int, family: Family, context: EncoderContext) -> Member:
+def column_template(
+    column: Column, number: int, family: Family, context: EncoderContext
+) -> ColumnTemplate:
     """A column of an image; its values are preceded by their branch number.
 
     :raises EncodeError: for a type that the format lacks.
@@ -71,15 +73,15 @@ def member_of(column: Column, number: int, family: Family, context: EncoderConte
         def refuse(value: Any) -> bytes:
             raise unknown_type(logical)
 
-        return _member(b"", _OTHER, printer=refuse)
+        return _template(b"", _OTHER, printer=refuse)
     open_one = _FORMS.get(type(logical))
     if open_one is None:
         raise EncodeError(f"DTS has no {column.source_type or type(logical).__name__}")
     return open_one(logical, number, family)
 
 
-def _member(head: bytes, encoding: Encoding, tail: bytes = b"", **more: Any) -> Member:
-    return Member("", encoding, head, tail, _SQL_NULL, **more)
+def _template(head: bytes, encoding: Encoding, tail: bytes = b"", **more: Any) -> ColumnTemplate:
+    return ColumnTemplate("", encoding, head, tail, _SQL_NULL, **more)
 
 
 def _is_integer(logical: LogicalType, number: int, family: Family) -> bool:
@@ -92,14 +94,14 @@ def _is_integer(logical: LogicalType, number: int, family: Family) -> bool:
 # Numbers
 
 
-def _integer(logical: LogicalType, number: int, family: Family) -> Member:
+def _integer(logical: LogicalType, number: int, family: Family) -> ColumnTemplate:
     size = _BYTES_OF_INTEGER.get(number, 8) if family == "mysql" else 8
     if isinstance(logical, types.Int) and family != "mysql":
         size = logical.bits // 8
     head = write_long(wire.INTEGER) + write_long(size)
     if isinstance(logical, types.Decimal):
-        return _member(head, Encoding("integer-text"), printer=_integral)
-    return _member(head, MYSQL_TEXT)
+        return _template(head, Encoding("integer-text"), printer=_integral)
+    return _template(head, MYSQL_TEXT)
 
 
 def _integral(value: Any) -> bytes:
@@ -109,10 +111,10 @@ def _integral(value: Any) -> bytes:
     return write_text(text)
 
 
-def _decimal(logical: Any, number: int, family: Family) -> Member:
+def _decimal(logical: Any, number: int, family: Family) -> ColumnTemplate:
     tail = write_long(logical.precision or 0) + write_long(logical.scale or 0)
     # PostgreSQL's NaN is not a value of this type.
-    return _member(write_long(wire.DECIMAL), MYSQL_TEXT, tail, invalid=_not_finite)
+    return _template(write_long(wire.DECIMAL), MYSQL_TEXT, tail, invalid=_not_finite)
 
 
 def _not_finite(text: str) -> bytes:
@@ -121,9 +123,9 @@ def _not_finite(text: str) -> bytes:
     return write_text(text)
 
 
-def _float(logical: Any, number: int, family: Family) -> Member:
+def _float(logical: Any, number: int, family: Family) -> ColumnTemplate:
     tail = write_long(24 if logical.bits == 32 else 53) + write_long(0)
-    return _member(write_long(wire.FLOAT), Encoding("json-number", doubles=True), tail)
+    return _template(write_long(wire.FLOAT), Encoding("json-number", doubles=True), tail)
 
 
 # Text and bytes
@@ -135,7 +137,7 @@ def _text(value: Any) -> str:
     return value
 
 
-def _character(logical: types.Text) -> Member:
+def _character(logical: types.Text) -> ColumnTemplate:
     charset = logical.charset or _UTF8
     codec = None if charset in BINARY else codec_of(charset)
     if codec is None:
@@ -153,7 +155,7 @@ def _character(logical: types.Text) -> Member:
         return write_bytes(data)
 
     head = write_long(wire.CHARACTER) + write_text(charset)
-    return _member(head, _text_encoding(codec), printer=render)
+    return _template(head, _text_encoding(codec), printer=render)
 
 
 @functools.cache
@@ -174,21 +176,21 @@ def _latin1(character: str) -> bytes:
         return character.encode("latin_1")
 
 
-def _binary(logical: Any, number: int, family: Family) -> Member:
+def _binary(logical: Any, number: int, family: Family) -> ColumnTemplate:
     kind = "blob" if number in _BLOBS else "binary"
-    return _member(write_long(wire.BINARY_OBJECT) + write_text(kind), MYSQL_TEXT)
+    return _template(write_long(wire.BINARY_OBJECT) + write_text(kind), MYSQL_TEXT)
 
 
-def _text_object(kind: str, printer: Print | None = None) -> Member:
-    return _member(write_long(wire.TEXT_OBJECT) + write_text(kind), _TEXT, printer=printer)
+def _text_object(kind: str, printer: Print | None = None) -> ColumnTemplate:
+    return _template(write_long(wire.TEXT_OBJECT) + write_text(kind), _TEXT, printer=printer)
 
 
-def _valid_object(kind: str, context: EncoderContext) -> Member:
+def _valid_object(kind: str, context: EncoderContext) -> ColumnTemplate:
     """A text that the format allows only in UTF-8."""
     return _text_object(kind, lambda value: write_text(valid_text(_text(value), context)))
 
 
-def _geometry(column: Column, context: EncoderContext) -> Member:
+def _geometry(column: Column, context: EncoderContext) -> ColumnTemplate:
     kind = write_text(column.source_type or "geometry")
 
     def render(value: Any) -> bytes:
@@ -202,21 +204,21 @@ def _geometry(column: Column, context: EncoderContext) -> Member:
             raise ValueError("a geometry without WKB and WKT")
         return write_long(wire.TEXT_GEOMETRY) + kind + write_text(value.wkt)
 
-    return _member(b"", _OTHER, printer=render)
+    return _template(b"", _OTHER, printer=render)
 
 
-def _parts(printer: Print) -> Callable[[Any, int, Family], Member]:
-    return lambda *_: _member(write_long(wire.DATETIME), _PARTS, printer=printer)
+def _parts(printer: Print) -> Callable[[Any, int, Family], ColumnTemplate]:
+    return lambda *_: _template(write_long(wire.DATETIME), _PARTS, printer=printer)
 
 
-def _timestamp(logical: Any, number: int, family: Family) -> Member:
+def _timestamp(logical: Any, number: int, family: Family) -> ColumnTemplate:
     if family == "postgresql":
         zone = write_text("+00:00")
-        return _member(write_long(wire.ZONED_TIMESTAMP), _PARTS, zone, printer=render_zoned)
-    return _member(write_long(wire.TIMESTAMP), Encoding("epoch-pair"), printer=render_instant)
+        return _template(write_long(wire.ZONED_TIMESTAMP), _PARTS, zone, printer=render_zoned)
+    return _template(write_long(wire.TIMESTAMP), Encoding("epoch-pair"), printer=render_instant)
 
 
-_FORMS: Final[dict[type, Callable[[Any, int, Family], Member]]] = {
+_FORMS: Final[dict[type, Callable[[Any, int, Family], ColumnTemplate]]] = {
     types.Binary: _binary,
     types.Bit: _integer,
     types.Date: _parts(render_date),

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-import orjson
-
 from cdcfmt_core import Encoder, EncoderContext
 from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import (
@@ -24,12 +22,10 @@ from cdcfmt_core.events import (
     Watermark,
 )
 from cdcfmt_open_protocol.ddl import ddl_code
-from cdcfmt_open_protocol.encode_plans import RowParts
+from cdcfmt_open_protocol.encode_plans import OpenRows
 from cdcfmt_open_protocol.frames import FRAMING, HEAD, framed
 from cdcfmt_toolkit.images import NO_COLUMNS, images_of, own_key
 from cdcfmt_toolkit.large_message_output import RECORD_OVERHEAD, KeyValue
-from cdcfmt_toolkit.message_writer import COLUMN_BYTES, MessageWriter
-from cdcfmt_toolkit.plans import Plans
 from cdcfmt_toolkit.row_messages import RowMessages
 from cdcfmt_toolkit.row_rules import KernelRows, PartialMessage, RowBatches
 
@@ -97,14 +93,13 @@ class _Encoder(KernelRows, Encoder):
         self._large = context.large_messages
         self._old_values: bool = options["outputOldValue"]
         self._handle_key_deletes: bool = options["deleteOnlyOutputHandleKeyColumns"]
-        parts = RowParts(
+        self._rows = OpenRows(
             context,
             old_values=self._old_values,
             only_updated=options["onlyOutputUpdatedColumns"],
             cuts_deletes=self._handle_key_deletes,
         )
-        self._rows = Plans(parts.open, COLUMN_BYTES)
-        self._writer = MessageWriter("json", context, dumps=orjson.dumps)
+        self._writer = self._rows.writer()
         self._batch = Batch(options["maxBatchSize"], self._large.max_message_bytes)
         ops: set[Op] = {"insert", "update", "delete"}
         self.ops = frozenset(ops if self._old_values else ops | {"upsert"})

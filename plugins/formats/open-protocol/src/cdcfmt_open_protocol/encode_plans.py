@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 import orjson
 
-from cdcfmt_core import EncoderContext, types
+from cdcfmt_core import types
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, Op, TableSchema
 from cdcfmt_core.types import LogicalType
@@ -30,18 +30,17 @@ from cdcfmt_open_protocol.message import BASE64_CODES
 from cdcfmt_toolkit.encodings import Encoding as ValueEncoding
 from cdcfmt_toolkit.images import own_key
 from cdcfmt_toolkit.json_output import go_order
-from cdcfmt_toolkit.message_writer import MessageWriter, RowWriter
+from cdcfmt_toolkit.message_writer import MessageWriter, RowMessageBuilder
 from cdcfmt_toolkit.row_messages import (
     MYSQL_TEXT,
+    ColumnTemplate,
     ExtraValue,
-    Mark,
-    Member,
-    Members,
+    ImageSide,
+    ImageTemplate,
     Number,
     Part,
+    Placeholder,
     RowMessage,
-    RowMessages,
-    Which,
 )
 
 # Of several codes the lowest one, except for DECIMAL; TiCDC has no geometries.
@@ -53,31 +52,31 @@ _CODES: Final = {
 } | {"decimal": 246, **dict.fromkeys(("inet4", "inet6", "uuid"), 15)}
 
 
-@attrs.frozen
-class RowParts:
-    """Creates encode plans.
+@attrs.define(eq=False)
+class OpenRows(RowMessageBuilder):
+    """Rows as key and value of an event.
 
     - ``old_values``: whether updates have a before image
     - ``only_updated``: whether the before image has only changed columns
     - ``cuts_deletes``: whether deleted rows have only their handle key
     """
 
-    context: EncoderContext
     old_values: bool
     only_updated: bool
     cuts_deletes: bool
 
-    def open(self, table: TableSchema) -> RowWriter:
-        """:raises EncodeError: for a column whose type is unknown or not in the format."""
+    def writer(self, table: TableSchema | None = None) -> MessageWriter:
+        return MessageWriter("json", self.context, dumps=orjson.dumps, table=table)
+
+    def messages(self, table: TableSchema, writer: MessageWriter) -> dict[Op, RowMessage]:
         self.context.note_zoneless_timestamps(table)
         key = own_key(table, self.context.counts)
-        writer = MessageWriter("json", self.context, dumps=orjson.dumps, table=table)
         columns = {
-            column.name: _member(column, column.name in key, writer)
+            column.name: _template(column, column.name in key, writer)
             for column in go_order(table.columns)
         }
-        row = Members("after", columns, '{"u":{', missing=None)
-        old = Members(
+        row = ImageTemplate("after", columns, '{"u":{', missing=None)
+        old = ImageTemplate(
             "before",
             columns,
             ',"p":{',
@@ -91,9 +90,9 @@ class RowParts:
             "insert": (row, "}"),
             "upsert": (row, "}"),
             "update": (row, old, "}") if self.old_values else (row, "}"),
-            "delete": (Members("before", columns, '{"d":{', missing=None), "}"),
+            "delete": (ImageTemplate("before", columns, '{"d":{', missing=None), "}"),
         }
-        messages = {
+        return {
             op: RowMessage(
                 value,
                 _key(table, "before" if op == "delete" else "after", writer),
@@ -101,10 +100,9 @@ class RowParts:
             )
             for op, value in values.items()
         }
-        return RowWriter(table, RowMessages(messages), writer)
 
 
-def _member(column: Column, is_handle: bool, writer: MessageWriter) -> Member:
+def _template(column: Column, is_handle: bool, writer: MessageWriter) -> ColumnTemplate:
     """A column's cell."""
     parsed = column_type(column)
     code = _CODES.get(parsed.base)
@@ -113,10 +111,10 @@ def _member(column: Column, is_handle: bool, writer: MessageWriter) -> Member:
     handle = '"h":true,' if is_handle else ""
     cell = f'{{"t":{code},{handle}"f":{_flags(column, parsed, is_handle)},"v":'
     label = f"{writer.name(column.name)}:{cell}"
-    return Member(label, _encoding(column.type, code), tail="}", null="null}")
+    return ColumnTemplate(label, _encoding(column.type, code), tail="}", null="null}")
 
 
-def _key(table: TableSchema, row: Which, writer: MessageWriter) -> tuple[Part, ...]:
+def _key(table: TableSchema, row: ImageSide, writer: MessageWriter) -> tuple[Part, ...]:
     keys = [column for column in table.columns if column.name in table.key_columns]
     # TiDB uses such a column as row id.
     is_row_id = len(keys) == 1 and isinstance(keys[0].type, types.Int)
@@ -129,7 +127,7 @@ def _key(table: TableSchema, row: Which, writer: MessageWriter) -> tuple[Part, .
         ExtraValue("row_id", "integer", "", '"rid":', ",", zero="", column=column),
         ExtraValue("partition_id", "integer", "", '"ptn":', ","),
         '"t":1',
-        Mark(),
+        Placeholder(),
         "}",
     )
 

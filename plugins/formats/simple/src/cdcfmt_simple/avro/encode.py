@@ -32,12 +32,12 @@ from cdcfmt_toolkit.message_writer import MessageWriter
 from cdcfmt_toolkit.row_messages import (
     MYSQL_TEXT,
     Checksum,
+    ColumnTemplate,
     ExtraValue,
-    Mark,
-    Member,
-    Members,
+    ImageTemplate,
     Number,
     Part,
+    Placeholder,
     RowMessage,
 )
 from cdcfmt_toolkit.wire_avro import BOOLEAN, NULL, optional, signed, write_long, write_text
@@ -74,7 +74,7 @@ class AvroForm:
     def rows(
         self, table: TableSchema, version: int, checksum: Checksum | None
     ) -> dict[Op, RowMessage]:
-        columns = {column.name: self._member(column) for column in table.columns}
+        columns = {column.name: self._template(column) for column in table.columns}
         head = _head(DML) + write_long(1)
         checksum_parts: tuple[Part, ...] = (NULL,) if checksum is None else (b"\x02", checksum)
 
@@ -87,24 +87,28 @@ class AvroForm:
                     Number("commit_ts"),
                     Number("emit_millis"),
                     ExtraValue("schema_version", "integer", write_long(signed(version))),
-                    Mark(NULL * 2),
+                    Placeholder(NULL * 2),
                     *checksum_parts,
-                    Members("after", columns, b"\x02", b"\0", NULL, separator="", counted=True),
-                    Members("before", columns, b"\x02", b"\0", NULL, separator="", counted=True),
+                    ImageTemplate(
+                        "after", columns, b"\x02", b"\0", NULL, separator="", counted=True
+                    ),
+                    ImageTemplate(
+                        "before", columns, b"\x02", b"\0", NULL, separator="", counted=True
+                    ),
                 ),
                 wire="avro",
             )
 
         return {op: message(number) for number, op in enumerate(_OPS)}
 
-    def _member(self, column: Column) -> Member:
+    def _template(self, column: Column) -> ColumnTemplate:
         """A column's name, and the union branch of its values."""
         if isinstance(column.type, Geometry):
             raise EncodeError("the Simple Protocol has no geometry", column=column.name)
         branch, encoding = _branch(column.type)
         if isinstance(column.type, Timestamp):
             branch += write_text(self._location)
-        return Member(write_text(column.name), encoding, branch, null=_NULL)
+        return ColumnTemplate(write_text(column.name), encoding, branch, null=_NULL)
 
     def mark(self, claim_check: str) -> bytes:
         return optional(STRING).write(claim_check or None) + optional(BOOLEAN).write(True)

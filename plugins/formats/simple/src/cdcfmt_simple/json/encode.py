@@ -18,12 +18,12 @@ from cdcfmt_toolkit.message_writer import MessageWriter
 from cdcfmt_toolkit.row_messages import (
     MYSQL_TEXT,
     Checksum,
+    ColumnTemplate,
     ExtraValue,
-    Mark,
-    Member,
-    Members,
+    ImageTemplate,
     Number,
     Part,
+    Placeholder,
     RowMessage,
 )
 
@@ -46,7 +46,9 @@ class JsonForm:
         self, table: TableSchema, version: int, checksum: Checksum | None
     ) -> dict[Op, RowMessage]:
         writer = self.writer(table)
-        columns = {column.name: self._member(column, writer) for column in go_order(table.columns)}
+        columns = {
+            column.name: self._template(column, writer) for column in go_order(table.columns)
+        }
         names = writer.names(database=table.database, table=table.table)
         version_head = ',"schemaVersion":'
         checksum_parts: tuple[Part, ...] = () if checksum is None else (',"checksum":', checksum)
@@ -67,10 +69,10 @@ class JsonForm:
                         version_head,
                         zero="",
                     ),
-                    Mark(),
+                    Placeholder(),
                     *checksum_parts,
-                    Members("after", columns, ',"data":{', missing=""),
-                    Members("before", columns, ',"old":{', missing=""),
+                    ImageTemplate("after", columns, ',"data":{', missing=""),
+                    ImageTemplate("before", columns, ',"old":{', missing=""),
                     "}",
                 )
             )
@@ -81,14 +83,14 @@ class JsonForm:
             "delete": message("DELETE"),
         }
 
-    def _member(self, column: Column, writer: MessageWriter) -> Member:
+    def _template(self, column: Column, writer: MessageWriter) -> ColumnTemplate:
         if isinstance(column.type, Geometry):
             raise EncodeError("the Simple Protocol has no geometry", column=column.name)
         label = writer.name(column.name) + ":"
         if isinstance(column.type, Timestamp):
             location = writer.json(self._location)
-            return Member(label, MYSQL_TEXT, f'{{"location":{location},"value":', "}")
-        return Member(label, _BASE64 if isinstance(column.type, Binary) else MYSQL_TEXT)
+            return ColumnTemplate(label, MYSQL_TEXT, f'{{"location":{location},"value":', "}")
+        return ColumnTemplate(label, _BASE64 if isinstance(column.type, Binary) else MYSQL_TEXT)
 
     def mark(self, claim_check: str) -> bytes:
         said = b',"handleKeyOnly":true'

@@ -10,7 +10,7 @@ from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Message
 from cdcfmt_files.sources.whole_messages import begins_message, wrap_line
 from cdcfmt_toolkit.column_writer import to_bytes
-from cdcfmt_toolkit.row_messages import Member, Members, RowMessage
+from cdcfmt_toolkit.row_messages import ColumnTemplate, ImageTemplate, RowMessage
 
 _FIRST_FIELD: Final = re.compile(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:').match
 
@@ -58,12 +58,12 @@ def line_of_rows(message: RowMessage, line_format: str, *, compresses: bool) -> 
     if line_format != "auto":
         return "message" if line_format == "message" else "value"
     begins = b""
-    columns: Mapping[str, Member] = {}
+    columns: Mapping[str, ColumnTemplate] = {}
     for part in message.value:
         if isinstance(part, str | bytes):
             begins += to_bytes(part)
             continue
-        if isinstance(part, Members) and part.missing is None:
+        if isinstance(part, ImageTemplate) and part.missing is None:
             begins, columns = begins + to_bytes(part.head), part.columns
         break
     has_bytes = message.key is not None or compresses or message.wire == "avro"
@@ -71,6 +71,6 @@ def line_of_rows(message: RowMessage, line_format: str, *, compresses: bool) -> 
         return "message"
     if _FIRST_FIELD(begins):
         return "message" if begins_message(begins) else "value"
-    fields = [begins + to_bytes(member.label) for member in columns.values()]
+    fields = [begins + to_bytes(template.label) for template in columns.values()]
     is_plain = fields and all(_FIRST_FIELD(each) and not begins_message(each) for each in fields)
     return "value" if is_plain else None
