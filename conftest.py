@@ -1,4 +1,4 @@
-"""One Spark session for the whole test run: it takes as long to start as most tests."""
+"""One Spark session for the whole test run, as its start takes as long as most tests."""
 
 from __future__ import annotations
 
@@ -125,11 +125,11 @@ def _prepare_environment() -> None:
 _NO_DELTA = "NO DELTA, nothing about Delta tables is tested: {}"
 
 _NO_JARS: dict[str, str] = {}
-"""Why there are none, by the name of the fixture that stands for them."""
+"""The reason for missing servers, by the name of their fixture."""
 
 
 def _settings_of_jars(wanted: set[str]) -> dict[str, str]:
-    """Of the one session, if any test of this run needs more than Spark."""
+    """Spark settings of the shared session, for the JARs that the collected tests need."""
     if wanted.isdisjoint({"jvm_kafka", "delta"}):
         return {}
     from support import spark_jars
@@ -144,7 +144,7 @@ def _settings_of_jars(wanted: set[str]) -> dict[str, str]:
                 _NO_JARS[name] = str(reason)
             else:
                 if name == "delta":
-                    # The catalog is set by those who want it: this alone changes nothing.
+                    # Tests set the catalog themselves: this alone has no effect.
                     settings["spark.sql.extensions"] = spark_jars.DELTA_EXTENSIONS
     return settings | {"spark.jars": ",".join(paths)}
 

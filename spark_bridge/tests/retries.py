@@ -72,7 +72,7 @@ def main(folder: Path) -> None:
 
 
 def attempt(df: DataFrame, out: Path) -> dict[str, object]:
-    """What writing ended in, and what is there then."""
+    """The outcome of writing, and the resulting files."""
     error = None
     try:
         df.write.format("cdc").mode("append").option("protocol", "canal-json").option(

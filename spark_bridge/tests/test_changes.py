@@ -64,7 +64,7 @@ def orders(tmp_path: Path) -> str:
 
 
 @pytest.mark.smoke
-def test_every_change_has_its_type_version_and_place(spark: SparkSession, orders: str) -> None:
+def test_every_change_has_type_version_and_position(spark: SparkSession, orders: str) -> None:
     frame = changes(spark, orders)
     assert frame.schema.simpleString() == (
         "struct<id:int,name:string,price:decimal(10,2),_change_type:string,"
@@ -124,7 +124,7 @@ def test_key_updates_split_on_request_and_by_the_users_key(
     assert kinds == ["insert", "delete", "insert", "update_preimage", "update_postimage", "delete"]
 
 
-def test_without_extension_es_orders_but_is_no_version(spark: SparkSession, tmp_path: Path) -> None:
+def test_es_orders_changes_but_is_not_a_version(spark: SparkSession, tmp_path: Path) -> None:
     plain = row_message("INSERT", {"id": "1"}, commit_ts=None)
     official = {**dict(sorted(plain.items())), "id": 7}
     row, other = (
@@ -175,7 +175,7 @@ def test_null_in_a_column_declared_not_null_is_a_bad_row(
             changes(spark, path, schema, mode=mode).collect()
 
 
-def test_columns_that_a_message_did_not_send(spark: SparkSession, tmp_path: Path) -> None:
+def test_absent_columns(spark: SparkSession, tmp_path: Path) -> None:
     partial = row_message("INSERT", {"id": "2"}, onlyHandleKey=True)
     deleted = row_message("DELETE", {"id": "2"}, onlyHandleKey=True)
     path = write_lines(tmp_path / "partial.json", INSERT, partial, deleted)
@@ -214,7 +214,7 @@ SURPLUS = [
 
 @pytest.fixture
 def grown(spark: SparkSession, tmp_path: Path) -> Callable[..., DataFrame]:
-    """Changes whose file gets a column and a value, after load(), that the schema cannot take."""
+    """Changes whose file gains, after load(), a column and a value that do not fit the schema."""
 
     def load(**options: Any) -> DataFrame:
         frame = changes(spark, write_lines(tmp_path / "grown.json", INSERT), **options)
@@ -275,7 +275,7 @@ def test_metadata_columns_can_be_renamed(spark: SparkSession, tmp_path: Path, or
         changes(spark, clash)
 
 
-def test_an_unknown_table_names_those_that_are_there(spark: SparkSession, orders: str) -> None:
+def test_unknown_table_error_lists_tables(spark: SparkSession, orders: str) -> None:
     # A schema would not help here.
     with pytest.raises(PySparkException, match=r"table shop\.Orders .* mean shop\.orders\?\n"):
         spark.read.format("cdc").option("table", "shop.Orders").load(orders)
@@ -352,7 +352,7 @@ def test_impossible_values_and_undecodable_text(spark: SparkSession, tmp_path: P
             assert "shop.orders.shop.orders" not in text
 
 
-def test_timestamps_need_the_sources_zone(spark: SparkSession, tmp_path: Path) -> None:
+def test_timestamps_require_the_source_zone(spark: SparkSession, tmp_path: Path) -> None:
     path = write_lines(
         tmp_path / "zone.json",
         row_message(

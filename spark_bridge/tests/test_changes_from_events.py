@@ -156,6 +156,6 @@ def check(messages: list[Message], options: dict[str, str], as_text: bool) -> No
         assert is_null or Decimal(expected) == Decimal(actual)
 
 
-def test_every_listed_loss_is_one() -> None:
+def test_every_listed_loss_occurs() -> None:
     """Runs last in this file."""
     LISTED.assert_all_seen("json null", "digits", "replaced")

@@ -99,7 +99,7 @@ def test_without_sequence_pairs_follow_each_other() -> None:
 
 
 @pytest.mark.parametrize("sequence", [False, True])
-def test_a_preimage_alone_is_an_error_that_says_what_to_do(sequence: bool) -> None:
+def test_preimage_without_postimage_is_an_error_with_remedy(sequence: bool) -> None:
     row: tuple[Any, ...] = (1, "a", "update_preimage", TSO)
     with pytest.raises(EncodeError, match="splitKeyUpdates=true") as caught:
         events(schema(sequence=sequence), [(*row, at(7, 0)) if sequence else row])
@@ -118,7 +118,7 @@ def test_a_string_declared_as_json_is_its_text() -> None:
     assert caught.value.column == "name"
 
 
-def test_a_json_null_is_no_null() -> None:
+def test_json_null_is_not_null() -> None:
     of = schema("id BIGINT, x VARIANT, _change_type STRING")
     cells = [None, encode_variant(None), encode_variant("null"), encode_variant([None])]
     rows = [(number, cell, "insert") for number, cell in enumerate(cells)]
@@ -146,7 +146,7 @@ def test_absent_columns_are_absent_and_not_null(name: str) -> None:
     assert not delete.before.complete
 
 
-def test_an_absent_column_that_is_not_written_cuts_no_row() -> None:
+def test_unwritten_absent_column_keeps_the_row_complete() -> None:
     of = schema(BASE + ", _absent ARRAY<STRING>")
     (insert,) = events(of, [(1, "a", "insert", TSO, ["dropped", None])])
     assert isinstance(insert, RowChange)
@@ -154,7 +154,7 @@ def test_an_absent_column_that_is_not_written_cuts_no_row() -> None:
     assert insert.after.complete
 
 
-def test_what_has_only_a_sequence() -> None:
+def test_rows_with_only_a_sequence() -> None:
     of = schema("id BIGINT, _change_type STRING, _commit_timestamp TIMESTAMP", sequence=True)
     (insert,) = events(of, [(1, "insert", 1_700_000_000_000_000, at(3, commit=17 << 18))])
     assert isinstance(insert, RowChange)
@@ -209,7 +209,7 @@ def test_every_type_of_column() -> None:
     }  # fmt: skip
 
 
-def test_column_types_say_more_than_the_dataframe() -> None:
+def test_column_types_refine_the_dataframe() -> None:
     of = schema("id DECIMAL(20,0), t STRING, _change_type STRING")
     types = '{"id": "bigint unsigned", "t": "time(3)"}'
     (insert,) = events(of, [(Decimal(2**64 - 1), "-01:00:00.500", "insert")], columnTypes=types)
@@ -256,7 +256,7 @@ def test_a_decimal_has_at_most_65_digits() -> None:
 
 
 @pytest.mark.parametrize("type_", ["float", "double"])
-def test_floating_point_numbers_are_held_or_refused(type_: str) -> None:
+def test_floats_are_exact_or_rejected(type_: str) -> None:
     of = schema("id BIGINT, x DECIMAL(38, 18), _change_type STRING")
     given = {"columnTypes": f'{{"x": "{type_}"}}'}
     (insert,) = events(of, [(1, Decimal("1.5"), "insert")], **given)

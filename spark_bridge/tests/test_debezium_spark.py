@@ -92,7 +92,7 @@ def test_changes_without_schema_have_the_types_of_ddl(
         for side in ("old", "new")
         if any(side in column for column in truth["columns"])
     ]
-    # Deletes come before what else has their commit_ts.
+    # Deletes come before other changes of their commit_ts.
     truths.sort(key=lambda item: (item[0]["commit_ts"], item[0]["op"] != "delete", item[0]["seq"]))
     assert len(changes) == len(truths) > 0
     types = {field.name: field.dataType for field in frame.schema.fields}
@@ -132,7 +132,7 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize(("table", "types"), [("wide", WIDE), ("订 单", ORDERS)])
-def test_the_connectors_rows_end_in_the_dump(
+def test_connector_rows_equal_the_dump(
     spark: SparkSession, native: str, table: str, types: dict[str, DataType]
 ) -> None:
     """Schemaless, and the protocol told from the messages."""
@@ -169,7 +169,7 @@ def _debezium_cell(name: str, type_: DataType, source_type: str, text: str | Non
     return garbled_cell(name, type_, source_type, text)
 
 
-def test_transactions_say_what_they_are(spark: SparkSession, tmp_path: Path) -> None:
+def test_transactions_have_their_kind(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "transactions.jsonl"
     messages = [
         message

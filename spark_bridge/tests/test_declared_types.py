@@ -65,7 +65,7 @@ DECIMAL = ("decimal(10,2)", logical.Decimal(10, 2))
         (spark.TimestampType(), ("", logical.Date()), "the source's date cannot be timestamp"),
     ],
 )
-def test_what_no_row_can_be(
+def test_impossible_declarations(
     declared: spark.DataType, source: tuple[str, LogicalType], told: str
 ) -> None:
     with pytest.raises(PolicyError) as caught:
@@ -93,7 +93,9 @@ def test_what_no_row_can_be(
         (spark.IntegerType(), ("varchar(9)", logical.Text())),
     ],
 )
-def test_what_the_values_decide(declared: spark.DataType, source: tuple[str, LogicalType]) -> None:
+def test_declarations_checked_by_values(
+    declared: spark.DataType, source: tuple[str, LogicalType]
+) -> None:
     check(declared, source)
 
 
@@ -112,19 +114,19 @@ def test_a_schema_without_columns() -> None:
         check_schema(spark.StructType(), parse_options({"path": "x"}))
 
 
-def test_an_enum_may_have_names_all_the_same() -> None:
-    """As Canal's that other vendors write: the type without names, and the value is one."""
+def test_enum_without_listed_names_may_be_a_string() -> None:
+    """As in Canal messages of other vendors: the type has no names, and the value is a name."""
     for value in ("a", None):
         check(spark.StringType(), ("enum", logical.Enum()), value=value)
 
 
-def test_a_version_that_fits_is_enough() -> None:
+def test_one_matching_version_is_sufficient() -> None:
     check(spark.DecimalType(10, 2), ("decimal(12,2)", logical.Decimal(12, 2)), DECIMAL)
     with pytest.raises(PolicyError):
         check(spark.DecimalType(8, 2), ("decimal(12,2)", logical.Decimal(12, 2)), DECIMAL)
 
 
 @pytest.mark.parametrize(("name", "source"), DOCUMENTED)
-def test_what_is_inferred_fits(name: str, source: LogicalType) -> None:
+def test_inferred_schema_is_accepted(name: str, source: LogicalType) -> None:
     for declared in (spark_type(source, TypeOptions()), spark.VariantType()):
         check(declared, (name, source))

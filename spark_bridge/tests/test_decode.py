@@ -119,8 +119,8 @@ def test_modes(spark: SparkSession) -> None:
         decode(messages, **KAFKA_COLUMNS, protocol="canal-json", mode="FAILFAST").collect()
 
 
-def test_a_sequence_without_offsets_is_told(spark: SparkSession) -> None:
-    """Without a commit_ts its offset was NULL, and nothing that compares it is true."""
+def test_sequence_without_offsets_is_reported(spark: SparkSession) -> None:
+    """Without a commit_ts its offset was NULL, and comparisons were never true."""
     messages = bronze(spark, row_message("INSERT", {"id": "1"}, commit_ts=None))
     schema = f"id INT, _sequence {SEQUENCE.simpleString()}"
     given = {"table": "shop.orders", "schema": schema, "mode": "FAILFAST"}
@@ -132,7 +132,7 @@ def test_a_sequence_without_offsets_is_told(spark: SparkSession) -> None:
         decode(messages, **given | {"schema": "id INT"})
 
 
-def test_options_are_checked_at_once(spark: SparkSession) -> None:
+def test_options_are_checked_immediately(spark: SparkSession) -> None:
     messages = bronze(spark)
     with pytest.raises(OptionError, match=r"decode has no option 'tabel'; did you mean table\?"):
         decode(messages, tabel="shop.orders")

@@ -126,7 +126,7 @@ def test_bronze_table(spark: SparkSession, tmp_path: Path, name: str) -> None:
 
 
 def test_schemas_learned_from_the_table(spark: SparkSession, tmp_path: Path) -> None:
-    """Rows whose types only the DDL tells, in other tasks than that."""
+    """Rows whose types are only in the DDL, which other tasks read."""
     both = write_both(spark, tmp_path, list(native_messages("debezium/noschema_default")))
     bronze = both.bronze.repartition(4, "offset")
     options = {

@@ -1,4 +1,4 @@
-"""``decode`` and ``changes`` over what users have: Spark's own Kafka source, bronze tables."""
+"""``decode`` and ``changes`` over Spark's own Kafka source and bronze tables."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def run(frame: DataFrame, folder: Path, format_: str) -> int:
 
 
 def shown(frame: DataFrame) -> list[str]:
-    """The rows by value, with where they come from."""
+    """The rows by value, with their source."""
     return sorted(str(plain(row)) for row in frame.collect())
 
 

@@ -1,4 +1,4 @@
-"""What TiCDC sends again is dropped below the low watermark, and nothing above it."""
+"""Repeats of TiCDC are dropped below the low watermark, and nothing above it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def topic(kafka: Broker) -> str:
     return name
 
 
-def test_the_stream_drops_what_lies_below_each_batchs_low_watermark(
+def test_stream_drops_rows_below_the_low_watermark(
     spark: SparkSession, kafka: Broker, topic: str, tmp_path: Path
 ) -> None:
     options = {
@@ -65,7 +65,7 @@ def test_the_stream_drops_what_lies_below_each_batchs_low_watermark(
 
     def collect(batch: DataFrame, number: int) -> None:
         batches[number] = places(batch)
-        # What is looked up before a batch is the same when it is read twice.
+        # The look-up before a batch is the same when it is read twice.
         assert number != 2 or places(batch) == batches[number]
 
     query = (
@@ -111,7 +111,7 @@ def test_the_stream_drops_what_lies_below_each_batchs_low_watermark(
     assert dropped == expected
 
 
-def test_what_the_low_watermark_lets_through_goes_by_key_and_sequence(
+def test_remaining_repeats_are_dropped_by_key_and_sequence(
     spark: SparkSession, kafka: Broker, tmp_path: Path
 ) -> None:
     """TiCDC restarts at an older checkpoint: rows come again, and older watermarks before them."""
@@ -158,7 +158,7 @@ def parse_ends(text: str, topic: str) -> dict[int, int]:
     return {int(partition): end for partition, (_, end) in spans.items()}
 
 
-def test_where_it_cannot_be(spark: SparkSession, kafka: Broker, topic: str, tmp_path: Path) -> None:
+def test_unsupported_inputs(spark: SparkSession, kafka: Broker, topic: str, tmp_path: Path) -> None:
     reader = spark.read.format("cdc").option("deduplicate", "watermark")
     with pytest.raises(PySparkException, match="is for topics"):
         reader.load(str(tmp_path))
@@ -167,7 +167,7 @@ def test_where_it_cannot_be(spark: SparkSession, kafka: Broker, topic: str, tmp_
         spark.read.format("cdc").options(**servers, deduplicate="watermark").load()
 
 
-def test_a_topic_that_is_gone_takes_part_in_no_batch(kafka: Broker, topic: str) -> None:
+def test_deleted_topic_is_in_no_batch(kafka: Broker, topic: str) -> None:
     options = parse_options(
         {
             "kafka.bootstrap.servers": kafka.servers,
@@ -184,7 +184,7 @@ def test_a_topic_that_is_gone_takes_part_in_no_batch(kafka: Broker, topic: str) 
     assert found[topic] > 0
 
 
-def test_the_watermarks_are_those_of_the_stream() -> None:
+def test_watermarks_equal_those_of_the_stream() -> None:
     decoder = open_decoder(protocol="canal-json")
     events = [event for message in sent() for event in decoder.decode(message)]
     assert sum(isinstance(event, Watermark) for event in events) > 20

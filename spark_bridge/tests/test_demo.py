@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark_cdcfmt.demo.__main__ import DDL, draw
 
 
-def test_picture_of_nothing() -> None:
+def test_picture_without_changes() -> None:
     assert len(draw([])) == 1
 
 

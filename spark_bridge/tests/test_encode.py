@@ -25,7 +25,7 @@ def events(spark: SparkSession, tmp_path: Path) -> DataFrame:
     return spark.read.format("cdc").option("includeColumns", True).load(str(tmp_path))
 
 
-def test_every_row_is_a_message_in_its_place(spark: SparkSession, events: DataFrame) -> None:
+def test_every_row_becomes_a_message_in_order(spark: SparkSession, events: DataFrame) -> None:
     messages = encode(
         events.where("kind = 'row'").coalesce(1), protocol="canal-json", topic="orders"
     )
@@ -41,14 +41,14 @@ def test_every_row_is_a_message_in_its_place(spark: SparkSession, events: DataFr
     assert {row.topic for row in found} == {"orders"}
 
 
-def test_what_is_held_back_comes_at_the_end(spark: SparkSession, events: DataFrame) -> None:
+def test_buffered_messages_are_written_at_the_end(spark: SparkSession, events: DataFrame) -> None:
     """Batches of the Open Protocol."""
     rows = events.where("kind = 'row'").coalesce(1)
     found = encode(rows, protocol="open-protocol", maxBatchSize=7).collect()
     assert len(found) == -(-ROWS // 7)
 
 
-def test_watermarks_are_refused_or_left_out(events: DataFrame) -> None:
+def test_watermarks_are_rejected_or_skipped(events: DataFrame) -> None:
     options = {"protocol": "canal-json", "enableTidbExtension": True}
     with pytest.raises(Exception, match="watermark events are not written here"):
         encode(events, **options).count()

@@ -153,7 +153,7 @@ def test_a_users_schema_picks_columns(spark: SparkSession, mixed: str) -> None:
         spark.read.format("cdc").schema("commit_ts string").load(mixed).count()
 
 
-def test_pushdown_changes_no_answer(spark: SparkSession, mixed: str) -> None:
+def test_pushdown_does_not_change_results(spark: SparkSession, mixed: str) -> None:
     """Spark 4.2 keeps a reader with pushed filters for the next queries of a DataFrame."""
 
     def answer() -> list[int]:

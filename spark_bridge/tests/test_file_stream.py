@@ -1,4 +1,4 @@
-"""``readStream.format("cdc").load(directory)``: every file once, whatever happens."""
+"""``readStream.format("cdc").load(directory)``: every file exactly once."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_max_files_per_trigger_and_equal_times(stream: Stream) -> None:
 
 
 @pytest.mark.smoke
-def test_a_batch_that_failed_is_repeated_with_the_same_files(stream: Stream) -> None:
+def test_failed_batch_is_repeated_with_the_same_files(stream: Stream) -> None:
     """Whatever has come since, and with another maxFilesPerTrigger."""
     for number in range(3):
         stream.put(f"{number}.json", THEN + number)
@@ -137,7 +137,7 @@ def test_a_batch_that_failed_is_repeated_with_the_same_files(stream: Stream) -> 
     assert stream.run(maxFilesPerTrigger=10) == [[3, 1], [2, 4]]
 
 
-def test_available_now_reads_what_was_there(stream: Stream) -> None:
+def test_available_now_reads_existing_files(stream: Stream) -> None:
     stream.put("a.json", THEN)
     stream.put("b.json", THEN + 1)
 
@@ -177,7 +177,7 @@ def test_late_files(stream: Stream) -> None:
     assert stream.run(maxFileAge="2h") == [late]
 
 
-def test_a_watch_that_fails() -> None:
+def test_failing_watch() -> None:
     there = [FileInfo("/in/old", 1, 10), FileInfo("/in/a", 1, 100), FileInfo("/in/empty", 0, 1)]
     offset = FileOffset(1, 50_000_000, 1, {"/in/a": 100_000_000}, {})
     watch = Watch(fail=True)
@@ -190,7 +190,7 @@ def test_a_watch_that_fails() -> None:
             watch.compare([*there[:1], file], offset)
 
 
-def test_what_is_not_read_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_unread_files_are_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
     there = [FileInfo("/in/old", 1, 10), FileInfo("/in/a", 1, 100)]
     offset = FileOffset(1, 50_000_000, 1, {"/in/a": 100_000_000}, {})
     watch = Watch(fail=False)
@@ -234,7 +234,7 @@ def test_a_running_query_sees_new_files(stream: Stream) -> None:
     ]
 
 
-def test_a_file_that_is_gone_fails_the_query(stream: Stream) -> None:
+def test_deleted_file_fails_the_query(stream: Stream) -> None:
     stream.put("a.json")
     stream.fail_at = {0}
     with pytest.raises(PySparkException, match="the sink failed"):
@@ -245,14 +245,14 @@ def test_a_file_that_is_gone_fails_the_query(stream: Stream) -> None:
     later = stream.put("b.json", THEN + 1)
     with pytest.raises(PySparkException, match=r"a\.json"):
         stream.run()
-    # What the docs say of one that is lost.
+    # The documented behaviour for a lost file.
     ((path, listed),) = stream.log()[0]["batch"].items()
     assert (path, listed) == ("/a.json", size)
     gone.write_text("\n" * size)
     assert stream.run(failOnDataLoss=False) == [[], later]
 
 
-def test_a_file_that_cannot_be_read_is_in_no_batch(stream: Stream) -> None:
+def test_unreadable_file_is_in_no_batch(stream: Stream) -> None:
     """Options leave it out then, which they could not in a batch of the checkpoint."""
     first = stream.put("a.json")
     stream.put("b.json.xz")

@@ -1,4 +1,4 @@
-"""The JSON of an image says what Spark's ``to_json`` says of its variant."""
+"""The JSON of an image equals Spark's ``to_json`` of its variant."""
 
 from __future__ import annotations
 
@@ -113,12 +113,12 @@ def test_depth() -> None:
         image_to_json({"v": image})
 
 
-def test_json_columns_are_embedded_as_they_are() -> None:
+def test_json_columns_are_embedded_unchanged() -> None:
     text = '{"b": 1.50, "a": 1e3,\n "big": 12345678901234567890123}'
     assert value_text(json_column(text)) == text
     assert value_text([json_column(text), 2**64]) == f"[{text},{2**64}]"
     assert value_text(parse_json_column(text)) == '{"a":1000,"b":1.5,"big":12345678901234567890123}'
-    # What does not parse, or no decimal holds, must not break the document.
+    # Unparsable JSON, or numbers beyond decimals, must not break the document.
     for bad in ("{", "NaN", "1e400", '"\\ud800"', "[" * 201 + "]" * 201):
         assert json.loads(image_to_json({"v": json_column(bad)})) == {"v": bad}
 

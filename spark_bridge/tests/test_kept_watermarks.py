@@ -21,7 +21,7 @@ def batch(checkpoint: Path, number: int, *reports: Watermarks) -> int | None:
     return lowest
 
 
-def test_a_partition_that_lags_holds_the_watermark(tmp_path: Path) -> None:
+def test_lagging_partition_holds_the_watermark(tmp_path: Path) -> None:
     assert batch(tmp_path, 0, {A: 10, B: 7}, {A: 12}) == 7
     # Nothing of B: its rows from 7 on are still to come.
     assert batch(tmp_path, 1, {A: 30}) is None
@@ -33,13 +33,13 @@ def test_a_partition_that_lags_holds_the_watermark(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path / FOLDER)) == ["2.json", "3.json", "4.json"]
 
 
-def test_a_partition_that_told_none_yet(tmp_path: Path) -> None:
+def test_partition_without_a_watermark(tmp_path: Path) -> None:
     assert batch(tmp_path, 0, {A: None}) is None
     assert batch(tmp_path, 1, {B: 20}) is None
     assert batch(tmp_path, 2, {A: 5}) == 5
 
 
-def test_files_come_once(tmp_path: Path) -> None:
+def test_files_are_counted_once(tmp_path: Path) -> None:
     assert batch(tmp_path, 0, {FILE: 10}) == 10
     assert batch(tmp_path, 1, {(None, "/dump/b.jsonl", None): 20}) == 20
     assert batch(tmp_path, 2, {(None, "/dump/c.jsonl", None): None}) is None
@@ -47,12 +47,12 @@ def test_files_come_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", [None, "nowhere-known://x", "file"])
-def test_a_checkpoint_that_cannot_be_used(tmp_path: Path, broken: str | None) -> None:
+def test_unusable_checkpoint(tmp_path: Path, broken: str | None) -> None:
     checkpoint = broken
     if broken == "file":
         (tmp_path / "file").write_bytes(b"")
         checkpoint = str(tmp_path / "file")
-    # Without a watermark nothing can go wrong.
+    # Without a watermark there is no risk.
     kept = KeptWatermarks(checkpoint, 0)
     assert kept.lowest([{A: None}]) is None
     kept.save()
@@ -66,7 +66,7 @@ def test_a_checkpoint_that_cannot_be_used(tmp_path: Path, broken: str | None) ->
         keep()
 
 
-def test_a_state_that_is_damaged(tmp_path: Path) -> None:
+def test_damaged_state(tmp_path: Path) -> None:
     batch(tmp_path, 0, {A: 10, B: 7})
     (tmp_path / FOLDER / "0.json").write_text('{"version"')
     with pytest.raises(SinkError, match="of earlier batches cannot be read"):

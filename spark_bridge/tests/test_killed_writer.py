@@ -59,7 +59,7 @@ def kill_driver(folder: Path) -> None:
         (folder / "killed").touch()
 
 
-def test_a_driver_that_is_killed_in_a_commit(spark: SparkSession, tmp_path: Path) -> None:
+def test_driver_killed_during_a_commit(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "dump").mkdir()
     for number in range(2):
         changes = [row_message("INSERT", {"id": str(10 * number + row)}) for row in range(10)]
@@ -74,7 +74,7 @@ def test_a_driver_that_is_killed_in_a_commit(spark: SparkSession, tmp_path: Path
         run(spark, frame.schema, tmp_path / "events", out, tmp_path / f"{point}.checkpoint")
         assert ids(spark, out) == list(range(20))
         assert len(list((out / "_cdcfmt/commits").iterdir())) == 2
-        # What the dead one left goes by age.
+        # Leftovers of the killed writer are removed by age.
         FileSink(str(out)).sweep(older_than=time.time() + 1)
         assert ids(spark, out) == list(range(20))
         assert len(list(out.glob("part-*"))) == 2
@@ -103,8 +103,8 @@ def slowly():
 """
 
 
-def test_two_attempts_of_a_task_that_both_end(tmp_path: Path) -> None:
-    """Speculative tasks, which local Spark has not: Spark commits what one of them said."""
+def test_two_completed_attempts_of_a_task(tmp_path: Path) -> None:
+    """Speculative tasks, which local Spark lacks: Spark commits the message of one of them."""
     out = tmp_path / "out"
     schema = StructType(
         [

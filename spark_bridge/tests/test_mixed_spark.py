@@ -43,6 +43,6 @@ def test_formats_side_by_side(spark: SparkSession, tmp_path: Path) -> None:
         .groupBy("a", "b", "v", "_change_type")
         .count()
     )
-    # Three producers tell the same story.
+    # Three producers send the same changes.
     assert {row["count"] for row in rows.collect()} == {3}
     assert rows.count() == 4

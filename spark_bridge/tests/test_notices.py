@@ -1,4 +1,4 @@
-"""Python warnings of the planning process: what the messages leave out, once for each query."""
+"""Python warnings of the planning process about missing information, once per query."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def test_decimals_and_enums_of_unknown_form(tmp_path: Path) -> None:
     digits, names = said(path, scanSchemas="false", **given)
     assert "the digits of DECIMAL columns (c_dec, c_dec_u, c_dec_big, c_dec_int)" in digits
     assert "the names of ENUM and SET columns (c_enum, c_set), which are read as numbers" in names
-    # The DDL of the input has both; and a schema says what is wanted.
+    # The DDL of the input has both; and a schema selects columns.
     assert said(path, **given) == []
     schema = StructType().add("c_dec", DecimalType(10, 4)).add("c_enum", IntegerType())
     assert said(path, schema, scanSchemas="false", **given) == []
 
 
-def test_updates_of_a_key_that_the_messages_do_not_name(tmp_path: Path) -> None:
+def test_updates_of_an_undeclared_key(tmp_path: Path) -> None:
     path = write(tmp_path, list(native_messages("canal/canal_flat")))
     given = {"protocol": "canal-json", "table": "shop.uk", "images": "after"}
     (keyless,) = said(path, **given)
@@ -61,7 +61,7 @@ def test_updates_of_a_key_that_the_messages_do_not_name(tmp_path: Path) -> None:
     assert said(path, **given | {"table": "shop.nopk", "images": "both"}) == []
 
 
-def test_types_that_stand_in_another_topic(tmp_path: Path) -> None:
+def test_types_in_another_topic(tmp_path: Path) -> None:
     given = {"protocol": "debezium", "table": "shop.wide"}
     unsigned = StructType().add("c_ubig", DecimalType(20, 0))
     (untyped,) = said(of_table(tmp_path, "noschema_default"), **given)
@@ -72,7 +72,7 @@ def test_types_that_stand_in_another_topic(tmp_path: Path) -> None:
     assert said(whole, unsigned, **given) == []
 
 
-def test_bytes_of_a_text_whose_type_is_not_known(spark: SparkSession, tmp_path: Path) -> None:
+def test_bytes_of_text_of_unknown_type(spark: SparkSession, tmp_path: Path) -> None:
     path = of_table(tmp_path, "noschema_default")
     read = spark.read.format("cdc").option("table", "shop.wide")
     for declared, value in {"c_bin BINARY": "AAAAAAAAAAA=", "c_date DATE": "19782"}.items():

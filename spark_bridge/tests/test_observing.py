@@ -99,7 +99,7 @@ def test_changes_in_a_stream(spark: SparkSession, dump: str) -> None:
     ]
 
 
-def test_only_what_is_there_is_measured(spark: SparkSession, dump: str) -> None:
+def test_metrics_of_missing_columns_are_omitted(spark: SparkSession, dump: str) -> None:
     for columns in (
         "kind",
         "kind string, `table` string, database string",

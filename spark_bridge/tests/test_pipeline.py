@@ -1,4 +1,4 @@
-"""A Declarative Pipeline over everything that reads, as ``spark-pipelines run`` runs it."""
+"""A Declarative Pipeline over all readers, as ``spark-pipelines run`` runs it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ CHANGES = [
 ]
 
 
-def test_everything_that_reads(tmp_path: Path) -> None:
+def test_all_readers_in_a_pipeline(tmp_path: Path) -> None:
     messages = (INSERT, UPDATE, KEY_UPDATE, DELETE)
     for name in ("bronze", "dump", "transformations"):
         (tmp_path / name).mkdir()

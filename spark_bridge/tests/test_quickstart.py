@@ -1,6 +1,6 @@
-"""docs/quickstart.md runs from its own install line to its end, and prints what it says.
+"""docs/quickstart.md runs from its install line to its end, with the documented output.
 
-In an environment that has what the line installs and nothing else.  Delta's jars come from
+In an environment with only the packages of that line.  Delta's jars come from
 the cache of the tests, as Ivy would need the network each time.
 """
 
@@ -92,7 +92,7 @@ def test_the_install_line_brings_a_spark_with_delta() -> None:
     assert DELTA_PACKAGE in {line.delta_package for line in MATRIX}
 
 
-def test_the_session_is_the_tests() -> None:
+def test_session_settings_equal_the_page() -> None:
     (session,) = [block for block in PAGE if "SparkSession.builder" in block.code]
     settings = dict(re.findall(r'\.config\("([\w.]+)", "([\w.:-]+)"\)', session.code))
     assert settings == {

@@ -1,4 +1,4 @@
-"""The snippets of README.md and of the docs on Spark run as they stand there."""
+"""The snippets of README.md and of the docs on Spark run unchanged."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ FOLDERS = (
 
 @pytest.fixture
 def dump(tmp_path: Path) -> Path:
-    """A folder with what the snippets read: orders, a bad line, and the demo's messages."""
+    """A folder with the input of the snippets: orders, a bad line, and the demo's messages."""
     (tmp_path / "dump").mkdir()
     write_lines(
         tmp_path / "dump" / "orders.jsonl",

@@ -1,4 +1,4 @@
-"""What fails while Spark writes, in a Spark that tries tasks again."""
+"""Failures while Spark writes, with retries of tasks."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize("name", ["read by the dead", "written by the dead", "raising"])
-def test_no_half_file_and_nothing_doubled(results: Any, name: str) -> None:
+def test_files_are_complete_and_unduplicated(results: Any, name: str) -> None:
     found = results[name]
     assert (found["error"], found["rows"], found["ids"]) == (None, ROWS, ROWS)
     assert found["files"] == FILES
 
 
-def test_what_a_killed_writer_leaves_is_swept(results: Any) -> None:
+def test_leftovers_of_a_killed_writer_are_removed(results: Any) -> None:
     assert results["written by the dead"]["staged"] > 0
     assert results["swept"] == {"rows": ROWS, "ids": ROWS, "files": FILES, "staged": 0}
 
@@ -55,9 +55,7 @@ def test_what_a_killed_writer_leaves_is_swept(results: Any) -> None:
         ("full", "there is no room left: make room, or write elsewhere, and run again"),
     ],
 )
-def test_what_cannot_be_written_leaves_nothing_and_says_what_to_do(
-    results: Any, name: str, said: str
-) -> None:
+def test_failed_write_leaves_nothing_and_names_a_remedy(results: Any, name: str, said: str) -> None:
     found = results[name]
     assert "nothing of it is visible; " + said in found["error"]
     assert (found["rows"], found["files"]) == (0, 0)
@@ -65,6 +63,6 @@ def test_what_cannot_be_written_leaves_nothing_and_says_what_to_do(
     assert found["staged"] == 0 or name == "full"
 
 
-def test_when_it_is_mended_it_is_written(results: Any) -> None:
+def test_write_succeeds_after_repair(results: Any) -> None:
     again = results["again"]
     assert (again["error"], again["rows"], again["ids"]) == (None, ROWS, ROWS)

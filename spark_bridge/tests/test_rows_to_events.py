@@ -49,7 +49,7 @@ def _messages(case: tuple[str, str] | str) -> list[Message]:
 
 
 def _round_trip(messages: list[Message], **given: str) -> Iterator[tuple[str | None, Event, Event]]:
-    """Every event of the messages with what came back of it, and its format."""
+    """Every event of the messages with its round trip, and its format."""
     options = parse_options({"sourcetimezone": "Asia/Shanghai", "includecolumns": "true", **given})
     schema = events_schema(options)
     policy = ValuePolicy("text", "replace")
@@ -73,7 +73,7 @@ def _round_trip(messages: list[Message], **given: str) -> Iterator[tuple[str | N
 
 
 @pytest.mark.parametrize("case", [*TICDC, *NATIVE], ids=str)
-def test_golden_events_come_back(case: tuple[str, str] | str) -> None:
+def test_golden_events_round_trip(case: tuple[str, str] | str) -> None:
     rows = 0
     for protocol, event, back in _round_trip(_messages(case)):
         assert type(back) is type(event)
@@ -101,7 +101,7 @@ def _schema(table: TableSchema, *, types: bool) -> tuple[Any, ...]:
 
 
 def _type(type_: LogicalType) -> LogicalType:
-    # Debezium says how wide a BIT is, and what an ENUM's names are, in its own schema only.
+    # Debezium has the width of BIT and the names of ENUM only in its own schema.
     return type(type_)() if isinstance(type_, Bit | Enum | Set) else type_
 
 
@@ -166,7 +166,7 @@ def test_names_that_are_null() -> None:
         assert caught.value.column == where
 
 
-def test_numbers_and_types_that_only_the_value_tells() -> None:
+def test_numbers_and_types_derived_from_values() -> None:
     tables = _table_of()
     columns = _columns(n="bigint", t="a type that nobody knows", s="another")
     time = datetime(2024, 1, 1, tzinfo=UTC)
@@ -211,7 +211,7 @@ def test_json_numbers_keep_their_digits() -> None:
     assert json_text(parse_json_column(text)) == text
 
 
-def test_an_error_names_the_whole_table() -> None:
+def test_error_has_the_qualified_table_name() -> None:
     row = {"database": "shop", "schema": "public", "table": "orders"}
     assert located(EncodeError("bad"), row, {}).table == "shop.public.orders"
     assert located(EncodeError("bad"), row | {"schema": None}, {}).table == "shop.orders"

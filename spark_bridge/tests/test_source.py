@@ -36,7 +36,7 @@ def inserts(count: int, start: int = 0) -> list[dict[str, object]]:
     return [row_message("INSERT", {"id": str(i)}) for i in range(start, start + count)]
 
 
-def test_the_module_is_light() -> None:
+def test_import_is_light() -> None:
     code = (
         "import sys, pyspark_cdcfmt; heavy = ('pyarrow', 'fsspec', 'pluggy', 'cdcfmt_canal_json'); "
         "print([name for name in heavy if name in sys.modules])"
@@ -205,7 +205,7 @@ def test_modes(spark: SparkSession, tmp_path: Path) -> None:
         failfast.load(path).collect()
 
 
-def test_lines_that_no_format_knows(spark: SparkSession, tmp_path: Path) -> None:
+def test_unrecognised_lines(spark: SparkSession, tmp_path: Path) -> None:
     path = write_lines(tmp_path / "what.json", b'{"what": {}}', INSERT)
     rows = spark.read.format("cdc").load(path).orderBy("_source.offset").collect()
     assert "no installed format recognises this message" in rows[0]._corrupt_record.reason
@@ -232,7 +232,7 @@ def test_limit_closes_the_reader(spark: SparkSession, tmp_path: Path) -> None:
     assert len(spark.read.format("cdc").load(path).limit(5).collect()) == 5
 
 
-def test_what_options_print_has_no_secret() -> None:
+def test_printed_options_hide_secrets() -> None:
     given = {"path": "x", "storageoptions": '{"secret": "s3cr3t"}', "kafka.sasl.password": "s3cr3t"}
     given |= {"kafka.bootstrap.servers": "a:1", "subscribe": "t"}
     options = parse_options(given)
@@ -253,9 +253,7 @@ def test_what_options_print_has_no_secret() -> None:
         ({"mode": "FAILFAST", "MODE": "PERMISSIVE"}, "options mode and MODE are the same"),
     ],
 )
-def test_options_that_contradict_each_other_or_do_nothing(
-    given: dict[str, str], error: str
-) -> None:
+def test_contradictory_or_ineffective_options(given: dict[str, str], error: str) -> None:
     with pytest.raises(CdcfmtError, match=error):
         parse_options({"path": "x", **given})
 

@@ -76,7 +76,7 @@ def test_the_same_rows_as_from_the_messages(spark: SparkSession, dump: str, tmp_
     assert shown(changes(events, "shop.orders", schema=given, **ways)) == shown(direct)
 
 
-def test_bad_rows_say_why_without_the_message(
+def test_bad_rows_have_a_reason_without_the_message(
     spark: SparkSession, dump: str, tmp_path: Path
 ) -> None:
     events = stored(spark, dump, tmp_path)
@@ -129,7 +129,7 @@ def test_options_and_columns_are_checked(spark: SparkSession, dump: str, tmp_pat
         changes(events, "shop.orders", schema="id int").collect()
 
 
-def test_an_event_that_cannot_be_one_again_is_corrupt() -> None:
+def test_unconvertible_event_is_corrupt() -> None:
     broken = {"kind": "row", "_source": {"protocol": "canal-json", "index": 3}}
     (event,) = StoredEvents(None).decode(StoredMessage(None, None, event=broken))
     assert "canal-json: the event cannot be restored: KeyError" in str(event.error)  # type: ignore[union-attr]

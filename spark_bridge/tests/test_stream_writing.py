@@ -27,7 +27,7 @@ def run(spark: SparkSession, schema: StructType, source: Path, out: Path, checkp
     query.awaitTermination()
 
 
-def test_a_batch_that_comes_again_is_written_once(spark: SparkSession, tmp_path: Path) -> None:
+def test_repeated_batch_is_written_once(spark: SparkSession, tmp_path: Path) -> None:
     dump, source = tmp_path / "dump", tmp_path / "events"
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
     dump.mkdir()
@@ -65,7 +65,7 @@ def test_a_batch_that_comes_again_is_written_once(spark: SparkSession, tmp_path:
     assert again.count() == 4
 
 
-def test_a_partition_that_lags_holds_the_watermark(spark: SparkSession, tmp_path: Path) -> None:
+def test_lagging_partition_holds_the_watermark(spark: SparkSession, tmp_path: Path) -> None:
     source, out, checkpoint = (tmp_path / name for name in ("events", "out", "checkpoint"))
     # By batch: watermarks of the partitions of a topic.
     for number, told in enumerate([{0: 10, 1: 7}, {0: 30}, {1: 20}]):

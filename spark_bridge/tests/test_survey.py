@@ -1,4 +1,4 @@
-"""What the driver looks at before a batch is read, and how little of it is enough."""
+"""The driver's sampling before a batch, and its minimum."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def surveyed(path: str | Path, *columns: str, **options: str) -> Survey:
 
 
 @pytest.mark.filterwarnings("ignore:.*the table has gained columns")
-def test_it_stops_as_soon_as_it_knows_the_names(tmp_path: Path) -> None:
+def test_sampling_stops_once_all_names_are_found(tmp_path: Path) -> None:
     added = row_message("INSERT", {"id": "1", "added": "2"})
     write_lines(tmp_path / "1.json", OTHER, *[INSERT] * 5000)
     write_lines(tmp_path / "2.json", *[added] * 5000)
@@ -54,7 +54,7 @@ def test_it_stops_as_soon_as_it_knows_the_names(tmp_path: Path) -> None:
 
 
 def test_ddl_between_the_ends_has_columns(tmp_path: Path) -> None:
-    """They come behind those of rows; what no row has from the first on, the wire leaves out."""
+    """They follow the columns of rows; a column missing from the first row on is not on the wire."""
     rows = [row(after={"id": 1})] * 300
     created = ddl("create", [column("id", "INT")], pos=50)
     altered = ddl("alter", [column("note", "VARCHAR"), column("id", "INT")], pos=200)
@@ -75,7 +75,7 @@ def test_ddl_between_the_ends_has_columns(tmp_path: Path) -> None:
         assert found.names[:3] == ["id", "note", "_change_type"]
 
 
-def test_what_inference_scanned_is_not_scanned_again(tmp_path: Path) -> None:
+def test_inference_scan_is_reused(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "orders.json", INSERT)
     source = CdcDataSource({"path": path, "table": "shop.orders"})
     schema = source.schema()

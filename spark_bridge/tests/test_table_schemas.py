@@ -27,9 +27,7 @@ def dump(tmp_path: Path) -> str:
     return write_lines(tmp_path / "o.json", INSERT, other, UPDATE, ddl, LATER)
 
 
-def test_of_events_and_of_the_source_it_is_what_the_reader_infers(
-    spark: SparkSession, dump: str
-) -> None:
+def test_schema_of_events_and_source_equals_inference(spark: SparkSession, dump: str) -> None:
     given = {"timeAs": "micros", "jsonAs": "string"}
     reader = spark.read.format("cdc").options(table="shop.orders", **given)
     expected = reader.load(dump).schema

@@ -37,11 +37,11 @@ VALUES = st.recursive(
 
 @settings(deadline=None)
 @given(VALUES)
-def test_ours_come_back(value: Any) -> None:
+def test_own_variants_round_trip(value: Any) -> None:
     assert decode_variant(*encode_variant(value)) == value
 
 
-def test_large_ones_come_back() -> None:
+def test_large_variants_round_trip() -> None:
     value = {f"column {n}": ["x" * n] * n for n in range(300)}
     assert decode_variant(*VariantEncoder(value).encode(value)) == value
 
@@ -51,7 +51,7 @@ def test_decimals_keep_their_digits() -> None:
         assert str(decode_variant(*encode_variant(Decimal(text)))) == text
 
 
-def test_sparks_own(spark: SparkSession) -> None:
+def test_variants_of_spark(spark: SparkSession) -> None:
     (row,) = spark.sql(
         """SELECT parse_json('{"b": [1, 2.5, 1e300, null, {"x": "é"}], "a": true}') v,
         to_variant_object(named_struct('d', DATE '2024-01-02', 't', TIMESTAMP '2024-01-02 03:04:05',
@@ -75,7 +75,7 @@ def test_sparks_own(spark: SparkSession) -> None:
 
 @settings(deadline=None)
 @given(VALUES, st.data())
-def test_damaged_ones_are_errors_or_other_values(value: Any, data: st.DataObject) -> None:
+def test_damaged_variants_are_errors_or_other_values(value: Any, data: st.DataObject) -> None:
     encoded, metadata = map(bytearray, encode_variant(value))
     for part in (encoded, metadata):
         place = data.draw(st.integers(0, len(part) - 1))
@@ -84,7 +84,7 @@ def test_damaged_ones_are_errors_or_other_values(value: Any, data: st.DataObject
         decode_variant(bytes(encoded), bytes(metadata))
 
 
-def test_values_that_are_there_many_times_over_end() -> None:
+def test_exponentially_nested_variants_are_bounded() -> None:
     """Arrays whose offsets all lead to the next array."""
     level = b"\x03\x20" + b"\x00" * 33
     with pytest.raises(EncodeError, match="more values than bytes"):
@@ -97,6 +97,6 @@ def test_a_day_before_the_first_one() -> None:
         decode_variant(day, b"\x01\x00\x00")
 
 
-def test_versions_of_the_encoding_to_come() -> None:
+def test_future_versions_of_the_encoding() -> None:
     with pytest.raises(EncodeError, match="version 2"):
         decode_variant(b"\x00", b"\x02\x00\x00")

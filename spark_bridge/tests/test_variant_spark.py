@@ -25,7 +25,7 @@ def utc(spark: SparkSession) -> Iterator[SparkSession]:
     spark.conf.set("spark.sql.session.timeZone", str(zone))
 
 
-def test_spark_reads_what_we_write(utc: SparkSession) -> None:
+def test_spark_reads_our_variants(utc: SparkSession) -> None:
     image = {
         "big": 2**64 - 1,
         "bin": b"\x00\xff",

@@ -1,4 +1,4 @@
-"""What the writers refuse on the driver, before any task runs."""
+"""Errors of the writers on the driver, before any task runs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ WRONG_CHANGES: list[tuple[StructType, dict[str, str], str]] = [
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize("to", ["files", "kafka"])
 def test_columns_that_cannot_be_written(tmp_path: Path, to: str, streaming: bool) -> None:
-    """Nobody listens at the broker's address, so nothing was sent either."""
+    """No broker listens at the address, so nothing was sent either."""
     kafka = {"path": None, "topic": "x", "kafka.bootstrap.servers": "127.0.0.1:1"}
     table = {"table": "shop.orders", "keyColumns": "id"}
     cases = [(wrong, {}, said) for wrong, said in WRONG_EVENTS]
@@ -109,7 +109,7 @@ def test_options_of_the_other_shape(tmp_path: Path, given: dict[str, str], error
         parse_write_options({"protocol": "canal-json", "path": str(tmp_path), **given})
 
 
-def test_what_does_not_go_together(tmp_path: Path) -> None:
+def test_contradictory_options(tmp_path: Path) -> None:
     kafka = {"path": None, "topic": "x", "kafka.bootstrap.servers": "127.0.0.1:1"}
     batch: list[tuple[dict[str, Any], bool, str]] = [
         (kafka, True, "a topic cannot be overwritten: use mode append"),
@@ -139,7 +139,7 @@ def test_what_does_not_go_together(tmp_path: Path) -> None:
 def test_if_exists_is_decided_on_the_driver(tmp_path: Path) -> None:
     sink = FileSink(str(tmp_path / "out"))
     sink.prepare()
-    # Nothing that a reader would see.
+    # No visible files.
     (tmp_path / "out" / "_hidden").write_bytes(b"x")
     source(tmp_path, ifExists="error").writer(EVENTS, overwrite=False)
     files = sink.open_task(CommitId.of("query"), 0)

@@ -1,4 +1,4 @@
-"""``df.write.format("cdc")`` to files: what is written is read back."""
+"""``df.write.format("cdc")`` to files: round trips."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write(df: DataFrame, path: Path, mode: str = "append", **options: Any) -> No
 
 
 def said(df: DataFrame) -> list[tuple[Any, ...]]:
-    """What the events say, in their order."""
+    """The events, in their order."""
     rows = df.selectExpr(
         "kind", "op", "table", "commit_ts", "to_json(before) b", "to_json(after) a", "ddl.query q"
     )
@@ -115,7 +115,7 @@ def test_changes_of_one_table_become_another_format(
         ("*", {"txnVersion": "1"}, "go together|Both txnVersion and txnAppId"),
     ],
 )
-def test_what_cannot_be_written_is_known_before_any_byte(
+def test_unwritable_rows_fail_before_writing(
     spark: SparkSession, dump: Path, columns: str, options: dict[str, str], said: str
 ) -> None:
     before = set(dump.rglob("*"))
@@ -125,9 +125,7 @@ def test_what_cannot_be_written_is_known_before_any_byte(
     assert set(dump.rglob("*")) == before
 
 
-def test_rows_that_cannot_be_written_leave_nothing(
-    spark: SparkSession, dump: Path, tmp_path: Path
-) -> None:
+def test_unwritable_rows_leave_no_files(spark: SparkSession, dump: Path, tmp_path: Path) -> None:
     events, out = read(spark, dump), tmp_path / "out"
     one = events.coalesce(1)
     two = events.repartition(2)
@@ -145,7 +143,7 @@ def test_rows_that_cannot_be_written_leave_nothing(
 
 
 def test_types_of_the_values_themselves(spark: SparkSession, tmp_path: Path) -> None:
-    """Rows that somebody made, not we."""
+    """Rows from a user's DataFrame."""
     rows = spark.sql(
         "SELECT 'row' kind, 'insert' op, 'shop' database, 'orders' table, array('id') key_columns,"
         " to_variant_object(named_struct('id', 1, 'name', 'a')) after,"
@@ -178,7 +176,7 @@ def test_overwrite_append_and_if_exists(spark: SparkSession, dump: Path, tmp_pat
     assert os.listdir(dump) == ["a.jsonl"]
 
 
-def test_the_watermark_is_what_all_sources_reached(spark: SparkSession, tmp_path: Path) -> None:
+def test_watermark_is_the_minimum_of_all_sources(spark: SparkSession, tmp_path: Path) -> None:
     dump, out = tmp_path / "dump", tmp_path / "out"
     dump.mkdir()
     for name, reached in (("a", 5), ("b", 3)):
@@ -190,7 +188,7 @@ def test_the_watermark_is_what_all_sources_reached(spark: SparkSession, tmp_path
     # Without their source the later one would count.
     with pytest.raises(Exception, match=r"watermark events .* without _source"):
         write(read(spark, dump).drop("_source"), out)
-    # A source that has rows and tells no watermark may still send older ones.
+    # A source with rows but without a watermark may still send older ones.
     write_lines(dump / "c.jsonl", row_message("INSERT", {"id": "7"}))
     write(read(spark, dump), out, mode="overwrite")
     assert read(spark, out).groupBy("kind").count().collect() == [("row", 3)]

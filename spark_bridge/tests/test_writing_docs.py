@@ -1,4 +1,4 @@
-"""The snippets of docs/writing.md and docs/rewriting.md run as they stand there, in order."""
+"""The snippets of docs/writing.md and docs/rewriting.md run unchanged, in order."""
 
 from __future__ import annotations
 

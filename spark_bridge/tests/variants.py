@@ -30,7 +30,7 @@ def typed(value: Any) -> Any:
 
 
 def as_read(value: Any) -> Any:
-    """What a reader of the variant of ``value`` gets."""
+    """The decoded variant of ``value``."""
     match value:
         case bool():
             return value

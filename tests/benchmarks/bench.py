@@ -1,4 +1,4 @@
-"""All that docs/bench.md shows, in one run: ``python tests/benchmarks/bench.py`` (``make bench``).
+"""All figures of docs/bench.md, in one run: ``python tests/benchmarks/bench.py`` (``make bench``).
 
 Options: ``--megabytes`` of each file on Spark, ``--rounds``, ``--cores`` (several), ``--samples``
 (names of some), ``--keep`` (parts of the last run: decoding, growth, spark).

@@ -1,4 +1,4 @@
-"""Whether the cost of a byte stays what it is when something grows.
+"""Whether the cost of a byte is constant when something grows.
 
 ``python tests/benchmarks/growth.py [rounds]``.  The messages are Canal-JSON of the golden table
 with one thing about it changed, or files of them; both images, CPU time of one core.

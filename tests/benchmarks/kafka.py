@@ -66,7 +66,7 @@ def of_cdcfmt(spark: SparkSession, broker: Broker, topic: str) -> DataFrame:
 
 
 def of_jvm(spark: SparkSession, broker: Broker, topic: str) -> DataFrame:
-    """What is written by hand: the exact schema and the casts of both images, no filter."""
+    """The query written by hand: the exact schema and the casts of both images, no filter."""
     schema, typed = QUERIES["canal-json"]
     return typed(
         spark.read.format("kafka")

@@ -1,4 +1,4 @@
-"""What the processes of this session take: CPU time and memory."""
+"""CPU time and memory of this session's processes."""
 
 from __future__ import annotations
 

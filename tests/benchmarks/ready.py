@@ -1,4 +1,4 @@
-"""A data source of ready Arrow batches: what Spark's transport takes alone."""
+"""A data source of ready Arrow batches: the cost of Spark's transport alone."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Record = dict[str, Any]
 
 
 def save(results: Record) -> None:
-    """What there is so far: a run that is broken off is not lost."""
+    """The results so far: an interrupted run is not lost."""
     RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
@@ -165,7 +165,7 @@ def rate(record: Record) -> float:
 
 
 def net(record: Record) -> float:
-    """CPU microseconds of a row, without what the query costs once."""
+    """CPU microseconds of a row, without the fixed cost of the query."""
     micros: float = max(record["cpu"] - record["once"], 1e-9) / record["changes"] * 1e6
     return micros
 

@@ -30,7 +30,7 @@ NAMES = ("canal-json", "canal-json-default", "open", "simple-json", "simple-avro
 def rewriter(
     messages: list[Message], sample: Sample, name: str, *, by_kernel: bool
 ) -> Callable[[], list[Any]]:
-    """What reads and writes all messages, and gives those that it wrote."""
+    """Reads and writes all messages, and returns the written ones."""
     engine = open_engine(messages, sample, "changes", by_kernel=by_kernel)
     schema = inferred_schema(messages, options_of(sample, "changes"))
     assert schema is not None
@@ -45,7 +45,7 @@ def rewriter(
 
 
 def messages_of(parts: list[Any]) -> list[Message]:
-    """What was written."""
+    """The written messages."""
     messages = []
     for part in parts:
         if isinstance(part, Message):
@@ -62,7 +62,7 @@ def check(messages: list[Message], sample: Sample, written: list[Message]) -> No
 
     def rows(some: list[Message]) -> list[Any]:
         table = pa.Table.from_batches(engine.batches(some))
-        # Without a commit_ts it tells the place of the message.
+        # Without a commit_ts it has the position of the message.
         return table.drop_columns("_sequence").to_pylist()
 
     if rows(messages) != rows(written):

@@ -1,4 +1,4 @@
-"""How fast messages are decoded, beside what any decoder must do at least.
+"""Speed of decoding, beside the minimum work of any decoder.
 
 ``python tests/benchmarks/run.py [rounds]`` (``make bench``); see README.md beside it.
 """
@@ -132,7 +132,7 @@ def measure(name: str, protocol: str, rounds: int) -> None:
     )
     best = dict.fromkeys((label for label, _ in contenders), float("inf"))
     for turn in range(rounds):
-        # All of them in every round: what slows the machine slows them alike.
+        # All of them in every round, so that a slow machine affects them alike.
         for label, function in contenders:
             print(
                 f"\r  round {turn + 1}/{rounds}: {label:<40}", end="", file=sys.stderr, flush=True

@@ -80,7 +80,7 @@ def contenders(
 
 
 def check(ours: DataFrame, peer: DataFrame, what: str) -> None:
-    """Stops if their rows differ: what is fast and wrong is worth nothing."""
+    """Stop if their rows differ: a fast wrong result is worthless."""
     # An enum is a number or a name, and JSON has spaces or not.
     names = [name for name in COLUMNS if name not in ("status", "attrs")]
     kind = F.col(peer.columns[0])

@@ -1,4 +1,4 @@
-"""What users write by hand for messages in Avro, with ``from_avro`` of Spark's own Avro reader.
+"""Queries by hand for messages in Avro, with ``from_avro`` of Spark's own Avro reader.
 
 The same columns as in ``spark_queries.py``.  Spark reads a union as a struct of its members by
 their place: ``member0`` is the first one that is not null.

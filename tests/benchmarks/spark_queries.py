@@ -1,4 +1,4 @@
-"""What users write by hand for the table of the golden messages: typed columns of both images.
+"""Queries by hand for the table of the golden messages: typed columns of both images.
 
 No query filters messages without row changes: the few of them give rows of NULLs.
 Spark would push the filter below ``from_json`` and ``from_avro``, and parse each message twice.

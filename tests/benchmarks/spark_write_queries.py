@@ -1,4 +1,4 @@
-"""What users write by hand: rows with both images to messages by ``to_json``.
+"""Queries by hand: rows with both images to messages by ``to_json``.
 
 The frame has ``op``, ``commit_ts`` and the structs ``before`` and ``after``.  Each query gives
 ``key`` and ``value``, with the members that cdcfmt writes, in the same order.
@@ -22,7 +22,7 @@ SOURCE_TYPES = {
     "created_at": "datetime(3)",
     "updated_at": "timestamp",
 }
-"""What ``columnTypes`` says of the columns, beside the types of the rows."""
+"""The value of ``columnTypes`` for the columns, beside the types of the rows."""
 
 _MYSQL_TYPES = {
     "id": ("bigint unsigned", -5),

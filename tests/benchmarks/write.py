@@ -1,4 +1,4 @@
-"""How fast rows become messages in a task, without Spark: both shapes, in processor time.
+"""Speed of encoding rows in a task, without Spark: both shapes, in processor time.
 
 ``python tests/benchmarks/write.py [rounds]``.  The rows are those of the golden Canal-JSON
 messages as the reader gives them, in Arrow batches; of a round all of it is counted, from

@@ -54,7 +54,7 @@ def run(stream: DataFrame, folder: Path, write: Any) -> None:
         query.stop()
 
 
-def test_rows_are_those_of_a_batch_and_stay_so(
+def test_stream_rows_equal_a_batch_and_are_repeatable(
     spark: SparkSession, topics: dict[str, str], tmp_path: Path
 ) -> None:
     options = topics | {"includeColumns": "true", "startingOffsets": "earliest"}
@@ -67,7 +67,7 @@ def test_rows_are_those_of_a_batch_and_stay_so(
 
     def read_twice(batch: DataFrame, number: int) -> None:
         rows = comparable(batch)
-        # A batch that runs again, here after a failure, has what it had.
+        # A batch repeated after a failure is unchanged.
         assert rows == comparable(batch) == seen.get(number, rows)
         failed = number == 1 and number not in seen
         seen[number] = rows
@@ -80,7 +80,7 @@ def test_rows_are_those_of_a_batch_and_stay_so(
     assert sum(seen.values(), Counter()) == expected
 
 
-def test_changes_have_the_columns_of_the_store(
+def test_changes_use_columns_of_the_store(
     spark: SparkSession, topics: dict[str, str], tmp_path: Path
 ) -> None:
     table = {"table": "shop.wide", "mode": "FAILFAST", "startingOffsets": "earliest"}
@@ -96,7 +96,7 @@ def test_changes_have_the_columns_of_the_store(
     assert sum(seen, Counter()) == comparable(whole)
 
 
-def test_a_schema_that_comes_late(
+def test_late_schema(
     spark: SparkSession, kafka: Broker, topics: dict[str, str], tmp_path: Path
 ) -> None:
     """A row waits for it, and a batch that is read twice has the same rows."""
@@ -133,7 +133,7 @@ def test_a_schema_that_comes_late(
     assert [sum(rows.values()) for rows in seen] == [5]
 
 
-def test_what_missing_schemas_mean() -> None:
+def test_policies_for_missing_schemas() -> None:
     def asked(**options: str) -> str:
         parsed = parse_options({"path": "x", "protocol": "debezium", **options})
         of_batch, of_stream = parsed, parsed.in_stream()
@@ -156,7 +156,7 @@ def test_without_a_store(spark: SparkSession, topics: dict[str, str], tmp_path: 
     reader = spark.readStream.format("cdc").options(**topics, startingOffsets="earliest")
     with pytest.raises(StreamingQueryException, match=r"type of .*raw.* set schemaStore"):
         run(reader.load(), tmp_path, lambda batch, _: batch.count())
-    # Or the types are nowhere, wherever a batch begins.
+    # Or types are missing, at any start of a batch.
     untyped: list[int] = []
     raw = reader.options(onMissingSchema="raw", includeColumns="true").load()
     run(raw, tmp_path / "raw", lambda batch, _: untyped.append(batch.where(UNKNOWN).count()))
@@ -168,7 +168,7 @@ def test_without_a_store(spark: SparkSession, topics: dict[str, str], tmp_path: 
         .where("kind = 'row' and op <> 'truncate'")
         .count()
     )
-    # Refused at once, before anything is read: there is no such topic.
+    # Rejected before reading: the topic does not exist.
     refused = {**topics, "subscribePattern": "nobody", "maxOffsetsPerTrigger": "9"}
     with pytest.raises(PySparkException, match=r"needs a schema, .* schemaStore"):
         spark.readStream.format("cdc").options(**refused, table="shop.wide").load()

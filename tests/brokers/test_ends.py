@@ -1,4 +1,4 @@
-"""The first and last messages of files and topic partitions, without what lies between."""
+"""The first and last messages of files and topic partitions, without those between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing is lost and nothing double, however often the driver is killed."""
+"""No message is lost or duplicated, however often the driver is killed."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ KILLS = 1
 """`make soak` has many more."""
 
 
-def test_a_driver_that_is_killed(kafka: Broker, tmp_path: Path) -> None:
+def test_killed_driver(kafka: Broker, tmp_path: Path) -> None:
     topic = kafka.create_topic("killed", 3)
     dice = random.Random(6)
     options = f"kafka.bootstrap.servers={kafka.servers}", f"subscribe={topic}"
     total = 0
     for _ in range(KILLS):
-        # More than it reads before it is killed.
+        # More than the driver reads before it is killed.
         kafka.produce(topic, orders(total, total + 900, partitions=3))
         total += 900
         with started(APP, tmp_path, *options, "maxOffsetsPerTrigger=30") as app:

@@ -1,4 +1,4 @@
-"""Golden messages through Kafka: what is in a topic is what would be in files."""
+"""Golden messages through Kafka: the events equal those of files."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def of_others() -> list[Message]:
 
 
 def with_ddl_in_0(messages: list[Message]) -> Iterator[Message]:
-    """Debezium's DDL, which its key puts anywhere, where producers put it at least."""
+    """Debezium's DDL, on the partition where producers send it at least."""
     for message in messages:
         is_ddl = b'"tableChanges"' in (message.value or b"")
         partition = 0 if is_ddl else message.partition
@@ -82,7 +82,7 @@ PRODUCERS = {
 """Messages and their formats."""
 
 
-def test_every_format_is_here() -> None:
+def test_every_format_is_covered() -> None:
     assert set.union(*PRODUCERS.values()) == set(default_registry().codecs())
 
 
@@ -96,7 +96,7 @@ def write_files(folder: Path, messages: list[Message]) -> str:
 
 
 @pytest.mark.parametrize("producers", PRODUCERS)
-def test_a_topic_is_read_like_files(
+def test_topics_are_read_like_files(
     spark: SparkSession, kafka: Broker, tmp_path: Path, producers: Callable[[], list[Message]]
 ) -> None:
     messages = producers()
@@ -117,7 +117,7 @@ def test_a_topic_is_read_like_files(
 
 
 @pytest.mark.parametrize("producers", PRODUCERS)
-def test_a_stream_reads_what_a_batch_reads(
+def test_stream_equals_batch(
     spark: SparkSession, kafka: Broker, tmp_path: Path, producers: Callable[[], list[Message]]
 ) -> None:
     messages = [m for m in with_ddl_in_0(producers()) if not tells_types(m)]

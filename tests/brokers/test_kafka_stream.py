@@ -1,4 +1,4 @@
-"""Streams from Kafka on a real broker, and what may happen to one."""
+"""Streams from Kafka on a real broker, with failures and restarts."""
 
 from __future__ import annotations
 
@@ -124,9 +124,7 @@ def test_errors_describe_the_cause(
     assert "wr0ng-word" not in str(caught.value)
 
 
-def test_a_broker_that_restarts_and_a_partition_more(
-    kafka: Broker, stream: Callable[..., Stream]
-) -> None:
+def test_broker_restart_and_new_partition(kafka: Broker, stream: Callable[..., Stream]) -> None:
     topic = kafka.create_topic("live", 2)
     kafka.produce(topic, orders(0, 10, partitions=2))
     live = stream(subscribe=topic)
@@ -151,7 +149,7 @@ def test_a_broker_that_restarts_and_a_partition_more(
     assert {partition: span[1] for partition, span in ends.items()} == {"0": 25, "1": 25, "2": 10}
 
 
-def test_retention_under_the_reader(kafka: Broker, stream: Callable[..., Stream]) -> None:
+def test_retention_while_reading(kafka: Broker, stream: Callable[..., Stream]) -> None:
     topic = kafka.create_topic("forgetful", 2)
     kafka.produce(topic, orders(0, 20, partitions=2))
     forgetful = stream(subscribe=topic)
@@ -161,17 +159,15 @@ def test_retention_under_the_reader(kafka: Broker, stream: Callable[..., Stream]
     with pytest.raises(StreamingQueryException) as caught:
         forgetful.run()
     assert f"topic {topic}, partition 0: offsets 10 to 13 are gone" in str(caught.value)
-    # Nothing of the batch is there, and no more is lost once the user decides.
+    # The batch has no output, and after the user's decision nothing more is lost.
     assert forgetful.ids() == list(range(20))
     forgetful.options["failOnDataLoss"] = "false"
     lost = {20, 22, 24, 26}
     assert forgetful.run() == [id_ for id_ in range(40) if id_ not in lost]
 
 
-def test_latest_stays_where_the_first_batch_found_it(
-    kafka: Broker, stream: Callable[..., Stream]
-) -> None:
-    """Also if that batch never ended: what has come since is not passed over."""
+def test_latest_is_fixed_by_the_first_batch(kafka: Broker, stream: Callable[..., Stream]) -> None:
+    """Also if that batch never ended: later messages are not skipped."""
     topic = kafka.create_topic("latest")
     kafka.produce(topic, orders(0, 5))
     latest = stream(subscribe=topic, startingOffsets="latest")
@@ -183,7 +179,7 @@ def test_latest_stays_where_the_first_batch_found_it(
     query.awaitTermination()
     assert latest.ids() == list(range(5, 9))
     assert latest.offsets(0) == {topic: [[5, 5]]}
-    # The documented listener: the source of a repeated batch is not asked for its end.
+    # The documented listener: a repeated batch does not query its source's end.
     (listener,) = (each.code for each in snippets("docs/monitoring.md") if "lag(" in each.code)
     documented: dict[str, Any] = {}
     exec(listener.partition("class Metrics")[0], documented)
@@ -194,7 +190,7 @@ def test_latest_stays_where_the_first_batch_found_it(
 def test_retention_between_two_reads_of_a_batch(
     kafka: Broker, stream: Callable[..., Stream]
 ) -> None:
-    """Offsets that are gone are an error, or a gap that is said: never fewer rows in silence."""
+    """Deleted offsets are an error or a reported gap: never silently fewer rows."""
     topic = kafka.create_topic("twice")
     kafka.produce(topic, orders(0, 10))
     twice = stream(subscribe=topic)
@@ -230,7 +226,7 @@ def test_recreated_topic(kafka: Broker, stream: Callable[..., Stream]) -> None:
     assert anew.run() == list(range(5))
     kafka.delete_topic(topic)
     kafka.create_topic(topic)
-    # More than before: its offsets alone look well.
+    # More than before: offsets alone show no loss.
     kafka.produce(topic, orders(5, 15))
     with pytest.raises(StreamingQueryException, match="was deleted and recreated"):
         anew.run()
@@ -239,7 +235,7 @@ def test_recreated_topic(kafka: Broker, stream: Callable[..., Stream]) -> None:
 
 
 @pytest.mark.parametrize("fail", ["true", "false"])
-def test_a_batch_that_runs_again_after_its_topic_was_made_anew(kafka: Broker, fail: str) -> None:
+def test_repeated_batch_after_topic_recreation(kafka: Broker, fail: str) -> None:
     topic = kafka.create_topic(f"anew-{fail}")
     kafka.produce(topic, orders(0, 5))
 
@@ -251,7 +247,7 @@ def test_a_batch_that_runs_again_after_its_topic_was_made_anew(kafka: Broker, fa
     first = run()
     begin = first.initialOffset()
     end = first.latestOffset(begin, ReadAllAvailable())
-    # Before it was committed; another run reads it again.
+    # Stopped before the commit; another run reads it again.
     assert len(run().partitions(begin, end)) == 1
     kafka.delete_topic(topic)
     kafka.create_topic(topic)

@@ -30,7 +30,7 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Dat
     variant = load_variant("canal-json", "tidb-extension")
     lines = [wrap_line(golden.message) for golden in variant.messages]
     (folder / "a.jsonl").write_bytes(b"\n".join(lines))
-    # Topics get rows without their DDL, whose types would not come back.
+    # Topics get rows without their DDL: the types would be lost.
     read = spark.read.format("cdc").option("includeColumns", True).option("scanSchemas", False)
     return read.option("sourceTimeZone", "Asia/Shanghai").load(str(folder))
 
@@ -97,7 +97,7 @@ def test_ddl_needs_one_task(spark: SparkSession, kafka: Broker, events: DataFram
     assert {row.partition for row in ddl} == {0}
 
 
-def test_what_cannot_be(kafka: Broker, events: DataFrame) -> None:
+def test_invalid_writes(kafka: Broker, events: DataFrame) -> None:
     rows = events.where("kind = 'row'").coalesce(1)
     with pytest.raises(Exception, match=r"topic nowhere .*create it first"):
         write(rows, kafka, "nowhere")
@@ -152,9 +152,7 @@ def test_statements_stay_between_their_rows_in_every_partition(
         assert places == sorted(places)
 
 
-def test_a_broker_that_does_not_answer_any_more(
-    spark: SparkSession, kafka: Broker, tmp_path: Path
-) -> None:
+def test_unresponsive_broker(spark: SparkSession, kafka: Broker, tmp_path: Path) -> None:
     topic = kafka.create_topic("unreachable", 1)
     assert kafka._process is not None
     broker = kafka._process.pid
@@ -185,7 +183,7 @@ def test_a_broker_that_does_not_answer_any_more(
     counted = found.selectExpr("count(distinct id) ids", "count(*) n").first()
     assert counted is not None
     assert counted.ids == 20_000
-    # Those that were sent before the failure come twice, and no other.
+    # Only the messages sent before the failure are duplicated.
     assert 20_000 <= counted.n < 40_000
 
 

@@ -57,7 +57,7 @@ def send_orders(broker: RabbitBroker, name: str, start: int, end: int, partition
 
 
 def events(frame: DataFrame) -> list[str]:
-    """The events, without where they came from."""
+    """The events, without their source."""
     return [json.dumps(row.asDict(True), default=str) for row in frame.drop("_source").collect()]
 
 
@@ -116,7 +116,7 @@ def test_what_is_written_comes_back(
     assert copied.selectExpr("_source.partition").distinct().count() == 2
 
 
-def test_a_stream_goes_on_through_a_broker_that_is_killed(
+def test_stream_survives_a_killed_broker(
     spark: SparkSession, rabbitmq: RabbitBroker, tmp_path: Path
 ) -> None:
     rabbitmq.create_stream("through")
@@ -159,7 +159,7 @@ def ids(folder: Path) -> list[int]:
 
 
 @pytest.mark.soak
-def test_a_driver_that_is_killed(rabbitmq: RabbitBroker, tmp_path: Path) -> None:
+def test_killed_driver(rabbitmq: RabbitBroker, tmp_path: Path) -> None:
     for partition in range(2):
         rabbitmq.create_stream(f"killed-{partition}")
     options = [f"{key}={value}" for key, value in options_of(rabbitmq, "killed").items()]

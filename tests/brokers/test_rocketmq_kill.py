@@ -1,4 +1,4 @@
-"""RocketMQ: nothing is lost or double, however often a driver, a drain or a broker is killed."""
+"""RocketMQ: no message is lost or duplicated, however often a driver, drain or broker is killed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KILLS = 1
 
 
 @pytest.mark.soak
-def test_a_driver_that_is_killed(rocketmq: RocketBroker, tmp_path: Path) -> None:
+def test_killed_driver(rocketmq: RocketBroker, tmp_path: Path) -> None:
     kill_drivers(rocketmq, tmp_path, KILLS, random.Random(6))
 
 

@@ -1,4 +1,4 @@
-"""Golden messages through RocketMQ: batch, stream, drain and sink give what files give."""
+"""Golden messages through RocketMQ: batch, stream, drain and sink equal files."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_writing(spark: SparkSession, rocketmq: RocketBroker, protocol: str) -> 
     topic = rocketmq.client.create_topic(f"written-{protocol}", PARTITIONS)
     lines = [golden.message for golden in load_variant("canal-json", "tidb-extension").messages]
     rows = spark.createDataFrame([(bytes(m.value or b""),) for m in lines], "value binary")
-    # CloudCanal Json does not say how bytes are written, and those of one table fit two ways.
+    # CloudCanal Json does not declare its byte encoding, and one table's bytes fit two.
     events = pyspark_cdcfmt.decode(
         rows, protocol="canal-json", includeColumns=True, sourceTimeZone=SOURCE_ZONE
     ).where("kind = 'row' and table <> 'defaults_t'")

@@ -65,7 +65,7 @@ class Live:
 
 
 @pytest.mark.soak
-def test_from_every_100th_offset_of_a_live_topic(
+def test_streams_from_every_100th_offset_of_a_live_topic(
     spark: SparkSession, kafka: Broker, tmp_path: Path
 ) -> None:
     # Schemas stand in partition 0 only, so many messages behind their place.
@@ -107,7 +107,7 @@ def test_from_every_100th_offset_of_a_live_topic(
 
 
 def all_rows(spark: SparkSession, live: Live, folder: Path) -> DataFrame:
-    """The truth: all of the topic in one batch, which is what files of the messages give."""
+    """The truth: the whole topic in one batch, equal to files of the messages."""
     file = folder / "all.jsonl"
     file.write_bytes(b"\n".join(map(wrap_line, live.messages)))
     from_files = spark.read.format("cdc").option("protocol", "simple").load(str(file))

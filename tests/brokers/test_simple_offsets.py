@@ -1,6 +1,6 @@
-"""Simple's rows need a schema that stands elsewhere: reading may begin at any message.
+"""Simple's rows need a schema from another message: reading may begin at any message.
 
-What must come out is told by the messages' own JSON and by fastavro, not by the decoder.
+The expected events come from the messages' own JSON and fastavro, not from the decoder.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def schema_of_row(value: bytes) -> Schema | None:
 
 @cache
 def stream(protocol: str) -> tuple[tuple[Message, Event, Schema | None, frozenset[Schema]], ...]:
-    """Each message with its event where all is known, its row's schema, and what it tells."""
+    """Each message with its event under full knowledge, its row's schema, and its own schemas."""
     variant = load_variant(protocol, "default")
     messages = [golden.message for golden in variant.messages]
     options = reading_options(variant)
@@ -129,7 +129,7 @@ STEP = 6
 
 @pytest.mark.parametrize(("protocol", "first"), in_turn(PROTOCOLS, range(STEP), of=STEP))
 def test_starting_at_every_offset(protocol: str, first: int) -> None:
-    """Every row whose schema stands anywhere in the input is decoded with it, and no other."""
+    """A row is decoded with its schema from anywhere in the input, and never with another."""
     options = reading_options(load_variant(protocol, "default"))
     every = stream(protocol)
     losing = 0
@@ -146,7 +146,7 @@ def test_starting_at_every_offset(protocol: str, first: int) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_without_looking_ahead_only_earlier_schemas_are_known(protocol: str) -> None:
+def test_without_scan_only_earlier_schemas_are_used(protocol: str) -> None:
     options = reading_options(load_variant(protocol, "default"))
     every = stream(protocol)
     for start in range(0, len(every), 20):
@@ -172,7 +172,7 @@ def check_one(protocol: str, at: int, known: set[Schema], events: list[Event]) -
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_rows_before_their_schemas(protocol: str) -> None:
-    """All schemas at the end of the input: nothing is lost."""
+    """All schemas at the end of the input: no row is lost."""
     options = reading_options(load_variant(protocol, "default"))
     every = stream(protocol)
     backwards = every[::-1]

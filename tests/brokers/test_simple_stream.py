@@ -50,7 +50,7 @@ class Stream:
     def run(
         self, *, write: Callable[[DataFrame, int], None] | None = None, **options: Any
     ) -> DataFrame:
-        """Read what there is; all that was ever written."""
+        """Read the available messages; returns all rows written so far."""
         given = {
             name: str(value)
             for name, value in {**self.options, **options}.items()
@@ -96,7 +96,7 @@ def schemas_and_rows() -> tuple[list[Message], list[Message]]:
     )
 
 
-def test_waiting_fails_without_loss_and_goes_on_when_the_schema_comes(
+def test_waiting_fails_without_loss_and_resumes_with_the_schema(
     spark: SparkSession, kafka: Broker, tmp_path: Path
 ) -> None:
     schemas, rows = schemas_and_rows()
@@ -110,9 +110,7 @@ def test_waiting_fails_without_loss_and_goes_on_when_the_schema_comes(
     assert found.where("kind = 'corrupt'").count() == 0
 
 
-def test_corrupt_rows_stay_so_when_a_batch_is_read_twice(
-    spark: SparkSession, kafka: Broker, tmp_path: Path
-) -> None:
+def test_corrupt_rows_are_repeatable(spark: SparkSession, kafka: Broker, tmp_path: Path) -> None:
     schemas, rows = schemas_and_rows()
     topic = topic_of(kafka, rows)
     stream = Stream(spark, kafka, topic, tmp_path)

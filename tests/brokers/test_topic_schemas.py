@@ -1,4 +1,4 @@
-"""Debezium's rows without schemas: the same events, however a topic is cut into batches."""
+"""Debezium's rows without schemas: the same events for any batches of a topic."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ CASES: dict[str, Callable[[], list[Message]]] = {
 
 
 def produce(kafka: Broker, messages: list[Message]) -> tuple[Found, dict[Place, int]]:
-    """What the messages mean where all schemas are known, and how many each partition has."""
+    """The events under full knowledge of schemas, and the number of messages per partition."""
     schemas = scan_schemas(messages, **OPTIONS)
     ends: dict[Place, int] = {}
     found: Found = {}
@@ -143,7 +143,9 @@ class Query:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_however_a_topic_is_cut(kafka: Broker, tmp_path: Path, case: str) -> None:
+def test_events_are_independent_of_batch_boundaries(
+    kafka: Broker, tmp_path: Path, case: str
+) -> None:
     truth, ends = produce(kafka, CASES[case]())
     assert sum("RowChange(" in event for events in truth.values() for event in events) > 200
     topics = ",".join({topic for topic, _ in ends})
@@ -166,6 +168,6 @@ def test_however_a_topic_is_cut(kafka: Broker, tmp_path: Path, case: str) -> Non
     assert found.keys() == expected.keys()
     for key, events in expected.items():
         assert found[key] == events, key
-    # Once more, now that the store knows everything.
+    # Again, with a complete store.
     ranges, then = batches[0]
     assert query.batch(ranges) == then

@@ -1,4 +1,4 @@
-"""What the bridge and the command line know of transports: the registry and two protocols."""
+"""Bridge and command line use transports through the registry and two protocols."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COUNT, PARTITIONS = 30, 3
 
 @attrs.frozen
 class Memory:
-    """A source of messages that it makes itself: the smallest that a batch can be read from."""
+    """A source that generates its messages: the minimum for a batch."""
 
     topic: str
 
@@ -117,7 +117,7 @@ def test_a_batch_is_read_by_the_protocol_alone(registry: Registry, given: dict[s
     assert places == [("q", n, at) for n in range(PARTITIONS) for at in range(COUNT // PARTITIONS)]
 
 
-def test_what_is_asked_for_must_be_one_transport(registry: Registry) -> None:
+def test_options_must_select_one_transport(registry: Registry) -> None:
     def problem(given: dict[str, str]) -> str:
         with pytest.raises(OptionError) as caught:
             parse_options(given, registry).require_input()
@@ -132,11 +132,11 @@ def test_what_is_asked_for_must_be_one_transport(registry: Registry) -> None:
     text = problem({"queue": "q"})
     assert text.startswith("options of several transports: Memory and Other; choose one with")
     assert "Memory and Other" in problem({"memory.name": "a", "other.name": "b"})
-    # Its prefix says which.
+    # Its prefix selects the transport.
     assert parse_options({"queue": "q", "other.name": "b"}, registry).transport == "Other"
 
 
-def test_what_a_transport_cannot_do(registry: Registry) -> None:
+def test_unsupported_abilities_of_a_transport(registry: Registry) -> None:
     writing = {"protocol": "canal-json", "exchange": "x"}
     with pytest.raises(OptionError, match="Memory is read-only"):
         parse_write_options(writing, registry)
@@ -149,7 +149,7 @@ def test_what_a_transport_cannot_do(registry: Registry) -> None:
         parse_options({"queue": "q"}, registry)
 
 
-def test_an_option_that_does_not_choose(registry: Registry) -> None:
+def test_option_that_does_not_select_a_transport(registry: Registry) -> None:
     registry.register(Plugin("memory", {"chosen_by": ()}), "memory")
     with pytest.raises(
         OptionError, match=r"option queue is for Memory; set .*memory\.… to choose it"
@@ -157,7 +157,7 @@ def test_an_option_that_does_not_choose(registry: Registry) -> None:
         choose_transport(["queue"], registry)
 
 
-def test_kafka_that_is_not_installed(registry: Registry) -> None:
+def test_kafka_not_installed(registry: Registry) -> None:
     given = {"kafka.bootstrap.servers": "x:1", "subscribe": "t"}
     for parse in (parse_options, parse_write_options):
         with pytest.raises(UnknownFormatError) as caught:
@@ -186,7 +186,7 @@ def test_a_command_reads_a_transport_by_its_address(
     assert str(COUNT) in result.stdout
 
 
-def test_kafka_is_one_of_them() -> None:
+def test_kafka_is_registered() -> None:
     spec = default_registry().get_transport("kafka")
     assert spec.prefix == "kafka."
     assert default_registry().transport_of("kafka.bootstrap.servers") is spec

@@ -1,4 +1,4 @@
-"""The page of public names has what authors of plugins and users of the docs import."""
+"""The page of public names covers the imports of plugin authors and of the docs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def imported() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_public_names_are_there(module: str) -> None:
+def test_public_names_exist(module: str) -> None:
     found = importlib.import_module(module)
     assert names(module)
     assert [name for name in names(module) if not hasattr(found, name)] == []

@@ -1,4 +1,4 @@
-"""No code block of the docs is left unrun, and the commands that they show exist."""
+"""Every code block of the docs runs, and the commands in them exist."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ RUN_BY = {
 """Pages whose blocks are run, quoted or compared as a whole by a test of their own."""
 
 HELD_BY = {
-    ("docs/quickstart.md", "SparkSession.builder"): "test_the_session_is_the_tests",
+    ("docs/quickstart.md", "SparkSession.builder"): "test_session_settings_equal_the_page",
     ("docs/merge-by-hand.md", "enableTypeWidening"): "test_merge_by_hand.py",
     ("README.md", 'option("subscribe", "orders")'): "test_kafka_docs.py",
     ("README.md", "pyspark_cdcfmt.sync"): "test_sync.py",
 }
-"""Single blocks: page, what stands in them, and the test that holds them."""
+"""Single blocks: page, a part of their text, and the test that runs them."""
 
 COMMANDS = {"", "sh"}
 
@@ -85,7 +85,7 @@ def test_data_is_generated(block: Snippet) -> None:
     )
 
 
-def test_every_held_block_is_there() -> None:
+def test_every_listed_block_exists() -> None:
     for page, part in HELD_BY:
         (_,) = [snippet for snippet in snippets(page) if part in snippet.code]
 

@@ -1,4 +1,4 @@
-"""The docs say what the code says."""
+"""The docs agree with the code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def relative(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", tables(), ids=relative)
-def test_generated_tables_are_those_of_the_code(path: Path) -> None:
+def test_generated_tables_are_current(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     for name, table in tables()[path].items():
         assert render(text, name, table) == text, "run make docs"
@@ -154,14 +154,14 @@ def test_every_transport_passes_the_kit(plugin: Path) -> None:
 
 
 @pytest.mark.parametrize("path", DOCS, ids=relative)
-def test_no_machine_is_named(path: Path) -> None:
+def test_docs_name_no_machine(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert str(ROOT) not in text
     assert not re.search(r"(?<![\w.])/(home|root|tmp|var|opt|mnt|usr|Users)/", text)
 
 
 @pytest.mark.parametrize("path", DOCS, ids=relative)
-def test_links_lead_somewhere(path: Path) -> None:
+def test_links_are_valid(path: Path) -> None:
     text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if "://" in target:

@@ -1,4 +1,4 @@
-"""The plugins of docs/hooks.md, installed and run as they stand there."""
+"""The plugins of docs/hooks.md, installed and run unchanged."""
 
 from __future__ import annotations
 
@@ -136,8 +136,8 @@ def test_the_type_map_overrides(registry: Registry) -> None:
     assert resolve("bigint") == Int(64)
 
 
-def test_a_third_partys_types_are_those_of_every_format(registry: Registry) -> None:
-    """What users of canal-json get where the package with the override is installed."""
+def test_third_party_type_map_applies_to_every_format(registry: Registry) -> None:
+    """The types of canal-json with the override's package installed."""
     installed = metadata.entry_points(group="cdcfmt", name="canal-json")
     entry_points = [*registry._loader._entry_points, *installed]
     wire = {

@@ -1,4 +1,4 @@
-"""Every snippet on Kafka runs as it stands in the docs, apart from addresses and folders."""
+"""Every snippet on Kafka in the docs runs, with other addresses and folders."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _topics(kafka: Broker) -> Iterator[None]:
         kafka.delete_topic(topic)
 
 
-def test_no_page_lacks_one() -> None:
+def test_every_page_has_a_snippet() -> None:
     assert {each.file for each in SNIPPETS} == {PAGE, *ELSEWHERE}
     assert {each.language for each in SNIPPETS} == {"python"}
 
@@ -66,7 +66,7 @@ def test_snippets_run(snippet: Snippet, spark: SparkSession, kafka: Broker, tmp_
         code = code.replace(written, here)
     topic = "inventory" if '"inventory"' in code else "orders"
     messages = messages_of(topic)
-    # For what a page shows beside it.
+    # For a page's other snippets.
     (tmp_path / "dump").mkdir()
     (tmp_path / "dump" / "a.jsonl").write_bytes(b"\n".join(map(wrap_line, messages)))
     names: dict[str, Any] = {"spark": spark, "password": PASSWORD}
@@ -103,7 +103,7 @@ def login(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> di
 
 
 @pytest.mark.parametrize("login", LOGINS, ids=[each.id for each in LOGINS], indirect=True)
-def test_the_client_takes_logins(
+def test_client_accepts_logins(
     login: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = make_certificates()
@@ -113,13 +113,13 @@ def test_the_client_takes_logins(
     monkeypatch.chdir(tmp_path)
     given = {name.removeprefix("kafka."): value for name, value in login.items()}
     config = client_config(given)
-    # Nobody is to be asked for a token.
+    # No token is requested.
     config |= {k: "http://127.0.0.1:9/" for k in config if k.endswith("endpoint.url")}
     assert open_client(lambda: Consumer({**config, "group.id": "none", "log_level": 0}))
 
 
 @pytest.mark.parametrize("login", LOGINS[:1], ids=["SASL"], indirect=True)
-def test_a_login_is_shown_nowhere(
+def test_logins_are_never_printed(
     login: dict[str, str], spark: SparkSession, kafka: Broker
 ) -> None:
     login |= {
@@ -134,7 +134,7 @@ def test_a_login_is_shown_nowhere(
 
 
 def all_of(frame: DataFrame, folder: Path) -> DataFrame:
-    """What a stream has now."""
+    """The current rows of a stream."""
     (
         frame.writeStream.option("checkpointLocation", f"{folder}/checkpoint")
         .trigger(availableNow=True)

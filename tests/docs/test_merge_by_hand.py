@@ -1,6 +1,6 @@
 """The MERGE of docs/merge-by-hand.md, word for word, ends equal to its source.
 
-Or it stops with the error that says what to do, and goes on once that is done.
+Or it stops with an error that names a remedy, and continues after it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Source:
         self.sent.append(row_message(type_, data, before, commit_ts=self._tick(), types=self.types))
 
     def put(self, id_: int, v: str, n: int, *, was: int | None = None) -> None:
-        """An INSERT or UPDATE; ``was`` is the key that it had."""
+        """An INSERT or UPDATE; ``was`` is the former key."""
         key = id_ if was is None else was
         old = self.rows.pop(key, None)
         self.rows[id_] = v, n
@@ -66,7 +66,7 @@ def orders(delta: SparkSession) -> Iterator[SparkSession]:
     delta.sql("DROP TABLE IF EXISTS orders")
 
 
-def test_it_ends_equal_to_the_source(orders: SparkSession, tmp_path: Path) -> None:
+def test_merge_ends_equal_to_the_source(orders: SparkSession, tmp_path: Path) -> None:
     spark, source = orders, Source()
     dump = tmp_path / "dump"
     dump.mkdir()
@@ -127,6 +127,6 @@ def test_it_ends_equal_to_the_source(orders: SparkSession, tmp_path: Path) -> No
     assert target() == source.rows == dict([wide, (7, ("new", 7)), (8, ("more", 8))])
     assert [row.x for row in spark.table("orders").where("x IS NOT NULL").collect()] == [1]
 
-    # What is older than the TRUNCATE, and comes once more and alone.
+    # A change older than the TRUNCATE, redelivered alone.
     run(6, first, n="BIGINT", x=" x,")
     assert target() == source.rows

@@ -64,7 +64,7 @@ def test_snippets_run(
     assert found(names, spark, rabbitmq, tmp_path).where("kind = 'row'").count() == len(VALUES)
 
 
-def test_the_command_line_knows_streams(rabbitmq: RabbitBroker) -> None:
+def test_command_line_reads_streams(rabbitmq: RabbitBroker) -> None:
     stats = run("stats", f"rabbitmq://{rabbitmq.stream_host}/orders")
     assert f"canal-json {len(VALUES)}" in " ".join(stats.stdout.split()), stats.stderr
     doctor = run("doctor", "--rabbitmq", rabbitmq.stream_host)
@@ -74,7 +74,7 @@ def test_the_command_line_knows_streams(rabbitmq: RabbitBroker) -> None:
 def found(
     names: dict[str, Any], spark: SparkSession, rabbitmq: RabbitBroker, folder: Path
 ) -> DataFrame:
-    """What a snippet read or wrote."""
+    """The rows that a snippet read or wrote."""
     if "query" in names:
         names["query"].awaitTermination()
         return spark.read.parquet(str(folder / "events"))

@@ -1,4 +1,4 @@
-"""Every snippet on RocketMQ runs as it stands in the docs, apart from addresses and logins."""
+"""Every snippet on RocketMQ in the docs runs, with other addresses and logins."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _topics(rocketmq: RocketBroker) -> Iterator[None]:
         rocketmq.client.delete_topic(topic)
 
 
-def test_no_page_lacks_one() -> None:
+def test_every_page_has_a_snippet() -> None:
     assert {each.file for each in SNIPPETS} == set(PAGES)
 
 
@@ -45,7 +45,7 @@ def test_snippets_run(snippet: Snippet, spark: SparkSession, rocketmq: RocketBro
     }.items():
         code = code.replace(written, here)
     if "accessKey" not in code:
-        # The tests' broker wants one.
+        # The tests' broker requires a login.
         login = "".join(f'.option("{k}", "{v}")' for k, v in rocketmq.options.items())
         code = code.replace('.format("cdc")', f'.format("cdc"){login}')
     read = spark.read.format("cdc").options(**rocketmq.options)

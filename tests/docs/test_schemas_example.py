@@ -39,7 +39,7 @@ SECOND = b'{"table-def":{"columns":{"id":{"type":"INT32"},"at":{"type":"TIMESTAM
 
 @pytest.fixture(autouse=True)
 def subject(monkeypatch: pytest.MonkeyPatch) -> Iterator[Subject]:
-    """The format, which is registered as long as a test runs."""
+    """The format, registered during a test."""
     monkeypatch.syspath_prepend(DMS / "src")
     importlib.invalidate_caches()
     default_registry.cache_clear()
@@ -89,7 +89,7 @@ def test_the_kernel_reads_both_schemas(subject: Subject) -> None:
 
 
 @pytest.mark.kernel
-def test_without_limits_the_kernel_would_confuse_them(
+def test_schemas_without_limits_are_confused_by_the_kernel(
     subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the comparison of kernel and decoder finds it."""
@@ -112,7 +112,7 @@ def test_without_limits_the_kernel_would_confuse_them(
         Message(None, (CONTROL % (b"{}", 3, b"create-table")).replace(b'"control":{},', b"")),
     ],
 )
-def test_types_end_where_a_control_record_has_none(subject: Subject, end: Message) -> None:
+def test_control_record_without_types_ends_them(subject: Subject, end: Message) -> None:
     decoder = open_decoder("dms")
     _, first, changed, second = (
         decoder.decode(message)[0] for message in (control(1, FIRST), row(2), end, row(4))
@@ -123,7 +123,7 @@ def test_types_end_where_a_control_record_has_none(subject: Subject, end: Messag
     assert "IncludeControlDetails" in second.error.reason
 
 
-def test_a_drop_without_a_statement_is_named_by_its_type(subject: Subject) -> None:
+def test_drop_without_statement_has_its_type(subject: Subject) -> None:
     messages = [control(1, FIRST), row(2), control(3, b"{}", b"drop-table")]
     options = parsed({"protocol": "dms", "table": "s.t", "onTruncate": "fail"})
     schema = inferred_schema(messages, options)
@@ -133,8 +133,8 @@ def test_a_drop_without_a_statement_is_named_by_its_type(subject: Subject) -> No
 
 
 @pytest.mark.parametrize("message", [row(2), row(5, b'"x","new":1')])
-def test_a_missing_schema_is_looked_for(message: Message) -> None:
-    """A reader gets what it needs to look for it: the table, and before which position."""
+def test_missing_schema_is_searched(message: Message) -> None:
+    """The error has the table and position for the reader's search."""
     decoder = open_decoder("dms")
     if b'"new"' in (message.value or b""):
         decoder.decode(control(4, FIRST))
@@ -150,7 +150,7 @@ def test_a_missing_schema_is_looked_for(message: Message) -> None:
 @pytest.mark.parametrize(
     ("given", "values"), [("false", {"id": 7}), ("true", {"id": 7, "at": None})]
 )
-def test_wires_that_leave_nulls_out(given: str, values: dict[str, Any]) -> None:
+def test_wires_that_omit_nulls(given: str, values: dict[str, Any]) -> None:
     decoder = open_decoder("dms", absentIsNull=given)
     decoder.decode(control(1, FIRST))
     (event,) = decoder.decode(Message(None, (ROW % (b"0", 2)).replace(b',"at":0', b"")))
@@ -160,7 +160,7 @@ def test_wires_that_leave_nulls_out(given: str, values: dict[str, Any]) -> None:
     assert event.after.complete == (given == "true")
 
 
-def test_a_field_that_the_task_names() -> None:
+def test_field_named_by_the_task() -> None:
     decoder = open_decoder("dms", beforeImageField="old")
     decoder.decode(control(1, FIRST))
     value = (

@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md: the errors that it explains are those of the code."""
+"""docs/troubleshooting.md: its error texts exist in the code."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def code() -> str:
 
 
 @pytest.mark.parametrize("quoted", QUOTED)
-def test_it_is_in_the_code(quoted: str, code: str) -> None:
+def test_quoted_errors_are_in_the_code(quoted: str, code: str) -> None:
     parts = [re.escape(part) for part in quoted.split("…")]
     assert re.search("[^\n]*?".join(parts), code), "the error has another text now"
 

@@ -28,7 +28,7 @@ from cdcfmt_core.events import (
 from cdcfmt_core.types import Int
 
 NOT_UTF8 = {"bad_utf8", "bad_latin1", "gbk_t"}
-"""Tables whose bytes TiCDC writes as they are, which no JSON reader takes."""
+"""Tables whose bytes TiCDC writes raw, which no JSON reader accepts."""
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def canal_events() -> Iterator[Event]:
 
 
 @pytest.mark.parametrize("source", [tidb_events, canal_events])
-def test_they_read_what_was_written(reader: ConnectReader, source: Any) -> None:
+def test_connect_reads_written_messages(reader: ConnectReader, source: Any) -> None:
     encoder = open_encoder("debezium", synthesizeCommitTs=True, sourceTimeZone="Asia/Shanghai")
     found: Counter[str] = Counter()
     refused = set()
@@ -103,7 +103,7 @@ def test_null_in_a_required_field_is_neither_read_nor_written(reader: ConnectRea
 
 
 def check(reader: ConnectReader, message: Message) -> str:
-    """What they make of it is what it says; its operation."""
+    """Their result equals the message; returns its operation."""
     assert message.key is not None
     assert message.value is not None
     key, value = reader.read(message.key, is_key=True), reader.read(message.value)
@@ -125,7 +125,7 @@ def check(reader: ConnectReader, message: Message) -> str:
 
 
 def same(read: Any, written: Any) -> bool:
-    """Equal; what is a double to the schema may be an integer of too many digits in JSON."""
+    """Equal; a double of the schema may be an integer with too many digits in JSON."""
     if isinstance(read, dict) and isinstance(written, dict):
         return read.keys() == written.keys() and all(
             same(value, written[name]) for name, value in read.items()

@@ -57,7 +57,7 @@ DDL = [
 ]
 
 UNIQUE_KEYS = {"uk": ("u",)}
-"""Keys that pkNames leaves out; of ``nopk`` there is none."""
+"""Keys that pkNames omits; ``nopk`` has no key."""
 
 
 @attrs.define
@@ -126,14 +126,14 @@ def events_of(name: str) -> Iterator[tuple[Message, Event]]:
 
 @pytest.fixture(scope="module")
 def replay() -> Replay:
-    """Every image before an update or delete is held against the replayed row."""
+    """Every before image of an update or delete is compared with the replayed row."""
     result = Replay()
     for _, event in events_of("canal_flat"):
         result.apply(event)
     return result
 
 
-def test_the_replay_ends_in_the_dump(replay: Replay) -> None:
+def test_replay_equals_the_dump(replay: Replay) -> None:
     losses = Losses(LOSSES, ["wide"])
     dump = {
         table: [{name: dumped_value(*cell) for name, cell in row.items()} for row in rows]

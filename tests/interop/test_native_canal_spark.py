@@ -116,7 +116,7 @@ def topic(tmp_path_factory: pytest.TempPathFactory) -> str:
     [("wide", WIDE), ("订 单", ORDERS)],
     ids=["wide", "orders"],
 )
-def test_the_replay_ends_in_the_dump(
+def test_replay_equals_the_dump(
     spark: SparkSession, topic: str, table: str, types: dict[str, DataType]
 ) -> None:
     frame = _read(spark, topic, f"shop.`{table}`")
@@ -139,8 +139,8 @@ def test_the_replay_ends_in_the_dump(
         assert rows[row[key]] == row
 
 
-def test_images_after_hold_the_newest_rows(spark: SparkSession, topic: str) -> None:
-    """What a user writes: the newest change of each key, without its deletes."""
+def test_after_images_hold_the_newest_rows(spark: SparkSession, topic: str) -> None:
+    """A user's query: the newest change of each key, without deletes."""
     frame = _read(spark, topic, "shop.pair", images="after")
     frame.createOrReplaceTempView("pair_changes")
     rows = spark.sql(
@@ -178,7 +178,7 @@ def _changes(frame: DataFrame, types: dict[str, DataType]) -> Iterator[tuple[str
         yield row._change_type, cells
 
 
-def test_the_dump_has_what_canal_garbles() -> None:
+def test_dump_has_text_garbled_by_canal() -> None:
     garbled = {
         name
         for row in dumped_tables()["wide"]

@@ -31,7 +31,7 @@ OPTIONS = {
     "noschema_strings": {"timePrecisionMode": "connect"},
     "schema_unwrap_rewrite": {"flattened": "true"},
 }
-"""What a user of each connector has to tell."""
+"""The options required by each connector."""
 
 _CONNECT = "time.precision.mode=connect has milliseconds, and no TIME outside of a day"
 LOSSES = {
@@ -50,7 +50,7 @@ SNAPSHOT_DIGITS = {"c_float"}
 """MariaDB prints a FLOAT with six digits, and the snapshot reads what it prints."""
 
 UNTOUCHED = {("sentinel", (1,))}
-"""Rows that ``noschema_strings``, which has no snapshot, cannot know."""
+"""Rows missing in ``noschema_strings``, which has no snapshot."""
 
 
 @attrs.define
@@ -88,7 +88,7 @@ class Replay:
             assert event.after.complete
             after = event.after.values
             key = tuple(after[name] for name in keys)
-            # The TRUNCATE of uk that nobody reported left its rows here.
+            # uk keeps its rows: its TRUNCATE was not reported.
             assert self.flattened or key not in rows or event.table.table == "uk"
             rows[key] = after
 
@@ -136,7 +136,7 @@ def dump() -> dict[str, list[Row]]:
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_the_replay_ends_in_the_dump(name: str) -> None:
+def test_replay_equals_the_dump(name: str) -> None:
     has_snapshot = name != "noschema_strings"
     replay = Replay(has_snapshot, "flattened" in OPTIONS[name])
     events = [e for _, e in events_of(name) if isinstance(e, RowChange | SchemaChange)]
@@ -183,7 +183,7 @@ def _check_value(table: str, column: str, expected: Any, actual: Any, losses: Lo
         assert timedelta() < expected - actual < timedelta(milliseconds=1), place
 
 
-def test_every_stream_says_the_same() -> None:
+def test_all_streams_are_equal() -> None:
     """With and without schemas: the same changes, in each table's order."""
     outlines = []
     for name in ("schema_default", "noschema_default"):
@@ -220,7 +220,7 @@ def test_positions_and_extras(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["noschema_default", "noschema_strings"])
-def test_without_any_ddl_values_are_as_the_json_has_them(name: str) -> None:
+def test_values_without_ddl_stay_raw(name: str) -> None:
     messages = [
         m for m in native_messages(f"debezium/{name}") if b"tableChanges" not in (m.value or b"")
     ]

@@ -1,4 +1,4 @@
-"""Envelopes as we write them, read by Spark's own ``from_json``: the by-hand way of its users."""
+"""Our envelopes, read by Spark's own ``from_json``, as users write it by hand."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ def orders() -> list[RowChange]:
     return events[:: len(events) // ROWS]
 
 
-def test_spark_reads_what_was_written(spark: SparkSession) -> None:
+def test_spark_reads_written_messages(spark: SparkSession) -> None:
     events = orders()
     assert {event.op for event in events} == {"insert", "update", "delete"}
     written = []
     for protocol, options in OPTIONS.items():
         encoder = open_encoder(protocol, sourceTimeZone="Asia/Shanghai", **options)
         for number, event in enumerate(events):
-            # Simple tells the schema before its first row.
+            # Simple sends the schema before its first row.
             value = encoder.encode(event)[-1].value
             written.append((protocol, number, (value or b"").decode()))
     messages = spark.createDataFrame(written, "protocol STRING, number INT, value STRING")

@@ -1,4 +1,4 @@
-"""Updates of the key that we split are what TiCDC makes of them when it splits them itself."""
+"""Key updates that we split equal TiCDC's own split."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def said(event: RowChange) -> tuple[Any, ...]:
 
 
 def tables_of(protocol: str) -> set[str]:
-    # canal-json names primary keys alone, so nobody knows that the other table has a key.
+    # canal-json has only primary keys, so the other table's key is unknown.
     return set(UPDATES_OF_KEYS) - ({"uk_change"} if protocol == "canal-json" else set())
 
 
@@ -49,7 +49,7 @@ def rows_of(protocol: str, name: str) -> list[RowChange]:
 
 
 @pytest.mark.parametrize("protocol", sorted(ENCODING))
-def test_they_are_the_producers(protocol: str) -> None:
+def test_split_updates_equal_the_producers(protocol: str) -> None:
     variant = load_variant(protocol, "raw-change-event")
     encoder = open_encoder(
         CODECS[protocol],

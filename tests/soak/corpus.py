@@ -1,4 +1,4 @@
-"""The golden messages of every format: what the campaigns damage, send and repeat."""
+"""The golden messages of every format, for the campaigns."""
 
 from __future__ import annotations
 

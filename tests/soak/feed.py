@@ -1,4 +1,4 @@
-"""Golden messages into topics all the time, and what tables must hold in the end."""
+"""A continuous feed of golden messages into topics, and the expected tables."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Stream:
 
     def schema(self) -> StructType:
         if "table" not in self.texts:
-            # What has no equality is left out; images are JSON.
+            # Columns without equality are left out; images are JSON.
             fields = events_schema(self.options).fields
             return StructType([field for field in fields if field.dataType != VariantType()])
         inferring = parsed({**self.texts, "jsonAs": "string", "includeSource": "true"})
@@ -245,7 +245,7 @@ class Feed:
         self._last[wire] = some
 
     def _expect(self, messages: Sequence[Message]) -> None:
-        """What the reference path makes of the messages, in the order of sending."""
+        """The reference path's events of the messages, in the order of sending."""
         self._number += 1
         self._places.update(map(place_of, messages))
         for stream in STREAMS:

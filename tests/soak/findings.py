@@ -26,7 +26,7 @@ def save(name: str, messages: Iterable[Message], about: Mapping[str, Any]) -> Pa
 
 
 def load(path: Path) -> tuple[list[Message], dict[str, Any]]:
-    """The messages of such a file, and what else it says."""
+    """The messages of such a file, and its other fields."""
     about = json.loads(path.read_text(encoding="utf-8"))
     messages = [
         Message(_bytes(wire["key"]), _bytes(wire["value"]), offset=wire["offset"])

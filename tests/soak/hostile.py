@@ -1,6 +1,6 @@
-"""Hostile messages of a given size in every format: what is small on the wire and large behind it.
+"""Hostile messages of a given size in every format: small on the wire, large when decoded.
 
-Large values come from the project's encoders; what no encoder writes is put together here.
+Large values come from the project's encoders; other messages are built here.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ CARRIERS = {
     for carrier in ("lz4", "snappy", "claims")
     if (wire, carrier) != ("debezium", "claims")
 }
-"""TiCDC's wires, compressed or behind claim checks: what is small until it is opened."""
+"""TiCDC's wires, compressed or in claim checks: small until opened."""
 
 PLAIN = (*ENCODERS, "canal-flat")
 REPEATED = "repeated"

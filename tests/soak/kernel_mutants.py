@@ -157,7 +157,7 @@ class Feed:
         return True
 
     def _ask(self, value: bytes, key: bytes | None, event: int) -> None:
-        """What the bridge asks about a message of which there is no plan."""
+        """The bridge's query about a message without a plan."""
         with suppress(ValueError):
             value, key = self.kernel.event(value, key, event)
         with suppress(ValueError):
@@ -202,7 +202,7 @@ def feed_chunk(target: Target, seed: str, query: Query, slot: Slot) -> list[Mess
             dice.choice(ways)(some)
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # a panic that escapes is no Exception
+        except BaseException as error:  # an escaped panic is not an Exception
             problem = f"{type(error).__name__}: {error}"
             slot.failed.value += 1
         spent = time.process_time() - started
@@ -218,7 +218,7 @@ def feed_chunk(target: Target, seed: str, query: Query, slot: Slot) -> list[Mess
 
 
 class Panics:
-    """What the kernel writes of its panics, which the bridge takes for refused messages."""
+    """The kernel's logs of panics, which the bridge treats as refused messages."""
 
     def __init__(self) -> None:
         sys.stderr = os.fdopen(os.dup(2), "w", buffering=1)
@@ -226,7 +226,7 @@ class Panics:
         os.dup2(self._file.fileno(), 2)
 
     def take(self) -> str:
-        """What was written since the last call."""
+        """The text written since the last call."""
         self._file.seek(0)
         text = self._file.read().decode("utf-8", "replace")
         self._file.seek(0)

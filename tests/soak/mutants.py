@@ -63,7 +63,7 @@ def decode_chunk(corpus: Corpus, seed: str, slot: Slot) -> list[Message]:
                         problem = text
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # what compiled code panics with is no Exception
+        except BaseException as error:  # a panic of compiled code is not an Exception
             problem = f"raised {type(error).__name__}: {error}"
         spent = time.process_time() - started
         slot.mutants.value += 1
@@ -100,7 +100,7 @@ def compare_chunk(
 def compare(
     corpus: Corpus, seed: str, messages: Sequence[Message], query: Query, slot: Slot
 ) -> None:
-    """Messages through both paths; what differs is noted."""
+    """Decode messages by both paths, and record differences."""
     messages = [attrs.evolve(m, offset=at) for at, m in enumerate(messages)]
     try:
         problem, rows = difference(messages, query)
@@ -240,7 +240,7 @@ def run(seconds: float) -> list[Row]:
 
 
 def repeat(path: Path) -> None:
-    """Decode the messages of a finding once more, and say what happens."""
+    """Decode the messages of a finding again, and print the result."""
     from pyspark.sql.types import StructType
 
     messages, about = findings.load(path)

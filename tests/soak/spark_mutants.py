@@ -47,9 +47,9 @@ def batch(corpus: Corpus, dice: random.Random) -> list[Message]:
 
 
 def agreeing(messages: Sequence[Message], options: dict[str, str]) -> list[Message]:
-    """Those that tell no other schema for a position than an earlier one did.
+    """The messages without a second schema for one position.
 
-    Of two schemas neither is right, and which one a row gets hangs on where a slice begins.
+    Of two schemas neither is right; the start of a slice would decide.
     """
     scan = open_schema_scan(*decoding_options(options["protocol"], options, default_registry()))
     if scan is None:
@@ -68,7 +68,7 @@ def agreeing(messages: Sequence[Message], options: dict[str, str]) -> list[Messa
 
 
 def schemas_of(messages: Sequence[Message], options: dict[str, str]) -> SchemaStore | None:
-    """What a batch reader finds in all of its input, for formats whose rows lack types."""
+    """The schemas that a batch reader finds in its input, for formats whose rows lack types."""
     codec = default_registry().get_codec(options["protocol"])
     if codec.scan_schemas is None and codec.scan_statements is None:
         return None

@@ -96,7 +96,7 @@ STATES: Mapping[str, tuple[str, Read]] = {
 
 
 def damage(name: str, dice: random.Random) -> str | None:
-    """Read a damaged text; what is wrong with the error, if anything."""
+    """Read a damaged text; returns the fault of its error, if any."""
     valid, read = STATES[name]
     made = mutant([Message(None, valid.encode())], "json", dice)
     text = (made.value or b"").decode("utf-8", "replace")

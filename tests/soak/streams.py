@@ -50,7 +50,7 @@ def workers_of(app: App) -> list[int]:
 
 
 class Killing:
-    """What is killed while the streams run, and how much memory workers take."""
+    """Kills while the streams run, and the memory of workers."""
 
     def __init__(self, folder: Path, broker: Broker, feed: Feed, seed: int) -> None:
         self.folder = folder
@@ -124,7 +124,7 @@ class Killing:
         self.rss = max([self.rss, *(resident(process) * page for process in workers_of(app))])
 
     def finish(self) -> list[dict[str, Any]]:
-        """What a driver that may live finds in the tables."""
+        """The tables' content, by a driver that is not killed."""
         (self.folder / "complete").touch()
         for _ in range(3):
             with started(APP, self.folder) as app:
@@ -147,7 +147,7 @@ class Killing:
 
 
 def recreate(folder: Path, broker: Broker) -> Row:
-    """A topic made anew, with more messages than before: the streams end and say so."""
+    """A recreated topic, with more messages than before: the streams end with an error."""
     row = Row(campaign="recreated topic", target="Parquet, Delta", runs=1)
     topic = topic_of("canal-json")
     broker.delete_topic(topic)

@@ -121,7 +121,7 @@ def compare(spark: SparkSession, folder: Path, stream: dict[str, Any]) -> dict[s
 
 
 def texts(frame: DataFrame, place: Row) -> list[str]:
-    """The rows of one message, for who looks into a failure."""
+    """The rows of one message, to analyse a failure."""
     of_place = [f.col(f"_source.{part}").eqNullSafe(place[part]) for part in KEY[:3]]
     rows = frame.where(reduce(Column.__and__, of_place)).toJSON()
     return [str(row) for row in rows.collect()]

@@ -50,7 +50,7 @@ SCHEMA = (
 
 @attrs.frozen
 class Run:
-    """A query: the largest worker's megabytes, and what is wrong with it."""
+    """A query: the largest worker's megabytes, and its fault."""
 
     name: str
     messages: int
@@ -145,7 +145,7 @@ def query(
     with peak_memory() as peak:
         try:
             df = reader.load(str(path))
-            # What is bad is not looked at, but comes through.
+            # Corrupt rows are not checked, only counted.
             (row,) = df.select(f.count("*"), f.max(f.length("_corrupt_record.value"))).collect()
             rows = row[0]
         except Exception as error:

@@ -1,4 +1,4 @@
-"""What a campaign found, as a row; the table of a run, and its place in docs/reliability.md."""
+"""The findings of a campaign as a row; the table of a run, and its place in docs/reliability.md."""
 
 from __future__ import annotations
 

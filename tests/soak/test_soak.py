@@ -1,4 +1,4 @@
-"""The campaign of faults finds faults: what it watches for is made to happen."""
+"""The campaign of faults finds faults: each kind is provoked."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_format_has_golden_messages() -> None:
     assert set(FORMATS) == set(default_registry().codecs())
 
 
-def test_a_decoder_that_fails_is_found_and_repeated(
+def test_failing_decoder_is_found_and_reproduced(
     small: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slot = watching.Slot()
@@ -62,7 +62,7 @@ def test_a_decoder_that_fails_is_found_and_repeated(
     assert about["problem"] == "raised KeyError: 'v'"
 
 
-def test_paths_that_differ_are_found(small: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_different_paths_are_found(small: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     slot = watching.Slot()
     made = mutants.decode_chunk(small, "seed", slot)
     queries = paths.Queries(small)
@@ -97,7 +97,7 @@ def test_a_panic_of_the_kernel_is_found(small: Corpus, monkeypatch: pytest.Monke
     assert (len(messages), about["problem"]) == (500, "AssertionError: time is out of range")
 
 
-def test_a_message_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_message_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "STUCK_CPU", 0.2)
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:

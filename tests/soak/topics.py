@@ -1,4 +1,4 @@
-"""What topics hold, by a client that is not ours."""
+"""The content of topics, by an independent client."""
 
 from __future__ import annotations
 

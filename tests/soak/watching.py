@@ -20,7 +20,7 @@ _SLOT = 1 << 22
 
 
 class Slot:
-    """What a worker shares with the watchdog: the message in hand, and counts."""
+    """The state shared by worker and watchdog: the current message, and counts."""
 
     def __init__(self) -> None:
         self.message = RawArray("c", _SLOT)

@@ -1,1 +1,1 @@
-"""What tests of several packages share: data, servers, readers of docs, programs of `make`."""
+"""Shared parts of several packages' tests: data, servers, readers of docs, programs of `make`."""

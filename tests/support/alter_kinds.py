@@ -1,4 +1,4 @@
-"""Changes of column types, with values that tell what a server does to them.
+"""Changes of column types, with values that show a server's conversion.
 
 A test holds each to a real MariaDB, and the page of sync has the table of them.
 """

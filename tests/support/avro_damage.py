@@ -1,4 +1,4 @@
-"""Simple's Avro messages that nobody would send, for reads by the kernel."""
+"""Malformed or unusual Avro messages of Simple, for reads by the kernel."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _value(branch: int, chance: random.Random) -> bytes:
 
 
 def taken_apart(value: bytes) -> tuple[bytes, list[list[Cell] | None]]:
-    """What stands before the images, and the cells of both."""
+    """The bytes before the images, and the cells of both."""
     at = len(_ROW)
     _, at = read_long(value, at)
     for _ in range(2):

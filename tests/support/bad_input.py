@@ -1,4 +1,4 @@
-"""What formats' own tests of bad input share, beside the conformance kit."""
+"""Shared parts of the formats' tests of bad input, beside the conformance kit."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ patient = settings(
 )
 
 PLACE = Message(None, None, topic="t", partition=3, offset=99)
-"""Where the messages of these tests are said to come from."""
+"""The declared source of the messages of these tests."""
 
 
 def check_error(error: DecodeError, protocol: str) -> None:
-    """A well-formed error; of ``auto`` any format's, or none's."""
+    """A well-formed error; under ``auto``, of any format or none."""
     outcome.check_error(error, PLACE, error.protocol if protocol == "auto" else protocol)
     outcome.check_pickles(error)

@@ -1,4 +1,4 @@
-"""What is left of columns and values on JSON wires, and those without types' parameters."""
+"""Columns and values on JSON wires, and on wires without type parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the brokers of the tests share: ports, a start that takes others, and an end."""
+"""Shared parts of the tests' brokers: ports, start and stop."""
 
 from __future__ import annotations
 

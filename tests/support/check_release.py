@@ -89,7 +89,7 @@ def test_a_release_is_complete() -> None:
     assert re.search(heading, (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
 
 
-def test_urls_are_of_the_repository() -> None:
+def test_urls_belong_to_the_repository() -> None:
     repository = os.environ.get("REPOSITORY") or pytest.skip("no REPOSITORY")
     for address in settings(ROOT)["project"]["urls"].values():
         assert f"{address}/".startswith(f"{repository}/")
@@ -105,7 +105,7 @@ def test_the_extras_bring_the_packages_of_dist(venv: Venv) -> None:
     subprocess.run([uv(), "pip", "check", "--python", venv.python], check=True)
 
 
-def test_the_commands_of_the_readme_are_there(venv: Venv) -> None:
+def test_readme_commands_are_installed(venv: Venv) -> None:
     run = subprocess.run(
         [venv.folder / "bin/cdcfmt", "formats"], capture_output=True, text=True, check=True
     )

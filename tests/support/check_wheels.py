@@ -90,7 +90,7 @@ def test_the_kernel_is_for_the_machine_of_its_tag(architecture: str) -> None:
 
 
 @pytest.mark.usefixtures("with_kernel", "without_rust")
-def test_a_golden_file_is_read_by_the_kernel(tmp_path: Path) -> None:
+def test_kernel_reads_a_golden_file(tmp_path: Path) -> None:
     """All wheels in an environment of their own; the rows are the reference's."""
     lines = tmp_path / "orders.jsonl"
     golden = [message.value or b"" for message in load("canal-json")[2:]]
@@ -105,7 +105,7 @@ def test_a_golden_file_is_read_by_the_kernel(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("with_kernel", "without_rust")
-def test_one_wheel_is_for_every_python(tmp_path: Path) -> None:
+def test_pure_wheels_support_every_python(tmp_path: Path) -> None:
     found = interpreters()
     here = wheels_here()[0]
     for version in oldest_patches(list(found)):

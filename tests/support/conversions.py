@@ -1,4 +1,4 @@
-"""What survives a conversion: golden messages of each format written in every other one.
+"""Survival of values in conversions: golden messages of each format, written in every other one.
 
 The way is that of ``spark.read.format("cdc")`` with ``includeColumns=true`` into
 ``df.write.format("cdc")``, without a session: messages, events, rows, events, messages,
@@ -55,14 +55,14 @@ TARGETS: dict[str, dict[str, Any]] = {
 """Options of the formats that are written; others are written with none."""
 
 READING: dict[str, dict[str, str]] = {"cloudcanal-json": {"binaryEncoding": "latin1"}}
-"""What the wire does not tell a reader of the formats that are written."""
+"""Options for readers of the written formats, which the wire lacks."""
 
 _COMMON = {"sourceTimeZone": SOURCE_ZONE, "unsupportedEvents": "fail"}
 
 
 @attrs.define
 class Survivors:
-    """What came through, and what did not."""
+    """The surviving and the lost values."""
 
     kinds: set[str] = attrs.field(factory=set)
     lost: set[str] = attrs.field(factory=set)

@@ -1,4 +1,4 @@
-"""Messages that nobody would send, for reads by the kernel."""
+"""Malformed or unusual messages, for reads by the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things are, for CONTRIBUTING: the rooms by what may import what, and a message's way."""
+"""The rooms and their allowed imports, and a message's path, for CONTRIBUTING."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STATIONS = {
     "pyspark_cdcfmt.rows.event_rows.EventRows.rows": "an event becomes a row",
     "pyspark_cdcfmt.rows.record_batches.BatchBuilder.batch": "rows become a record batch",
 }
-"""What the functions do that a message without the kernel comes to, in this order."""
+"""The functions on a message's path without the kernel, in order."""
 
 
 def layers() -> Iterator[tuple[str, list[list[str]]]]:
@@ -68,7 +68,7 @@ _ROOMS = (
 
 
 def rooms() -> Iterator[tuple[str, str]]:
-    """Each room and what its package says of itself."""
+    """Each room and its package's docstring."""
     for pattern in _ROOMS:
         for path in sorted(ROOT.glob(f"{pattern}/__init__.py")):
             parent = path.parent.parent.name

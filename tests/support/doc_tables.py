@@ -158,7 +158,7 @@ def _own(options: Iterable[Option]) -> list[Option]:
 
 
 def alter_table() -> str:
-    """What MODIFY and CHANGE do to stored values, and sync to those of targets."""
+    """The effect of MODIFY and CHANGE on stored values, and of sync on targets."""
     rows = [
         (f"`{kind.old}`", f"`{kind.new}`", kind.effect.kind, _steps(kind.effect))
         for kind in (*SAME, *CONVERTED, *HALTED)
@@ -185,7 +185,7 @@ def _steps(effect: Conversion) -> str:
 
 
 def conversions() -> str:
-    """What survives each conversion; it takes some seconds."""
+    """The survivors of each conversion; takes some seconds."""
     head, *rows = conversion_table()
     return _table(head, rows)
 
@@ -216,7 +216,7 @@ def kit_table(kit: type, suite: ModuleType) -> str:
 
 
 def harness_table() -> str:
-    """What an author gives to the kit of transports."""
+    """The author's part of the kit of transports."""
     rows = []
     for name, method in vars(Harness).items():
         if inspect.isfunction(method):

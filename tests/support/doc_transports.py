@@ -1,4 +1,4 @@
-"""The tables of transports: what each promises, and which formats vendors send over it."""
+"""The tables of transports: guarantees, and the formats that vendors send."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SENT: Final = (
 
 
 def promises() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Head and rows: what each installed transport promises."""
+    """Head and rows: the guarantees of each installed transport."""
     registry = default_registry()
     packages = {name: info.dist for info in registry.plugins() for name in info.transports}
     return HEAD, [

@@ -1,4 +1,4 @@
-"""What the pages of the formats show of the wire: a message, and the types of its columns.
+"""Wire examples for the pages of the formats: a message, and the types of its columns.
 
 Messages are the golden ones (tests/golden), CloudCanal's is its document's example.
 """
@@ -159,7 +159,7 @@ def _table(
     *,
     texts: bool = True,
 ) -> list[Row]:
-    """Column by column: the source's type, the value on the wire, what is told, and Spark's."""
+    """Column by column: the source's type, the value and type on the wire, and Spark's type."""
     more = more or {}
     wires = list(wires)
     columns = [wire.columns() for wire in wires]
@@ -253,7 +253,7 @@ def _code(text: str) -> str:
 
 
 def _lines(value: Any, indent: str) -> Iterator[str]:
-    """JSON with a line for each member, and what is short in one."""
+    """JSON with a line for each member; short values on one line."""
     dump: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False).encode
     if not isinstance(value, (dict, list)) or len(dump(value)) < 70:
         yield indent + dump(value)

@@ -41,7 +41,7 @@ SHARED = tuple(
         *("tools/cli", "tools/testing"),
     )
 )
-"""What formats, transports and the bridge require, the command line, and the kit."""
+"""Requirements of formats, transports, the bridge, the command line and the kit."""
 
 
 def build_wheels(projects: Iterable[Path], folder: Path) -> list[Path]:
@@ -74,7 +74,7 @@ class Venv:
         _run(uv(), "pip", "install", *options, *wheels)
 
     def spark_environment(self) -> dict[str, str]:
-        """What Spark needs in the environment: Java, and this Python for driver and workers."""
+        """Spark's environment variables: Java, and this Python for driver and workers."""
         return environment() | {
             "PYSPARK_PYTHON": self.python,
             "PYSPARK_DRIVER_PYTHON": self.python,
@@ -122,7 +122,7 @@ def make_venv(folder: Path, wheels: Iterable[Path]) -> Venv:
 
 
 def install_line(folder: Path, projects: Iterable[str], *, copied: bool = False) -> Venv:
-    """What ``pip install`` makes of projects of this repository, such as ``./plugins/x[extra]``.
+    """The result of ``pip install`` of projects of this repository, such as ``./plugins/x[extra]``.
 
     Only what they require is linked or copied, with the extras that are named; a requirement
     that the version here does not meet is an error.

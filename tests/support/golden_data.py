@@ -41,7 +41,7 @@ Truth: TypeAlias = Mapping[str, Any]
 
 @attrs.frozen
 class GoldenMessage:
-    """A message, what its producer called it, and the true events that it announces."""
+    """A message, its producer's name for it, and its true events."""
 
     seq: int
     key: bytes | None
@@ -187,7 +187,7 @@ CODECS = {
 
 
 def reading_options(variant: Variant) -> dict[str, str]:
-    """What a user of this changefeed has to tell, as decoder and Spark take it."""
+    """The options required for this changefeed, for decoder and Spark."""
     options = {"protocol": CODECS[variant.protocol], "sourceTimeZone": SOURCE_ZONE}
     if variant.compression != "none":
         options["largeMessageHandleCompression"] = variant.compression
@@ -214,7 +214,7 @@ def codec_decoder(name: str, context: DecoderContext, **options: Any) -> Decode:
 
 
 def scan_schemas(messages: Iterable[Message], **options: str) -> SchemaStore:
-    """What all messages say of their tables, as a batch reader looks for it first."""
+    """The table schemas of all messages, as a batch reader scans them first."""
     scan = open_input_scan(
         *opening.decoding_options(options["protocol"], options, default_registry())
     )
@@ -246,7 +246,7 @@ def read_files(paths: Iterable[Path]) -> list[Message]:
 
 @attrs.frozen
 class Bits:
-    """A float by its IEEE bits; ``text`` is for the reader of a failure."""
+    """A float by its IEEE bits; ``text`` is shown in failures."""
 
     hex: str
     text: str = attrs.field(eq=False, default="")
@@ -385,9 +385,9 @@ def same(expected: Any, actual: Any) -> bool:
 
 @attrs.frozen
 class Loss:
-    """What a wire does not carry: in which table and column (``*`` for all), and why.
+    """A loss of a wire: table, column (``*`` for all), and the reason.
 
-    ``aspect`` names what is lost; what arrives in its place, each test says for itself.
+    ``aspect`` names the lost property; each test checks the replacement.
     """
 
     table: str
@@ -397,7 +397,7 @@ class Loss:
 
 
 class Losses:
-    """A strict list: what it does not name must be right, and what it names must be wrong.
+    """A strict list: unlisted values must be right, and listed ones must differ.
 
     Losses of tables that do not occur in ``tables`` do not count.
     """
@@ -412,7 +412,7 @@ class Losses:
         self._seen: Counter[tuple[str, str, str]] = Counter()
 
     def covers(self, table: str, column: str, aspect: str) -> bool:
-        """Whether this is listed; to be asked only about what did differ."""
+        """Whether this is listed; call it only for a difference."""
         for place in ((table, column, aspect), (table, "*", aspect), ("*", column, aspect)):
             if place in self._listed:
                 self._seen[place] += 1
@@ -420,7 +420,7 @@ class Losses:
         return False
 
     def assert_all_seen(self, *aspects: str) -> None:
-        """Fails for a listed loss of these aspects that turned out to be none."""
+        """Fail for a listed loss of these aspects that did not occur."""
         unused = [
             loss
             for place, loss in self._listed.items()

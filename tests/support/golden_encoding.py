@@ -1,4 +1,4 @@
-"""What the golden tests of all formats share: golden messages decoded, encoded and compared."""
+"""Shared parts of the golden tests: golden messages decoded, encoded and compared."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DIGITS = [
         ("golden.upd_cols", "e"),
     )
 ]
-"""Without parameters TIME, DATETIME and TIMESTAMP do not say how many digits to print: six are
+"""Without parameters TIME, DATETIME and TIMESTAMP have an unknown number of digits: six are
 printed, or none."""
 
 
@@ -55,7 +55,7 @@ def open_encoder(
 
 
 def writing_options(variant: Variant) -> dict[str, Any]:
-    """The producer's configuration as the options of an encoder that writes the same."""
+    """The producer's configuration as options of the encoder."""
     config = variant.config
     large = config["large-message-handle"]
     common = {
@@ -142,7 +142,7 @@ KIT_VARIANTS = {
 
 
 def check_none_left_out(protocol: str, *elsewhere: str) -> None:
-    """Every golden configuration is written by the kit or by the tests that ask this."""
+    """Every golden configuration is written by the kit or by the calling tests."""
     assert {*KIT_VARIANTS[protocol], *elsewhere} == set(variant_names(protocol))
 
 

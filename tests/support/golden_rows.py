@@ -1,4 +1,4 @@
-"""What the golden tests of all formats share, at decoder level."""
+"""Shared parts of the golden tests, at decoder level."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def handle_of(truth: Truth) -> list[str]:
 
 
 def images_of(truth: Truth, event: RowChange) -> Iterator[tuple[str, Image | None]]:
-    """The image of each side that there was in truth; asserts that there is no other."""
+    """The true image of each side; asserts that there is no other."""
     for side, image in (("old", event.before), ("new", event.after)):
         if any(side in column for column in truth["columns"]):
             yield side, image

@@ -1,4 +1,4 @@
-"""What the golden tests of all formats share, on Spark: both shapes against the truth."""
+"""Shared parts of the golden tests on Spark: both shapes against the truth."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def suite_and_soak(names: Iterable[Any], of_suite: Collection[Any]) -> list[Any]
 
 
 SOME_TABLES = {"all_types", "bytes_t", "large_t", "no_key", "pk_change", "uk_change", "upd_cols"}
-"""What differs between variants shows in these tables."""
+"""The differences between variants occur in these tables."""
 
 SOURCE = StructType(
     [
@@ -117,7 +117,7 @@ _DISPLAY_WIDTH = re.compile(r"^(\w+int|int|year)\((?!1\)|10\) unsigned zerofill)
 
 
 def ddl_type(column: Truth) -> str:
-    """A column's type as the statement says it, which made its table."""
+    """A column's type in the CREATE TABLE statement."""
     if column["name"] == "bb":
         # A varchar to its statement, which the row contradicts.
         return "varbinary"
@@ -140,7 +140,7 @@ class Place:
 
 @attrs.frozen
 class Input:
-    """A variant as files, and what a format's wire tells; subclasses say it for theirs."""
+    """A variant as files, and the properties of a format's wire; subclasses set them."""
 
     variant: Variant
     path: str
@@ -201,7 +201,7 @@ class Input:
         ]
 
     def is_reduced_delete(self, truth: Truth) -> bool:
-        """Whether the producer was told to send only the key of deleted rows, and this is one."""
+        """Whether this is a deleted row of a producer configured to send only keys."""
         return truth.get("op") == "delete" and self.variant.name == "delete-only-handle-key"
 
     def check_extra(self, extra: dict[str, Any], place: Place) -> None:
@@ -329,7 +329,7 @@ def check_changes(spark: SparkSession, given: Input, tables: list[tuple[str, str
 
 
 def check_permissive(spark: SparkSession, given: Input) -> None:
-    """Where nothing is bad, PERMISSIVE gives what FAILFAST gives."""
+    """Without bad input, PERMISSIVE equals FAILFAST."""
     tables = some_tables(given)
     strict = read_tables(spark, given, tables)
     lenient = read_tables(spark, given, tables, mode="PERMISSIVE")

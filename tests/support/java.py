@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=512m", "-XX:+UseSerialGC")
-"""Options for processes of tests: in their minutes the optimising compiler, and on two cores a
+"""Options for processes of tests: for short runs the optimising compiler, and on two cores a
 parallel collector, cost more than they save.  With one compiler alone Java keeps 48 MB of code,
 which a few hundred queries fill, and then compiles nothing more."""
 

@@ -1,4 +1,4 @@
-"""Bugs that authors of encoders make, sown into copies of open-protocol."""
+"""Typical bugs of encoders, in copies of open-protocol."""
 
 from __future__ import annotations
 

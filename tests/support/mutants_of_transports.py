@@ -1,4 +1,4 @@
-"""Bugs that authors of transports make, sown into copies of the docs' example."""
+"""Typical bugs of transports, in copies of the docs' example."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _changed(bug: str, tests: str, change: str) -> Mutant:
 
 
 MUTANTS = [
-    # What it says of itself
+    # Declaration
     Mutant("no title", "test_the_transport_says_what_it_is", "__init__", '"Spool"', '""'),
     Mutant(
         "options of all topics missing",
@@ -282,7 +282,7 @@ MUTANTS = [
         '(path / "lock").read_text()',
         "None",
     ),
-    # Trouble
+    # Connection errors
     Mutant("no remedy", "test_nothing_answers", "folder", "{self.path}; check spool.path", "it"),
     Mutant(
         "asks for ever",

@@ -1,4 +1,4 @@
-"""What the statements of the native workload do to rows that are there: no event tells."""
+"""The effect of the native workload's statements on existing rows, which have no events."""
 
 from __future__ import annotations
 

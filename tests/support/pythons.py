@@ -36,7 +36,7 @@ Version = tuple[int, int, int]
 _SHOW = "import sys; print(*sys.version_info[:4], sys.implementation.name, sys.executable)"
 _FOLDERS = ("/usr/bin", "/usr/local/bin")
 _ROOTS = (".pyenv/versions", ".local/share/uv/python", "/opt/python")
-# What properties find is the same on each: they have many examples on the Python of development.
+# Property tests run with many examples on the Python of development.
 _FEW = ("--hypothesis-profile", "few")
 _TESTS = ("tests", "plugins", "spark_bridge")
 _QUICK = (*_FEW, "-m", "quick", *_TESTS)

@@ -23,7 +23,7 @@ from support.brokers import answers, end_process, free_ports, wait_for_start
 from support.rabbitmq_files import unpacked, write_settings
 
 _SETTLE_SECONDS = 6.0
-"""A broker that is killed so soon after its first stream was made forgets who leads streams."""
+"""A broker killed shortly after its first stream was created loses the leaders of streams."""
 
 _SCHEDULING = (
     "-kernel inet_dist_use_interface {127,0,0,1} +S 1:1 +sbwt none +sbwtdcpu none "
@@ -144,11 +144,11 @@ class RabbitBroker:
                 await asyncio.sleep(0.1)
 
     def store_offset(self, name: str) -> None:
-        """What consumers do; it takes an offset of the stream."""
+        """Consume from an offset of the stream."""
 
         async def store(client: Client) -> None:
             await client.store_offset(name, "consumer", 1)
-            # What is stored is sent back once the stream has it.
+            # A message is confirmed once the stream has it.
             while True:
                 with suppress(OffsetNotFound):
                     await client.query_offset(name, "consumer")
@@ -225,7 +225,7 @@ class RabbitBroker:
             return count
 
     def limit_streams(self, pattern: str, size: int) -> None:
-        """Have retention leave so many bytes of the streams whose names match, at once."""
+        """Apply retention at once, to a number of bytes, for streams whose names match."""
         root = unpacked()
         (tool,) = root.glob("usr/lib/rabbitmq/lib/rabbitmq_server-*/escript/rabbitmqctl")
         rule = json.dumps({"max-length-bytes": size})

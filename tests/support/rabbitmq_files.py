@@ -17,7 +17,7 @@ USER, PASSWORD = "reader", "s3cr3t-word"
 CLIENT = "client"
 """The user of the certificate."""
 UNREADABLE = "hidden-1"
-"""A stream that nobody may read."""
+"""A stream without read permission."""
 
 _ERLANG = (
     "base", "asn1", "crypto", "public-key", "mnesia", "runtime-tools", "ssl", "eldap", "ftp",

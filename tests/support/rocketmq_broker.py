@@ -17,14 +17,14 @@ from support.rocketmq_client import KEPT_HOURS, JavaClient
 
 GROUP, VERSION = "org.apache.rocketmq", "5.4.0"
 TCNATIVE = ("io.netty", "netty-tcnative-boringssl-static", "2.0.53.Final")
-"""What the proxy's dependencies leave out: the library for this system."""
+"""The library for this system, which the proxy's dependencies omit."""
 
 USER, PASSWORD = "admin", "s3cr3t-word"
 BROKER_NAME = "broker-a"
 _AUTHENTICATION = f"{GROUP}.auth.authentication.provider"
 
 SEGMENT = 1 << 20
-"""Bytes of a file of messages; what is deleted are whole files."""
+"""Bytes of a file of messages; deletion removes whole files."""
 
 MAX_OF_A_DISK = 0.9
 """A broker takes no messages on a disk that is fuller, whatever its settings."""

@@ -69,7 +69,7 @@ class JavaClient:
         )
         producer = jvm.org.apache.rocketmq.client.producer.DefaultMQProducer("tests", hook)
         producer.setNamesrvAddr(name_server)
-        # Only what a test asks for is compressed.
+        # Compressed only on a test's request.
         producer.setCompressMsgBodyOverHowmuch(1 << 30)
         producer.start()
         return cls(name_server, broker_name, broker, gateway, producer)

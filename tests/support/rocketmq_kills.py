@@ -1,4 +1,4 @@
-"""Kills of drivers, drains and brokers of RocketMQ: what must hold after them."""
+"""Kills of drivers, drains and brokers of RocketMQ, and the checks after them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def kill_drivers(broker: RocketBroker, folder: Path, kills: int, dice: random.Ra
     options = stream_options(broker, topic)
     total = 0
     for _ in range(kills):
-        # More than it reads before it is killed.
+        # More than the driver reads before it is killed.
         broker.client.send(topic, orders(total, total + 900, PARTITIONS))
         total += 900
         with started(APP, folder, *options, "maxOffsetsPerTrigger=30") as app:

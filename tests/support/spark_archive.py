@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def use(spark: SparkSession, folder: str) -> None:
-    """Read, and write what was read, in batches and as a stream."""
+    """Read, and write the result, in batches and as a stream."""
     pyspark_cdcfmt.register(spark)
     options = {"protocol": "canal-json"}
     events = spark.read.format("cdc").options(**options).load(str(_MESSAGES))

@@ -10,7 +10,7 @@ import pyspark
 from support.maven import UnavailableError, resolve
 
 OF_SPARK = "4.2."
-"""What they are made for."""
+"""The Spark version that they are built for."""
 
 KAFKA = (
     ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0"),
@@ -32,7 +32,7 @@ DELTA = (
 )
 """The package and what it needs beyond Spark; all that it names would be Spark once more."""
 DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
-"""What users give as ``spark.jars.packages``."""
+"""The users' value of ``spark.jars.packages``."""
 DELTA_EXTENSIONS = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 

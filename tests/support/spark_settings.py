@@ -42,7 +42,7 @@ CHEAP: Final = {
 """Apart, as smoke tests have Spark as it is."""
 
 SMALL_DELTA: Final = {
-    # What speeds up the reading of many files, and tells of each commit.
+    # Faster reading of many files, and a log of each commit.
     "spark.databricks.delta.stats.collect": "false",
     "spark.databricks.delta.writeChecksumFile.enabled": "false",
     "spark.databricks.delta.history.metricsEnabled": "false",

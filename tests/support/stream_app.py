@@ -1,4 +1,4 @@
-"""What the streams that are killed have in common: a session, and a sink."""
+"""Shared parts of the killed streams: a session, and a sink."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements that change rows without messages, held to a real MariaDB through a real connector."""
+"""Statements that change rows without messages, compared with a real MariaDB and connector."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LOOSE = "SET sql_mode = ''"
 MODES = {"strict": STRICT, "loose": LOOSE}
 
 
-def test_the_kinds_are_what_the_table_says() -> None:
+def test_kinds_equal_the_docs_table() -> None:
     for kinds, effect in ((SAME, "same"), (CONVERTED, "convert"), (HALTED, "halt")):
         assert [kind for kind in kinds if kind.effect.kind != effect] == []
 
@@ -144,7 +144,7 @@ def _parsed(text: str | None, type_: DataType) -> Any:
     return bool(int(text)) if isinstance(type_, BooleanType) else parse(text)
 
 
-def test_a_target_is_the_servers_table(
+def test_target_equals_the_servers_table(
     lake: Lake, mariadb: MariaDb, debezium: Callable[..., Connector]
 ) -> None:
     mariadb.execute("CREATE DATABASE alt")

@@ -1,4 +1,4 @@
-"""Blocks of all golden messages give the events that the messages give, whatever they hold."""
+"""Blocks of all golden messages yield the events of the messages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NATIVE = {
     "dts/dts": {"protocol": "dts-avro"},
 }
 LEARN = ("simple", "debezium")
-"""Formats whose rows have their types out of other messages, in part at least."""
+"""Formats whose rows take types from other messages, at least in part."""
 VARIANTS = [
     ("canal-json", "tidb-extension"),
     ("open", "batched"),

@@ -1,4 +1,4 @@
-"""Blocks say what their messages say: events, counts and typed changes of golden messages."""
+"""Blocks equal their messages: events, counts and typed changes of golden messages."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def own_columns(versions: Sequence[TableVersion]) -> list[StructField]:
 
 
 OWN = ["canal-json", "canal", "open-protocol", "debezium", "dts-avro"]
-"""Cases whose messages say their types alone, or mostly."""
+"""Cases whose messages carry their own types, or most of them."""
 
 
 @attrs.frozen
@@ -201,7 +201,7 @@ def exact(events: DataFrame, table: TableName, versions: Sequence[TableVersion])
     return shown(changes(rows, table_text(table), schema=schema, **HOW))
 
 
-def test_a_value_that_its_column_does_not_hold(spark: SparkSession, tmp_path: Path) -> None:
+def test_value_outside_its_columns_type(spark: SparkSession, tmp_path: Path) -> None:
     row = {"id": "1", "name": "a", "price": "1.55"}
     path = write_lines(tmp_path / "a.json", row_message("INSERT", row))
     blocks = streamed(spark, path, **{BLOCKS_OPTION: "true"})
@@ -240,14 +240,12 @@ PATHS: Paths = [
         (None, []),
     ],
 )
-def test_the_table_of_a_message_that_cannot_be_decoded(
-    value: bytes | None, names: list[str]
-) -> None:
+def test_table_of_an_undecodable_message(value: bytes | None, names: list[str]) -> None:
     assert [*named_by(value, PATHS).values()] == names
 
 
 @pytest.mark.parametrize("protocol", ["auto", "canal-json"])
-def test_workers_find_the_table(monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
+def test_workers_locate_the_table(monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
     """By the layouts of the message's protocol, in a function that Spark can send to them."""
     sent: list[bytes] = []
 

@@ -103,7 +103,7 @@ def test_statements_are_followed_once() -> None:
     assert restarted.of(ORDERS) == known
 
 
-def test_rows_of_a_statements_millisecond_have_what_is_the_same_before_and_after() -> None:
+def test_rows_in_the_millisecond_of_a_statement_use_common_types() -> None:
     """TiCDC's Canal-JSON without its extension has milliseconds."""
     tick = 1 << 18
     create = statement("CREATE TABLE orders (a INT, b ENUM('x'))", "CREATE", 10 * tick)
@@ -132,7 +132,7 @@ def test_definitions_are_bounded() -> None:
     assert len(types(made, 99)) == 51
 
 
-def test_a_state_keeps_them() -> None:
+def test_definitions_are_kept_in_the_state() -> None:
     by = planner()
     create = statement(CREATE, "CREATE", 10)
     by.define([create])
@@ -193,7 +193,7 @@ def test_without_a_definition_the_type_is_logged_once() -> None:
         ({}, None, "string"),
         ({"enumAs": "name"}, None, "string"),
         ({"enumAs": "index"}, None, "int"),
-        # What a target has, made before the first run, it keeps.
+        # A target created before the first run keeps its columns.
         ({}, "integer", "int"),
         ({"enumAs": "index"}, "string", "string"),
     ],
@@ -214,7 +214,7 @@ def test_unknown_names_halt_a_table(types: dict[str, str], there: StructType | N
     halted = plan(version({"id": "int", "state": "enum"}), by=planner(types, there)).state.halted
     assert "column state: enum without names" in str(halted)
     assert "definitions" in str(halted)
-    # They are lost by a statement that cannot be read, too.
+    # An unparsed statement loses them, too.
     by = planner()
     by.define([statement(CREATE, "CREATE", 5)])
     first = plan(version({"id": "int", "state": "enum"}), by=by)
@@ -229,7 +229,7 @@ def test_unknown_names_halt_a_table(types: dict[str, str], there: StructType | N
     assert not plan(rows, after=first, by=again).state.halted
 
 
-def test_a_number_that_becomes_an_enum_is_no_index() -> None:
+def test_number_column_changed_to_enum_is_not_an_index() -> None:
     by = planner(definitions=NAMED)
     by.know(())
     first = plan(version({"id": "int", "state": "int"}), by=by)
@@ -237,7 +237,7 @@ def test_a_number_that_becomes_an_enum_is_no_index() -> None:
     assert "state from int to string" in str(halted.state.halted)
 
 
-def test_digits_are_those_of_a_target_that_was_made_before() -> None:
+def test_digits_of_an_existing_target_are_kept() -> None:
     there = struct(id="integer", price="decimal(12,2)", at="long")
     made = plan(version({"id": "int", "price": "decimal", "at": "time"}), by=planner({}, there))
     assert columns_of(made) == "struct<id:int,price:decimal(12,2),at:bigint>"
@@ -253,7 +253,7 @@ def test_digits_are_those_of_a_target_that_was_made_before() -> None:
         ("VARCHAR(9)", False),
     ],
 )
-def test_a_statement_that_arrives_after_its_rows(after: str, halts: bool) -> None:
+def test_late_statement(after: str, halts: bool) -> None:
     """By another partition, with another index for a name: the target may have wrong names."""
     by = planner()
     by.define([statement(CREATE, "CREATE", 5)])

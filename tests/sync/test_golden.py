@@ -72,7 +72,7 @@ def read(spark: SparkSession, folder: Path, name: str) -> DataFrame:
 
 
 def with_stores(names: Iterable[Any], of: int = 2) -> list[Any]:
-    """Each with a store in its turn: a wire becomes typed changes before any store sees it."""
+    """Each with a store in turn, since wires become typed changes before they reach a store."""
     return in_turn(names, ("scd1", "scd2"), of=of)
 
 
@@ -248,7 +248,7 @@ def final_rows(events: Iterable[Truth]) -> dict[tuple[Any, ...], list[Truth]]:
 
 
 def true_spans(events: Iterable[Truth]) -> Iterator[tuple[int, int | None]]:
-    """From which commit_ts to which each version of each row was there."""
+    """The range of commit_ts for each version of each row."""
     starts: dict[tuple[Any, ...], int] = {}
     for event in events:
         if empties(event):

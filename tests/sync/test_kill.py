@@ -1,4 +1,4 @@
-"""Every store ends equal to its source, however often the driver is killed."""
+"""Every store equals its source, however often the driver is killed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TABLES = ("orders",)
 @pytest.mark.parametrize(
     "stores", [("scd1", "changelog"), pytest.param(("scd2",), marks=pytest.mark.soak)], ids=str
 )
-def test_a_driver_that_is_killed(
+def test_killed_driver(
     kafka: Broker, delta_jars: list[str], tmp_path: Path, stores: tuple[str, ...]
 ) -> None:
     topic = kafka.create_topic(f"sync-killed-{stores[0]}", 2)
@@ -81,10 +81,8 @@ class Crash:
     "store",
     ["scd1", *(pytest.param(each, marks=pytest.mark.soak) for each in ("scd2", "changelog"))],
 )
-def test_a_batch_that_fails_after_each_of_its_writes(
-    delta: SparkSession, tmp_path: Path, store: str
-) -> None:
-    """Each try gets one write further; what the last one leaves is as after a single one."""
+def test_batch_failing_after_each_write(delta: SparkSession, tmp_path: Path, store: str) -> None:
+    """Each attempt gets one write further; the result of the last one equals a single run."""
     source = Source(TABLES, 2, random.Random(20))
     dump = tmp_path / "dump"
     dump.mkdir()
@@ -110,7 +108,7 @@ def test_a_batch_that_fails_after_each_of_its_writes(
 def check(
     folder: Path, source: Source, stores: Iterable[str] = STORES, *, watermarks: int = 2
 ) -> None:
-    """Every target equals the truth: no row more, none less, none twice.
+    """Every target equals the truth: no extra, missing or duplicate row.
 
     :param watermarks: so many at least have a state of all targets.
     """

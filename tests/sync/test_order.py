@@ -117,7 +117,7 @@ def sink(delta: SparkSession, folder: Path, canal: Canal, **options: Any) -> Sin
 
 
 @pytest.mark.parametrize("store", ["scd1", "scd2"])
-def test_a_topic_that_grows_and_is_made_anew(
+def test_growing_and_recreated_topic(
     delta: SparkSession, kafka: Broker, tmp_path: Path, store: str
 ) -> None:
     """Rows move to another partition, where their changes have lower offsets."""
@@ -245,7 +245,7 @@ def test_binlog_positions_order_changes_across_partitions(
     connector.catch_up()
     assert not other.run().halted
     assert other.rows() == source_rows()
-    # The first one is no owner any more.
+    # The first one no longer owns the target.
     mariadb.execute("UPDATE grown.orders SET name = 'later'")
     connector.catch_up()
     assert to.run().halted == ["grown.orders"]

@@ -1,4 +1,4 @@
-"""What sync decides for a table, from its state and a batch alone."""
+"""Decisions of sync for a table, from its state and a batch alone."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ LAKE = {"into": "/lake/{database}/{table}", "checkpoint": "/lake/cp/one", "contr
         (("shop", None, "_delta_log"), {"into": "lake.{table}"}, None),
     ],
 )
-def test_names_that_no_target_can_have(
+def test_invalid_target_column_names(
     name: TableName, options: dict[str, str], reason: str | None
 ) -> None:
     made = plan(version(), name=name, **options)
@@ -184,7 +184,7 @@ def test_policies_of_schema_changes(policy: str, expected: list[tuple[str, str]]
         (version(keys=("idd",)), "several keys, (id) and (idd)"),
     ],
 )
-def test_what_halts_a_table(given: TableVersion, reason: str) -> None:
+def test_reasons_to_halt_a_table(given: TableVersion, reason: str) -> None:
     first = plan(version())
     halted = plan(given, after=first)
     assert reason in str(halted.state.halted)
@@ -193,7 +193,7 @@ def test_what_halts_a_table(given: TableVersion, reason: str) -> None:
     assert [row.action for row in halted.log] == ["halt"]
 
 
-def test_a_column_with_a_name_that_an_option_gives() -> None:
+def test_column_named_like_an_added_column() -> None:
     halted = plan(version(), store="scd2", start_at="Name")
     assert halted.state.halted == "sync adds a column name: set start_at"
 
@@ -201,7 +201,7 @@ def test_a_column_with_a_name_that_an_option_gives() -> None:
 def test_names_of_keys_match_without_case() -> None:
     first = plan(version(), keys={"shop.orders": ["ID"]})
     assert first.state.keys == ("id",)
-    # What the messages name, in two spellings; the target has the first one.
+    # The key columns of the messages, in two spellings; the target has the first one.
     types = {"Id": "int", "name": "varchar(20)"}
     second = plan(version(types, ("Id",)), version(), after=kept(plan(version(types, ("Id",)))))
     assert (second.state.halted, second.state.keys) == (None, ("Id",))
@@ -219,7 +219,7 @@ def test_names_of_keys_match_without_case() -> None:
         ("Id", None),
     ],
 )
-def test_keys_that_are_given(keys: Any, reason: str | None) -> None:
+def test_keys_from_options(keys: Any, reason: str | None) -> None:
     named = plan(version(keys=()), keys={"shop.orders": keys})
     is_lacking = "lacks" in str(reason)
     assert named.state.halted == (reason if is_lacking else None)
@@ -229,12 +229,12 @@ def test_keys_that_are_given(keys: Any, reason: str | None) -> None:
         # Tombstones have the columns in the order of before.
         turned = plan(version(), after=made, keys={"shop.orders": ["name", "id"]})
         assert (turned.state.halted, turned.state.keys) == (None, ("id", "name"))
-    # A changelog needs no key, and the one given is to be there.
+    # A changelog needs no key, but a given key must exist.
     free = plan(version(), after=made, keys={"shop.orders": keys}, store="changelog")
     assert free.state.halted == (reason if is_lacking else None)
 
 
-def test_a_key_that_some_rows_lack() -> None:
+def test_key_missing_in_some_rows() -> None:
     assert "name no key: set keys" in str(plan(version(keys=())).state.halted)
     both = version(), version(keys=())
     assert "some messages name no key, others (id)" in str(plan(*both).state.halted)
@@ -248,7 +248,7 @@ def test_a_key_that_some_rows_lack() -> None:
     assert (log.state.halted, log.state.keys) == (None, ())
 
 
-def test_a_key_that_rows_lack() -> None:
+def test_key_missing_in_rows() -> None:
     halted = plan(version(keys=("idd",)))
     reason = "the messages name the key idd, which the table lacks; did you mean id?"
     assert halted.state.halted == reason
@@ -294,7 +294,7 @@ def test_statements() -> None:
     assert plan(version(), statements=(truncate,), on_truncate="halt").state.halted
     drop = statement("DROP TABLE orders", "ERASE")
     assert "DROP TABLE orders" in str(plan(version(), statements=(drop,)).state.halted)
-    # Nothing was there to be dropped, but what is older may come yet.
+    # There was no table to drop, but older rows may still arrive.
     later = plan(version(first=(30, 0)), statements=(drop,))
     assert later.state.halted is None
     assert later.state.truncates == (drop.sequence,)
@@ -350,7 +350,7 @@ def test_topics_have_no_order() -> None:
     assert not plan(version(place="new/0"), after=first, store="changelog").state.halted
 
 
-def test_a_snapshot_as_of_a_commit_needs_one_of_the_rows() -> None:
+def test_snapshot_with_commit_requires_commits_of_rows() -> None:
     first = plan(version())
     mark = (0, 15, SNAPSHOT_RANK, 0, 0, 0, 0)
     begun = attrs.evolve(first, state=attrs.evolve(first.state, truncates=(mark,)))
@@ -360,7 +360,7 @@ def test_a_snapshot_as_of_a_commit_needs_one_of_the_rows() -> None:
     assert "snapshot_commit_ts" in str(halted.state.halted)
 
 
-def test_what_a_snapshot_begins_with_removes_nothing() -> None:
+def test_statements_at_the_start_of_a_snapshot_have_no_effect() -> None:
     drop = statement("DROP TABLE IF EXISTS orders", "ERASE", 0, 5, "ddl/0", of_snapshot=True)
     assert not plan(version(first=(0, 3), place="t/1"), statements=(drop,)).state.halted
 
@@ -495,7 +495,7 @@ def test_a_drop_before_all_rows_of_a_new_table() -> None:
     assert plan(rows(60), after=kept(unknown)).state.halted
 
 
-def test_a_binlog_orders_what_partitions_do_not() -> None:
+def test_binlog_positions_order_rows_of_several_partitions() -> None:
     def rows(offset: int, log: LogPlace | None, name: str = "name") -> TableVersion:
         types = {"id": "int", name: "varchar(20)"}
         return version(types, first=(0, offset), place="shop.orders/0", log=log)
@@ -526,7 +526,7 @@ def test_a_binlog_orders_what_partitions_do_not() -> None:
     assert ("refuse", "warning") in [(row.action, row.level) for row in refused.log]
 
 
-def test_a_column_that_lenient_keeps_comes_again() -> None:
+def test_column_kept_by_lenient_is_added_again() -> None:
     """Rows that were not changed since have the values of before the DROP in it."""
     drop = statement("ALTER TABLE orders DROP COLUMN N", "ALTER")
     late, without = version(NUMBERED, first=(19, 0)), version(first=(21, 0))
@@ -551,7 +551,7 @@ def test_a_column_that_lenient_keeps_comes_again() -> None:
     assert plan(again, after=kept(ignored), **given).state.halted is None
 
 
-def test_what_no_order_tells_of_a_dropped_column_halts_nothing() -> None:
+def test_unordered_rows_of_a_dropped_column_do_not_halt() -> None:
     def rows(offset: int, place: str, log: LogPlace | None = None) -> TableVersion:
         given = version(NUMBERED, first=(0, offset), place=place, log=log)
         return attrs.evolve(given, first_log=log)
@@ -574,7 +574,7 @@ def test_what_no_order_tells_of_a_dropped_column_halts_nothing() -> None:
         (statement("ALTER TABLE orders RENAME COLUMN name TO n", "ALTER"), {}, "refuse"),
     ],
 )
-def test_columns_that_cannot_be_renamed(
+def test_unsupported_column_renames(
     alter: TableStatement, more: dict[str, Any], expected: str
 ) -> None:
     first = evolve(version(NUMBERED, **more))
@@ -583,7 +583,7 @@ def test_columns_that_cannot_be_renamed(
     assert done.state.columns == first.state.columns
 
 
-def test_a_table_that_catches_up_passes_what_halted_it() -> None:
+def test_resuming_table_skips_the_reason_of_its_halt() -> None:
     drop = statement("DROP TABLE orders", "ERASE")
     halted = plan(version(), statements=(drop,))
     resumed = attrs.evolve(halted, state=attrs.evolve(halted.state, halted=None, catching_up="now"))
@@ -596,7 +596,7 @@ def test_a_table_that_catches_up_passes_what_halted_it() -> None:
     assert (settled.catching_up, settled.caught_up) == (None, "now")
 
 
-def test_a_database_that_is_dropped() -> None:
+def test_dropped_database() -> None:
     # TiCDC's Simple has the name in the statement alone.
     for drop in (
         attrs.evolve(statement("/* app */ drop  database shop", "QUERY"), name=(name, None, ""))
@@ -610,7 +610,7 @@ def test_a_database_that_is_dropped() -> None:
         assert given == {ORDERS: [own]}
 
 
-def test_a_statement_that_empties_tables_of_other_names() -> None:
+def test_statement_that_empties_other_tables() -> None:
     items: TableName = ("shop", None, "items")
     drop = statement("DROP TABLE IF EXISTS other.a, `items`, orders, shop.Orders", "ERASE")
     given = {ORDERS: [drop], items: [statement("ALTER TABLE items ADD a INT", "ALTER", 30)]}
@@ -643,7 +643,7 @@ def test_a_statement_that_empties_tables_of_other_names() -> None:
         ("RENAME TABLE a TO `b", "b", {"b"}),
     ],
 )
-def test_tables_that_are_renamed(query: str, table: str, halted: set[str]) -> None:
+def test_renamed_tables(query: str, table: str, halted: set[str]) -> None:
     type_ = "ALTER" if query.startswith("ALTER") else "RENAME"
     rename = attrs.evolve(statement(query, type_), name=("shop", None, table))
     given = {rename.name: [rename]}
@@ -691,7 +691,7 @@ def test_names_of_targets() -> None:
             check_pattern(wrong)
 
 
-def test_a_snapshot_is_of_a_table_that_is_read() -> None:
+def test_snapshots_require_a_table_of_the_source() -> None:
     options = {"into": "{table}", "checkpoint": "c", "tables": "shop.*", "exclude": "shop.tmp_*"}
     wanted = SyncOptions.of(options)
     check_names(["shop.dbo.orders"], SyncOptions.of(options | {"tables": "shop.*.*"}))
@@ -701,13 +701,13 @@ def test_a_snapshot_is_of_a_table_that_is_read() -> None:
             check_names([left_out], wanted)
 
 
-def test_states_are_kept_whole() -> None:
+def test_states_round_trip() -> None:
     truncate = statement("TRUNCATE TABLE orders", "TRUNCATE", 0, 5, "t/0")
     state = plan(version(place="t/0", first=(0, 9)), statements=(truncate,)).state
     assert TableState.from_json(state.to_json()) == state
 
 
-def test_the_options_are_those_of_the_table() -> None:
+def test_options_equal_the_docs_table() -> None:
     assert [field.name for field in attrs.fields(SyncOptions)] == [each.name for each in OPTIONS]
 
 
@@ -719,7 +719,7 @@ def test_the_last_deletes_of_a_table() -> None:
     recent.add(((100 + commit,), "k") for commit in range(998))
     assert recent.after((0,)) is None, "one is forgotten"
     assert len(recent.after((10,)) or ()) == 1000
-    # What a table of tombstones had before this run is known by its last position alone.
+    # Earlier tombstones are known only by their last position.
     assert RecentDeletes((30,)).after((29,)) is None
     assert RecentDeletes((30,)).after((30,)) == []
 

@@ -1,4 +1,4 @@
-"""``sync`` with ``consistency="resolved"``: what waits, and what a watermark releases."""
+"""``sync`` with ``consistency="resolved"``: held events, and their release by a watermark."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Kept:
 def test_a_new_partition_holds_the_watermark(
     spark: SparkSession, tmp_path: Path, restarts: bool
 ) -> None:
-    """What an earlier watermark released is not released again."""
+    """Events released by an earlier watermark are not released again."""
     kept: Any = Kept()
     # Spark would read its name as a pattern.
     tmp_path = tmp_path / "{a}[b]*"

@@ -1,4 +1,4 @@
-"""What sync decides about statements and rows with changed types, without Spark."""
+"""Decisions of sync about statements and rows with changed types, without Spark."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def casts(made: TableMerge) -> list[tuple[str, tuple[int, ...]]]:
 PRICE = [("price", (0, 20, 1, 0, 0, 0, 1))]
 
 
-def test_rows_from_before_it_are_converted() -> None:
+def test_earlier_rows_are_converted() -> None:
     together = batch(CREATE, rows(10), alter(), rows(30, LATER))
     assert casts(together) == PRICE
     made = batch(CREATE, rows(10))
@@ -68,7 +68,7 @@ def test_rows_from_before_it_are_converted() -> None:
     assert TableState.from_json(again.state.to_json()) == again.state
 
 
-def test_rows_of_a_column_that_is_renamed_and_converted() -> None:
+def test_renamed_and_converted_column() -> None:
     change = alter("ALTER TABLE orders CHANGE price cost DECIMAL(10,2)")
     types = {"cost" if name == "price" else name: text for name, text in LATER.items()}
     made = batch(CREATE, rows(10))
@@ -108,7 +108,7 @@ def test_rows_without_a_commit() -> None:
         ("ALTER TABLE orders MODIFY (price NUMBER(10,2))", "resume leaves these"),
     ],
 )
-def test_what_halts_a_table(query: str, reason: str) -> None:
+def test_reasons_to_halt_a_table(query: str, reason: str) -> None:
     made = batch(CREATE, rows(10))
     halted = batch(alter(query), after=made).state
     assert str(halted.halted).startswith(query)
@@ -142,7 +142,7 @@ def test_without_all_definitions_a_conversion_halts() -> None:
     assert batch(text, after=batch(rows(10, bare))).state.halted is None
 
 
-def test_a_stored_column_that_depends_on_it() -> None:
+def test_dependent_generated_column() -> None:
     create = attrs.evolve(CREATE, query=f"{CREATE.query[:-1]}, twice INT AS (price * 2) STORED)")
     made = batch(create, rows(10, ROWS | {"twice": "int"}))
     for query in (NARROW, "ALTER TABLE orders MODIFY price DECIMAL(14,4)"):
@@ -150,7 +150,7 @@ def test_a_stored_column_that_depends_on_it() -> None:
         assert "a generated column may change with it" in str(halted)
 
 
-def test_members_that_are_numbers_in_the_target() -> None:
+def test_members_stored_as_numbers() -> None:
     create = attrs.evolve(CREATE, query=CREATE.query.replace("'a','b'", "'a','b'"))
     moved = alter("ALTER TABLE orders MODIFY state ENUM('x','a','b')")
     names = batch(create, rows(10))
@@ -173,7 +173,7 @@ def test_options(options: dict[str, str], action: str) -> None:
     assert batch(alter(), after=made, **options).log[-1].action == action
 
 
-def test_a_charset_that_columns_get_by_default() -> None:
+def test_default_charset_of_columns() -> None:
     made = batch(CREATE, rows(10))
     charset = batch(alter("ALTER TABLE orders DEFAULT CHARSET=latin1"), after=made)
     assert charset.state.halted is None
@@ -181,14 +181,14 @@ def test_a_charset_that_columns_get_by_default() -> None:
     assert "may lose characters" in str(batch(modify, after=charset).state.halted)
 
 
-def test_types_that_only_rows_show() -> None:
+def test_type_changes_seen_only_in_rows() -> None:
     made = batch(rows(10))
     narrower = batch(rows(30, LATER), after=made)
     reason = "column price is decimal(10,2) in rows, and was decimal(12,4), without a statement"
     assert reason in str(narrower.state.halted)
     wider = batch(rows(30, ROWS | {"price": "decimal(14,4)"}), after=made)
     assert wider.state.halted is None
-    # Rows from before it, of a partition that lags, and rows whose type says less.
+    # Earlier rows of a lagging partition, and rows with an incomplete type.
     assert batch(rows(20), after=wider).state.halted is None
     assert batch(rows(20, LATER), after=wider).state.halted is None
     assert batch(rows(40, ROWS | {"price": "decimal"}), after=wider).state.halted is None
@@ -210,7 +210,7 @@ def test_types_that_only_rows_show() -> None:
         ("io.debezium.data.Enum('a','b')", "io.debezium.data.Enum('x','a','b')", False),
         ("io.debezium.data.Enum('a','b')", "io.debezium.data.Enum('a')", True),
         ("io.debezium.data.EnumSet('a','b')", "io.debezium.data.EnumSet('b','a')", True),
-        # A statement tells the types of columns that it does not change, too.
+        # A statement also has the types of columns that it does not change.
         ("int32", "int(11)", False),
         ("string", "varchar(9)", False),
     ],
@@ -224,7 +224,7 @@ def test_types_of_connect(before: str, after: str, halts: bool) -> None:
     assert bool(halted) is halts, halted
 
 
-def test_a_character_set_that_nothing_shows() -> None:
+def test_unknown_character_set() -> None:
     longer = alter("ALTER TABLE orders MODIFY name VARCHAR(50)")
     unknown = batch(longer, after=batch(rows(10)))
     assert unknown.state.halted is None
@@ -237,7 +237,7 @@ def test_a_character_set_that_nothing_shows() -> None:
         assert not [row for row in made.log if row.level == "warning"]
 
 
-def test_a_column_that_no_row_has_yet() -> None:
+def test_column_without_rows() -> None:
     made = batch(CREATE, rows(10))
     add = alter("ALTER TABLE orders ADD n INT DEFAULT 42, ADD m INT")
     rename = alter("ALTER TABLE orders RENAME COLUMN n TO o", 21)

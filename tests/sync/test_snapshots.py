@@ -1,4 +1,4 @@
-"""Rows that a table begins with, in the stores that keep what was: read ones, and given ones."""
+"""Initial rows of a table, in the stores with history: snapshot reads, and given snapshots."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from support.sync_lake import Lake, put
 from support.turns import in_turn
 
 
-def test_they_are_held_and_are_rows_of_changelogs(delta: SparkSession, tmp_path: Path) -> None:
+def test_statements_are_held_and_appear_in_changelogs(delta: SparkSession, tmp_path: Path) -> None:
     drop = ddl_message("DROP DATABASE shop", "QUERY", table="", commit_ts=COMMIT_TS + 2)
     both = ddl_message("DROP TABLE x, `orders`, items", "ERASE", table="x", commit_ts=COMMIT_TS + 5)
     lake = Lake(
@@ -37,7 +37,7 @@ def test_they_are_held_and_are_rows_of_changelogs(delta: SparkSession, tmp_path:
 
 
 def test_one_statement_twice_in_a_second(delta: SparkSession, tmp_path: Path) -> None:
-    """The clock of a binlog tells seconds: the same statement at another offset is another one."""
+    """A binlog's clock has seconds: the same statement at another offset is a different one."""
     truncate = ddl_message("TRUNCATE TABLE orders", "TRUNCATE")
     messages = [put(0, "a", 0), truncate, put(1, "a", 0), truncate, put(2, "a", 0)]
     for message in messages:
@@ -57,7 +57,7 @@ OTHER_SQL = {
 
 
 @pytest.mark.parametrize("store", in_turn(["scd2", "scd1"], of=2))
-def test_names_are_names_in_sql(delta: SparkSession, tmp_path: Path, store: str) -> None:
+def test_names_are_quoted_in_sql(delta: SparkSession, tmp_path: Path, store: str) -> None:
     """Spark puts variables into SQL, as secret as that of the environment may be."""
     name = "${env:HOME}'\\"
 

@@ -53,7 +53,9 @@ def decodings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return used
 
 
-def test_rows_go_only_forward(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_replaced_only_by_later_changes(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # As of a large table, whose deletes are read apart; others of these tests have small ones.
     monkeypatch.setattr(writing, "_SMALL", 0)
     first = [put(1, "a", 1), put(2, "b", 1), put(3, "c", 1), put(1, "aa", 2, was=1)]
@@ -109,7 +111,7 @@ def test_a_missing_key_halts_one_table_alone(lake: Lake, monkeypatch: pytest.Mon
     lake.run()
     both = sorted(json.dumps(each).encode() for each in (broken, zero(4, "zero")))
     assert sorted(letters()) == both
-    # Once the source is read as it is meant, at its old place in the order.
+    # Once the source is read correctly, at its old position in the order.
     lake.source = {"invalidValues": "null"}
     lake.run(put(3, "c", 3), zero(5, "null"))
     names = {1: "b", 2: "old", 3: "c", 4: "zero", 5: "null"}
@@ -403,7 +405,7 @@ def test_catalog_targets_that_are_kept_small(lake: Lake, monkeypatch: pytest.Mon
     lake.spark.sql("DROP SCHEMA shop_lake CASCADE")
 
 
-def test_numbers_of_tasks_are_those_of_the_cores(lake: Lake) -> None:
+def test_number_of_tasks_equals_the_cores(lake: Lake) -> None:
     """Unless the user has set them; the user's own session stays as it is."""
     shuffle, of_log = "spark.sql.shuffle.partitions", "spark.databricks.delta.snapshotPartitions"
     user = lake.spark.newSession()
@@ -608,7 +610,7 @@ class Ahead(datetime):
         return datetime.now(tz) + timedelta(minutes=10)
 
 
-def test_a_table_resumes_with_what_was_held(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_resumes_with_held_events(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     def keyless(id_: int, name: str, tick: int) -> dict[str, Any]:
         return put(id_, name, tick, table="audit") | {"pkNames": None}
 

@@ -1,4 +1,4 @@
-"""``sync`` after others have changed its targets, and after its own options have changed."""
+"""``sync`` after changes to its targets by others, and to its options."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def check(
     return new
 
 
-def test_targets_that_others_have_changed() -> None:
+def test_targets_changed_by_others() -> None:
     check(TARGET)
     check(None, is_new=True)
     with pytest.raises(SinkError, match=r"`lake`\.`orders` of shop.orders is missing: restore it"):
@@ -167,7 +167,7 @@ def test_one_target_halts_its_table_alone() -> None:
     assert early.state.halted == "before"
     assert lost.state == attrs.evolve(lost.before, halted=lost.state.halted)
     assert [row.action for row in lost.log] == ["halt"]
-    # Nor is anything written to it; what the target itself refuses halts it, too.
+    # Nor is the target written; an error of the target itself also halts it.
     target.run.side_effect = Refused("[DELTA_CANNOT_MODIFY_APPEND_ONLY] …")
     assert made.write([good, lost, missing, early], Mock(), Batch("q", 1)) == {}
     assert target.run.call_count == 1
@@ -175,7 +175,7 @@ def test_one_target_halts_its_table_alone() -> None:
         good.state.halted
     )
     assert good.state.truncates == ()
-    # What may concern every table ends the query.
+    # An error that may concern every table ends the query.
     other, (made, target) = planned("good"), writer({"good": TARGET})
     target.run.side_effect = OSError("no space left on device")
     made.check([other])
@@ -217,7 +217,7 @@ def test_writes_beside_others() -> None:
         target.run("UPDATE t")
 
 
-def test_a_table_that_was_left_out_halts() -> None:
+def test_excluded_table_halts() -> None:
     options = SyncOptions.of({"into": "{table}", "checkpoint": "c", "tables": "shop.b"})
     control = Control(Mock(), Mock(), "c")
     control.has = lambda _: False  # type: ignore[method-assign]
@@ -237,7 +237,7 @@ def test_a_table_that_was_left_out_halts() -> None:
         )
 
 
-def test_a_table_that_was_left_out_before_begins() -> None:
+def test_formerly_excluded_table_starts() -> None:
     options = SyncOptions.of({"into": "{table}", "checkpoint": "c"})
     control = Mock(selections=[[["shop.*"], []], [["shop.*"], ["shop.orders"]]])
     replays = Replays(options, {}, control)
@@ -253,7 +253,7 @@ def test_a_table_that_was_left_out_before_begins() -> None:
         assert [row.action for row in plan.log] == begins
 
 
-def test_states_that_are_missing(delta: SparkSession, tmp_path: Path) -> None:
+def test_missing_states(delta: SparkSession, tmp_path: Path) -> None:
     control = Control(delta, DeltaTarget(delta), str(tmp_path))
     with pytest.raises(OptionError, match="has no states of tables, but 3 batches"):
         control.load(Batch("query", 3))
@@ -267,7 +267,7 @@ def test_states_that_are_missing(delta: SparkSession, tmp_path: Path) -> None:
         control.load(Batch("other", 0))
 
 
-def test_staged_events_are_not_left_behind() -> None:
+def test_staged_events_are_removed() -> None:
     """Under ``eventual`` they would never be written."""
     control = Control(Mock(), Mock(), "c")
     control.has = lambda _: True  # type: ignore[method-assign]
@@ -290,7 +290,7 @@ def test_staged_events_are_not_left_behind() -> None:
     check_consistency(control, Batch("query", 0), is_resolved=True)
 
 
-def test_a_snapshot_of_a_table_that_has_begun() -> None:
+def test_snapshot_of_a_started_table() -> None:
     target = Mock(properties=Mock(return_value={}))
     options = SyncOptions.of({"into": "{table}", "checkpoint": "c"})
     given = {"shop.orders": Mock()}
@@ -402,7 +402,7 @@ def test_another_query_takes_a_table_over_during_an_append(
     assert [row.name for row in target.read(table).collect()] == ["other"]
 
 
-def test_targets_that_were_changed_by_hand(delta: SparkSession, tmp_path: Path) -> None:
+def test_manually_changed_targets(delta: SparkSession, tmp_path: Path) -> None:
     """Each halts its table, the others go on, and after a repair nothing is lost."""
     lake = Lake(delta, tmp_path)
     tables = ("good", "dropped", "retyped", "checked", "taken")

@@ -61,12 +61,12 @@ def exact(text: str) -> Any:
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("options", [[], ["--table", "golden.all_types"]])
-def test_what_doubles_would_round_is_text(reader: str, options: list[str], canal: Path) -> None:
+def test_numbers_beyond_doubles_are_text(reader: str, options: list[str], canal: Path) -> None:
     text = run("cat", canal, *options).stdout
     assert [exact(line) for line in READERS[reader](text)] == list(map(exact, lines(text)))
 
 
-def test_nothing_else_changes(canal: Path) -> None:
+def test_other_values_are_unchanged(canal: Path) -> None:
     texts = 0
 
     def compare(safe: Any, number: Any) -> None:
@@ -97,7 +97,7 @@ def test_nothing_else_changes(canal: Path) -> None:
     assert '"c_bigint_u":18446744073709551615,' in insert
 
 
-def test_other_commands_too(canal: Path) -> None:
+def test_other_commands(canal: Path) -> None:
     first = run_lines("inspect", canal, "--json", "--nth", 3)[0]["events"][0]
     assert first["after"]["c_bigint_u"] == "18446744073709551615"
     numbers = run_lines("inspect", canal, "--json", "--nth", 3, "--numbers", "exact")

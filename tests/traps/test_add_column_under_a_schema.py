@@ -52,7 +52,7 @@ def test_a_task_counts_each_column_once(by_kernel: bool) -> None:
 
 
 def in_a_stream(statement: str, **options: str) -> dict[str, int]:
-    """What a stream counts at a statement that is all that its task sees."""
+    """A stream's counts at a statement that is its task's only message."""
     given = parse_options(OPTIONS | {"table": "shop.orders"} | options).in_stream()
     engine = Engine(ReadTask(SCHEMA, given))
     ddl = json.dumps(ddl_message(statement, "ALTER")).encode()
@@ -92,7 +92,7 @@ def test_a_stream_stops_at_the_statement(statement: str, column: str, reason: st
         "create table orders (a int, x int)",
     ],
 )
-def test_a_stream_goes_on_where_the_schema_stays_right(statement: str) -> None:
+def test_stream_continues_if_the_schema_stays_valid(statement: str) -> None:
     assert in_a_stream(statement) == {}
 
 
@@ -105,7 +105,7 @@ def test_a_stream_goes_on_where_the_schema_stays_right(statement: str) -> None:
         ("alter table orders truncate partition p0", "removes partitions", "onTruncate", "ignore"),
     ],
 )
-def test_a_stream_stops_at_what_no_row_tells(
+def test_stream_stops_at_changes_missing_in_rows(
     statement: str, reason: str, option: str, value: str
 ) -> None:
     with pytest.raises(PolicyError, match=rf"shop\.orders: by '.*{reason}.*{option}"):

@@ -1,4 +1,4 @@
-"""A column that was added after the sample: 300 of 1 500 rows lost it without a word.
+"""A column that was added after the sample: 300 of 1 500 rows lost it silently.
 
 The schema came from the first `inferSampleMessages` rows, and the column's values went nowhere.
 """

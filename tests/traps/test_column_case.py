@@ -77,7 +77,7 @@ def test_names_that_differ_only_in_case_are_an_error(spark: SparkSession, tmp_pa
         reader(spark).schema("id INT, ID INT").load(path).collect()
     with pytest.raises(PySparkException, match=f"orders.iD: .*{AMBIGUOUS}"):
         reader(spark).schema("iD INT, name STRING").load(path).collect()
-    # Of what is not asked for no choice is to be made.
+    # Columns that are not selected may be ambiguous.
     rows = reader(spark).schema("NAME STRING").load(path).collect()
     assert rows == [Row(NAME="a")]
 

@@ -39,7 +39,7 @@ def rescued(rows: pa.Table) -> list[str | None]:
 
 
 @pytest.mark.parametrize("by_kernel", [True, False])
-def test_it_is_rescued_and_counted(by_kernel: bool) -> None:
+def test_missed_column_is_rescued_and_counted(by_kernel: bool) -> None:
     options = parse_options({"table": "shop.orders", "mode": "FAILFAST"})
     schema = inferred_schema(MESSAGES[:1], options)
     assert schema is not None
@@ -54,7 +54,7 @@ def test_it_is_rescued_and_counted(by_kernel: bool) -> None:
     assert "shop.orders.id: 1099511627776 does not fit in 32 bits" in (failed.error or "")
 
 
-def test_it_fails_where_the_user_says_so() -> None:
+def test_missed_column_fails_on_request() -> None:
     options = parse_options({"table": "shop.orders", "onSchemaChange": "fail"})
     schema = inferred_schema(MESSAGES[:1], options)
     assert schema is not None
@@ -63,7 +63,7 @@ def test_it_fails_where_the_user_says_so() -> None:
     assert "orders.added: the schema has no such column" in (failed.error or "")
 
 
-def test_a_users_schema_has_no_surplus() -> None:
+def test_missed_column_is_ignored_under_a_users_schema() -> None:
     options = parse_options({"table": "shop.orders"})
     inferred = inferred_schema(MESSAGES[:1], options)
     assert inferred is not None

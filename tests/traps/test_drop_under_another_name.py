@@ -49,7 +49,7 @@ def read(
         ("create or replace table shop.Orders select * from items", "CREATE", ""),
     ],
 )
-def test_it_is_told(statement: str, type_: str, table: str, by_kernel: bool) -> None:
+def test_lost_rows_are_reported(statement: str, type_: str, table: str, by_kernel: bool) -> None:
     with pytest.raises(PolicyError, match="the table is truncated or dropped by"):
         read(statement, type_, table, by_kernel=by_kernel)
     rows = read(statement, type_, table, by_kernel=by_kernel, onTruncate="row")
@@ -65,7 +65,7 @@ def test_it_is_told(statement: str, type_: str, table: str, by_kernel: bool) -> 
         ("ALTER TABLE `orders` ADD a INT, RENAME TO old", "ALTER", "old"),
     ],
 )
-def test_a_renamed_table_is_told(statement: str, type_: str, table: str) -> None:
+def test_renamed_table_is_reported(statement: str, type_: str, table: str) -> None:
     # Its later changes are under a name that is not read.
     with pytest.raises(PolicyError, match=r"the table is renamed by .*set row, ignore or corrupt"):
         read(statement, type_, table, by_kernel=True)
@@ -97,7 +97,7 @@ def test_others_pass(statement: str, type_: str, table: str) -> None:
         assert rows == ["insert"] * 3
 
 
-def test_a_dump_that_begins_with_what_was_not_there() -> None:
+def test_dump_that_starts_with_drops() -> None:
     engine = Engine(ReadTask(SCHEMA, parse_options(OPTIONS)))
     drop = ddl_message("DROP DATABASE IF EXISTS shop", "QUERY", table="")
     create = ddl_message("CREATE OR REPLACE TABLE orders (id INT)", "CREATE", table="orders")

@@ -34,7 +34,7 @@ def test_each_pattern_matches_a_table(tmp_path: Path) -> None:
         plan(path, "shop.items, shop.order")
 
 
-def test_an_exclusion_of_nothing_is_told(tmp_path: Path) -> None:
+def test_unmatched_exclusion_is_reported(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "all.json", INSERT)
     options = {"path": path, "excludeTables": "shop.orders, Shop.orders"}
     schema = events_schema(parsed(options))

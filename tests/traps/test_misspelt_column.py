@@ -1,4 +1,4 @@
-"""A column of `.schema(...)` that the table has not: it was NULL in every row, in silence."""
+"""A column of `.schema(...)` that the table lacks: it was NULL in every row, silently."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_the_nearest_column_is_named(tmp_path: Path) -> None:
     plan(path, "id", "nmae", requireTables="false")
 
 
-def test_a_column_of_the_last_messages_is_known(tmp_path: Path) -> None:
+def test_column_of_the_last_messages_is_accepted(tmp_path: Path) -> None:
     added = row_message("INSERT", {"id": "1", "note": "2"})
     path = write_lines(tmp_path / "orders.json", *[INSERT] * 1000, added)
     plan(path, "note")
 
 
-def test_rows_of_parts_judge_no_column(tmp_path: Path) -> None:
+def test_partial_rows_do_not_reject_columns(tmp_path: Path) -> None:
     """TiCDC's deletes of keys alone have no other column."""
     delete = row_message("DELETE", {"id": "1"}, onlyHandleKey=True)
     plan(write_lines(tmp_path / "deletes.json", *[delete] * 3), "name")

@@ -79,7 +79,7 @@ def test_a_task_ends_at_a_row_without_the_key(by_kernel: bool) -> None:
     assert sum(n for what, n in result.counts.items() if "keyColumns names idd" in what) == 2
 
 
-def test_rows_of_parts_need_no_key(tmp_path: Path) -> None:
+def test_partial_rows_need_no_key(tmp_path: Path) -> None:
     delete = row_message("DELETE", {"id": "1"}, onlyHandleKey=True)
     options = {"table": "shop.orders", "keyColumns": "name"}
     source(write_lines(tmp_path / "d.json", delete), "name", table="shop.orders").reader(

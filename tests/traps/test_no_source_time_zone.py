@@ -129,7 +129,7 @@ def test_a_warning_is_one_plain_line() -> None:
     assert done.stderr == "UserWarning: cdc: shop.wide: so\nUserWarning: cdc: again\n"
 
 
-def test_nothing_is_said_where_nothing_is_amiss(topic: Path) -> None:
+def test_no_warning_without_cause(topic: Path) -> None:
     without = StructType([StructField("id", LongType()), StructField("c_ts", TimestampNTZType())])
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,4 +1,4 @@
-"""SCD2 of a topic in which a producer repeated itself.
+"""SCD2 of a topic with repeated changes.
 
 After a restart TiCDC sends again what it is not sure of. The user kept each change of a key as a
 version from its `_sequence` on. The repeated changes had another `_sequence`, by their offset, and

@@ -1,4 +1,4 @@
-"""Dead letters that come back.
+"""Replayed dead letters.
 
 The user kept the bad rows of a stream, mended the schema and decoded the bytes again. The
 messages came back without a position: where the wire has no commit_ts `_sequence` put them before
@@ -24,7 +24,7 @@ COLUMNS = (
 NARROW, WIDE = COLUMNS.format(n="INT"), COLUMNS.format(n="BIGINT")
 
 
-def test_mended_rows_come_back_in_their_old_place(spark: SparkSession, tmp_path: Path) -> None:
+def test_repaired_rows_keep_their_position(spark: SparkSession, tmp_path: Path) -> None:
     topic, letters = str(tmp_path / "topic.jsonl"), str(tmp_path / "letters")
     lines = [wrap_line(message) + b"\n" for message in native_messages("canal/canal_flat")]
     Path(topic).write_bytes(b"".join(lines))
@@ -40,7 +40,7 @@ def test_mended_rows_come_back_in_their_old_place(spark: SparkSession, tmp_path:
     assert places == {(199, 0), (369, 1)}
 
     mended = decode(dead, key="key", source="source", schema=WIDE, **OPTIONS)
-    # All rows of the two messages: what was good is equal to what was merged before.
+    # All rows of the two messages: the good rows equal those merged before.
     expected = [row for row in read(WIDE).collect() if row._source.offset in (199, 369)]
     by_place = [row.asDict(recursive=True) for row in sorted(expected, key=lambda r: r._sequence)]
     for row in by_place:

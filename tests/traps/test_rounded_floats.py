@@ -58,7 +58,7 @@ def one(type_: DataType, text: str, source_type: str, *, by_kernel: bool = True)
 
 @pytest.mark.parametrize("by_kernel", [True, False])
 @pytest.mark.parametrize(("type_", "text", "held"), CASES)
-def test_a_number_is_held_or_refused(
+def test_numbers_are_exact_or_rejected(
     type_: DataType, text: str, held: bool, by_kernel: bool
 ) -> None:
     plain = f"{Decimal(text):f}"
@@ -84,7 +84,7 @@ def test_a_number_is_held_or_refused(
 
 
 @pytest.mark.parametrize("type_", HELD)
-def test_floats_of_the_wire_are_as_before(type_: DataType) -> None:
+def test_floats_of_the_wire_are_unchanged(type_: DataType) -> None:
     for text in ("12345678.1234", "0.1", "16777217", "1e-45"):
         result = one(type_, text, "double")
         assert (result.error, result.by_kernel > 0) == (None, is_installed())
@@ -94,7 +94,7 @@ def test_floats_of_the_wire_are_as_before(type_: DataType) -> None:
 @pytest.mark.parametrize(
     ("protocol", "type_"), in_turn(["canal-json", "debezium", "open", "simple-json"], HELD, of=2)
 )
-def test_all_types_are_as_the_reference_has_them(protocol: str, type_: DataType) -> None:
+def test_all_types_equal_the_reference(protocol: str, type_: DataType) -> None:
     variant = load_variant(protocol, "default")
     messages = [stored.message for stored in variant.messages]
     given = {**reading_options(variant), "table": "golden.all_types"}
@@ -115,17 +115,17 @@ def digits(most: int) -> st.SearchStrategy[Decimal]:
 
 
 @given(digits(15))
-def test_fifteen_digits_are_always_held(value: Decimal) -> None:
+def test_fifteen_digits_are_always_exact(value: Decimal) -> None:
     assert Decimal(repr(to_double(value))) == value
 
 
 @given(digits(6))
-def test_six_digits_are_always_held_in_32_bits(value: Decimal) -> None:
+def test_six_digits_are_always_exact_in_32_bits(value: Decimal) -> None:
     assert Decimal(f"{to_binary32(value):.6g}") == value
 
 
 @given(digits(22) | st.integers(-(2**64), 2**64))
-def test_what_is_held_comes_back(value: Decimal | int) -> None:
+def test_exact_values_round_trip(value: Decimal | int) -> None:
     try:
         number = to_double(value)
     except BadValue:

@@ -15,7 +15,9 @@ from support.canal_messages import INSERT, write_lines
 from pyspark_cdcfmt import decode
 
 
-def test_a_bad_message_has_no_place(spark: SparkSession, tmp_path: Path) -> None:
+def test_bad_message_fails_without_corrupt_record_column(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     path = write_lines(tmp_path / "orders.json", INSERT, b'{"id": 0, "database": "sh')
     reader = spark.read.format("cdc").options(table="shop.orders", protocol="canal-json")
     texts = (

@@ -24,7 +24,7 @@ STREAMS = (
 
 
 @pytest.mark.parametrize("options", STREAMS, ids=lambda options: [*options][-1])
-def test_an_option_tells_it_before_anything_is_read(
+def test_options_of_streams_are_rejected_before_reading(
     options: dict[str, str], tmp_path: Path
 ) -> None:
     path = {} if "subscribe" in options else {"path": str(tmp_path)}
@@ -32,7 +32,7 @@ def test_an_option_tells_it_before_anything_is_read(
         CdcDataSource({"table": "shop.orders", **path, **options}).schema()
 
 
-def test_otherwise_the_start_tells_it(spark: SparkSession, tmp_path: Path) -> None:
+def test_other_streams_fail_on_start(spark: SparkSession, tmp_path: Path) -> None:
     write_lines(tmp_path / "orders.json", INSERT)
     options = {"table": "shop.orders", "maxFilesPerTrigger": "1"}
     with pytest.raises(PySparkException, match=r"set \.schema\(\.\.\.\), or a schemaStore"):

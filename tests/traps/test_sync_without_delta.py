@@ -1,4 +1,4 @@
-"""A session in which nobody has set up Delta: the error says so before a query starts.
+"""A session without Delta: an error before a query starts.
 
 Among the smoke tests Delta's jars are missing, too.
 """

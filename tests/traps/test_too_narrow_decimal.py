@@ -22,7 +22,7 @@ def read(spark: SparkSession, path: str, columns: str, mode: str = "PERMISSIVE")
     return reader.schema(f"id INT, {columns}, _change_type STRING, {BAD}").load(path)
 
 
-def test_the_types_tell(spark: SparkSession, tmp_path: Path) -> None:
+def test_types_are_checked(spark: SparkSession, tmp_path: Path) -> None:
     """Before any task: `partitions` runs on the driver."""
     row = row_message("INSERT", {"id": "1", "price": "1.50", "e": "1"}, types={"e": "enum"})
     path = write_lines(tmp_path / "orders.json", row)
@@ -39,7 +39,7 @@ def test_the_types_tell(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
-def test_the_values_tell(spark: SparkSession, tmp_path: Path, mode: str) -> None:
+def test_values_are_checked(spark: SparkSession, tmp_path: Path, mode: str) -> None:
     prices = ("1.50", "123456.00")
     rows = [{"id": str(number), "price": price} for number, price in enumerate(prices)]
     types = {"price": "decimal"}

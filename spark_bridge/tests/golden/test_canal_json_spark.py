@@ -114,11 +114,11 @@ def test_changes(spark: SparkSession, given: Input) -> None:
 
 
 @pytest.mark.parametrize("name", suite_and_soak(EVERY_TABLE, EVERY_TABLE[-1:]))
-def test_permissive_gives_the_same(spark: SparkSession, name: str, tmp_path: Path) -> None:
+def test_permissive_equals_failfast(spark: SparkSession, name: str, tmp_path: Path) -> None:
     check_permissive(spark, write_input(name, tmp_path))
 
 
-# --- What the options ask for ------------------------------------------------------------
+# --- Requested options --------------------------------------------------------------------
 
 
 def test_incomplete_rows_fail(spark: SparkSession, tmp_path: Path) -> None:
@@ -140,6 +140,6 @@ def test_incomplete_rows_fail(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_types_are_complete() -> None:
-    """Every type of the truth has its line above, and no line is for nothing."""
+    """Every type of the truth has a line above, and every line is used."""
     truth = load_variant("canal-json", "tidb-extension").truth.values()
     assert TYPES.keys() == {c["type"] for t in truth if t["kind"] == "row" for c in t["columns"]}

@@ -156,7 +156,7 @@ def test_mysql_has_no_schema() -> None:
     assert [row["id"] for row in rows] == [1]
 
 
-def test_a_statement_of_another_schema_empties_nothing_here() -> None:
+def test_truncate_in_another_schema_has_no_effect() -> None:
     rows = [canal("dbo", at) for at in range(2)]
     statement = {"isDdl": True, "type": "TRUNCATE", "data": None}
     fail = {"onTruncate": "row", "protocol": "canal-json"}
@@ -239,7 +239,7 @@ def test_the_form_of_bytes_is_detected(types: Any, row: Any, expected: Any) -> N
         ),
     ],
 )
-def test_an_open_form_of_bytes_names_the_option(types: Any, row: Any) -> None:
+def test_error_of_ambiguous_bytes_names_the_option(types: Any, row: Any) -> None:
     messages = dts(types, row)
     events, _ = read_events(messages, protocol="canal-json")
     assert {event["kind"] for event in events} == {"corrupt"}
@@ -257,7 +257,7 @@ def test_an_open_form_of_bytes_names_the_option(types: Any, row: Any) -> None:
 
 @pytest.mark.parametrize("form", ["latin1", "hex", "base64", "auto"])
 @pytest.mark.parametrize("type_", ["binary(3)", "varbinary(3)"])
-def test_more_bytes_than_the_columns_are_an_error(type_: str, form: str) -> None:
+def test_too_many_bytes_for_the_column_are_an_error(type_: str, form: str) -> None:
     text = {"latin1": "wxyz", "auto": "wxyz", "hex": "61626364", "base64": "YWJjZA=="}[form]
     fits = {"latin1": "xyz", "auto": "xyz", "hex": "616263", "base64": "YWJj"}[form]
     messages = dts({"b": type_}, {"b": fits}, {"b": text}, {"b": fits})
@@ -302,7 +302,7 @@ def extra(event: dict[str, Any]) -> dict[str, Any]:
     return VariantVal(found["value"], found["metadata"]).toPython() if found else {}
 
 
-def test_added_fields_are_no_columns() -> None:
+def test_added_fields_are_not_columns() -> None:
     messages = case_messages("29_flat_other_fields")
     events, _ = read_events(messages, **FLAT)
     assert [event["after"] for event in events] == [
@@ -335,7 +335,7 @@ def test_any_prefix_of_added_fields(prefix: str) -> None:
     assert extra(event) == {"keyspace": "k", "shard": "-80"}
 
 
-def test_fields_of_keys_that_are_no_columns() -> None:
+def test_key_fields_that_are_not_columns() -> None:
     messages = case_messages("62_logical_router_key")
     update, gone = read_events(messages[:2], **FLAT)[0]
     assert (update["op"], update["key_columns"]) == ("update", ["id"])
@@ -379,7 +379,7 @@ def test_negative_integers_of_databases_with_schemas(connector: str) -> None:
     assert events[0]["after"] == {"id": -5, "v": -1}
 
 
-def test_a_bigint_of_mysql_without_its_type_is_still_doubted() -> None:
+def test_untyped_bigint_of_mysql_is_ambiguous() -> None:
     message = case_messages("24_negative_bigint")[1]
     wire = json.loads(message.value or b"")
     for image in wire["schema"]["fields"][:2]:

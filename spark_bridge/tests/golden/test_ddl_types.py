@@ -1,4 +1,4 @@
-"""With the DDL of a topic every column has the source's own type, and values are the true ones."""
+"""With the DDL of a topic every column has the source's own type and the true values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize(("protocol", "name"), VARIANTS)
-def test_types_and_values_are_the_true_ones(protocol: str, name: str) -> None:
+def test_types_and_values_equal_the_truth(protocol: str, name: str) -> None:
     variant = load_variant(protocol, name)
     options = reading_options(variant)
     messages = [golden.message for golden in variant.messages]
@@ -74,12 +74,12 @@ def test_both_paths_agree(protocol: str, name: str) -> None:
         schema = inferred_schema(messages, options, schemas)
         assert schema is not None
         by_kernel += check_equal(messages, schema, options, schemas=schemas).by_kernel
-    # What is compressed goes the reference path.
+    # Compressed messages take the reference path.
     if is_installed() and variant.compression == "none":
         assert by_kernel > len(variant.messages) / 2
 
 
-def test_of_a_topic_the_first_partition_is_looked_at() -> None:
+def test_schema_scan_covers_the_first_partition() -> None:
     options = parsed({"subscribe": "a,b", "kafka.bootstrap.servers": "x:1", "protocol": "open"})
     assert options.source is not None
     source = TopicInput(options.source, options)

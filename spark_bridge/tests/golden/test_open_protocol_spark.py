@@ -89,7 +89,7 @@ def test_changes(spark: SparkSession, given: Input) -> None:
 
 
 @pytest.mark.parametrize("name", suite_and_soak(EVERY_TABLE, EVERY_TABLE[:1]))
-def test_permissive_gives_the_same(spark: SparkSession, name: str, tmp_path: Path) -> None:
+def test_permissive_equals_failfast(spark: SparkSession, name: str, tmp_path: Path) -> None:
     check_permissive(spark, write_input(name, tmp_path))
 
 

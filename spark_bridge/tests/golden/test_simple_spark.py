@@ -135,7 +135,7 @@ def test_changes(spark: SparkSession, given: Input) -> None:
     check_changes(spark, given, given.variant.tables if every else some_tables(given))
 
 
-def test_permissive_gives_the_same(spark: SparkSession, tmp_path: Path) -> None:
+def test_permissive_equals_failfast(spark: SparkSession, tmp_path: Path) -> None:
     check_permissive(spark, write_input("simple-avro", "default", tmp_path))
 
 
@@ -165,7 +165,7 @@ def write_lines(path: Path, given: Input, start: int, stop: int | None = None) -
 
 @pytest.mark.parametrize("protocol", ["simple-avro", "simple-json"])
 def test_starting_in_the_middle(spark: SparkSession, protocol: str, tmp_path: Path) -> None:
-    """Rows whose schema is nowhere in the input are corrupt, with their bytes; no other."""
+    """Only rows whose schema is missing in the input are corrupt, with their bytes."""
     given = write_input(protocol, "default", tmp_path)
     messages = given.variant.messages
     total = len(messages)

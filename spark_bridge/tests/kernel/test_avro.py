@@ -1,4 +1,4 @@
-"""Simple's Avro by the compiled kernel: the same rows as the reference, whatever comes."""
+"""Simple's Avro by the compiled kernel: the same rows as the reference for any input."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def inserted(**changes: Any) -> bytes:
 TOLD = to_avro(bootstrap(*COLUMNS))
 
 
-def test_only_the_unusual_record_falls_back() -> None:
+def test_only_the_unsupported_record_falls_back() -> None:
     rows = [inserted(id=("long", at)) for at in range(100)]
     for odd in (
         inserted(id=("long", 1 << 40)),
@@ -182,7 +182,7 @@ def test_only_the_unusual_record_falls_back() -> None:
 
 def test_values_come_after_null() -> None:
     empty = [inserted(at=None, name=None, id=("long", at)) for at in range(10)]
-    # How a TIMESTAMP stands there, nobody can tell before.
+    # The encoding of a TIMESTAMP is unknown before.
     assert check(TOLD, *empty, *[inserted()] * 10) == (18, 3)
 
 
@@ -191,7 +191,7 @@ def test_other_messages_come_between() -> None:
     some = [inserted()] * 5
     assert check(TOLD, *some, watermark, *some, watermark, *some) == (14, 4)
     assert check(TOLD, *some, TOLD, *some) == (9, 3)
-    # Another schema of the same version: whose the rows are cannot be told.
+    # Another schema of the same version: the schema of the rows is ambiguous.
     wider = column("id", "bigint", nullable=False)
     another = to_avro(bootstrap(wider, *COLUMNS[1:]))
     assert check(TOLD, *some, another, *some)[0] == 4
@@ -199,27 +199,27 @@ def test_other_messages_come_between() -> None:
     assert check(TOLD, *some, later, *some)[0] == 8
 
 
-def test_recognised_messages_are_not_looked_at_again() -> None:
+def test_recognised_messages_are_skipped() -> None:
     rows = [inserted(id=("long", at)) for at in range(20)]
-    # Built before there was TiDB, so that it is nobody's.
+    # Before the first TiDB, so that it is not TiDB's.
     odd = to_avro(row("INSERT", data=VALUES, buildTs=1000))
     assert check(TOLD, *rows, protocol="auto") == (19, 2)
     assert check(TOLD, *rows, odd, *rows, protocol="auto") == (39, 3)
     assert check(TOLD, *rows, odd, *rows) == (40, 2)
 
 
-def test_messages_of_other_tables_are_passed_over() -> None:
+def test_messages_of_other_tables_are_skipped() -> None:
     other = to_avro({**row("INSERT", data=VALUES), "table": "other"})
     assert check(TOLD, *[inserted(), other] * 20) == (19, 2)
 
 
-def test_updates_of_the_key_are_left() -> None:
+def test_key_updates_fall_back() -> None:
     changed = to_avro(row("UPDATE", data=VALUES, old={**VALUES, "id": ("long", 2)}))
     lone = to_avro(row("UPDATE", data=VALUES))
     same = to_avro(row("UPDATE", data=VALUES, old={**VALUES, "name": None}))
     assert check(TOLD, inserted(), same, changed, lone, same) == (4, 2)
     assert check(TOLD, inserted(), same, changed, same, images="after") == (2, 3)
-    # What an image before is wrong in counts, whoever wants it.
+    # An error in a before image counts, even if the image is not read.
     wrong = to_avro(row("UPDATE", data=VALUES, old={**VALUES, "at": timestamp("never")}))
     assert check(TOLD, inserted(), same, wrong, same, images="after") == (2, 3)
 
@@ -265,7 +265,7 @@ def test_any_names(names: list[str]) -> None:
     assert by_kernel == 49
 
 
-# What the encoder writes of arbitrary rows
+# The encoder's output for arbitrary rows
 
 CARRIES = Carries(types=without(Geometry, Vector), times=frozenset({"commit_ts", "emit_time"}))
 

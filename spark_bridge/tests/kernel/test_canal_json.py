@@ -135,7 +135,7 @@ def check_events(messages: list[Message], **given: str) -> Result:
 @pytest.mark.parametrize("options", OPTIONS)
 @settings(max_examples=examples(60))
 @given(data=st.data())
-def test_values_are_the_references(options: dict[str, str], data: st.DataObject) -> None:
+def test_values_equal_the_reference(options: dict[str, str], data: st.DataObject) -> None:
     messages = strange_updates(data)
     read = parsed({"protocol": "canal-json", "table": "shop.orders", **options})
     schema = inferred_schema(messages[:1], read)
@@ -147,7 +147,7 @@ def test_values_are_the_references(options: dict[str, str], data: st.DataObject)
 @pytest.mark.parametrize("type_", [FloatType(), DoubleType()])
 @settings(max_examples=examples(60))
 @given(data=st.data())
-def test_numbers_as_floats_are_the_references(type_: DataType, data: st.DataObject) -> None:
+def test_float_numbers_equal_the_reference(type_: DataType, data: st.DataObject) -> None:
     messages = strange_updates(data)
     read = parsed({"protocol": "canal-json", "table": "shop.orders"})
     schema = inferred_schema(messages[:1], read)
@@ -165,7 +165,7 @@ def test_numbers_as_floats_are_the_references(type_: DataType, data: st.DataObje
 @pytest.mark.parametrize("options", EVENTS)
 @settings(max_examples=examples(60))
 @given(data=st.data())
-def test_images_are_the_references(options: dict[str, str], data: st.DataObject) -> None:
+def test_images_equal_the_reference(options: dict[str, str], data: st.DataObject) -> None:
     messages = strange_updates(data)
     result = check_events(messages, **options)
     assert result.by_kernel + result.by_reference == len(messages)
@@ -173,7 +173,7 @@ def test_images_are_the_references(options: dict[str, str], data: st.DataObject)
 
 @pytest.mark.parametrize("form", ["json", "variant"])
 @pytest.mark.parametrize("type_", sorted(USUAL))
-def test_usual_images_are_the_kernels(type_: str, form: str) -> None:
+def test_ordinary_images_use_the_kernel(type_: str, form: str) -> None:
     types = {"id": "int", "c": type_, "json": "json", "a": "json"}
     usual = {"json": '{"x": 1}', "a": '{"json": {"y": 2}}'}
     messages = [
@@ -198,7 +198,7 @@ VALUE = st.recursive(
 
 @settings(max_examples=examples(100))
 @given(data=st.data())
-def test_what_no_column_shows_is_in_extra(data: st.DataObject) -> None:
+def test_remaining_fields_are_in_extra(data: st.DataObject) -> None:
     messages = []
     for at in range(20):
         message = update(at, {"id": "int"}, {"id": str(at)}, {})
@@ -236,7 +236,7 @@ def test_events_of_tables_in_any_mixture_go_by_the_kernel() -> None:
 
 
 @pytest.mark.parametrize("type_", sorted(USUAL))
-def test_usual_values_are_the_kernels(type_: str) -> None:
+def test_ordinary_values_use_the_kernel(type_: str) -> None:
     types = {"id": "int", "c": type_}
     messages = [
         update(at, types, {"id": str(at), "c": USUAL[type_] if at % 2 else None}, {"c": None})
@@ -294,7 +294,7 @@ def test_columns_in_any_order_and_tables_in_any_mixture_go_by_the_kernel() -> No
         ('"sqlType":{"id":4,"a":4}', '"sqlType":{"id":[%s]}' % ("9" * 1001)),
     ],
 )
-def test_an_unusual_envelope_is_the_references(old: str, new: str) -> None:
+def test_unsupported_envelope_falls_back(old: str, new: str) -> None:
     types = {"id": "int", "a": "int"}
     messages = [update(at, types, {"id": "1", "a": "5"}, {"a": "4"}) for at in range(5)]
     text = (messages[3].value or b"").decode()
@@ -319,7 +319,7 @@ def test_each_of_many_tables_has_its_plan() -> None:
     assert (result.by_kernel, result.by_reference) == (600, 300)
 
 
-def test_a_table_of_ever_new_columns_has_few_plans() -> None:
+def test_plans_are_bounded_for_endless_new_columns() -> None:
     messages = []
     for at in range(60):
         types = {"id": "int", f"c{at % 30}": "int"}
@@ -329,9 +329,7 @@ def test_a_table_of_ever_new_columns_has_few_plans() -> None:
 
 
 @pytest.mark.parametrize("mistake", [KeyError, ValueError])
-def test_a_mistake_in_a_plan_costs_no_row(
-    mistake: type[Exception], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_plan_loses_no_row(mistake: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise mistake("c0")
 

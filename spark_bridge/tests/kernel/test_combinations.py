@@ -100,7 +100,7 @@ def is_read(corpus: Corpus) -> bool:
 
 @pytest.mark.parametrize("name", in_turn(CORPORA, of=4))
 def test_valid_mutants(name: str) -> None:
-    """Most are read by the kernel: what only the reference reads says nothing of the kernel."""
+    """Most are read by the kernel: messages read only by the reference do not test it."""
     corpus, messages, _ = some_of(name)
     if not is_read(corpus):
         return

@@ -75,7 +75,7 @@ def test_the_largest_decimals() -> None:
         ("simple", "simple-avro"),
     ],
 )
-def test_types_that_users_declare_are_the_kernels(protocol: str, name: str) -> None:
+def test_declared_types_use_the_kernel(protocol: str, name: str) -> None:
     """Numbers of an ENUM whose names are known, integers for decimals, instants for clocks."""
     with gzip.open(GOLDEN / "bench" / f"{name}.jsonl.gz") as lines:
         wires = list(map(json.loads, lines))

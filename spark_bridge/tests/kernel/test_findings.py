@@ -1,4 +1,4 @@
-"""What mutants have found about the compiled kernel, each in its smallest form."""
+"""Findings of mutants about the compiled kernel, each in its smallest form."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_key_that_the_reference_cannot_read_is_counted(number: str) -> None:
     assert counts["keys that are not a JSON object"] == 1
 
 
-def test_what_has_no_value_is_of_the_format_of_what_the_kernel_has_skipped() -> None:
+def test_tombstone_after_skipped_messages_has_their_format() -> None:
     """A tombstone under protocol=auto, behind messages that the reference never saw."""
     options = parsed({"protocol": "auto", "imageFormat": "json", "includeTables": "no.such"})
     rows = list(native_messages("debezium/noschema_default"))[-40:]
@@ -78,7 +78,7 @@ def test_what_has_no_value_is_of_the_format_of_what_the_kernel_has_skipped() -> 
     assert result.counts - without.counts == {"tombstones": 1}
 
 
-def test_an_image_that_nobody_reads_is_no_reason() -> None:
+def test_bad_unread_image_is_accepted() -> None:
     """Whether the reference has read a good row of the table or not."""
     variant = load_variant("simple-json", "handle-key-only")
     messages = [message.message for message in variant.messages]
@@ -96,7 +96,7 @@ def test_an_image_that_nobody_reads_is_no_reason() -> None:
 
 @pytest.mark.parametrize("same", ['{"x": 1}', "1", None])
 @pytest.mark.parametrize("new", [None, "1", '{"z": 3}'])
-def test_json_that_only_the_image_before_has(same: str | None, new: str | None) -> None:
+def test_json_only_in_the_before_image(same: str | None, new: str | None) -> None:
     """Members of JSON are numbers of names, which are not those of the image behind it."""
     types = {"a": "json", "b": "json"}
     old = {"a": same, "b": '{"y": {"x": 2}}'}
@@ -137,7 +137,7 @@ def test_decimals_at_the_limits_of_their_columns(type_: str, text: str, value: s
         (DoubleType(), [16777217, 2**53], 2**53 + 1),
     ],
 )
-def test_integers_without_a_type_are_held_by_floats_or_refused(
+def test_untyped_integers_are_exact_as_floats_or_rejected(
     declared: DataType, held: list[int], lossy: int
 ) -> None:
     read = parsed({"protocol": "debezium", "table": "shop.orders"})
@@ -155,7 +155,7 @@ def test_integers_without_a_type_are_held_by_floats_or_refused(
 
 
 def test_images_before_the_names_of_their_table() -> None:
-    """What the plan of the table before has read of an image is nothing to another table's."""
+    """The previous table's plan does not affect another table's image."""
 
     def of_table(offset: int, table: str, columns: str) -> Message:
         types, row = dict.fromkeys(columns, "varchar(20)"), {name: f"{name}!" for name in columns}
@@ -191,7 +191,7 @@ def test_columns_are_shown_in_the_order_of_their_own_row() -> None:
         ("vector", ArrayType(StringType()), {"[1.5]": ["1.5"]}),
     ],
 )
-def test_what_a_declared_type_does_not_hold_is_a_bad_row(
+def test_value_outside_the_declared_type_is_a_bad_row(
     type_: str, declared: DataType, values: dict[str, Any]
 ) -> None:
     read = parsed({"protocol": "canal-json", "table": "shop.orders", "images": "after"})

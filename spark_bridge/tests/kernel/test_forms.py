@@ -150,7 +150,7 @@ def test_times_in_seconds(dialect: str, types: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["auto", "ckafka", "canal", "ticdc"])
-def test_times_in_any_unit_are_the_references(dialect: str) -> None:
+def test_times_in_any_unit_equal_the_reference(dialect: str) -> None:
     """Both units take turns, at the ends of their ranges, too."""
     most = 253_402_300_799
     times = [0, 1, -1, 1_700_000_000, 10**11 - 1, 10**11, most, most + 1, most * 1000 + 999]
@@ -193,7 +193,7 @@ ISO = Layout(
 
 
 @pytest.mark.parametrize("assumes_utc", [False, True])
-def test_times_that_are_texts(*, assumes_utc: bool) -> None:
+def test_times_as_text(*, assumes_utc: bool) -> None:
     import cdcfmt_kernel
 
     described = {

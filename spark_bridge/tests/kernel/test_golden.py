@@ -1,4 +1,4 @@
-"""By the kernel or by the reference: the same record batches, whatever comes."""
+"""By the kernel or by the reference: the same record batches for any input."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_native_messages(file: str) -> None:
     assert by_kernel > 0
 
 
-def test_times_whose_unit_is_open() -> None:
+def test_times_of_ambiguous_unit() -> None:
     """`timePrecisionMode=auto` refuses those near 1970, among others that it is sure of."""
     messages = list(native_messages("debezium/noschema_default"))
     schemas = scan_schemas(messages, protocol="debezium")
@@ -228,7 +228,7 @@ def test_messages_of_other_tables_are_skipped_by_their_envelope() -> None:
 
 
 @pytest.mark.parametrize("number", ["0x10", "2147483648", "1.0", "", "+5", "007"])
-def test_only_the_unusual_record_falls_back(number: str) -> None:
+def test_only_the_unsupported_record_falls_back(number: str) -> None:
     options = parsed({"protocol": "canal-json", "table": "shop.orders"})
     messages = [row("orders", str(at)) for at in range(100)]
     messages[50] = row("orders", number)

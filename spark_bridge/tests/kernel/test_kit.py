@@ -87,7 +87,7 @@ def test_false_layouts_are_caught(
         kernel.check_kernel(subject)
 
 
-def test_layouts_that_authors_begin_with(
+def test_minimal_layouts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_registry: None
 ) -> None:
     """The examples of the docs, and what the template makes."""
@@ -127,7 +127,7 @@ def test_layouts_that_authors_begin_with(
         ),
     ],
 )
-def test_mistakes_of_authors_are_named(
+def test_mistakes_of_authors_are_reported(
     file: str,
     old: str,
     new: str,
@@ -159,7 +159,7 @@ def test_mistakes_of_authors_are_named(
 
 
 @pytest.mark.parametrize("layouts", [None, 7, [_LAYOUT], ()])
-def test_layouts_that_fail_cost_no_row(
+def test_failing_layouts_lose_no_row(
     layouts: Any, caplog: pytest.LogCaptureFixture, fresh_registry: None
 ) -> None:
     spec = default_registry().get_codec("canal-json")
@@ -176,7 +176,7 @@ def test_layouts_that_fail_cost_no_row(
 
 
 @pytest.mark.parametrize("name", ["mode", "images", "subscribe", "compression"])
-def test_options_of_the_source_and_the_sink_are_taken(name: str) -> None:
+def test_source_and_sink_options_are_accepted(name: str) -> None:
     option = Option(name, "What it means for this format.")
     spec = default_registry().get_codec("canal-json")
     field = "encode_options" if name == "compression" else "options"
@@ -184,14 +184,14 @@ def test_options_of_the_source_and_the_sink_are_taken(name: str) -> None:
         attrs.evolve(spec, **{field: (option,)})
 
 
-def test_without_the_bridge_it_says_that_nothing_was_checked(
+def test_kit_without_the_bridge_reports_a_skipped_check(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyspark_cdcfmt.testing", None)
     subject = Subject(default_registry().get_codec("canal-json"), [])
     with pytest.raises(kernel.NotChecked, match=r"NOT CHECKED.*pip install \"pyspark-cdcfmt"):
         kernel.check_kernel(subject)
-    # A format that declares no layouts has nothing to be checked.
+    # A format without layouts needs no check.
     without = attrs.evolve(default_registry().get_codec("canal-json"), open_layouts=None)
     kernel.check_kernel(Subject(without, []))
 
@@ -259,7 +259,7 @@ def test_numbers_are_read_by_the_kernel(
     assert "changes: read: 10 of 10 messages by the kernel" in capsys.readouterr().out
 
 
-def test_a_value_that_the_kernel_refuses_fails(
+def test_value_refused_by_the_kernel_fails_the_kit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_registry: None
 ) -> None:
     """The kernel reads some messages, but none with a number."""

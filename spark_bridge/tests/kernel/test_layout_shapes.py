@@ -158,7 +158,7 @@ def subject() -> Iterator[Subject]:
     default_registry.cache_clear()
 
 
-def test_the_kernel_reads_them(subject: Subject) -> None:
+def test_kernel_reads_the_shapes(subject: Subject) -> None:
     kernel.check_kernel(subject)
     messages = subject.cases[0].messages
     for given, others in (
@@ -174,7 +174,7 @@ def test_the_kernel_reads_them(subject: Subject) -> None:
         assert result.by_reference <= others, (given, result.refusal)
 
 
-def test_another_order_and_other_types_are_the_decoders(subject: Subject) -> None:
+def test_other_orders_and_types_fall_back(subject: Subject) -> None:
     first = message("I", 3)
     wire = json.loads(first.value or b"")
     turned = json.dumps(wire | {"new": wire["new"][::-1]}).encode()

@@ -1,4 +1,4 @@
-"""A layout of somebody else's, with encodings beside types that no format here has beside them."""
+"""A third party's layout, with combinations of encodings and types that no format here has."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def wires_of(values: list[Any], **more: str) -> list[Message]:
 
 
 @pytest.mark.parametrize(("encoding", "type_", "values"), WAYS)
-def test_the_kernel_reads_what_the_reader_reads_or_nothing(
+def test_kernel_equals_the_reader_or_refuses(
     encoding: Encoding, type_: logical.LogicalType, values: list[Any]
 ) -> None:
     register(encoding, type_)

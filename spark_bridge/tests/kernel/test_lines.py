@@ -38,7 +38,7 @@ OPTIONS: list[dict[str, str]] = [{}, {"images": "after", "mode": "DROPMALFORMED"
 
 
 def lines_of(messages: list[Message], chance: random.Random, damage: float) -> bytes:
-    """As nobody would write them: damaged, with blanks, other ends, whole messages in between."""
+    """Unusual lines: damaged, with blanks, other line ends, whole messages in between."""
     pieces = []
     for message in messages:
         value = message.value or b""
@@ -58,7 +58,7 @@ def test_same_rows(protocol: str, name: str, damage: float, tmp_path: Path) -> N
     messages = [message.message for message in variant.messages]
     chance = random.Random(damage)
     path = tmp_path / "lines.jsonl"
-    # What tells of tables comes first, so that the rest is rows of them for long.
+    # Schemas come first, so that the rest is rows of their tables.
     path.write_bytes(lines_of(messages, chance, 0) + lines_of(messages * 3, chance, damage))
     split = FileSplit(str(path), 0, None, None)
     by_kernel = 0
@@ -170,7 +170,7 @@ ROWS = [ROW % number for number in range(400)]
         (b"\n" + ROWS[0].replace(b",", b",\n", 1) + b"\n\n", 402),
     ],
 )
-def test_lines_that_are_no_documents(unusual: bytes, rows: int, tmp_path: Path) -> None:
+def test_lines_that_are_not_documents(unusual: bytes, rows: int, tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_bytes(b"".join((*ROWS[:200], unusual, *ROWS[200:])))
     split = FileSplit(str(path), 0, None, None)
@@ -184,7 +184,7 @@ def test_lines_that_are_no_documents(unusual: bytes, rows: int, tmp_path: Path) 
     assert result.by_kernel >= 399
 
 
-def test_of_lines_in_one_piece_no_messages_are_made(tmp_path: Path) -> None:
+def test_unsplit_lines_create_no_messages(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_bytes(b"".join(ROWS))
     split = FileSplit(str(path), 0, None, None)

@@ -1,4 +1,4 @@
-"""Open Protocol by the kernel: messages of many events, and what is the reference's."""
+"""Open Protocol by the kernel: messages with many events, and refused messages."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_almost_all_messages_go_by_kernel(name: str, count: int, images: str) ->
 
 
 @pytest.mark.parametrize("old_value", ["true", "false", "auto"])
-def test_what_an_insert_is_depends_on_an_option(old_value: str) -> None:
+def test_operation_of_inserts_depends_on_an_option(old_value: str) -> None:
     result = compare(bench("open", 60), oldValue=old_value)
     assert (result.by_kernel > 0) == (old_value != "auto")
 
@@ -77,7 +77,7 @@ def batch(events: list[tuple[bytes, bytes]], offset: int = 0) -> Message:
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", ["default", "only-output-updated-columns", "handle-key-only"])
-def test_events_put_together(name: str, seed: int) -> None:
+def test_batched_events(name: str, seed: int) -> None:
     variant = load_variant("open", name)
     chance = random.Random(seed)
     golden = list(events_of([message.message for message in variant.messages]))
@@ -139,7 +139,7 @@ def test_messages_of_other_tables_are_skipped_by_their_keys() -> None:
         '"ts":null', '"scm":null', '"scm":""', '"ccl":"file"', '"other":1', "", '"t":1},"u":{',
     ],
 )  # fmt: skip
-def test_an_odd_key_is_the_references(key: str, architecture: str) -> None:
+def test_unsupported_key_falls_back(key: str, architecture: str) -> None:
     messages = bench("open", 30)
     members = {name: json.dumps(value) for name, value in KEY.items()}
     name, _, value = key.partition(":")
@@ -180,9 +180,7 @@ def test_a_message_goes_to_the_reference_path_whole(strange: str) -> None:
     [(True, "auto"), (False, "auto"), (False, "classic"), (False, "new")],
 )
 @pytest.mark.parametrize("images", ["both", "after"])
-def test_old_nulls_that_may_be_something_else(
-    has_row_id: bool, architecture: str, images: str
-) -> None:
+def test_ambiguous_old_nulls(has_row_id: bool, architecture: str, images: str) -> None:
     messages = bench("open", 40)
     if not has_row_id:
         messages = [

@@ -146,7 +146,7 @@ def test_columns_of_each_table(protocol: str, name: str) -> None:
     assert check_equal(messages, events_schema(read), read).by_kernel > len(messages) / 3
 
 
-def test_columns_of_a_table_that_is_its_key() -> None:
+def test_table_with_only_key_columns() -> None:
     rows = [row_message(kind, {"id": "1"}) for kind in ("INSERT", "DELETE")]
     messages = [Message(None, json.dumps(row, separators=(",", ":")).encode()) for row in rows * 9]
     read = parsed({"protocol": "canal-json", "includeColumns": "true"})

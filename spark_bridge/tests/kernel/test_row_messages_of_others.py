@@ -1,4 +1,4 @@
-"""Row messages as authors of formats may describe them: by the kernel as by the reference."""
+"""Row messages of third-party formats: the kernel equals the reference."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _rows() -> Rows:
 
 @pytest.mark.parametrize("line_format", ["auto", "message"])
 @pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)
-def test_the_kernel_writes_what_the_reference_writes(
+def test_kernel_writes_the_references_bytes(
     monkeypatch: pytest.MonkeyPatch, message: RowMessage, line_format: str
 ) -> None:
     codec = attrs.evolve(
@@ -140,7 +140,7 @@ def test_the_kernel_writes_what_the_reference_writes(
     assert not isinstance(found[-1], str), found
 
 
-def test_a_column_is_written_as_each_of_its_members_says() -> None:
+def test_column_is_written_by_each_of_its_templates() -> None:
     def write(wire: Wire, *parts: Part) -> bytes:
         writer = MessageWriter(wire, EncoderContext(LargeMessageOutput()), table=TABLE)
         message = RowMessage(parts, wire=wire)

@@ -1,4 +1,4 @@
-"""Simple's JSON by the kernel: which messages go that way, and that the others do not."""
+"""Simple's JSON by the kernel: read and refused messages."""
 
 from __future__ import annotations
 
@@ -87,20 +87,20 @@ def test_nearly_all_messages_of_ticdc_go_by_kernel() -> None:
 
 
 @pytest.mark.parametrize("location", [BERLIN, "Asia/Shanghai", "UTC", LOCAL, "", None])
-def test_every_operation_goes_by_kernel_whatever_the_zone(location: str | None) -> None:
+def test_kernel_reads_every_operation_in_every_zone(location: str | None) -> None:
     words = ("INSERT", "UPDATE", "DELETE")
     rows = [row(number, at(location), words[number % 3]) for number in range(60)]
     for result in check([bootstrap(), *rows], sourceTimeZone="America/New_York"):
         assert result.by_reference == 2
 
 
-def test_hours_that_a_clock_skips_or_repeats_are_what_the_reference_says() -> None:
+def test_skipped_and_repeated_hours_equal_the_reference() -> None:
     texts = ("2024-03-31 02:30:00", "2024-10-27 02:30:00", "2024-10-27 09:00:00")
     rows = [row(number, at(BERLIN, texts[number % 3])) for number in range(30)]
     assert check([bootstrap(), row(99, at(BERLIN)), *rows])[0].by_kernel == 10
 
 
-def test_a_zone_is_known_from_the_first_value_on() -> None:
+def test_zone_is_learned_from_the_first_value() -> None:
     rows = [row(number, at(BERLIN) if number > 30 else None) for number in range(60)]
     for result in check([bootstrap(), *rows]):
         # The first row, and the first one with a value.
@@ -126,14 +126,14 @@ def test_each_zone_has_a_plan() -> None:
         7,
     ],
 )
-def test_what_is_unusual_about_a_value_costs_its_message_only(value: Any) -> None:
+def test_unsupported_value_affects_only_its_message(value: Any) -> None:
     rows = [row(number, at(BERLIN)) for number in range(60)]
     rows[30] = row(30, value)
     for result in check([bootstrap(), *rows]):
         assert result.by_kernel >= 58
 
 
-def test_a_row_is_read_with_exactly_the_version_that_it_names() -> None:
+def test_rows_use_exactly_their_schema_version() -> None:
     other = {"schemaVersion": VERSION + 1, "more": {"more": "7"}}
     rows = [row(1), row(2, **other), row(3), row(4, **other), row(5, schemaVersion=VERSION + 1)]
     told = [bootstrap(), bootstrap(VERSION + 1, ANOTHER)]
@@ -143,7 +143,7 @@ def test_a_row_is_read_with_exactly_the_version_that_it_names() -> None:
     assert check([*told, row(1), unknown, row(2)])[0].counts["corrupt messages and rows"] == 1
 
 
-def test_two_schemas_of_one_version_are_for_the_reference() -> None:
+def test_two_schemas_of_one_version_fall_back() -> None:
     rows = [row(number) for number in range(20)]
     messages = [bootstrap(), *rows, bootstrap(VERSION, ANOTHER), *rows]
     for result in check(messages):
@@ -165,14 +165,14 @@ def test_watermarks_do_not_cut_batches() -> None:
     assert len(kinds) == 1
 
 
-def test_what_tells_nothing_new_costs_no_plan() -> None:
+def test_repeated_schemas_keep_plans() -> None:
     rows = [row(number, at(BERLIN)) for number in range(10)]
     for result in check([bootstrap(), *[*rows, WATERMARK, bootstrap()] * 30]):
         assert result.by_kernel == 299
 
 
 @pytest.mark.parametrize("members", [{"handleKeyOnly": True}, {"claimCheckLocation": "a.json"}])
-def test_large_messages_are_for_the_reference(members: dict[str, Any]) -> None:
+def test_large_messages_fall_back(members: dict[str, Any]) -> None:
     rows = [row(number) for number in range(20)]
     rows[10] = row(10, **members)
     for result in check([bootstrap(), *rows], incompleteRows="emit"):
@@ -182,12 +182,12 @@ def test_large_messages_are_for_the_reference(members: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("option", "value"), [("verifyChecksum", "true"), ("largeMessageHandleCompression", "lz4")]
 )
-def test_options_that_rule_the_kernel_out(option: str, value: str) -> None:
+def test_options_that_disable_the_kernel(option: str, value: str) -> None:
     options = parsed({"protocol": "simple", option: value})
     assert Engine(ReadTask(events_schema(options), options, inferred=True)).chunks is None
 
 
-def test_a_row_of_another_table_without_a_commit_ts_is_corrupt_as_it_is_elsewhere() -> None:
+def test_row_of_another_table_without_commit_ts_is_corrupt() -> None:
     rows: list[Message] = []
     for number in range(20):
         rows += [row(number), row(number, table="other")]

@@ -1,4 +1,4 @@
-"""Value encodings: the kernel's reader gives what Python's does, or refuses the value."""
+"""Value encodings: the kernel's reader equals Python's, or refuses the value."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_detected_values_are_read(
     assert OneColumn(encoding, type_).read(wire) == [value]
 
 
-def test_the_ways_have_every_encoding() -> None:
+def test_examples_cover_every_encoding() -> None:
     known = {encoding.name for encoding, *_ in (*WAYS, *DETECTED)}
     assert known | {"other"} == set(get_args(EncodingName))
 
@@ -202,7 +202,7 @@ def alike(type_: logical.LogicalType, found: Any, expected: Any) -> bool:
 @pytest.mark.parametrize(("encoding", "type_", "usual"), WAYS)
 @settings(max_examples=examples(25))
 @given(data=st.data())
-def test_values_are_those_of_python(
+def test_values_equal_the_python_readers(
     encoding: Encoding, type_: logical.LogicalType, usual: Any, data: st.DataObject
 ) -> None:
     column = OneColumn(encoding, type_)

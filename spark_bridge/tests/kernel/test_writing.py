@@ -158,7 +158,7 @@ def test_golden_changes(protocol: str, name: str, number: int, shift: int) -> No
 
 
 KNOWN = ("bigint unsigned", "int unsigned", "time", "year", "bit", "timestamp", "datetime")
-"""Types that Spark's columns do not tell."""
+"""Types that Spark's columns lack."""
 
 
 def test_ordinary_rows_use_the_kernel() -> None:
@@ -174,7 +174,7 @@ def test_ordinary_rows_use_the_kernel() -> None:
 
 @pytest.mark.parametrize("compression", ["lz4", "snappy"])
 @pytest.mark.parametrize("protocol", ["canal-json", "debezium", "open-protocol"])
-def test_compressed_rows_are_the_kernels(protocol: str, compression: str) -> None:
+def test_compressed_rows_use_the_kernel(protocol: str, compression: str) -> None:
     messages, reading = golden_messages("canal-json", "tidb-extension")
     events, found = decoded(messages, **reading)
     usual = [pair for pair in events if isinstance(pair[1], RowChange)]
@@ -212,7 +212,7 @@ def test_partitions(case: tuple[str, str], options: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["debezium", "open-protocol"])
-def test_rows_without_a_commit_ts_are_the_kernels(protocol: str) -> None:
+def test_rows_without_commit_ts_use_the_kernel(protocol: str) -> None:
     """Some have one, and the last ones are the largest that there are."""
     messages, reading = golden_messages("canal-json", "tidb-extension")
     events, found = decoded(messages, **reading)
@@ -296,7 +296,7 @@ def test_values_beyond_their_type(protocol: str, type_: str, spark: str, cells: 
 
 
 @pytest.mark.parametrize("protocol", ["canal-json", "open-protocol", "simple"])
-def test_the_schema_of_a_name_is_refused(protocol: str) -> None:
+def test_schema_in_table_name_is_rejected(protocol: str) -> None:
     rows, _ = inserts("string", ["a"])
     named = {"table": "shop.eu.files", "keyColumns": "id", "protocol": protocol}
     assert "table shop.eu.files" in check_with_error(rows, **named)
@@ -351,7 +351,7 @@ def test_repeated_hours(options: dict[str, str], zone: str, repeated: datetime |
 
 
 @pytest.mark.parametrize("by_kernel", [True, False])
-def test_open_protocol_is_no_lines_of_values(by_kernel: bool) -> None:
+def test_open_protocol_is_not_written_as_lines(by_kernel: bool) -> None:
     rows, table = inserts("string", ["a"])
     given = {"protocol": "open-protocol", "lineFormat": "value", **table}
     lines, _ = written(rows, by_kernel=by_kernel, **given)
@@ -361,7 +361,7 @@ def test_open_protocol_is_no_lines_of_values(by_kernel: bool) -> None:
     ]
 
 
-def test_quoted_bytes_are_the_kernels() -> None:
+def test_quoted_bytes_use_the_kernel() -> None:
     """Open Protocol's bytes: every character, and some at random."""
     chance = random.Random(18)
     every = "".join(chr(code) for code in range(sys.maxunicode + 1) if code >> 11 != 0xD800 >> 11)
@@ -373,7 +373,7 @@ def test_quoted_bytes_are_the_kernels() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"protocol": "debezium"}, {"protocol": "simple"}], ids=str)
-def test_json_that_is_text_is_the_kernels(options: dict[str, str]) -> None:
+def test_json_text_uses_the_kernel(options: dict[str, str]) -> None:
     """Columns of strings that are declared as JSON; the row of one that is not JSON fails."""
     texts = ["{}", ' [1, {"a": "\\u0041<"}]\n', "1e400", '"a"', "null", '{"a": 1, "a": 2}'] * 50
     given = {"protocol": "canal-json", "columnTypes": '{"data": "json"}', **options}
@@ -512,7 +512,7 @@ def check_with_error(rows: Rows, **options: Any) -> str:
     return lines[-1]
 
 
-def test_a_key_column_of_the_option_that_the_table_lacks() -> None:
+def test_key_column_of_the_option_missing_from_the_table() -> None:
     table = TableSchema("shop", "t", (Column("id", "int", Int(32)),), ())
     event = RowChange("insert", table, None, Image({"id": 1}), commit_ts=7 << 18)
     rows = event_rows([(Message(None, None, offset=1), event)], None)
@@ -531,7 +531,7 @@ def test_null_in_a_key_of_debezium() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["canal-json", "debezium", "dts-avro", "open-protocol"])
-def test_images_and_times_that_a_row_cannot_have(protocol: str) -> None:
+def test_impossible_images_and_times(protocol: str) -> None:
     table = TableSchema("shop", "t", (Column("id", "int", Int(32), key=True),), ("id",))
     both = Image({"id": 1}), Image({"id": 1})
     good = RowChange("insert", table, None, Image({"id": 1}), commit_ts=7 << 18)

@@ -109,13 +109,13 @@ def test_ordinary_rows_use_the_kernel() -> None:
     assert sent(rows, by_kernel=True, partitions=3, **COMMON) == (expected, by_kernel)
 
 
-def test_rows_of_dts_are_the_kernels() -> None:
+def test_rows_of_dts_use_the_kernel() -> None:
     """But for impossible dates and decimals of 65 digits, of which the golden rows have many."""
     assert check_each(*plain_rows()) > 0.4
 
 
 @pytest.mark.parametrize("source", ["MySQL", "DRDS", "PostgreSQL", "PPAS", "Oracle", "no", None, 7])
-def test_numbers_of_types_are_those_of_the_source(source: Any) -> None:
+def test_type_numbers_equal_the_source(source: Any) -> None:
     pairs, found = plain_rows()
     extra = {} if source is None else {"source_type": source}
     events = [(message, attrs.evolve(event, extra=extra)) for message, event in pairs[::5]]
@@ -183,7 +183,7 @@ EXTRA = st.fixed_dictionaries(
 
 @settings(deadline=None, max_examples=examples(100), phases=[Phase.generate])
 @given(st.data())
-def test_what_records_say_of_themselves(data: st.DataObject) -> None:
+def test_record_metadata(data: st.DataObject) -> None:
     pairs, found = plain_rows()
     some = data.draw(st.lists(st.sampled_from(pairs[-40:]), min_size=1, max_size=4))
     events: list[Any] = [

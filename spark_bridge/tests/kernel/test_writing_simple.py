@@ -99,7 +99,7 @@ def usual_rows(count: int) -> Rows:
 def test_ordinary_rows_use_the_kernel(
     form: dict[str, str], every: str, least: int, compression: str
 ) -> None:
-    """Each partition is told schemas of its own, after so many rows."""
+    """Each partition gets its own schemas, after a number of rows."""
     rows = usual_rows(1_000)
     options = {
         **COMMON,

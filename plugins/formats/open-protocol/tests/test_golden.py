@@ -246,7 +246,7 @@ def test_table_schemas(run: Run) -> None:
         assert used == TYPES.keys()
 
 
-# --- What the options ask for ------------------------------------------------------------
+# --- Requested options --------------------------------------------------------------------
 
 
 def test_inserts_without_old_values_are_certain_only_beside_an_update() -> None:
