@@ -54,7 +54,7 @@ def test_sampling_stops_once_all_names_are_found(tmp_path: Path) -> None:
 
 
 def test_ddl_between_the_ends_has_columns(tmp_path: Path) -> None:
-    """They follow the columns of rows; a column missing from the first row on is not on the wire."""
+    """They follow the columns of rows; the wire lacks a column missing from the first row on."""
     rows = [row(after={"id": 1})] * 300
     created = ddl("create", [column("id", "INT")], pos=50)
     altered = ddl("alter", [column("note", "VARCHAR"), column("id", "INT")], pos=200)
