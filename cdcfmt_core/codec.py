@@ -18,7 +18,8 @@ from cdcfmt_core.events import Event, Kind, Message, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.lazy import function_of
 from cdcfmt_core.options import READING, WRITING, Option, check_declared
-from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore, Statement
+from cdcfmt_core.schemas.records import SchemaRecord, Statement
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import one_line, open_logger, warn_zoneless
 from cdcfmt_core.types import LogicalType
 

@@ -34,6 +34,7 @@ from cdcfmt_core.errors import (
 )
 from cdcfmt_core.event_checks import check_event
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, named_by
+from cdcfmt_core.expansion import limit_expanded
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import FORMATS_OWN, Option
 from cdcfmt_core.recognition import (
@@ -44,7 +45,6 @@ from cdcfmt_core.recognition import (
     recognise,
 )
 from cdcfmt_core.registry import Registry, default_registry
-from cdcfmt_core.repeats import limit_expanded
 from cdcfmt_core.schema_scan import open_scans
 from cdcfmt_core.schemas.store import DEFAULT_MAX_SCHEMA_BYTES, SchemaStore
 from cdcfmt_core.texts import warn_broken, warn_zoneless

@@ -21,7 +21,8 @@ from cdcfmt_core.errors import (
 from cdcfmt_core.events import Message
 from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
 from cdcfmt_core.registry import Registry, default_registry
-from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore, Statement
+from cdcfmt_core.schemas.records import SchemaRecord, Statement
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import warn_broken
 
 SCANS = ("scan_schemas", "scan_statements")

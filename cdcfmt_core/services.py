@@ -41,7 +41,7 @@ def service(name: str) -> Callable[..., Any]:
     - ``search-marks(lines, marks, names)``: whether lines hold one of the marks, or (unless
       ``names`` is empty) a whole message
     - ``statement-tables(statements)``: tables, and the positions where they begin, from
-      :class:`~cdcfmt_core.schemas.store.Statement` objects
+      :class:`~cdcfmt_core.schemas.records.Statement` objects
 
     :raises MissingDependencyError: if no installed package provides it.
     :raises DuplicateFormatError: if several do.

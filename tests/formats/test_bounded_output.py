@@ -18,9 +18,9 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 from support.examples import examples
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.repeats import REPEATED_BYTES, REPEATED_SHARE, value_bytes
 from cdcfmt_files.sources import BadLine, Lines, wrap_line
 from cdcfmt_files.sources.lines import line_parser
+from cdcfmt_toolkit.repeats import REPEATED_BYTES, REPEATED_SHARE, value_bytes
 from pyspark_cdcfmt.kernel import batches, feeding
 from pyspark_cdcfmt.kernel import settings as kernel_settings
 from pyspark_cdcfmt.kernel.batches import Item

@@ -16,7 +16,7 @@ from table import Row
 
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Column, Message, TableSchema
-from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.schemas.records import SchemaRecord
 from cdcfmt_core.types import Int
 from cdcfmt_files.sources import FileInfo, FileOffset
 from cdcfmt_files.sources.commits import read_manifest_file

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.schemas.records import SchemaRecord
 from cdcfmt_core.types import Int
 from cdcfmt_toolkit.schema_directory import SchemaDirectory
 from support.cli_tools import run

@@ -9,7 +9,8 @@ import pytest
 from cdcfmt_core.caches import table_size
 from cdcfmt_core.errors import MissingSchemaError
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.schemas.store import MAX_SCHEMA_BYTES, SchemaRecord, SchemaStore
+from cdcfmt_core.schemas.records import SchemaRecord
+from cdcfmt_core.schemas.store import MAX_SCHEMA_BYTES, SchemaStore
 from cdcfmt_core.schemas.versions import Lookups
 from cdcfmt_core.types import Int
 

@@ -11,7 +11,8 @@ import pytest
 from cdcfmt_core.caches import table_size
 from cdcfmt_core.errors import MissingSchemaError, SourceError
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.schemas.store import Note, SchemaRecord, SchemaStore
+from cdcfmt_core.schemas.records import Note, SchemaRecord
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import Int
 from cdcfmt_toolkit import schema_directory as module
 from cdcfmt_toolkit.schema_directory import SchemaDirectory

@@ -6,7 +6,7 @@ import pytest
 
 from cdcfmt_core import types
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.schemas.records import SchemaRecord
 from cdcfmt_toolkit.schema_json import FORMAT, record_from_json, record_to_json
 
 ALL_TYPES = [

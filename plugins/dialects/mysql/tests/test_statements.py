@@ -8,7 +8,8 @@ import pickle
 import pytest
 
 from cdcfmt_core.events import Column
-from cdcfmt_core.schemas.store import NoSchemas, SchemaStore, Statement, Statements
+from cdcfmt_core.schemas.records import Statement
+from cdcfmt_core.schemas.store import NoSchemas, SchemaStore, Statements
 from cdcfmt_core.types import Bool, Decimal, LogicalType
 from cdcfmt_mysql import resolve_type
 from cdcfmt_mysql.statement_tables import refined_type

@@ -8,7 +8,7 @@ import pytest
 from support.cli_tools import run, run_lines
 
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.schemas.records import SchemaRecord
 from cdcfmt_core.types import Int
 from cdcfmt_toolkit.schema_directory import SchemaDirectory
 

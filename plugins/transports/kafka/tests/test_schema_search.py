@@ -8,7 +8,7 @@ from support.kafka_broker import Broker
 from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_core.options import validate
-from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.schemas.records import SchemaRecord
 from cdcfmt_kafka.options import KAFKA_OPTIONS
 from cdcfmt_kafka.source import KafkaSource, open_source
 from cdcfmt_toolkit.topics.schema_search import SchemaSearch

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from cdcfmt_core.caches import TableKey
 from cdcfmt_core.events import Message
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
+from cdcfmt_core.schemas.records import SchemaRecord
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.schemas.versions import Lookups, TableName
 from cdcfmt_files.sources import Lines
 from pyspark_cdcfmt.blocks.schema import ARROW_BLOCKS, EVENTS, MESSAGES, pack

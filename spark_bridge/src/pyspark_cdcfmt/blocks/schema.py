@@ -17,7 +17,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
+from cdcfmt_core.schemas.records import SchemaRecord
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_toolkit.schema_json import record_from_json, record_to_json
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
 from pyspark_cdcfmt.rows.row_schemas import EVENT_COLUMNS

@@ -10,8 +10,8 @@ import attrs
 import pyarrow as pa
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.repeats import value_bytes
 from cdcfmt_files.sources import BadLine, Lines, one_by_one
+from cdcfmt_toolkit.repeats import value_bytes
 from pyspark_cdcfmt.kernel.learning import ObservedDecoder
 from pyspark_cdcfmt.kernel.settings import Shape
 from pyspark_cdcfmt.rows.event_rows import microseconds

@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from cdcfmt_core.codec import AUTO
 from cdcfmt_core.events import Message
-from cdcfmt_core.repeats import beside_bytes, text_bytes, value_bytes
 from cdcfmt_core.texts import open_logger
 from cdcfmt_files.sources import BadLine, Lines
+from cdcfmt_toolkit.repeats import beside_bytes, text_bytes, value_bytes
 from pyspark_cdcfmt.kernel.batches import (
     Buffer,
     Chunk,

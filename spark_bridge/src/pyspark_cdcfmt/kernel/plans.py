@@ -12,10 +12,10 @@ from pyspark.sql.types import DataType, NullType, NumericType
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.repeats import member_bytes, table_bytes
 from cdcfmt_mysql.numbers import MAX_DIGITS
 from cdcfmt_toolkit.encodings import ONLY_OF, Encoding
 from cdcfmt_toolkit.layout import Layout, Zoned
+from cdcfmt_toolkit.repeats import member_bytes, table_bytes
 from cdcfmt_toolkit.row_changes import fields_of_columns
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported, _has_images, _target
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type

@@ -24,10 +24,10 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.opening import claim_check_reader
-from cdcfmt_core.repeats import Repeats, value_bytes
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_files.sources import BadLine
 from cdcfmt_toolkit.large_messages import without_values
+from cdcfmt_toolkit.repeats import Repeats, value_bytes
 from pyspark_cdcfmt.kernel.learning import Decoder
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.change_rows import ChangeRows

@@ -14,7 +14,8 @@ from cdcfmt_core.codec import AUTO, MarkedScan
 from cdcfmt_core.errors import MissingSchemaError, OptionError, SourceError
 from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.schema_scan import open_input_scan, open_schema_scan
-from cdcfmt_core.schemas.store import Note, SchemaRecord, SchemaStore
+from cdcfmt_core.schemas.records import Note, SchemaRecord
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import open_logger
 from cdcfmt_files.sources import BadLine
 from cdcfmt_files.sources.lines import marked_messages

@@ -19,7 +19,7 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from cdcfmt_core.repeats import value_bytes
+from cdcfmt_toolkit.repeats import value_bytes
 from pyspark_cdcfmt.rows.variant_scalars import clean_text
 
 _LARGE: Final = 1 << 20

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
 
 from cdcfmt_core.events import DdlType, Message, SchemaChange
-from cdcfmt_core.schemas.store import Statement
+from cdcfmt_core.schemas.records import Statement
 from cdcfmt_toolkit.row_changes import change_position
 from pyspark_cdcfmt.blocks.schema import FILE, MESSAGES
 from pyspark_cdcfmt.sync.expressions import (

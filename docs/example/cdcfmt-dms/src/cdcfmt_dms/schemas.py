@@ -8,7 +8,7 @@ from typing import Any, Final
 from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanSchemas
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Message, TableSchema
-from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.schemas.records import SchemaRecord
 from cdcfmt_core.types import Bool, Date, Float, Int, LogicalType, Text, Timestamp, Unknown
 from cdcfmt_toolkit.encodings import Encoding, Encodings
 from cdcfmt_toolkit.wire_json import instant_of, loads_exact, names_of, object_of, text_of

@@ -19,7 +19,8 @@ import attrs
 
 from cdcfmt_core.caches import Cache, table_size, text_size
 from cdcfmt_core.errors import SourceError
-from cdcfmt_core.schemas.store import MAX_SCHEMA_BYTES, Note, Persistence, SchemaRecord
+from cdcfmt_core.schemas.records import Note, Persistence, SchemaRecord
+from cdcfmt_core.schemas.store import MAX_SCHEMA_BYTES
 from cdcfmt_core.texts import open_logger, qualified
 from cdcfmt_toolkit.filesystem import FileSystem, open_filesystem
 from cdcfmt_toolkit.schema_json import record_from_json, record_to_json

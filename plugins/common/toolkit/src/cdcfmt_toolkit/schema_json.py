@@ -10,7 +10,7 @@ import attrs
 
 from cdcfmt_core import types
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.schemas.records import SchemaRecord
 from cdcfmt_core.types import LogicalType
 
 FORMAT = 1

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
-from cdcfmt_core.repeats import take_expanded
+from cdcfmt_core.expansion import take_expanded
 
 MAX_ENUM: Final = 65_535
 MAX_SET: Final = (1 << 64) - 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.schemas.store import Statement
+from cdcfmt_core.schemas.records import Statement
 from cdcfmt_core.types import LogicalType
 from cdcfmt_mysql.column_definitions import Columns
 from cdcfmt_mysql.column_type import parse_column_type

@@ -11,7 +11,7 @@ from cdcfmt_canal_json.dialects import DIALECTS
 from cdcfmt_canal_json.envelope import extension_of, names_of_table
 from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanStatements
 from cdcfmt_core.events import Message
-from cdcfmt_core.schemas.store import Statement
+from cdcfmt_core.schemas.records import Statement
 from cdcfmt_toolkit.json_messages import JsonMessages
 from cdcfmt_toolkit.wire_json import commit_ts_of, text_of
 

@@ -15,7 +15,7 @@ import attrs
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import DdlType, SchemaChange
-from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.schemas.records import SchemaRecord
 from cdcfmt_core.types import LogicalType
 from cdcfmt_debezium.envelope import extra_of, position_of, time_of
 from cdcfmt_debezium.message import MYSQL_CONNECTORS, TICDC

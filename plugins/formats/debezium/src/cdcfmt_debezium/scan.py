@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanSchemas
 from cdcfmt_core.events import Message
-from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.schemas.records import SchemaRecord
 from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
 from cdcfmt_debezium.documents import DocumentReader
 from cdcfmt_toolkit.json_size import check_values

@@ -9,7 +9,7 @@ import orjson
 
 from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanStatements
 from cdcfmt_core.events import Message
-from cdcfmt_core.schemas.store import Statement
+from cdcfmt_core.schemas.records import Statement
 from cdcfmt_open_protocol.event_key import read_key
 from cdcfmt_open_protocol.frames import split_key, split_value
 from cdcfmt_open_protocol.message import DDL

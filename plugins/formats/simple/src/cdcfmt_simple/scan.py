@@ -9,7 +9,7 @@ import orjson
 
 from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanSchemas
 from cdcfmt_core.events import Message
-from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.schemas.records import SchemaRecord
 from cdcfmt_simple.avro.message import EDITIONS, read_message
 from cdcfmt_simple.message import OP_OF_TYPE
 from cdcfmt_simple.table_schemas import read_table

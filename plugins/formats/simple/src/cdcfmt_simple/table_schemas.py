@@ -21,7 +21,7 @@ import attrs
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.schemas.records import SchemaRecord
 from cdcfmt_core.types import Enum, LogicalType, Set
 from cdcfmt_mysql.column_type import MAX_TEXT_LENGTH, TEXT_BASES
 from cdcfmt_simple.envelope import flag_of

@@ -15,7 +15,8 @@ import attrs
 from cdcfmt_core.caches import Cache, TableKey, text_size
 from cdcfmt_core.events import Message
 from cdcfmt_core.offsets import EARLIEST, LATEST, OffsetRange, TopicPartition
-from cdcfmt_core.schemas.store import Note, SchemaRecord, SchemaStore, Search
+from cdcfmt_core.schemas.records import Note, SchemaRecord, Search
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.schemas.versions import Position
 from cdcfmt_toolkit.topics.topic_scan import Stretch, TopicScan
 

@@ -22,7 +22,7 @@ from cdcfmt_core.column_names import UnitedNames, lacking
 from cdcfmt_core.errors import CdcfmtError, OptionError
 from cdcfmt_core.events import Corrupt, Event, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.options import Option
-from cdcfmt_core.repeats import limited
+from cdcfmt_toolkit.repeats import limited
 
 OPTIONS = (
     Option(

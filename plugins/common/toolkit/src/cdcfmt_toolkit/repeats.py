@@ -1,13 +1,10 @@
-"""Limits for the bytes that the rows of one message repeat of it, or expand from it.
+"""Limits for the bytes that the rows of one message repeat of it.
 
-A name of 200 KB in a message with 8 000 rows is 1.6 GB in their columns.  A bitmap of eight bytes
-may stand for 64 long names, in each row of a message.
+A name of 200 KB in a message with 8 000 rows is 1.6 GB in their columns.
 """
 
 from __future__ import annotations
 
-import math
-import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -26,40 +23,6 @@ from cdcfmt_core.types import Enum, Set
 REPEATED_BYTES: Final = 4096
 REPEATED_SHARE: Final = 8
 """Limit for a row: REPEATED_BYTES, plus its share of REPEATED_SHARE times the message's bytes."""
-
-
-_EXPANDED_BYTES: Final = 16 << 20
-_EXPANDED_TIMES: Final = 8
-"""Limit of a message's expanded texts: a constant, plus a multiple of the message's bytes."""
-
-
-class _Room(threading.local):
-    """Characters that the bitmaps of a message may still become."""
-
-    left: float = math.inf
-
-
-_ROOM = _Room()
-
-
-def limit_expanded(message_bytes: int | None) -> None:
-    """Limit the text that this thread makes of bitmaps; None: no limit."""
-    _ROOM.left = (
-        math.inf if message_bytes is None else _EXPANDED_BYTES + _EXPANDED_TIMES * message_bytes
-    )
-
-
-def take_expanded(size: int) -> None:
-    """Count the characters that a bitmap becomes.
-
-    :raises ValueError: if the message's limit is exceeded.
-    """
-    _ROOM.left -= size
-    if _ROOM.left < 0:
-        raise ValueError(
-            "the message's bitmaps of SET columns have more text than it may have: over "
-            f"{_EXPANDED_BYTES} characters, plus {_EXPANDED_TIMES} times the message"
-        )
 
 
 class Repeats:
