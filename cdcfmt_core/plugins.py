@@ -215,14 +215,8 @@ _RETURNS: dict[str, tuple[Callable[[Any], bool], str]] = {
 """Functions of a :class:`CodecSpec`, with a check and a description of what they return."""
 
 _GUARDED = (
-    *_RETURNS,
-    "explain",
-    "diagnose",
-    "open_source",
-    "open_sink",
-    "open_drain",
-    "options_of_url",
-)
+    *_RETURNS, "explain", "diagnose", "open_source", "open_sink", "open_drain", "options_of_url",
+)  # fmt: skip
 
 _Spec = TypeVar("_Spec", CodecSpec, TransportSpec)
 
@@ -352,9 +346,7 @@ class Registrations(dict[str, list[Registration]]):
     def drop(self, dist: str) -> None:
         """Remove the registrations of a distribution's plugins."""
         for name in list(self):
-            self[name] = [
-                registration for registration in self[name] if registration.plugin.dist != dist
-            ]
+            self[name] = [each for each in self[name] if each.plugin.dist != dist]
             if not self[name]:
                 del self[name]
 
@@ -391,7 +383,7 @@ def duplicate(
     what: str, name: str, registered: list[Registration], valid: list[Registration] | None = None
 ) -> DuplicateFormatError:
     """The error for a name that several plugins register; ``valid``: those that count."""
-    dists = " and ".join(registration.plugin.package for registration in registered)
+    dists = " and ".join(each.plugin.package for each in registered)
     used = f"; that of {valid[0].plugin.package} is used" if valid and len(valid) == 1 else ""
     return DuplicateFormatError(
         f"{what} {name!r} is registered by {dists}{used}",
@@ -399,23 +391,23 @@ def duplicate(
     )
 
 
-def resolved(registration: Registration, text: str) -> LogicalType | None:
+def resolved(type_map: Registration, text: str) -> LogicalType | None:
     """The result of one type map for a type text.
 
     :raises BrokenPluginError: if it fails, or returns anything but a logical type or None.
     """
-    name = f"type map {registration.value.name!r} of {registration.plugin.package}"
+    name = f"type map {type_map.value.name!r} of {type_map.plugin.package}"
     try:
-        logical = registration.value.resolve(text)
+        logical = type_map.value.resolve(text)
     except INTERRUPTIONS:
         raise
     except BaseException as error:
         raise BrokenPluginError(
-            f"{name} failed for {show(text)}: {describe(error)}", registration.plugin.remedy
+            f"{name} failed for {show(text)}: {describe(error)}", type_map.plugin.remedy
         ) from error
     if logical is None or isinstance(logical, LogicalType):
         return logical
     raise BrokenPluginError(
         f"{name} maps {show(text)} to {show(logical)}, which is not a logical type such as Bool()",
-        registration.plugin.remedy,
+        type_map.plugin.remedy,
     )

@@ -141,8 +141,8 @@ class Registry:
         """An error for every name that more than one package registers."""
         self.discover()
         formats = Registrations("format", self._codecs.owners, self._aliases | self._codecs)
-        registered = (formats, self._transports, self._prefixes, self._type_maps)
-        errors = [error for each in registered for error in each.conflicts()]
+        kinds = (formats, self._transports, self._prefixes, self._type_maps)
+        errors = [error for each in kinds for error in each.conflicts()]
         picked = (self._pick_type_map(name) for name in sorted(self._type_maps))
         overrides = (error for error in picked if isinstance(error, PluginError))
         return errors + [each for each in overrides if str(each) not in map(str, errors)]
@@ -171,14 +171,10 @@ class Registry:
         """The errors of type maps that fail for ordinary texts."""
         self.discover()
         errors = []
-        for registration in (
-            registration
-            for name in sorted(self._type_maps)
-            for registration in self._type_maps[name]
-        ):
+        for each in (each for name in sorted(self._type_maps) for each in self._type_maps[name]):
             try:
                 for text in ("int", "varchar(20)", "acme"):
-                    resolved(registration, text)
+                    resolved(each, text)
             except PluginError as error:
                 errors.append(error)
         return errors
@@ -187,16 +183,12 @@ class Registry:
         """A line for every type map that overrides another one."""
         self.discover()
         return [
-            f"type map {registration.value.overrides} is overridden by {registration.value.name} "
-            f"({registration.plugin.dist} {registration.plugin.version})"
-            + (
-                ""
-                if registration.value.overrides in self._type_maps
-                else ", which is not installed"
-            )
+            f"type map {each.value.overrides} is overridden by {each.value.name} "
+            f"({each.plugin.dist} {each.plugin.version})"
+            + ("" if each.value.overrides in self._type_maps else ", which is not installed")
             for registered in self._type_maps.values()
-            for registration in registered
-            if registration.value.overrides
+            for each in registered
+            if each.value.overrides
         ]
 
     def get_type_map(self, name: str) -> Callable[[str], LogicalType]:
@@ -213,9 +205,9 @@ class Registry:
             warn_broken(f"type map {name} is used without", str(error))
 
         def resolve(text: str) -> LogicalType:
-            for registration in overrides:
+            for each in overrides:
                 try:
-                    if (logical := resolved(registration, text)) is not None:
+                    if (logical := resolved(each, text)) is not None:
                         return logical
                 except BrokenPluginError as error:
                     # It must not affect the formats of others.
@@ -320,10 +312,10 @@ class Registry:
                 f"unknown type map {name!r}; installed: {join_names(self._type_maps)}{install}"
             )
         over = [
-            registration
+            each
             for registered in self._type_maps.values()
-            for registration in registered
-            if registration.value.overrides == name
+            for each in registered
+            if each.value.overrides == name
         ]
         if len(own) > 1:
             return duplicate("type map", name, own)
