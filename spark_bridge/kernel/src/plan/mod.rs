@@ -2,8 +2,10 @@
 
 mod encodings;
 mod layout;
+mod target;
 
 pub use encodings::{
     BytesForm, BytesText, Clock, Encoding, MAX_DIGITS, MysqlText, Number, Unscaled,
 };
 pub use layout::{AvroLayout, Image, Layout, Member, Op, Role, RoleOrMembers, Slot};
+pub use target::Target;

@@ -1,4 +1,4 @@
-//! Feeds messages in Arrow arrays to the kernel until it refuses one.
+//! Messages in Arrow arrays.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
@@ -6,12 +6,11 @@ use arrow_array::{
     Array, BinaryArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
 };
 
-use crate::python::kernel::{PyKernel, WINDOW};
 use crate::read::HEADER_BYTES;
 use crate::read::Place;
 use crate::read::Shown;
-use crate::refusal::{Reason, Stop};
 
+/// The messages of a batch.
 pub struct Messages<'a> {
     values: &'a BinaryArray,
     keys: &'a BinaryArray,
@@ -20,6 +19,14 @@ pub struct Messages<'a> {
     epochs: &'a Int32Array,
     places: [&'a StringArray; 2],
     headers: Headers<'a>,
+}
+
+/// One message: value, key and place, and the bytes that each of its rows has beside its values.
+pub struct Message<'a> {
+    pub value: &'a [u8],
+    pub key: Option<&'a [u8]>,
+    pub place: Place,
+    pub beside: usize,
 }
 
 /// Headers of each message, with the texts of all.
@@ -46,6 +53,21 @@ impl<'a> Messages<'a> {
                 batch.column_by_name("path")?.as_string_opt()?,
             ],
             headers: Headers::new(batch.column_by_name("headers")?)?,
+        })
+    }
+
+    /// The message at an index; None if it has no value.
+    pub fn get(&self, at: usize, shown: Shown) -> Option<Message<'a>> {
+        let (values, keys) = (self.values, self.keys);
+        values.is_valid(at).then(|| Message {
+            value: values.value(at),
+            key: keys.is_valid(at).then(|| keys.value(at)),
+            place: Place {
+                epoch: integer(self.epochs, at),
+                partition: integer(self.partitions, at),
+                offset: self.offsets.is_valid(at).then(|| self.offsets.value(at)),
+            },
+            beside: self.beside(at, shown),
         })
     }
 
@@ -94,37 +116,5 @@ fn integer(column: &Int32Array, at: usize) -> i32 {
     match column.is_valid(at) {
         true => column.value(at),
         false => 0,
-    }
-}
-
-impl PyKernel {
-    /// Reads some messages; returns the index of the next message, or of the first unread one.
-    pub fn messages_of(&mut self, messages: &Messages, start: usize) -> usize {
-        let end = messages.len().min(start + WINDOW);
-        for at in start..end {
-            let Messages {
-                values,
-                keys,
-                offsets,
-                partitions,
-                epochs,
-                ..
-            } = messages;
-            if values.is_null(at) {
-                self.stop = Some(Stop::new(Reason::Message, "missing value"));
-                return at;
-            }
-            let key = keys.is_valid(at).then(|| keys.value(at));
-            let place = Place {
-                epoch: integer(epochs, at),
-                partition: integer(partitions, at),
-                offset: offsets.is_valid(at).then(|| offsets.value(at)),
-            };
-            let beside = messages.beside(at, self.kernel.shown());
-            if !self.one(values.value(at), key, place, beside) {
-                return at;
-            }
-        }
-        end
     }
 }

@@ -1,8 +1,8 @@
 //! The classes and functions for Python; see `cdcfmt_kernel.pyi`.
 
 mod errors;
+mod feed;
 mod kernel;
-mod lines;
 mod messages;
 mod rows;
 pub mod variant_members;

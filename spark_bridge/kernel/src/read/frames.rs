@@ -1,8 +1,7 @@
 //! Frames of Open Protocol: the events of a message.
 
-use simdutf8::basic::from_utf8;
-
 use crate::refusal::{Refusal, Result};
+use crate::text::utf8;
 
 const VERSION: [u8; 8] = 1_u64.to_be_bytes();
 
@@ -49,11 +48,9 @@ pub struct Joined {
 
 impl Joined {
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let refusal = Refusal::new("invalid UTF-8", 0);
-        let text = |data| from_utf8(data).map_err(|_| refusal);
         self.document.clear();
-        self.document.push_str(text(key)?);
-        self.document.push_str(text(value)?);
+        self.document.push_str(utf8(key)?);
+        self.document.push_str(utf8(value)?);
         self.value = key.len();
         Ok(())
     }

@@ -80,6 +80,31 @@ impl Envelope {
         }
     }
 
+    /// Takes members that repeat those of an earlier document, if they are next.
+    ///
+    /// Adds them to `seen`; returns the key of the order after them.
+    #[inline]
+    fn take_run(&mut self, first: usize, seen: &mut u64, cursor: &mut Cursor) -> Option<usize> {
+        let start = cursor.position();
+        let run = self.unchanged.take(first, seen, cursor)?;
+        let by = start.wrapping_sub(run.start) as u32;
+        for (leaf, token) in &run.tokens {
+            self.leaves[*leaf] = token.moved(by);
+        }
+        for (role, token) in &run.named {
+            let token = token.moved(by);
+            match role {
+                Role::Database => self.database = token,
+                Role::Schema if token.kind == Kind::Null => {}
+                Role::Schema => self.schema = token,
+                Role::Table => self.table = token,
+                Role::Row => self.has_row_word = true,
+                _ => self.has_row_id |= token.kind == Kind::Integer,
+            }
+        }
+        Some(run.last)
+    }
+
     /// Reads a member's value; a guessed one is read as the plan's.
     fn value(
         &mut self,

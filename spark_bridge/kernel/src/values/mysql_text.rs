@@ -1,26 +1,66 @@
 //! MySQL's text of values, as in canal-json and other formats.
 
 use crate::json::{Kind, Token};
-use crate::plan::MysqlText;
+use crate::plan::{Encoding, MysqlText};
+use crate::pool::Weighed;
 use crate::refusal::Result;
+use crate::text::ByText;
+use crate::text::bytes::Bound;
 use crate::text::numbers;
 use crate::values::cells::Cells;
-use crate::values::reader::Reader;
-use crate::values::scalars;
-use crate::values::scalars::BROKEN;
+use crate::values::scalars::{self, BROKEN};
 use crate::values::temporal;
-use crate::values::zones::{Zone, zoned_text};
-use crate::variant::Variants;
+use crate::values::tools::TextTools;
+use crate::values::zones::zoned_text;
 
-impl Reader {
-    pub fn mysql_text(
+/// What MySQL's text of a column may be, besides its logical type.
+#[derive(PartialEq, Eq)]
+pub struct Domain {
+    /// Text → name, for an ENUM.
+    names: ByText<String>,
+    /// For binary columns.
+    pub bound: Option<Bound>,
+}
+
+impl Weighed for Domain {
+    fn bytes(&self) -> usize {
+        let names = self.names.iter();
+        names
+            .map(|(text, name)| 2 * (text.len() + name.len()) + 100)
+            .sum()
+    }
+}
+
+impl Domain {
+    pub fn new(encoding: &Encoding, bound: Option<Bound>) -> Self {
+        let mut known = ByText::default();
+        if let Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) = encoding
+            && let MysqlText::Enum { names: Some(names) } = logical
+        {
+            known.extend(names.iter().map(|name| (name.clone(), name.clone())));
+            // MySQL stores the empty text with index 0 for a value that it did not accept.
+            known.insert("0".into(), String::new());
+            // An index has priority over a name that consists of digits.
+            known.extend(
+                names
+                    .iter()
+                    .enumerate()
+                    .map(|(at, name)| ((at + 1).to_string(), name.clone())),
+            );
+        }
+        Self {
+            names: known,
+            bound,
+        }
+    }
+
+    /// Appends the value of MySQL's text.
+    pub fn read(
         &self,
         logical: &MysqlText,
         text: &str,
         column: &mut impl Cells,
-        zone: &Zone,
-        variants: &mut Variants,
-        scratch: &mut String,
+        tools: &mut TextTools,
     ) -> Result<()> {
         match logical {
             MysqlText::Int { low, high } => {
@@ -57,14 +97,14 @@ impl Reader {
                 column.push_datetime_text(temporal::datetime(text).ok_or(BROKEN)?, text)
             }
             MysqlText::Timestamp => {
-                let instant = zone.instant(text).or_else(|| zoned_text(text));
+                let instant = tools.zone.instant(text).or_else(|| zoned_text(text));
                 column.push_instant(instant.ok_or(BROKEN)?)
             }
             MysqlText::Time { fsp } => {
-                column.push_time(temporal::time(text).ok_or(BROKEN)?, *fsp, scratch)
+                column.push_time(temporal::time(text).ok_or(BROKEN)?, *fsp, &mut tools.time)
             }
             MysqlText::Year => column.push_integer(numbers::year(text).ok_or(BROKEN)?),
-            MysqlText::Json => column.push_json(text, variants),
+            MysqlText::Json => column.push_json(text, &mut tools.variants),
             MysqlText::Binary { padded } => {
                 if let Some(bound) = &self.bound {
                     bound.check_text(text)?;

@@ -1,27 +1,23 @@
 //! Reads a column's values.
 
+use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::json::{Kind, Token, plain, unescape_latin1};
-use crate::plan::Number;
-use crate::plan::{Encoding, MysqlText};
+use crate::plan::{Encoding, MysqlText, Number};
 use crate::pool::Weighed;
 use crate::refusal::{Reason, Refusal, Result};
-use crate::text::ByText;
-use crate::text::bytes;
-use crate::text::bytes::Bound;
-use crate::text::numbers;
-use crate::text::unquote_go;
+use crate::text::bytes::{self, Bound};
+use crate::text::{numbers, unquote_go};
 use crate::values::calendar;
 use crate::values::cells::Cells;
-use crate::values::clocks::{self, Unit};
+use crate::values::clocks::{Unit, clock, days};
 use crate::values::default_nulls::DefaultNull;
-use crate::values::mysql_text::text_of;
+use crate::values::mysql_text::{Domain, text_of};
 use crate::values::nested::{items, members, parts, zoned};
 use crate::values::packed;
-use crate::values::scalars::BROKEN;
-use crate::values::scalars::{self, OTHER};
+use crate::values::scalars::{self, BROKEN, OTHER};
 use crate::values::tools::Tools;
 use crate::values::zones::zoned_instant;
 
@@ -29,24 +25,20 @@ use crate::values::zones::zoned_instant;
 #[derive(PartialEq, Eq)]
 pub struct Reader {
     encoding: Encoding,
-    /// Text → name, for an enum.
-    pub names: ByText<String>,
+    domain: Domain,
     default_null: Option<DefaultNull>,
-    /// For binary columns.
-    pub bound: Option<Bound>,
 }
 
 impl Hash for Reader {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.encoding, &self.default_null, &self.bound).hash(state);
+        // The names follow from the encoding.
+        (&self.encoding, &self.default_null, &self.domain.bound).hash(state);
     }
 }
 
 impl Weighed for Reader {
     fn bytes(&self) -> usize {
-        let names = self.names.iter();
-        let texts = names.map(|(text, name)| 2 * (text.len() + name.len()) + 100);
-        size_of::<Self>() + texts.sum::<usize>()
+        size_of::<Self>() + self.domain.bytes()
     }
 }
 
@@ -56,25 +48,10 @@ impl Reader {
         default_null: Option<DefaultNull>,
         bound: Option<Bound>,
     ) -> Self {
-        let mut known = ByText::default();
-        if let Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) = &encoding
-            && let MysqlText::Enum { names: Some(names) } = logical
-        {
-            known.extend(names.iter().map(|name| (name.clone(), name.clone())));
-            known.insert("0".into(), String::new());
-            // An index has priority over a name that consists of digits.
-            known.extend(
-                names
-                    .iter()
-                    .enumerate()
-                    .map(|(at, name)| ((at + 1).to_string(), name.clone())),
-            );
-        }
         Self {
+            domain: Domain::new(&encoding, bound),
             encoding,
-            names: known,
             default_null,
-            bound,
         }
     }
 
@@ -83,6 +60,7 @@ impl Reader {
         self.default_null.is_some()
     }
 
+    /// The name of its value encoding.
     pub fn encoding(&self) -> &'static str {
         self.encoding.name()
     }
@@ -101,6 +79,7 @@ impl Reader {
         if token.kind == Kind::Null {
             return column.push_null();
         }
+        // Nearly all values of canal-json and its relatives: without a call of `read_any`.
         match &self.encoding {
             Encoding::MysqlText(logical)
                 if token.kind == Kind::Text && self.default_null.is_none() =>
@@ -109,13 +88,7 @@ impl Reader {
                     return column.push_string(token, document, &mut tools.plain);
                 }
                 let text = token.text(document);
-                let Tools {
-                    zone,
-                    variants,
-                    more,
-                    ..
-                } = tools;
-                self.mysql_text(logical, text, column, zone, variants, more)
+                self.domain.read(logical, text, column, &mut tools.texts)
             }
             _ => self.read_any(token, document, column, tools),
         }
@@ -130,6 +103,7 @@ impl Reader {
         column: &mut impl Cells,
         tools: &mut Tools,
     ) -> Result<()> {
+        // A default is compared as text, so Avro's numbers are printed for it, too.
         if matches!(token.kind, Kind::Long | Kind::Double)
             && (self.default_null.is_some() || !self.encoding.takes(token))
         {
@@ -141,120 +115,32 @@ impl Reader {
             tools.notes.push(Arc::clone(&default_null.note));
         }
         match &self.encoding {
-            Encoding::MysqlText(logical) | Encoding::MysqlJson(logical)
-                if token.is_text()
-                    && (*logical == MysqlText::Text
-                        || *logical == MysqlText::Json && column.is_text()) =>
-            {
-                column.push_string(token, document, &mut tools.plain)
-            }
-            Encoding::MysqlText(MysqlText::Binary { padded }) if token.kind == Kind::Escaped => {
-                let bytes = &mut tools.bytes;
-                unescape_latin1(token.text(document), bytes)?;
-                if let Some(bound) = &self.bound {
-                    bound.check_latin1(bytes)?;
-                }
-                bytes.resize(bytes.len().max(*padded), 0);
-                column.push_bytes(bytes)
-            }
-            Encoding::MysqlJson(MysqlText::Decimal { scale }) if !token.is_text() => {
-                scalars::number(&Number::decimal(*scale), token, document, column)
-            }
-            Encoding::MysqlJson(MysqlText::Int { low, high }) if token.kind == Kind::Fraction => {
-                let (low, high, wraps) = (*low, *high, false);
-                scalars::number(&Number::Int { low, high, wraps }, token, document, column)
-            }
             Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) => {
-                let Tools {
-                    zone,
-                    variants,
-                    plain: unescaped,
-                    more,
-                    ..
-                } = tools;
-                let text = match &self.encoding {
-                    _ if token.is_text() => plain(token, document, unescaped),
-                    Encoding::MysqlJson(logical) => text_of(logical, token, document)?,
-                    _ => return Err(Refusal::new("value is not text", 0)),
-                };
-                self.mysql_text(logical, text, column, zone, variants, more)
+                self.read_mysql(logical, token, document, column, tools)
             }
-            Encoding::Base64 if token.kind == Kind::Text && self.bound.is_none() => {
-                column.push_base64(token.text(document))
+            Encoding::Text { json, aliases } => {
+                read_text(*json, aliases, token, document, column, tools)
             }
-            Encoding::BytesText(form) if token.kind == Kind::Text => {
-                tools.bytes.clear();
-                form.read(token.text(document), &mut tools.bytes)?;
-                column.push_bytes(&tools.bytes)
+            Encoding::CharsetText { is_latin1 } => {
+                read_charset_text(*is_latin1, token, document, column)
             }
+            Encoding::Base64
+            | Encoding::Base64Text
+            | Encoding::BytesText(_)
+            | Encoding::DetectedBytes { .. }
+            | Encoding::GoQuoted
+            | Encoding::Hex => self.read_bytes(token, document, column, tools),
             Encoding::JsonNumber(kind) => scalars::number(kind, token, document, column),
             Encoding::JsonBoolean => scalars::boolean(token, column),
             Encoding::JsonValue => {
-                let Tools {
-                    plain, variants, ..
-                } = tools;
-                scalars::any(token, document, column, plain, variants)
+                let variants = &mut tools.texts.variants;
+                scalars::any(token, document, column, &mut tools.plain, variants)
             }
-            Encoding::Text {
-                json: false,
-                aliases,
-            } if aliases.is_empty() && token.is_text() => {
-                column.push_string(token, document, &mut tools.plain)
+            Encoding::IntegerText if token.kind == Kind::Text => {
+                let value = numbers::integer(token.text(document)).ok_or(BROKEN)?;
+                let value = scalars::within(value, i64::MIN, u64::MAX)?;
+                column.push_decimal(value, 0)
             }
-            Encoding::Text { json, aliases } if token.is_text() => {
-                let text = plain(token, document, &mut tools.plain);
-                if *json {
-                    return column.push_json(text, &mut tools.variants);
-                }
-                column.push_text(aliases.get(text).map_or(text, String::as_str))
-            }
-            Encoding::IsoText(logical) if token.kind == Kind::Text => {
-                let Tools {
-                    zone,
-                    variants,
-                    more,
-                    ..
-                } = tools;
-                let text = token.text(document);
-                let text = text.strip_suffix('Z').unwrap_or(text);
-                self.mysql_text(logical, text, column, zone, variants, more)
-            }
-            Encoding::IsoInstant if token.kind == Kind::Text => {
-                let text = token.text(document);
-                let micros = zoned_instant(text).ok_or(BROKEN)?;
-                match text.strip_suffix('Z') {
-                    Some(clock) => column.push_instant_text(micros, clock),
-                    None => column.push_instant(micros),
-                }
-            }
-            Encoding::EpochDays => clocks::days(token, document, column),
-            Encoding::EpochMillis(clock) => clocks::clock(
-                Unit::Millis,
-                clock,
-                token,
-                document,
-                column,
-                &mut tools.text,
-            ),
-            Encoding::EpochMicros(clock) => clocks::clock(
-                Unit::Micros,
-                clock,
-                token,
-                document,
-                column,
-                &mut tools.text,
-            ),
-            Encoding::EpochNanos(clock) => {
-                clocks::clock(Unit::Nanos, clock, token, document, column, &mut tools.text)
-            }
-            Encoding::EpochGuessed(clock) => clocks::clock(
-                Unit::Guessed,
-                clock,
-                token,
-                document,
-                column,
-                &mut tools.text,
-            ),
             Encoding::ConnectDecimal(kind) => {
                 packed::unscaled(kind, token, document, column, &mut tools.bytes)
             }
@@ -264,78 +150,170 @@ impl Reader {
             Encoding::LittleEndianBits { bits } => {
                 packed::bits(*bits, token, document, column, &mut tools.bytes)
             }
-            Encoding::Base64Text if token.kind == Kind::Text => {
-                tools.bytes.clear();
-                bytes::decode_base64(token.text(document), &mut tools.bytes)?;
-                column.push_text(std::str::from_utf8(&tools.bytes).map_err(|_| BROKEN)?)
+            Encoding::EpochDays
+            | Encoding::EpochMillis(_)
+            | Encoding::EpochMicros(_)
+            | Encoding::EpochNanos(_)
+            | Encoding::EpochGuessed(_)
+            | Encoding::EpochPair
+            | Encoding::CalendarParts(_)
+            | Encoding::IsoText(_)
+            | Encoding::IsoInstant
+            | Encoding::ZonedText { .. } => self.read_time(token, document, column, tools),
+            Encoding::IntegerText | Encoding::Other => Err(OTHER),
+        }
+    }
+
+    /// MySQL's text, or a number or a boolean in its place.
+    fn read_mysql(
+        &self,
+        logical: &MysqlText,
+        token: Token,
+        document: &str,
+        column: &mut impl Cells,
+        tools: &mut Tools,
+    ) -> Result<()> {
+        let is_json = matches!(self.encoding, Encoding::MysqlJson(_));
+        match logical {
+            MysqlText::Text if token.is_text() => {
+                return column.push_string(token, document, &mut tools.plain);
             }
-            Encoding::Base64
-            | Encoding::Hex
-            | Encoding::GoQuoted
-            | Encoding::DetectedBytes { .. }
-                if token.is_text() =>
-            {
-                let text = plain(token, document, &mut tools.plain);
+            MysqlText::Json if token.is_text() && column.is_text() => {
+                return column.push_string(token, document, &mut tools.plain);
+            }
+            MysqlText::Binary { padded } if !is_json && token.kind == Kind::Escaped => {
                 let bytes = &mut tools.bytes;
-                bytes.clear();
-                match &self.encoding {
-                    Encoding::Base64 => bytes::decode_base64(text, bytes)?,
-                    Encoding::Hex => bytes::decode_hex(text, bytes)?,
-                    Encoding::DetectedBytes { exact, longest } => {
-                        bytes::detect(text, *exact, *longest, bytes)?;
-                    }
-                    _ => unquote_go(text, bytes)?,
+                unescape_latin1(token.text(document), bytes)?;
+                if let Some(bound) = &self.domain.bound {
+                    bound.check_latin1(bytes)?;
                 }
-                if let Some(bound) = &self.bound {
-                    bound.check_length(bytes.len())?;
-                    bound.pad(bytes);
-                }
-                column.push_bytes(bytes)
+                bytes.resize(bytes.len().max(*padded), 0);
+                return column.push_bytes(bytes);
             }
-            Encoding::CharsetText { is_latin1 } if token.kind == Kind::Text => {
-                let text = token.text(document);
-                let is_same = |letter| *is_latin1 && ('\u{a0}'..='\u{ff}').contains(&letter);
-                if !text.is_ascii() && !text.chars().all(|c| c.is_ascii() || is_same(c)) {
-                    return Err(Refusal::of(Reason::Doubt, "text in another charset", 0));
-                }
-                column.push_text(text)
+            MysqlText::Decimal { scale } if is_json && !token.is_text() => {
+                return scalars::number(&Number::decimal(*scale), token, document, column);
             }
-            Encoding::IntegerText if token.kind == Kind::Text => {
-                let value = numbers::integer(token.text(document)).ok_or(BROKEN)?;
-                let value = scalars::within(value, i64::MIN, u64::MAX)?;
-                column.push_decimal(value, 0)
+            MysqlText::Int { low, high } if is_json && token.kind == Kind::Fraction => {
+                let (low, high, wraps) = (*low, *high, false);
+                return scalars::number(&Number::Int { low, high, wraps }, token, document, column);
             }
-            Encoding::CalendarParts(logical) if token.kind == Kind::Text => {
-                let Tools {
-                    zone,
-                    variants,
-                    more,
-                    ..
-                } = tools;
-                let text = token.text(document);
-                self.mysql_text(logical, text, column, zone, variants, more)
+            _ => {}
+        }
+        let text = match is_json {
+            _ if token.is_text() => plain(token, document, &mut tools.plain),
+            true => text_of(logical, token, document)?,
+            false => return Err(Refusal::new("value is not text", 0)),
+        };
+        self.domain.read(logical, text, column, &mut tools.texts)
+    }
+
+    /// Bytes that are encoded in text.
+    fn read_bytes(
+        &self,
+        token: Token,
+        document: &str,
+        column: &mut impl Cells,
+        tools: &mut Tools,
+    ) -> Result<()> {
+        let bound = self.domain.bound.as_ref();
+        let is_plain = token.kind == Kind::Text;
+        if matches!(self.encoding, Encoding::Base64) && is_plain && bound.is_none() {
+            return column.push_base64(token.text(document));
+        }
+        if !token.is_text() {
+            return Err(OTHER);
+        }
+        let text = plain(token, document, &mut tools.plain);
+        let bytes = &mut tools.bytes;
+        bytes.clear();
+        match &self.encoding {
+            Encoding::Base64 => bytes::decode_base64(text, bytes)?,
+            Encoding::Hex => bytes::decode_hex(text, bytes)?,
+            Encoding::GoQuoted => unquote_go(text, bytes)?,
+            Encoding::DetectedBytes { exact, longest } => {
+                bytes::detect(text, *exact, *longest, bytes)?;
             }
-            Encoding::CalendarParts(logical) if token.kind == Kind::Array => {
-                let parts = parts(token, document)?;
-                calendar::push(logical, &parts, column, &mut tools.text)
+            Encoding::BytesText(form) if is_plain => {
+                form.read(text, bytes)?;
+                return column.push_bytes(bytes);
             }
-            Encoding::EpochPair if token.kind == Kind::Array => {
+            Encoding::Base64Text if is_plain => {
+                bytes::decode_base64(text, bytes)?;
+                return column.push_text(std::str::from_utf8(bytes).map_err(|_| BROKEN)?);
+            }
+            _ => return Err(OTHER),
+        }
+        if let Some(bound) = bound {
+            bound.check_length(bytes.len())?;
+            bound.pad(bytes);
+        }
+        column.push_bytes(bytes)
+    }
+
+    /// Dates and times that are numbers, parts, or ISO text.
+    fn read_time(
+        &self,
+        token: Token,
+        document: &str,
+        column: &mut impl Cells,
+        tools: &mut Tools,
+    ) -> Result<()> {
+        let time = &mut tools.texts.time;
+        match (&self.encoding, token.kind) {
+            (Encoding::EpochDays, _) => days(token, document, column),
+            (Encoding::EpochMillis(kind), _) => {
+                clock(Unit::Millis, kind, token, document, column, time)
+            }
+            (Encoding::EpochMicros(kind), _) => {
+                clock(Unit::Micros, kind, token, document, column, time)
+            }
+            (Encoding::EpochNanos(kind), _) => {
+                clock(Unit::Nanos, kind, token, document, column, time)
+            }
+            (Encoding::EpochGuessed(kind), _) => {
+                clock(Unit::Guessed, kind, token, document, column, time)
+            }
+            (Encoding::EpochPair, Kind::Array) => {
                 let [seconds, micros] = parts(token, document)?;
                 column.push_instant(calendar::instant(seconds, micros).ok_or(BROKEN)?)
             }
-            Encoding::ZonedText { .. } if token.kind == Kind::Text => {
-                let micros = tools.zone.instant(token.text(document));
+            (Encoding::CalendarParts(logical), Kind::Array) => {
+                calendar::push(logical, &parts(token, document)?, column, time)
+            }
+            (Encoding::CalendarParts(logical), Kind::Text) => {
+                let text = token.text(document);
+                self.domain.read(logical, text, column, &mut tools.texts)
+            }
+            (Encoding::IsoText(logical), Kind::Text) => {
+                let text = token.text(document);
+                let text = text.strip_suffix('Z').unwrap_or(text);
+                self.domain.read(logical, text, column, &mut tools.texts)
+            }
+            (Encoding::IsoInstant, Kind::Text) => {
+                let text = token.text(document);
+                let micros = zoned_instant(text).ok_or(BROKEN)?;
+                match text.strip_suffix('Z') {
+                    Some(clock) => column.push_instant_text(micros, clock),
+                    None => column.push_instant(micros),
+                }
+            }
+            (Encoding::ZonedText { .. }, Kind::Text) => {
+                let micros = tools.texts.zone.instant(token.text(document));
                 column.push_instant(micros.ok_or(BROKEN)?)
             }
-            Encoding::ZonedText {
-                zone_member,
-                text_member,
-            } if token.kind == Kind::Object => {
+            (
+                Encoding::ZonedText {
+                    zone_member,
+                    text_member,
+                },
+                Kind::Object,
+            ) => {
                 let names = [zone_member.as_str(), text_member.as_str()];
                 let [name, text] = members(token, document, names)?;
                 zoned(name, text, document, column, tools)
             }
-            Encoding::ZonedText { .. } if token.kind == Kind::Array => {
+            // Avro's form of the same object.
+            (Encoding::ZonedText { .. }, Kind::Array) => {
                 let [name, text] = items(token, document)?;
                 zoned(name, text, document, column, tools)
             }
@@ -359,4 +337,44 @@ impl Reader {
         tools.number = text;
         read
     }
+}
+
+/// Text unchanged, except for aliases and variants.
+fn read_text(
+    is_json: bool,
+    aliases: &BTreeMap<String, String>,
+    token: Token,
+    document: &str,
+    column: &mut impl Cells,
+    tools: &mut Tools,
+) -> Result<()> {
+    if !token.is_text() {
+        return Err(OTHER);
+    }
+    if !is_json && aliases.is_empty() {
+        return column.push_string(token, document, &mut tools.plain);
+    }
+    let text = plain(token, document, &mut tools.plain);
+    if is_json {
+        return column.push_json(text, &mut tools.texts.variants);
+    }
+    column.push_text(aliases.get(text).map_or(text, String::as_str))
+}
+
+/// Text whose bytes were read in another charset.
+fn read_charset_text(
+    is_latin1: bool,
+    token: Token,
+    document: &str,
+    column: &mut impl Cells,
+) -> Result<()> {
+    if token.kind != Kind::Text {
+        return Err(OTHER);
+    }
+    let text = token.text(document);
+    let is_same = |letter| is_latin1 && ('\u{a0}'..='\u{ff}').contains(&letter);
+    if !text.is_ascii() && !text.chars().all(|c| c.is_ascii() || is_same(c)) {
+        return Err(Refusal::of(Reason::Doubt, "text in another charset", 0));
+    }
+    column.push_text(text)
 }

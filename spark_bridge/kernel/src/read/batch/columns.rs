@@ -11,35 +11,14 @@ use arrow_array::{
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
-use serde::Deserialize;
 
+use crate::plan::Target;
 use crate::refusal::{Reason, Refusal, Result};
 use crate::values::Zone;
 
 /// Maximum number of values, or bytes of text, that a new batch has room for at once: a message may
 /// be much larger than the next ones, and the memory of Python workers limited.
 const MAX_ROOM: usize = 1 << 20;
-
-/// A Spark type, by its name in Spark's DDL.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum Target {
-    Boolean,
-    Byte,
-    Short,
-    Integer,
-    Long,
-    Float,
-    Double,
-    Decimal { precision: u8, scale: u8 },
-    String,
-    Binary,
-    Date,
-    Timestamp,
-    TimestampNtz,
-    Interval,
-    Variant,
-}
 
 /// Text or bytes of all rows, concatenated.
 #[derive(Default)]

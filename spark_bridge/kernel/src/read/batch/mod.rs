@@ -5,7 +5,6 @@ mod column_cells;
 mod columns;
 mod event_columns;
 mod event_images;
-pub mod extra;
 mod image_cells;
 mod json_cells;
 mod json_numbers;
@@ -13,7 +12,7 @@ mod json_times;
 mod origins;
 mod variant_cells;
 
-pub use columns::{Column, Target};
+pub use columns::Column;
 pub use event_images::{EventImages, Format};
 pub use image_cells::Source;
 pub use origins::{Change, EventOrigin, LogPosition, Origin, Place, Row};
@@ -24,6 +23,7 @@ use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 use serde::Deserialize;
 
+use crate::plan::Target;
 use crate::read::batch::event_columns::EventContent;
 use crate::read::batch::event_columns::Extras;
 use crate::refusal::Result;

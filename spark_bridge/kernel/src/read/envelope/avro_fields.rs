@@ -2,45 +2,11 @@
 
 use crate::avro::Datum;
 use crate::avro::Type;
-use crate::json::{Kind, Token};
 use crate::plan::{AvroLayout, Layout, Role, Slot};
+use crate::read::envelope::previous::PreviousDatum;
 use crate::read::envelope::roles::long;
 use crate::read::envelope::{Envelope, KEPT_BYTES};
 use crate::refusal::Result;
-
-/// An object or a list that is usually equal in the next message.
-#[derive(Default)]
-pub struct PreviousDatum {
-    /// Its encoded bytes; no other value of its type begins with them.
-    bytes: Vec<u8>,
-    /// Its JSON, if needed.
-    printed: Vec<u8>,
-}
-
-impl PreviousDatum {
-    /// Takes this value if it is next.
-    fn is_next(&self, datum: &mut Datum) -> bool {
-        !self.bytes.is_empty() && datum.take_all(&self.bytes)
-    }
-
-    fn set(&mut self, bytes: &[u8], printed: &[u8]) {
-        self.bytes.clear();
-        self.bytes.extend_from_slice(bytes);
-        self.printed.clear();
-        self.printed.extend_from_slice(printed);
-    }
-
-    fn token(&self, is_printed: bool, document: &mut Vec<u8>) -> Token {
-        if !is_printed {
-            return Token::ELSEWHERE;
-        }
-        let start = document.len();
-        document.extend_from_slice(&self.printed);
-        let is_list = self.printed.starts_with(b"[");
-        let kind = if is_list { Kind::Array } else { Kind::Object };
-        Token::new(kind, start, document.len())
-    }
-}
 
 impl Envelope {
     /// Reads the fields of a message up to the first image; returns the index of its slot.
@@ -102,7 +68,7 @@ impl Envelope {
             previous.set(datum.since(start), &document[begin..]);
             document.truncate(begin);
             let token = previous.token(is_printed, document);
-            if previous.bytes.len() > KEPT_BYTES {
+            if previous.size() > KEPT_BYTES {
                 *previous = PreviousDatum::default();
             }
             token

@@ -4,6 +4,7 @@ mod avro_fields;
 mod images;
 mod names;
 mod order;
+mod previous;
 mod roles;
 mod unchanged;
 
@@ -15,7 +16,7 @@ pub use unchanged::Run;
 
 use crate::json::{Kind, Token};
 use crate::plan::{Layout, Op};
-use crate::read::envelope::avro_fields::PreviousDatum;
+use crate::read::envelope::previous::PreviousDatum;
 use crate::read::envelope::unchanged::Unchanged;
 
 /// Larger objects are not kept for the next message: they rarely repeat, and would fill the cache.

@@ -1,9 +1,8 @@
 //! Consecutive members whose values repeat from document to document: compared, not read.
 
 use crate::json::Label;
-use crate::json::{Cursor, Kind, Token};
+use crate::json::{Cursor, Token};
 use crate::plan::{Layout, Member, Role};
-use crate::read::envelope::Envelope;
 use crate::read::envelope::order::Order;
 
 /// A member that differed this often is always read: comparing it first costs more than it saves.
@@ -18,16 +17,16 @@ pub struct Run {
     /// Numbers of the members, and the ends of their values in the document.
     ends: Vec<(usize, usize)>,
     /// Their leaves and values, by positions in the document where they were read.
-    tokens: Vec<(usize, Token)>,
+    pub tokens: Vec<(usize, Token)>,
     /// Those of them that name the table, or that only messages of rows have.
-    named: Vec<(Role, Token)>,
+    pub named: Vec<(Role, Token)>,
     /// Their indexes in the object, as bits.
     places: u64,
     /// Keys of the order before the first and after the last member.
     first: usize,
-    last: usize,
+    pub last: usize,
     /// Start of the text in the document.
-    start: usize,
+    pub start: usize,
     /// Number of values before the text, and in it.
     values_before: u32,
     values: u32,
@@ -135,14 +134,12 @@ impl Unchanged {
             self.of_layouts[self.layout].runs[first] = Some(run);
         }
     }
-}
 
-impl Envelope {
-    /// Takes a run of members if it is next, and none of them was `seen` in the object.
+    /// Takes a run if it is next, and none of its members was `seen` in the object.
     ///
-    /// Adds them to `seen`; returns the key of the order after them.
-    pub fn take_run(&mut self, first: usize, seen: &mut u64, cursor: &mut Cursor) -> Option<usize> {
-        let known = &mut self.unchanged.of_layouts[self.unchanged.layout];
+    /// Adds them to `seen`.
+    pub fn take(&mut self, first: usize, seen: &mut u64, cursor: &mut Cursor) -> Option<&Run> {
+        let known = &mut self.of_layouts[self.layout];
         let run = known.runs[first].as_ref()?;
         let start = cursor.position();
         if *seen & run.places != 0 {
@@ -164,21 +161,6 @@ impl Envelope {
         }
         cursor.values += run.values;
         *seen |= run.places;
-        let by = start.wrapping_sub(run.start) as u32;
-        for (leaf, token) in &run.tokens {
-            self.leaves[*leaf] = token.moved(by);
-        }
-        for (role, token) in &run.named {
-            let token = token.moved(by);
-            match role {
-                Role::Database => self.database = token,
-                Role::Schema if token.kind == Kind::Null => {}
-                Role::Schema => self.schema = token,
-                Role::Table => self.table = token,
-                Role::Row => self.has_row_word = true,
-                _ => self.has_row_id |= token.kind == Kind::Integer,
-            }
-        }
-        Some(run.last)
+        known.runs[first].as_deref()
     }
 }

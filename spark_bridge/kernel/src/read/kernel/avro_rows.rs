@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use simdutf8::basic::from_utf8;
-
 use crate::avro::Datum;
 use crate::avro::Type;
 use crate::json::Kind;
@@ -12,6 +10,7 @@ use crate::read::batch::Place;
 use crate::read::kernel::{Kernel, Outcome};
 use crate::read::plans::Plan;
 use crate::refusal::{Reason, Refusal, Result};
+use crate::text::utf8;
 
 /// Larger documents are not reused for the next message: one large message must not hold its memory
 /// for the rest of the task.
@@ -23,11 +22,6 @@ pub struct Opened {
     /// The slot of the first image, and its position.
     slot: usize,
     at: usize,
-}
-
-/// A document as text; it consists of a message's texts between quotes.
-pub fn text_of(document: &[u8]) -> Result<&str> {
-    from_utf8(document).map_err(|_| Refusal::new("invalid UTF-8", 0))
 }
 
 impl Kernel {
@@ -88,7 +82,7 @@ impl Kernel {
         let Some(op) = self.envelope.op else {
             return Err(Refusal::new("missing operation", 0));
         };
-        let text = text_of(document)?;
+        let text = utf8(document)?;
         if let Some(outcome) = self.refused_by_filters(opened.layout, text)? {
             return Ok(outcome);
         }
@@ -97,20 +91,17 @@ impl Kernel {
         if let Some(plan) = guess
             && self.record_by(&plan, &opened, op, value, document)?
         {
-            self.rows(&plan, opened.layout, op, text_of(document)?, place)?;
+            self.rows(&plan, opened.layout, op, utf8(document)?, place)?;
             return Ok(Outcome::Read);
         }
         document.truncate(length);
-        let plans = self
-            .plans
-            .of(self.envelope.name(text_of(document)?))
-            .to_vec();
+        let plans = self.plans.of(self.envelope.name(utf8(document)?)).to_vec();
         for plan in plans {
             document.truncate(length);
             if plan.layout == opened.layout
                 && self.record_by(&plan, &opened, op, value, document)?
             {
-                self.rows(&plan, opened.layout, op, text_of(document)?, place)?;
+                self.rows(&plan, opened.layout, op, utf8(document)?, place)?;
                 self.guess = Some(plan);
                 return Ok(Outcome::Read);
             }
@@ -194,7 +185,7 @@ impl Kernel {
         let mut members = serde_json::Map::new();
         for (path, leaf) in &self.settings.layouts[opened.layout].leaves {
             let token = self.envelope.leaves[*leaf];
-            let text = token.text(text_of(&document)?);
+            let text = token.text(utf8(&document)?);
             let value = match token.kind {
                 Kind::Text => text.into(),
                 Kind::Integer => serde_json::from_str(text).unwrap_or_default(),

@@ -2,54 +2,10 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
-
 use crate::connect;
-use crate::read::envelope::{Name, NameRef};
 use crate::read::kernel::{Kernel, Outcome};
-use crate::read::plans::PLANS_OF_TABLE;
 use crate::read::plans::Plan;
 use crate::refusal::{Refusal, Result};
-
-/// Maximum bytes of names and schemas of tables without plans: a topic may have any number of
-/// unwanted tables.
-const MAX_BYTES: usize = 8 << 20;
-
-/// Results of the reference for tables, by name.
-#[derive(Default)]
-pub struct FilterCache {
-    by_table: HashMap<Name, CachedFilter>,
-    bytes: usize,
-}
-
-#[derive(Default)]
-struct CachedFilter {
-    /// Valid schemas of payloads; newest first.
-    schemas: Vec<String>,
-    is_unwanted: bool,
-}
-
-impl FilterCache {
-    fn add(&mut self, name: Name, schema: &str, is_unwanted: bool) {
-        if self.bytes > MAX_BYTES {
-            self.by_table.clear();
-            self.bytes = 0;
-        }
-        let names = name.iter().map(|name| name.len()).sum::<usize>();
-        self.bytes += names + size_of::<Name>() + schema.len();
-        let table = self.by_table.entry(name).or_default();
-        table.is_unwanted = is_unwanted;
-        table.schemas.retain(|known| known != schema);
-        table.schemas.insert(0, schema.to_owned());
-        table.schemas.truncate(PLANS_OF_TABLE);
-    }
-
-    /// The result for a table, if the schema is known to be valid.
-    fn get(&self, name: NameRef, schema: &str) -> Option<&CachedFilter> {
-        let table = self.by_table.get(&name);
-        table.filter(|table| table.schemas.iter().any(|known| known == schema))
-    }
-}
 
 impl Kernel {
     /// Lets the filters skip messages with this one's table and schema; `all`: skip all of them.

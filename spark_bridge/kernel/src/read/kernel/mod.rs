@@ -3,6 +3,7 @@
 //! The parts of the kernel are in this folder, so its fields are private.
 
 mod avro_rows;
+mod filter_cache;
 mod filters;
 mod open_protocol;
 mod plan_rows;
@@ -17,19 +18,17 @@ use hashbrown::HashMap;
 use serde::Deserialize;
 use simdutf8::basic::from_utf8;
 
-use self::avro_rows::text_of;
-use self::filters::FilterCache;
 use crate::json::Cursor;
 use crate::plan::{Layout, Op};
-use crate::read::batch::extra::PreviousExtra;
 use crate::read::batch::{Batch, Output, Place};
 use crate::read::batch::{EventImages, Format};
 use crate::read::envelope::Envelope;
 use crate::read::envelope::Name;
 use crate::read::frames::Joined;
-use crate::read::plans::PlanTable;
-use crate::read::plans::{Description, Plan};
+use crate::read::kernel::filter_cache::FilterCache;
+use crate::read::plans::{Description, Plan, PlanTable, PreviousExtra};
 use crate::refusal::{Reason, Refusal, Result, Stop};
+use crate::text::utf8;
 use crate::values::Tools;
 use crate::values::Zone;
 
@@ -144,10 +143,7 @@ impl Kernel {
         let batch = Batch::new(settings.outputs.clone(), images, &zone);
         Self {
             outputs: batch.columns.len(),
-            tools: Tools {
-                zone: settings.zone.clone(),
-                ..Tools::default()
-            },
+            tools: Tools::in_zone(settings.zone.clone()),
             settings,
             plans: PlanTable::default(),
             filter_cache: FilterCache::default(),
@@ -301,7 +297,7 @@ impl Kernel {
         if self.is_avro() {
             let mut document = Vec::new();
             let opened = self.open_record(value, &mut document)?;
-            return Ok((opened.layout, text_of(&document)?.to_owned()));
+            return Ok((opened.layout, utf8(&document)?.to_owned()));
         }
         if self.max_events().is_none() {
             let (layout, document) = self.envelope_of(value, false)?;
@@ -362,9 +358,7 @@ impl Kernel {
                 0,
             ));
         }
-        let Ok(document) = from_utf8(value) else {
-            return Err(Refusal::new("invalid UTF-8", 0));
-        };
+        let document = utf8(value)?;
         let plans = guess.then_some(&self.plans);
         let guess = self.guess.as_ref().filter(|_| guess);
         let layouts = &self.settings.layouts;

@@ -6,14 +6,12 @@ use crate::json::{Kind, Token};
 use crate::plan::{Image, Layout, Op};
 use crate::read::batch::EventOrigin;
 use crate::read::batch::Source;
-use crate::read::batch::extra;
 use crate::read::batch::{Batch, Change, Column, LogPosition, Origin, Place};
 use crate::read::envelope::Envelope;
 use crate::read::envelope::Images;
 use crate::read::envelope::long;
 use crate::read::kernel::Kernel;
-use crate::read::plans::{Plan, Shown};
-use crate::read::plans::{PlanColumn, RowPlan, Sink};
+use crate::read::plans::{ExtraSource, Plan, PlanColumn, RowPlan, Shown, Sink};
 use crate::refusal::{Reason, Refusal, Result};
 use crate::text::numbers;
 use crate::values::Form;
@@ -195,7 +193,7 @@ impl Kernel {
         // `extra` shows it only together with the columns.
         let is_shown = by_time && !event.columns.is_empty();
         let sequence_commit = self.envelope.source_time.filter(|_| is_shown);
-        let message = extra::Message {
+        let source = ExtraSource {
             leaves: &self.envelope.leaves,
             document,
             sequence_commit: sequence_commit.map(|time| (time << 18).to_string()),
@@ -204,9 +202,9 @@ impl Kernel {
         let (value, metadata) = (extras.values.len(), extras.metadata.len());
         self.previous_extra.begin(&event.extra);
         let bytes = event.extra.append(
-            &message,
+            &source,
             &mut self.previous_extra,
-            &mut self.tools.variants,
+            &mut self.tools.texts.variants,
             &mut extras.values,
             &mut extras.metadata,
         )?;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::plan::Layout;
 use crate::pool::Pool;
-use crate::read::batch::extra::{self, Extra};
+use crate::read::plans::extra::{self, Extra};
 use crate::refusal::{Refusal, Result};
 use crate::text::Texts;
 use crate::variant::Dictionary;

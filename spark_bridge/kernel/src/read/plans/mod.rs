@@ -2,6 +2,7 @@
 
 mod avro_cells;
 mod event_plan;
+mod extra;
 mod members;
 mod open_cells;
 mod plan;
@@ -12,6 +13,7 @@ mod shared;
 mod table;
 
 pub use event_plan::{EventPlan, ShownColumn};
+pub use extra::{ExtraSource, PreviousExtra};
 pub use plan::{Description, Plan, Shown};
 pub use row_plan::{PlanColumn, RowPlan, Sink};
 pub use table::{PLANS_OF_TABLE, PlanTable};

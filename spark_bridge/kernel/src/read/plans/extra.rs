@@ -35,15 +35,15 @@ struct Part {
     default: Option<String>,
 }
 
-/// The values of `extra`.
-pub struct Message<'a> {
+/// The members of a message that `extra` may show.
+pub struct ExtraSource<'a> {
     pub leaves: &'a [Token],
     pub document: &'a str,
     /// The commit that orders a message without `commit_ts`, as digits.
     pub sequence_commit: Option<String>,
 }
 
-impl Message<'_> {
+impl ExtraSource<'_> {
     /// The value of a part, and its document.
     #[inline]
     fn leaf(&self, part: &Part) -> Result<(Token, &str)> {
@@ -93,7 +93,7 @@ impl Extra {
     /// Appends value and metadata; returns their approximate bytes, or None for an empty `extra`.
     pub fn append(
         &self,
-        message: &Message,
+        source: &ExtraSource,
         previous: &mut PreviousExtra,
         variants: &mut Variants,
         value: &mut Vec<u8>,
@@ -105,7 +105,7 @@ impl Extra {
         parts.resize_with(self.parts.len(), KeptPart::default);
         let (mut has_other_names, mut is_same) = (!is_known, is_known);
         for (part, known) in self.parts.iter().zip(&mut parts) {
-            let (leaf, document) = message.leaf(part)?;
+            let (leaf, document) = source.leaf(part)?;
             if is_known && known.is(leaf, document) {
                 continue;
             }
@@ -133,7 +133,7 @@ impl Extra {
             for (part, known) in self.parts.iter().zip(&mut parts) {
                 known.value.clear();
                 if known.size.is_some() {
-                    let (leaf, document) = message.leaf(part)?;
+                    let (leaf, document) = source.leaf(part)?;
                     let (text, token) = part.value(leaf, document)?;
                     variants.value(text, token, &mut known.value)?;
                 }
