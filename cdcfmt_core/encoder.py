@@ -115,7 +115,7 @@ class Encoder(ABC):
     needs_commit_ts: bool = False
     hints: ClassVar[dict[Kind, str]] = {}
     """By kind, the option that enables it, for the error that rejects it."""
-    names_schemas: ClassVar[bool] = False
+    has_schema_field: ClassVar[bool] = False
     """Whether messages have a field for the schema in ``database.schema.table``."""
     per_partition: ClassVar[bool] = False
     """Whether each partition needs its own encoder, as for batches and bootstrap messages."""

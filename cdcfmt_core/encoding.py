@@ -107,7 +107,7 @@ class MessageEncoder:
         """``function(event)``; errors get the event's table and position."""
         try:
             check_written(event)
-            if not self._encoder.names_schemas:
+            if not self._encoder.has_schema_field:
                 check_name(event)
             return function(event)
         except UnsupportedEventError as error:
@@ -162,9 +162,9 @@ class MessageEncoder:
         return self._encoder.needs_commit_ts
 
     @property
-    def names_schemas(self) -> bool:
-        """See :attr:`Encoder.names_schemas`."""
-        return self._encoder.names_schemas
+    def has_schema_field(self) -> bool:
+        """See :attr:`Encoder.has_schema_field`."""
+        return self._encoder.has_schema_field
 
     @property
     def needs_keys(self) -> bool:

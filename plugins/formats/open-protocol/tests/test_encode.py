@@ -182,7 +182,7 @@ def test_batches_hold_one_partition() -> None:
 
 
 def test_a_limit_below_the_overhead_of_a_message() -> None:
-    batches = row_rules(open_encoder("open-protocol", maxMessageBytes=10)).batches
+    batches = row_rules(open_encoder("open-protocol", maxMessageBytes=10)).rows.row_batches
     assert batches is not None
     # The kernel accepts no negative number.
     assert batches.max_bytes == 0

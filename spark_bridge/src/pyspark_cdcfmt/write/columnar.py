@@ -82,21 +82,22 @@ class KernelWriter:
             return None
         from cdcfmt_kernel import Reason, Writer
 
+        encoder, batches = rules.encoder, rules.rows.row_batches
         settings = {
             "shape": shape,
             "ops": {op: {"op": as_op, "note": note} for op, (as_op, note) in rules.ops.items()},
-            "needs_commit_ts": rules.needs_commit_ts,
-            "splits": rules.splits,
+            "needs_commit_ts": encoder.needs_commit_ts,
+            "splits": encoder.splits,
             "ordered": ordered,
             "max_bytes": rules.max_bytes,
             "zone": describe_offsets(rules.time_zone),
-            "partitions": describe_partitions(rules),
+            "partitions": describe_partitions(encoder),
             "lines": line_format is not None,
             "rounded": ROUNDED,
-            "made": None if rules.commit_ts is None else MADE_COMMIT_TS,
-            "batches": None if rules.batches is None else describe_batches(rules.batches),
+            "made": None if encoder.commit_ts is None else MADE_COMMIT_TS,
+            "batches": None if batches is None else describe_batches(batches),
         }
-        kernel = Writer(json.dumps(settings), rules.compress)
+        kernel = Writer(json.dumps(settings), encoder.context.large_messages.compress)
         return cls(kernel, Reason, rules, line_format, json_texts)
 
     def begin(self, batch: pa.RecordBatch) -> bool:
@@ -109,24 +110,26 @@ class KernelWriter:
         Between calls the encoder owns begun messages, the last number and the largest commit_ts.
         """
         rules, kernel = self._rules, self._kernel
-        if rules.commit_ts is not None:
+        commit_ts, numbers = rules.encoder.commit_ts, rules.rows.row_numbers
+        is_batched = rules.rows.row_batches is not None
+        if commit_ts is not None:
             # A commit_ts of a distant year may exceed the kernel's integers.
-            kernel.last_commit_ts = min(rules.commit_ts.last, _MOST)
-        if rules.numbers is not None:
-            kernel.last_number = rules.numbers.last
-        if rules.batches is not None:
+            kernel.last_commit_ts = min(commit_ts.last, _MOST)
+        if numbers is not None:
+            kernel.last_number = numbers.last
+        if is_batched:
             for partition, partial in rules.take_partial().items():
                 kernel.restore_partial(partition, partial.rows, partial.key, partial.value)
-        at = kernel.write(at, rules.now())
-        if rules.batches is not None:
+        at = kernel.write(at, rules.encoder.context.now())
+        if is_batched:
             begun = kernel.take_partial()
             rules.restore_partial(
                 {number: PartialMessage(rows, key, value) for number, rows, key, value in begun}
             )
-        if rules.numbers is not None:
-            rules.numbers.last = kernel.last_number
-        if rules.commit_ts is not None:
-            rules.commit_ts.last = max(rules.commit_ts.last, kernel.last_commit_ts)
+        if numbers is not None:
+            numbers.last = kernel.last_number
+        if commit_ts is not None:
+            commit_ts.last = max(commit_ts.last, kernel.last_commit_ts)
         return at
 
     def take(self) -> Taken:
@@ -197,7 +200,7 @@ class KernelWriter:
         self._kernel.clear_tables()
 
     def _line(self, message: RowMessage) -> LineOfRows:
-        compresses = self._rules.compress is not None
+        compresses = self._rules.encoder.context.large_messages.compress is not None
         return line_of_rows(message, self._line_format or "value", compresses=compresses)
 
     def remember(self, key: tuple[str, ...], order_by: Any, order: Any) -> Any:

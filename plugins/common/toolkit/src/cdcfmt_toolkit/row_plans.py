@@ -11,6 +11,7 @@ from typing import Any, Final
 import attrs
 
 from cdcfmt_core import types as logical
+from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.types import LogicalType
@@ -37,7 +38,7 @@ from cdcfmt_toolkit.row_messages import (
     Texts,
     Wire,
 )
-from cdcfmt_toolkit.row_rules import RowBatches, RowRules
+from cdcfmt_toolkit.row_rules import RowBatches
 from cdcfmt_toolkit.wire_avro import write_long
 
 
@@ -94,13 +95,13 @@ def describe_batches(batches: RowBatches) -> dict[str, Any]:
     return {**attrs.asdict(batches), "head": _bytes(batches.head)}
 
 
-def describe_partitions(rules: RowRules) -> dict[str, Any] | None:
+def describe_partitions(encoder: MessageEncoder) -> dict[str, Any] | None:
     """How a row's partition is chosen, as JSON; None without a topic."""
-    if rules.partitions is None:
+    if encoder.partitions is None:
         return None
-    name, columns = rules.partitioner
+    name, columns = encoder.partitioner
     by: Any = {"index-value": "key", "table": "table", "ts": "commit_ts"}
-    return {"count": rules.partitions, "by": by.get(name, {"columns": columns})}
+    return {"count": encoder.partitions, "by": by.get(name, {"columns": columns})}
 
 
 def _bytes(text: str | bytes) -> str:

@@ -97,85 +97,58 @@ class KernelRows:
 
 @attrs.frozen
 class RowRules:
-    """The settings of one writer, and how to write each table.
+    """How the kernel writes the rows of one writer.
 
-    - ``ops``: by operation, the operation that it is written as, and the name of its count, if any
-    - ``needs_commit_ts``: the encoder writes rows without a commit_ts
-    - ``commit_ts``: the largest so far, if rows get a missing one from their source time
-    - ``splits``: the encoder writes key updates, as two rows
-    - ``compress``: compresses values, if set
-    - ``max_bytes``: of key and value together; the encoder writes larger rows
-    - ``time_zone``: of TIMESTAMP texts
-    - ``now``: returns the time in microseconds, for rows without an emit time
-    - ``partitions``: number of partitions of the topic, if there is one
-    - ``partitioner``: the name of the partitioner, and its columns
-    - ``messages``: how the rows of a table are written; None: by the encoder
-    - ``batches``: how rows are batched into messages; None: one message per row
-    - ``take_partial``, ``restore_partial``: hand over unfinished messages by partition, which the
-      encoder keeps between runs of the kernel
-    - ``allow``: by table, partition and version, the permission for the kernel's next rows
-    - ``numbers``: the number of the last row, if the format numbers rows
+    - ``encoder``: the writer's encoder, which has the settings
+    - ``rows``: how its format writes rows
     """
 
-    ops: Mapping[Op, tuple[Op, str | None]]
-    needs_commit_ts: bool
-    commit_ts: RowNumbers | None
-    splits: bool
-    compress: Callable[[bytes], bytes] | None
-    max_bytes: int
-    time_zone: tzinfo
-    now: Callable[[], int]
-    partitions: int | None
-    partitioner: tuple[str, tuple[str, ...]]
-    messages: Callable[[TableSchema], RowMessages | None]
-    allow: Callable[[TableSchema, int, int], Allowance | None]
-    batches: RowBatches | None
-    take_partial: Callable[[], dict[int, PartialMessage]]
-    restore_partial: Callable[[Mapping[int, PartialMessage]], None]
-    numbers: RowNumbers | None
+    encoder: MessageEncoder
+    rows: KernelRows
+
+    @property
+    def ops(self) -> Mapping[Op, tuple[Op, str | None]]:
+        """By operation, the one that it is written as, and the name of its count, if any."""
+        every: tuple[Op, ...] = get_args(Op)
+        return {op: written for op in every if (written := self.encoder.written_as(op)) is not None}
+
+    @property
+    def max_bytes(self) -> int:
+        """Maximum of key and value together; the encoder writes larger rows."""
+        batches = self.rows.row_batches
+        framing = 0 if batches is None else batches.framing
+        large = self.encoder.context.large_messages
+        return max(large.max_message_bytes - RECORD_OVERHEAD - framing, 0)
+
+    @property
+    def time_zone(self) -> tzinfo:
+        """The zone of TIMESTAMP texts."""
+        return self.rows.row_time_zone() or self.encoder.context.time_zone
+
+    def messages(self, table: TableSchema) -> RowMessages | None:
+        """How the rows of a table are written; None: by the encoder."""
+        is_named = self.encoder.has_schema_field or not table.schema
+        is_usual = is_named and table.columns and {*table.key_columns} <= {*table.column_names}
+        return self.rows.row_messages(table) if is_usual else None
+
+    def allow(self, table: TableSchema, partition: int, version: int) -> Allowance | None:
+        """The permission for the next rows of a table in a partition."""
+        rows: KernelRows = self.encoder.kernel_rows(partition)
+        return rows.allow_rows(table, version)
+
+    def take_partial(self) -> dict[int, PartialMessage]:
+        """Hand over the unfinished messages, by partition."""
+        opened = self.encoder.opened_partitions()
+        partial = {number: self.encoder.kernel_rows(number).take_partial() for number in opened}
+        return {number: message for number, message in partial.items() if message is not None}
+
+    def restore_partial(self, partial: Mapping[int, PartialMessage]) -> None:
+        """Take back unfinished messages, which the encoder keeps between runs of the kernel."""
+        for partition, message in partial.items():
+            self.encoder.kernel_rows(partition).restore_partial(message)
 
 
 def row_rules(encoder: MessageEncoder) -> RowRules | None:
     """The settings with which the kernel writes the same messages; None: it cannot."""
     rows = encoder.kernel_rows()
-    if not isinstance(rows, KernelRows):
-        return None
-    large = encoder.context.large_messages
-    every: tuple[Op, ...] = get_args(Op)
-    batches = rows.row_batches
-    framing = 0 if batches is None else batches.framing
-
-    def messages(table: TableSchema) -> RowMessages | None:
-        is_named = encoder.names_schemas or not table.schema
-        is_usual = is_named and table.columns and {*table.key_columns} <= {*table.column_names}
-        return rows.row_messages(table) if is_usual else None
-
-    def take_partial() -> dict[int, PartialMessage]:
-        opened = encoder.opened_partitions()
-        partial = {number: encoder.kernel_rows(number).take_partial() for number in opened}
-        return {number: message for number, message in partial.items() if message is not None}
-
-    def restore_partial(partial: Mapping[int, PartialMessage]) -> None:
-        for partition, message in partial.items():
-            encoder.kernel_rows(partition).restore_partial(message)
-
-    return RowRules(
-        ops={op: written for op in every if (written := encoder.written_as(op)) is not None},
-        needs_commit_ts=encoder.needs_commit_ts,
-        commit_ts=encoder.commit_ts,
-        splits=encoder.splits,
-        compress=large.compress,
-        max_bytes=max(large.max_message_bytes - RECORD_OVERHEAD - framing, 0),
-        time_zone=rows.row_time_zone() or encoder.context.time_zone,
-        now=encoder.context.now,
-        partitions=encoder.partitions,
-        partitioner=encoder.partitioner,
-        messages=messages,
-        allow=lambda table, partition, version: encoder.kernel_rows(partition).allow_rows(
-            table, version
-        ),
-        batches=batches,
-        take_partial=take_partial,
-        restore_partial=restore_partial,
-        numbers=rows.row_numbers,
-    )
+    return RowRules(encoder, rows) if isinstance(rows, KernelRows) else None

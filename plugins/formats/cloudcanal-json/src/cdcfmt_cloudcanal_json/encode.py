@@ -46,7 +46,7 @@ def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder
 
 class _Encoder(KernelRows, Encoder):
     kinds = frozenset({"row", "ddl", "transaction", "heartbeat"})
-    names_schemas = True
+    has_schema_field = True
 
     def __init__(self, options: Mapping[str, Any], context: EncoderContext) -> None:
         self._context = context

@@ -45,7 +45,7 @@ def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder
 
 
 class _Encoder(KernelRows, Encoder):
-    names_schemas = True
+    has_schema_field = True
     needs_commit_ts = True
     ops = frozenset(OP_WORDS)
     hints: ClassVar[dict[Kind, str]] = {"watermark": "set enableTidbExtension=true"}

@@ -44,7 +44,7 @@ def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder
 
 class _Encoder(KernelRows, Encoder):
     kinds = frozenset({"row", "ddl", "transaction", "heartbeat"})
-    names_schemas = True
+    has_schema_field = True
     ops = frozenset({"insert", "update", "delete", "read"})
 
     def __init__(self, context: EncoderContext) -> None:
