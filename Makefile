@@ -23,7 +23,7 @@ NO_DENY = cdcfmt: the crates of the kernel were not checked: cargo install --loc
 NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be reached
 
 .PHONY: help demo test check setup lint kernel crates site archive tests unit-spark unit-brokers
-.PHONY: unit-quick unit-slow oldest newest lowest smoke wheels release-check workflows thorough soak docs
+.PHONY: unit-quick unit-slow oldest newest lowest smoke wheels wheelhouse release-check workflows thorough soak docs
 .PHONY: clean
 .PHONY: bench bench-kafka bench-write
 
@@ -108,6 +108,10 @@ TARGETS ?= x86_64 aarch64
 wheels: setup  ## all wheels, in dist/
 	$(SUPPORT).wheels $(TARGETS)
 	$(RUN) python -m pytest tests/support/check_wheels.py
+
+# For machines without Rust or an index: pip install --no-index --find-links dist ...
+wheelhouse: setup  ## all wheels and those of all dependencies, for this platform, in dist/
+	$(SUPPORT).wheels --wheelhouse $(shell uname -m)
 
 # RELEASE=v1.2.3 and REPOSITORY=https://… compare these with version, changelog and URLs.
 export RELEASE REPOSITORY

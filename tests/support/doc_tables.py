@@ -84,6 +84,7 @@ def tables() -> dict[Path, dict[str, str]]:
         ROOT / "docs/layouts.md": {"encodings": encoding_table()},
         ROOT / "docs/troubleshooting.md": {"errors": error_table()},
         ROOT / "docs/deployment.md": {"versions": version_table()},
+        ROOT / "docs/supported.md": {"versions": version_table()},
         ROOT / "CONTRIBUTING.md": {
             "rooms": _table(("room", "what is in it"), rooms()),
             "layers": picture(),

@@ -4,6 +4,8 @@
 The kernel's are manylinux wheels, one for each architecture that is named: zig links them against
 an old glibc, whatever this machine's is.
 
+``--wheelhouse``, for ``make wheelhouse``: the wheels of all dependencies, too, for this machine.
+
 ``--release``, for ``make release-check``: source archives, too, and each wheel from its archive.
 What this machine cannot build of the kernel is named and left out.
 """
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -86,10 +89,32 @@ def release(architectures: list[str]) -> None:
             build_kernel(architecture, source)
 
 
+def collect_dependencies() -> None:
+    """Put the wheels of all dependencies beside ours, for installations without an index."""
+    wheels = {path.name.partition("-")[0]: path for path in DIST.glob("*-any.whl")}
+    wheels |= {path.name: path for path in DIST.glob(f"*_{platform.machine()}.whl")}
+    bridge = wheels.pop("pyspark_cdcfmt")
+    # As files, since an index may have other packages of these names.
+    wanted = [*map(str, wheels.values()), f"{bridge}[all,spark,java]"]
+    pip = (
+        uv(),
+        "tool",
+        "run",
+        "--python",
+        sys.executable,
+        "pip",
+        "wheel",
+        "--wheel-dir",
+        str(DIST),
+    )
+    subprocess.run([*pip, *wanted], check=True)
+
+
 def main() -> None:
     """Build everything anew; exit with a reason where something is lacking."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("architectures", nargs="*")
+    parser.add_argument("--wheelhouse", action="store_true", help="dependencies, too")
     parser.add_argument("--release", action="store_true", help="source archives, too")
     arguments = parser.parse_args()
     shutil.rmtree(DIST, ignore_errors=True)
@@ -103,6 +128,8 @@ def main() -> None:
         crates.pin()
     for architecture in arguments.architectures:
         build_kernel(architecture)
+    if arguments.wheelhouse:
+        collect_dependencies()
 
 
 if __name__ == "__main__":
