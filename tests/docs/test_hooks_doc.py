@@ -22,7 +22,7 @@ from cdcfmt_core.options import validate
 from cdcfmt_core.registry import Registry
 from cdcfmt_core.types import Bool, Int, Text
 from cdcfmt_testing import Case, Subject
-from cdcfmt_testing.checks import golden, images, malformed
+from cdcfmt_testing.checks import golden, malformed, meaning
 
 HOOKS = "docs/hooks.md"
 MESSAGE = {
@@ -121,8 +121,8 @@ def test_the_plugin_passes_the_kit(registry: Registry) -> None:
     subject = Subject(registry.get_codec("acme-json"), [case])
     golden.check_case(subject, case)
     golden.check_kinds(subject)
-    images.check_absent(subject)
-    images.check_fields(subject)
+    meaning.check_absent(subject)
+    meaning.check_fields(subject)
     malformed.check_cut_off(subject)
     malformed.check_flipped(subject)
     malformed.check_neighbours(subject)

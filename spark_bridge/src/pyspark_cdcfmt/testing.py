@@ -23,7 +23,7 @@ from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import InvalidValue, Json
 from cdcfmt_files.sources import BadLine, Lines, one_by_one
 from cdcfmt_testing import Case, Subject
-from cdcfmt_testing.checks.kernel import NotChecked
+from cdcfmt_testing.checks.golden import NotChecked
 from cdcfmt_testing.damage import damaged_messages
 from cdcfmt_testing.outcome import expect
 from cdcfmt_toolkit.layout import layouts_of

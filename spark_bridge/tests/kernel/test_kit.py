@@ -19,7 +19,7 @@ from cdcfmt_core import Option, default_registry, hookimpl
 from cdcfmt_core.errors import BrokenPluginError
 from cdcfmt_testing import Subject
 from cdcfmt_testing.cases import load_cases
-from cdcfmt_testing.checks import kernel
+from cdcfmt_testing.checks import golden
 from cdcfmt_toolkit.layout import Layout
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, parsed
@@ -81,10 +81,10 @@ def test_false_layouts_are_caught(
         default_registry().get_codec(name), [golden_case("canal-json", "default", 60)]
     )
     if not old:
-        kernel.check_kernel(subject)
+        golden.check_kernel(subject)
         return
     with pytest.raises(AssertionError, match=REASONS.get(bug)):
-        kernel.check_kernel(subject)
+        golden.check_kernel(subject)
 
 
 def test_minimal_layouts(
@@ -99,7 +99,7 @@ def test_minimal_layouts(
         plugin = importlib.import_module(f"cdcfmt_{name.replace('-', '_')}")
         assert default_registry().register(plugin, name).error is None
         cases = load_cases(folder / "cases")
-        kernel.check_kernel(Subject(default_registry().get_codec(name), cases))
+        golden.check_kernel(Subject(default_registry().get_codec(name), cases))
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_mistakes_of_authors_are_reported(
     assert default_registry().register(importlib.import_module(package), name).error is None
     subject = Subject(default_registry().get_codec(name), load_cases(folder / "cases"))
     with pytest.raises((AssertionError, BrokenPluginError, ValueError), match=reason):
-        kernel.check_kernel(subject)
+        golden.check_kernel(subject)
 
 
 @pytest.mark.parametrize("layouts", [None, 7, [_LAYOUT], ()])
@@ -189,11 +189,11 @@ def test_kit_without_the_bridge_reports_a_skipped_check(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyspark_cdcfmt.testing", None)
     subject = Subject(default_registry().get_codec("canal-json"), [])
-    with pytest.raises(kernel.NotChecked, match=r"NOT CHECKED.*pip install \"pyspark-cdcfmt"):
-        kernel.check_kernel(subject)
+    with pytest.raises(golden.NotChecked, match=r"NOT CHECKED.*pip install \"pyspark-cdcfmt"):
+        golden.check_kernel(subject)
     # A format without layouts needs no check.
     without = attrs.evolve(default_registry().get_codec("canal-json"), open_layouts=None)
-    kernel.check_kernel(Subject(without, []))
+    golden.check_kernel(Subject(without, []))
 
 
 def dms_with_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encodings: str) -> Subject:
@@ -255,7 +255,7 @@ def test_numbers_are_read_by_the_kernel(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     encodings = "encodings_of(table)"
-    kernel.check_kernel(dms_with_numbers(tmp_path, monkeypatch, encodings))
+    golden.check_kernel(dms_with_numbers(tmp_path, monkeypatch, encodings))
     assert "changes: read: 10 of 10 messages by the kernel" in capsys.readouterr().out
 
 
@@ -269,7 +269,7 @@ def test_value_refused_by_the_kernel_fails_the_kit(
     )
     subject = dms_with_numbers(tmp_path, monkeypatch, encodings)
     with pytest.raises(AssertionError) as caught:
-        kernel.check_kernel(subject)
+        golden.check_kernel(subject)
     text = str(caught.value)
     assert "refuses messages that fit the layout" in text
     assert "in the column 'age' (json-boolean), at byte 15 of a message's value: b'1.50" in text

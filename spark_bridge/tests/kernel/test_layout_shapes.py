@@ -15,7 +15,7 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
 from cdcfmt_core.types import Int, Text, Timestamp
 from cdcfmt_testing import Case, Subject
-from cdcfmt_testing.checks import golden, kernel, meaning
+from cdcfmt_testing.checks import golden, meaning
 from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.images import read_image
 from cdcfmt_toolkit.layout import Layout
@@ -159,7 +159,7 @@ def subject() -> Iterator[Subject]:
 
 
 def test_kernel_reads_the_shapes(subject: Subject) -> None:
-    kernel.check_kernel(subject)
+    golden.check_kernel(subject)
     messages = subject.cases[0].messages
     for given, others in (
         ({"table": "shop.orders", "images": "after"}, 1),

@@ -17,7 +17,8 @@ from support.cli_tools import run, run_json, write_messages
 from support.golden_data import load_variant, native_messages
 
 from cdcfmt_cli.json_text import time_text
-from cdcfmt_cli.timeline import Timeline, span_text
+from cdcfmt_cli.printing import span_text
+from cdcfmt_cli.statistics import Timeline
 from cdcfmt_core.events import Message
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

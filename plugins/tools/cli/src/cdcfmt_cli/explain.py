@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from cdcfmt_cli.json_text import clean
-from cdcfmt_cli.layout import type_name
+from cdcfmt_cli.printing import type_name
 from cdcfmt_cli.reading import Decoded
 from cdcfmt_cli.records import event_record
 from cdcfmt_core.codec import CodecSpec

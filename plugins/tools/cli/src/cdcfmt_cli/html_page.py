@@ -11,9 +11,8 @@ from importlib import resources
 from string import Template
 
 from cdcfmt_cli.json_text import lossless, time_text, to_json
-from cdcfmt_cli.layout import number, printable, size
+from cdcfmt_cli.printing import number, printable, size, span_text
 from cdcfmt_cli.statistics import Statistics
-from cdcfmt_cli.timeline import span_text
 
 WORDS = ("insert", "read", "update", "upsert", "delete", "truncate", "ddl", "schema", "corrupt")
 """Series of the chart and of the tables' bars, from the bottom up; each is a CSS class."""

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from cdcfmt_cli.explain import Explanation
 from cdcfmt_cli.json_text import clean, plain_value, time_text, to_json
-from cdcfmt_cli.layout import (
+from cdcfmt_cli.printing import (
     facts_grid,
     kind_text,
     number,

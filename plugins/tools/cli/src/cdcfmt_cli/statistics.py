@@ -10,10 +10,9 @@ from typing import Any
 import attrs
 
 from cdcfmt_cli.json_text import time_text
-from cdcfmt_cli.layout import reason_of
+from cdcfmt_cli.printing import reason_of
 from cdcfmt_cli.reading import Decoded
 from cdcfmt_cli.records import table_name
-from cdcfmt_cli.timeline import Timeline
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange, Watermark
 
 _MAX_NAMES = 100_000
@@ -21,6 +20,8 @@ _NUMBERS = re.compile(r"(?<!\w)\d+(?!\w)")
 _EARLIEST = 0
 _NO_TABLE = "(no table)"
 OTHERS = "(others)"
+_MAX_SLOTS = 4096
+_FINEST = 1_000
 
 
 @attrs.define
@@ -61,6 +62,44 @@ class Lags:
             if 2 * seen >= self.count:
                 return min((1 << bits) - 1, self.largest)
         return 0
+
+
+class Timeline:
+    """Counts of names by time, in microseconds since 1970.
+
+    Slots are one millisecond wide at first; their width doubles when there are too many.
+    """
+
+    def __init__(self) -> None:
+        self._width = _FINEST
+        self._slots: dict[int, Counter[str]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._slots)
+
+    def add(self, time: int, name: str) -> None:
+        slot = self._slots.setdefault(time // self._width, Counter())
+        slot[name] += 1
+        while len(self._slots) > _MAX_SLOTS:
+            self._coarsen()
+
+    def columns(self, count: int) -> tuple[int, int, list[Counter[str]]]:
+        """Start and column width (both in microseconds), and at most ``count`` columns."""
+        first, last = min(self._slots), max(self._slots)
+        per_column = -(-(last - first + 1) // count)
+        columns: list[Counter[str]] = [
+            Counter() for _ in range(-(-(last - first + 1) // per_column))
+        ]
+        for index, counts in self._slots.items():
+            columns[(index - first) // per_column].update(counts)
+        return first * self._width, per_column * self._width, columns
+
+    def _coarsen(self) -> None:
+        self._width *= 2
+        merged: dict[int, Counter[str]] = {}
+        for index, counts in self._slots.items():
+            merged.setdefault(index // 2, Counter()).update(counts)
+        self._slots = merged
 
 
 @attrs.define

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cdcfmt_cli.console import console
 from cdcfmt_cli.json_text import RawJson, to_json
-from cdcfmt_cli.layout import kind_text, plain_table, printable, share_width
+from cdcfmt_cli.printing import kind_text, plain_table, printable, share_width
 
 _CELL = 60
 _LINE = 160

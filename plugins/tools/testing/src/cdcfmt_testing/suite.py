@@ -16,8 +16,6 @@ from cdcfmt_testing.checks import (
     declaration,
     encoding,
     golden,
-    images,
-    kernel,
     malformed,
     meaning,
     recognising,
@@ -155,8 +153,8 @@ class CodecTests(KnownFailures):
 
     def test_kernel_equals_reference(self) -> None:
         try:
-            kernel.check_kernel(self.subject())
-        except kernel.NotChecked as missing:
+            golden.check_kernel(self.subject())
+        except golden.NotChecked as missing:
             pytest.skip(str(missing))
 
     def _written_subject(self) -> Subject:
@@ -170,14 +168,14 @@ class CodecTests(KnownFailures):
     test_factories_and_options_are_pickled = _test(declaration.check_pickles)
     test_deterministic = _test(state.check_deterministic)
     test_nothing_is_shared = _test(state.check_nothing_is_shared)
-    test_absent_is_not_null = _test(images.check_absent)
+    test_absent_is_not_null = _test(meaning.check_absent)
     test_null_is_not_absent = _test(meaning.check_null)
     test_digits_are_kept = _test(meaning.check_digits)
     test_images_are_not_swapped = _test(meaning.check_sides)
     test_nothing_is_left_out = _test(meaning.check_items)
     test_times_have_their_units = _test(meaning.check_times)
     test_rows_name_their_keys = _test(meaning.check_keys)
-    test_errors_name_the_field = _test(images.check_fields)
+    test_errors_name_the_field = _test(meaning.check_fields)
     test_own_messages_are_recognised = _test(recognising.check_own)
     test_messages_of_others_are_refused = _test(recognising.check_others)
     test_others_leave_its_messages = _test(recognising.check_left_alone)

@@ -10,8 +10,8 @@ import click
 
 from cdcfmt_cli.console import note
 from cdcfmt_cli.inputs import open_input, public
-from cdcfmt_cli.layout import number
 from cdcfmt_cli.parameters import declare, numbers_option, reads
+from cdcfmt_cli.printing import number
 from cdcfmt_cli.progress import no_bars
 from cdcfmt_cli.reading import Reader
 from cdcfmt_cli.records import CHANGE_COLUMNS, EVENT_COLUMNS, change_records, event_record

@@ -15,8 +15,8 @@ import click
 from cdcfmt_cli.console import note
 from cdcfmt_cli.conversion import Conversion
 from cdcfmt_cli.inputs import Input, open_input
-from cdcfmt_cli.layout import number
 from cdcfmt_cli.parameters import Command, declare, reads
+from cdcfmt_cli.printing import number
 from cdcfmt_cli.progress import no_bars
 from cdcfmt_cli.reading import Reader
 from cdcfmt_cli.settings import Settings, parse_pairs

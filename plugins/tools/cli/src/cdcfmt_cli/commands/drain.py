@@ -11,8 +11,8 @@ import click
 
 from cdcfmt_cli.console import note
 from cdcfmt_cli.inputs import transport_of_url
-from cdcfmt_cli.layout import number
 from cdcfmt_cli.parameters import declare, pairs_option, quiet_option, table_options
+from cdcfmt_cli.printing import number
 from cdcfmt_cli.progress import ProgressBar
 from cdcfmt_cli.settings import parse_pairs
 from cdcfmt_core.errors import OptionError

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from cdcfmt_cli.console import console
-from cdcfmt_cli.layout import facts_grid, plain_table, print_table
 from cdcfmt_cli.parameters import declare, default_text
+from cdcfmt_cli.printing import facts_grid, plain_table, print_table
 from cdcfmt_cli.writers import print_json
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.listing import NOTHING, Listing, list_installed

@@ -12,9 +12,9 @@ from rich.text import Text
 from cdcfmt_cli.console import console, next_command, note
 from cdcfmt_cli.engines import schema_engine
 from cdcfmt_cli.inputs import Input, open_input, public
-from cdcfmt_cli.layout import number, plain_table, print_table, printable, type_name
 from cdcfmt_cli.observed_schemas import ObservedSchema, ObservedSchemas
 from cdcfmt_cli.parameters import declare, reads
+from cdcfmt_cli.printing import number, plain_table, print_table, printable, type_name
 from cdcfmt_cli.reading import Reader
 from cdcfmt_cli.settings import Settings
 from cdcfmt_cli.writers import print_json, print_lines

@@ -9,8 +9,8 @@ import click
 from rich.text import Text
 
 from cdcfmt_cli.console import console, next_command, note
-from cdcfmt_cli.layout import number, plain_table, print_table, printable, size
 from cdcfmt_cli.parameters import Context
+from cdcfmt_cli.printing import number, plain_table, print_table, printable, size
 from cdcfmt_cli.writers import print_json
 from cdcfmt_core.errors import CdcfmtError, OptionError
 from cdcfmt_core.filters import nearest_tables, parse_table_name, table_names

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from cdcfmt_cli.console import console, next_command
 from cdcfmt_cli.inputs import open_input, public
-from cdcfmt_cli.layout import number, plain_table, print_table, printable
 from cdcfmt_cli.parameters import declare, reads
+from cdcfmt_cli.printing import number, plain_table, print_table, printable
 from cdcfmt_cli.reading import Decoded, Reader
 from cdcfmt_cli.records import table_name
 from cdcfmt_cli.settings import Settings

@@ -13,12 +13,19 @@ from cdcfmt_cli.console import console, next_command, note
 from cdcfmt_cli.html_page import page
 from cdcfmt_cli.inputs import is_topic, open_input, public
 from cdcfmt_cli.json_text import time_text
-from cdcfmt_cli.layout import facts_grid, number, plain_table, print_table, printable, size
 from cdcfmt_cli.parameters import declare, reads
+from cdcfmt_cli.printing import (
+    facts_grid,
+    number,
+    plain_table,
+    print_table,
+    printable,
+    size,
+    span_text,
+)
 from cdcfmt_cli.reading import Reader
 from cdcfmt_cli.settings import TABLE_OPTION, Settings
 from cdcfmt_cli.statistics import Statistics
-from cdcfmt_cli.timeline import span_text
 from cdcfmt_cli.writers import OutputFile, open_output, print_json
 
 WORDS = ("insert", "read", "update", "upsert", "delete", "truncate", "ddl", "schema")

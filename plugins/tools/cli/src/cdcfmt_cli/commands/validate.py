@@ -12,8 +12,8 @@ from rich.text import Text
 from cdcfmt_cli.changed import IN_SPARK, Change, Changes
 from cdcfmt_cli.console import console, next_command, note
 from cdcfmt_cli.inputs import open_input, public
-from cdcfmt_cli.layout import number, plain_table, print_table, printable, reason_of
 from cdcfmt_cli.parameters import declare, reads
+from cdcfmt_cli.printing import number, plain_table, print_table, printable, reason_of
 from cdcfmt_cli.progress import no_bars
 from cdcfmt_cli.reading import Decoded, Reader
 from cdcfmt_cli.settings import TABLE_OPTION, Settings

@@ -1,7 +1,8 @@
-"""Messages of the real producer are decoded to exactly their events."""
+"""Messages of the real producer are decoded to exactly their events, also by the kernel."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, RowChange
@@ -9,6 +10,15 @@ from cdcfmt_testing.cases import Case
 from cdcfmt_testing.outcome import check_events, expect
 from cdcfmt_testing.sameness import rendered, text_difference
 from cdcfmt_testing.subject import Subject
+
+MISSING = (
+    "NOT CHECKED: the codec declares open_layouts, and only pyspark-cdcfmt, which is not "
+    'installed, can compare them with the decoder: pip install "pyspark-cdcfmt[spark]"'
+)
+
+
+class NotChecked(Exception):
+    """A package that the check needs is not installed."""
 
 
 def check_case(subject: Subject, case: Case) -> None:
@@ -73,3 +83,17 @@ def check_kinds(subject: Subject) -> None:
     expect(not more, f"the codec emits {', '.join(more)} events, which `emits` does not name")
     missing = sorted(subject.spec.emits - seen)
     expect(not missing, f"no case has {', '.join(missing)} events, which `emits` names")
+
+
+def check_kernel(subject: Subject) -> None:
+    """The kernel, with the layouts of `open_layouts`, gives the same rows as the decoder.
+
+    :raises NotChecked: if pyspark-cdcfmt, pyspark or cdcfmt-kernel is not installed.
+    """
+    if subject.spec.open_layouts is None:
+        return
+    try:
+        bridge = importlib.import_module("pyspark_cdcfmt.testing")
+    except ModuleNotFoundError as error:
+        raise NotChecked(f"{MISSING} ({error})") from error
+    bridge.check_kernel(subject)

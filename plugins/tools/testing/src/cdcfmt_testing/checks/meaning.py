@@ -32,6 +32,7 @@ _TIMES: Final[Mapping[str, tuple[Callable[[int], int], str]]] = {
     ),
 }
 """How to get microseconds from a time, and what it must be."""
+_BAD: Final[tuple[Any, ...]] = ([], {}, -1, "x", None)
 _EARLIEST: Final = datetime(1995, 1, 1, tzinfo=UTC)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -47,6 +48,33 @@ def check_null(subject: Subject) -> None:
                 f"with null in {dotted(path)} column {min(lost, default='')} is absent from the "
                 "after image: NULL is the value None in `values`",
             )
+
+
+def check_absent(subject: Subject) -> None:
+    """A part that is left out of a message is never read as NULL.
+
+    Each part of each JSON message is dropped in turn; a column that had a value must not become
+    NULL.
+    """
+    for sample, wire in subject.apart(_MAX_SAMPLES):
+        rows = [event for event in sample.events if isinstance(event, RowChange)]
+        if not rows:
+            continue
+        decoder = subject.open_warm(sample.case)
+        before = dict(_places(rows))
+        for path in _some(paths_of(wire)[1:]):
+            if isinstance(path[-1], int):
+                # The next item would take its place.
+                continue
+            damaged = subject.with_content(sample, changed(wire, path, ...))
+            if damaged is None:
+                continue
+            for place, value in _places(decoder.decode(damaged)):
+                expect(
+                    value is not None or before.get(place) is None,
+                    f"without {dotted(path)} column {place[2]} of the {place[1]} image is NULL: "
+                    "leave a column that was not sent out of `values`",
+                )
 
 
 def check_digits(subject: Subject) -> None:
@@ -165,6 +193,35 @@ def check_keys(subject: Subject) -> None:
     )
 
 
+def check_fields(subject: Subject) -> None:
+    """An error caused by one bad scalar names a field in the message."""
+    for sample, wire in subject.apart(_MAX_SAMPLES):
+        decoder = subject.open_warm(sample.case)
+        for path in _some(paths_of(wire)[1:]):
+            if isinstance(part_at(wire, path), (dict, list)):
+                # Without it the message may not be of this format at all.
+                continue
+            for value in _BAD:
+                damaged = subject.with_content(sample, changed(wire, path, value))
+                if damaged is None:
+                    continue
+                for event in decoder.decode(damaged):
+                    expect(
+                        not isinstance(event, Corrupt) or event.error.field,
+                        f"with {value!r} in {dotted(path)} the error names no `field`: "
+                        f"{getattr(event, 'error', '')}",
+                    )
+
+
+def _places(events: list[Event] | list[RowChange]) -> Iterator[tuple[tuple[int, str, str], Any]]:
+    for event in events:
+        if isinstance(event, RowChange):
+            for name in ("before", "after"):
+                image = getattr(event, name)
+                for column, value in image.values.items() if image is not None else ():
+                    yield (event.index, name, column), value
+
+
 def _events(subject: Subject) -> Iterator[Any]:
     for case in subject.cases:
         for events in subject.decode(case):
@@ -245,7 +302,7 @@ def _scalars(wire: Any) -> list[tuple[Any, ...]]:
         for path in paths_of(wire)[1:]
         if not isinstance(part_at(wire, path), dict | list) and part_at(wire, path) is not None
     ]
-    return paths[:: max(1, len(paths) // _MAX_PATHS)]
+    return _some(paths)
 
 
 def _has(wire: Any, path: tuple[Any, ...]) -> bool:
@@ -253,3 +310,7 @@ def _has(wire: Any, path: tuple[Any, ...]) -> bool:
         return not isinstance(part_at(wire, path), (dict, list, type(None)))
     except (KeyError, IndexError, TypeError):
         return False
+
+
+def _some(paths: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return paths[:: max(1, len(paths) // _MAX_PATHS)]

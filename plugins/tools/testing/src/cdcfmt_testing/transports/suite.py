@@ -11,12 +11,11 @@ from cdcfmt_core.registry import default_registry
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_testing.suite import KnownFailures
 from cdcfmt_testing.transports.checks import (
+    connecting,
     declaration,
     loss,
-    messages,
-    ranges,
+    reading,
     streams,
-    trouble,
     writing,
 )
 from cdcfmt_testing.transports.harness import Harness, NotOfferedError
@@ -80,18 +79,18 @@ class TransportTests(KnownFailures):
     test_secrets_are_hidden = _test(declaration.check_secrets)
 
     def test_messages_are_whole(self, harness: Harness, sample: str) -> None:
-        self.check(harness, messages.check_sample, sample)
+        self.check(harness, reading.check_sample, sample)
 
-    test_every_message_once = _test(messages.check_once)
-    test_empty_topics = _test(messages.check_empty)
-    test_times = _test(messages.check_times)
-    test_a_range_is_read_again = _test(ranges.check_again)
-    test_ranges_meet = _test(ranges.check_meeting)
-    test_offsets_without_messages = _test(ranges.check_gaps)
-    test_readers_do_not_disturb_each_other = _test(ranges.check_left_early)
-    test_offsets = _test(ranges.check_offsets)
-    test_ends = _test(ranges.check_ends)
-    test_begin_at = _test(ranges.check_begin_at)
+    test_every_message_once = _test(reading.check_once)
+    test_empty_topics = _test(reading.check_empty)
+    test_times = _test(reading.check_times)
+    test_a_range_is_read_again = _test(reading.check_again)
+    test_ranges_meet = _test(reading.check_meeting)
+    test_offsets_without_messages = _test(reading.check_gaps)
+    test_readers_do_not_disturb_each_other = _test(reading.check_left_early)
+    test_offsets = _test(reading.check_offsets)
+    test_ends = _test(reading.check_ends)
+    test_begin_at = _test(reading.check_begin_at)
     test_a_stream = _test(streams.check_stream)
     test_the_end_of_a_stream = _test(streams.check_end)
     test_available_now = _test(streams.check_available_now)
@@ -106,10 +105,10 @@ class TransportTests(KnownFailures):
 
     # After the tests of loss: some brokers delete nothing in the first minute after a start.
     test_the_broker_restarts = _test(streams.check_restart)
-    test_nothing_answers = _test(trouble.check_unreachable)
-    test_a_wrong_login = _test(trouble.check_wrong_login)
-    test_an_unknown_topic = _test(trouble.check_unknown_topic)
-    test_the_doctor = _test(trouble.check_diagnose)
+    test_nothing_answers = _test(connecting.check_unreachable)
+    test_a_wrong_login = _test(connecting.check_wrong_login)
+    test_an_unknown_topic = _test(connecting.check_unknown_topic)
+    test_the_doctor = _test(connecting.check_diagnose)
     test_what_is_written_comes_back = _test(writing.check_written)
 
     def test_messages_are_written_whole(self, harness: Harness, sample: str) -> None:

@@ -83,6 +83,7 @@ def print_table(table: Table, out: Console) -> None:
     if left < 0:
         _print_stacked(table, out)
         return
+    # rich's own reduction, with minimum widths, cuts text off at the right edge.
     order = sorted(range(len(words)), key=lambda index: needs[index] - words[index])
     for place, index in enumerate(order):
         more = min(needs[index] - words[index], left // (len(order) - place))
@@ -130,6 +131,16 @@ def size(count: int) -> str:
             return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
         amount /= 1024
     return f"{amount:.1f} TiB"
+
+
+def span_text(microseconds: int) -> str:
+    """A duration in a suitable unit: ``250 ms``, ``3.5 s``, ``2.0 h``."""
+    seconds = microseconds / 1_000_000
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        if abs(seconds) >= length:
+            amount = seconds / length
+            return f"{amount:.0f} {unit}" if amount >= 100 else f"{amount:.1f} {unit}"
+    return f"{seconds * 1000:.0f} ms"
 
 
 def kind_text(kind: str, op: str | None = None) -> Text:
