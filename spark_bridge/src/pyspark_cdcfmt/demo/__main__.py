@@ -126,8 +126,10 @@ def quiet_spark() -> Iterator[SparkSession]:
         except Exception as error:
             log.seek(0, os.SEEK_END)
             log.seek(max(log.tell() - _SHOWN_OF_LOG, 0))
-            said = log.read().decode("utf-8", "replace")
-            raise SystemExit(f"{said}\nSpark does not start (it needs Java 17): {error}") from None
+            log_text = log.read().decode("utf-8", "replace")
+            raise SystemExit(
+                f"{log_text}\nSpark does not start (it needs Java 17): {error}"
+            ) from None
         finally:
             os.dup2(standard_error, 2)
             os.close(standard_error)

@@ -111,11 +111,11 @@ class ChangeInput:
             }
             own, unconverted = self._convert(batch)
             for place, row in enumerate(own):
-                said = {name: column[place] for name, column in added.items()}
+                metadata = {name: column[place] for name, column in added.items()}
                 try:
-                    event = self._event(said, row, unconverted)
+                    event = self._event(metadata, row, unconverted)
                 except EncodeError as error:
-                    raise self._located(error, said) from error
+                    raise self._located(error, metadata) from error
                 if event is not None:
                     yield event
 
@@ -141,61 +141,61 @@ class ChangeInput:
 
         :raises EncodeError: if a preimage has no postimage in this task.
         """
-        for said, _ in self.waiting.values():
-            raise self._located(self._alone(), said)
+        for metadata, _ in self.waiting.values():
+            raise self._located(self._alone(), metadata)
         return iter(())
 
     def _event(
-        self, said: dict[str, Any], row: tuple[Any, ...], unconverted: list[str]
+        self, metadata: dict[str, Any], row: tuple[Any, ...], unconverted: list[str]
     ) -> InputEvent | None:
-        change_type = said["change_type"]
-        if said.get("corrupt_record") is not None:
-            reason = said["corrupt_record"].get("reason")
+        change_type = metadata["change_type"]
+        if metadata.get("corrupt_record") is not None:
+            reason = metadata["corrupt_record"].get("reason")
             return InputEvent(Corrupt(DecodeError(reason or "a bad row")), (None, None, None))
-        if said.get(RESCUED) is not None and variant_cell(said[RESCUED]):
+        if metadata.get(RESCUED) is not None and variant_cell(metadata[RESCUED]):
             raise EncodeError("the row has rescued values, which would be lost", column=RESCUED)
         if change_type == "update_preimage":
-            self._wait(said, self._image(said, row, unconverted))
+            self._wait(metadata, self._image(metadata, row, unconverted))
             return None
         before: Image | None = None
         if change_type == "update_postimage":
-            image = self._image(said, row, unconverted)
-            waiting = self.waiting.pop(self._pair_of(said, image), None)
+            image = self._image(metadata, row, unconverted)
+            waiting = self.waiting.pop(self._pair_of(metadata, image), None)
             before = None if waiting is None else waiting[1]
         if not self._has_sequence and self.waiting:
             raise self._alone()
         if change_type == "update_postimage":
             op: Op = "update" if before is not None else "upsert"
-            return self._change(op, said, before, image)
+            return self._change(op, metadata, before, image)
         if change_type not in _OPS:
             raise EncodeError(
                 f"{change_type!r} is not one of {join_names([*_OPS, 'update_preimage'])}, "
                 "update_postimage",
                 column=self._added["change_type"],
             )
-        own = None if change_type == "truncate" else self._image(said, row, unconverted)
+        own = None if change_type == "truncate" else self._image(metadata, row, unconverted)
         if change_type == "insert":
-            return self._change("insert", said, None, own)
-        return self._change(_OPS[change_type], said, own, None)
+            return self._change("insert", metadata, None, own)
+        return self._change(_OPS[change_type], metadata, own, None)
 
     def _change(
-        self, op: Op, said: dict[str, Any], before: Image | None, after: Image | None
+        self, op: Op, metadata: dict[str, Any], before: Image | None, after: Image | None
     ) -> InputEvent:
-        commit_ts = said.get("commit_version")
+        commit_ts = metadata.get("commit_version")
         if commit_ts is not None and commit_ts < FIRST_TSO:
             raise EncodeError(
                 f"{commit_ts} is not a commit_ts of TiDB (Delta's change feed has its own versions "
                 "there): leave the column out",
                 column=self._added["commit_version"],
             )
-        sequence = said.get("sequence")
+        sequence = metadata.get("sequence")
         event = RowChange(
             op,
             self.table,
             before,
             after,
             commit_ts=commit_ts,
-            source_time=said.get("commit_timestamp"),
+            source_time=metadata.get("commit_timestamp"),
         )
         source = (None, None, None)
         if sequence is None:
@@ -206,9 +206,11 @@ class ChangeInput:
             event.sequence_commit = sequence["commit"]
         return InputEvent(event, source, "_sequence", _position(sequence))
 
-    def _image(self, said: dict[str, Any], row: tuple[Any, ...], unconverted: list[str]) -> Image:
+    def _image(
+        self, metadata: dict[str, Any], row: tuple[Any, ...], unconverted: list[str]
+    ) -> Image:
         values = dict(zip(self._columns, row, strict=True))
-        absent = tuple(name for name in said.get("absent") or () if name is not None)
+        absent = tuple(name for name in metadata.get("absent") or () if name is not None)
         if absent:
             # It may name columns that are not among those to write.
             absent = spelled(absent, tuple(self._columns), case_sensitive=False)
@@ -227,8 +229,8 @@ class ChangeInput:
                 raise EncodeError(f"{error}{hint}", column=name) from error
         return Image(values, complete=len(values) == len(self._columns))
 
-    def _wait(self, said: dict[str, Any], image: Image) -> None:
-        key = self._pair_of(said, image)
+    def _wait(self, metadata: dict[str, Any], image: Image) -> None:
+        key = self._pair_of(metadata, image)
         if key in self.waiting or (self.waiting and not self._has_sequence):
             raise self._alone()
         if len(self.waiting) >= MAX_WAITING:
@@ -236,10 +238,10 @@ class ChangeInput:
                 f"{MAX_WAITING} update_preimages have no postimage yet; "
                 "sortWithinPartitions by the key and then _sequence"
             )
-        self.waiting[key] = said, image
+        self.waiting[key] = metadata, image
 
-    def _pair_of(self, said: dict[str, Any], image: Image) -> Any:
-        sequence = said.get("sequence")
+    def _pair_of(self, metadata: dict[str, Any], image: Image) -> Any:
+        sequence = metadata.get("sequence")
         if sequence is None:
             return None
         pair = tuple(sequence.get(name) for name in _COMPARED[:-1])
@@ -255,12 +257,12 @@ class ChangeInput:
             "splitKeyUpdates=true or write from one task"
         )
 
-    def _located(self, error: EncodeError, said: dict[str, Any]) -> EncodeError:
-        sequence = said.get("sequence")
+    def _located(self, error: EncodeError, metadata: dict[str, Any]) -> EncodeError:
+        sequence = metadata.get("sequence")
         place = "" if sequence is None else f" (_sequence {_position(sequence)})"
         return error.at(
             table=qualified(*self.table.name),
-            commit_ts=said.get("commit_version"),
+            commit_ts=metadata.get("commit_version"),
             reason=error.reason + place,
         )
 

@@ -202,10 +202,10 @@ class ColumnPlanner:
             codec = default_registry().get_codec(version.protocol)
             type_map = self.types.get("typeMap") or codec.type_map
             resolve = default_registry().get_type_map(type_map)
-            told = {column.name: column.source_type for column in version.columns}
-            for columns in _typed(version, told, plan.state, resolve):
+            source_types = {column.name: column.source_type for column in version.columns}
+            for columns in _typed(version, source_types, plan.state, resolve):
                 comments |= columns
-                if columns != told:
+                if columns != source_types:
                     plan.state = attrs.evolve(plan.state, is_typed=True)
                 types = {name: resolve(text) for name, text in columns.items()}
                 incomplete |= {name: t for name, t in types.items() if _is_incomplete(t)}

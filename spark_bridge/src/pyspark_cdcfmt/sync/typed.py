@@ -224,15 +224,15 @@ class TypedChanges:
         """Move values of rows from before a RENAME to the renamed columns."""
         absent = self._added("absent")
         cells: dict[str, Column] = {}
-        said = [f.lit(name) for name in renamed]
+        absent_names = [f.lit(name) for name in renamed]
         for name, now in renamed.items():
             has_it = ~f.array_contains(absent, name)
-            said.append(f.when(has_it, f.lit(now)))
+            absent_names.append(f.when(has_it, f.lit(now)))
             cells[now] = f.when(has_it, f.col(quote(name))).otherwise(
                 cells.get(now, f.col(quote(now)))
             )
         cells[self.options.metadata_prefix + "absent"] = f.array_except(
-            absent, f.array_compact(f.array(*said))
+            absent, f.array_compact(f.array(*absent_names))
         )
         return typed.withColumns(cells).drop(*renamed)
 

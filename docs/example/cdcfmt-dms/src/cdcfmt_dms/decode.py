@@ -87,7 +87,7 @@ class _Decoder:
         table = record.table if record.table.columns else None
         operation = text_of(metadata, "operation", "metadata.")
         extra = extra_of(wire, metadata, "control") | {"ddl_type": operation}
-        more = {name: said for name, said in control.items() if name != "table-def"}
+        more = {name: value for name, value in control.items() if name != "table-def"}
         if more:
             extra["control"] = more
         times = times_of(metadata)

@@ -80,17 +80,17 @@ def schema_of(control: Mapping[str, Any], metadata: Mapping[str, Any]) -> Schema
     keys = tuple(names_of(definition, "primary-key", path) or ())
     columns = []
     for name in described:
-        said = object_of(described, name, f"{path}columns.") or {}
-        columns.append(_column(name, said, f"{path}columns.{name}.", key=name in keys))
+        member = object_of(described, name, f"{path}columns.") or {}
+        columns.append(_column(name, member, f"{path}columns.{name}.", key=name in keys))
     table = TableSchema(*place_of(metadata), tuple(columns), keys)
     return SchemaRecord(table, (time_of(metadata),))
 
 
-def _column(name: str, said: Mapping[str, Any], path: str, *, key: bool) -> Column:
-    source_type = text_of(said, "type", path)
+def _column(name: str, member: Mapping[str, Any], path: str, *, key: bool) -> Column:
+    source_type = text_of(member, "type", path)
     type_ = TYPES.get(source_type, Unknown(source_type))
-    nullable = said.get("nullable")
-    flags = tuple(f"{flag} {said[flag]}" for flag in said if flag not in ("type", "nullable"))
+    nullable = member.get("nullable")
+    flags = tuple(f"{flag} {member[flag]}" for flag in member if flag not in ("type", "nullable"))
     known = nullable if type(nullable) is bool else None
     return Column(name, source_type, type_, known, key, flags)
 

@@ -204,8 +204,8 @@ class MessageWriter(WireText):
         opened: dict[int, Step] = {}
 
         def step(row: Row) -> bytes:
-            said = row.extra.get(part.name)
-            parts = by_text.get(said, part.default) if isinstance(said, str) else part.default
+            given = row.extra.get(part.name)
+            parts = by_text.get(given, part.default) if isinstance(given, str) else part.default
             if isinstance(parts, EncodeError):
                 raise parts
             if id(parts) not in opened:

@@ -84,9 +84,9 @@ class TablePlans:
         exact = {column.name.lower(): column for column in stored.columns} if stored else {}
         columns: list[Column] = []
         keys = frozenset(pk_names)
-        for name, told in types:
-            source_type, logical = type_of(told, context.resolve_type)
-            if isinstance(told, str):
+        for name, wire_type in types:
+            source_type, logical = type_of(wire_type, context.resolve_type)
+            if isinstance(wire_type, str):
                 source_type, logical = refined_type(
                     source_type, logical, exact.get(name.lower()), context.resolve_type
                 )

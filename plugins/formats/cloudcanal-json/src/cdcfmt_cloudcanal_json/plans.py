@@ -94,7 +94,8 @@ class TablePlans:
         resolve = self.resolver(table)
         keys = frozenset(pks)
         columns = tuple(
-            Column(name, *type_of(told, resolve), key=name in keys) for name, told in types
+            Column(name, *type_of(wire_type, resolve), key=name in keys)
+            for name, wire_type in types
         )
         schema = TableSchema(table.database, table.table, columns, pks, table.schema)
         self._context.note_zoneless_timestamps(schema)

@@ -153,9 +153,9 @@ def field_type(
     if type(parameters) is not dict:
         parameters = {}
     if (kind, name) in _NAMED:
-        logical, said = _NAMED[kind, str(name)]
+        logical, overrides = _NAMED[kind, str(name)]
         return FieldType(
-            logical, str(name), (type(logical),), attrs.evolve(encoding, guessed=False, **said)
+            logical, str(name), (type(logical),), attrs.evolve(encoding, guessed=False, **overrides)
         )
     if (kind, name) == ("bytes", _DECIMAL):
         return _connect_decimal(parameters, encoding)

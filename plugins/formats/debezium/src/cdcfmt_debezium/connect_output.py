@@ -48,16 +48,16 @@ def field_of(
     column: Column, parsed: ColumnType, *, nullable: bool, milliseconds: bool, tidb_type: bool
 ) -> dict[str, Any]:
     """The schema of one column; ``milliseconds``: a DATETIME is written in milliseconds."""
-    said = _type_of(column.type, parsed, milliseconds)
+    type_fields = _type_of(column.type, parsed, milliseconds)
     field: dict[str, Any] = {}
     if tidb_type:
         unsigned = "" if parsed.base in _SIGNLESS or not parsed.unsigned else " unsigned"
         field["tidb_type"] = type_text(ColumnType(parsed.base), full=False) + unsigned
-    field["type"] = said["type"]
+    field["type"] = type_fields["type"]
     field["optional"] = nullable
     return (
         field
-        | {name: value for name, value in said.items() if name != "type"}
+        | {name: value for name, value in type_fields.items() if name != "type"}
         | {"field": column.name}
     )
 

@@ -81,9 +81,9 @@ def _column(column: Column, position: int) -> dict[str, Any]:
         attributes = ""
     name = parsed.base.upper() + attributes
     length, scale = _length_and_scale(parsed)
-    said = flag_texts(column)
-    if length is None and said.get("length", "").isdecimal():
-        length = int(said["length"])
+    texts = flag_texts(column)
+    if length is None and texts.get("length", "").isdecimal():
+        length = int(texts["length"])
     expression = name
     if parsed.base == "double" and scale is not None:
         expression = f"DOUBLE({length},{scale})" + attributes
@@ -93,13 +93,13 @@ def _column(column: Column, position: int) -> dict[str, Any]:
         "name": column.name,
         "jdbcType": _JDBC.get(parsed.base, _VARCHAR),
         "nativeType": None,
-        "comment": said.get("comment"),
-        "defaultValueExpression": said.get("defaultValueExpression"),
+        "comment": texts.get("comment"),
+        "defaultValueExpression": texts.get("defaultValueExpression"),
         # TiCDC does not double quotes inside a name.
         "enumValues": None if parsed.elements is None else [f"'{e}'" for e in parsed.elements],
         "typeName": name,
         "typeExpression": expression,
-        "charsetName": said.get("charsetName"),
+        "charsetName": texts.get("charsetName"),
         "length": length,
         "scale": scale,
         "position": position,

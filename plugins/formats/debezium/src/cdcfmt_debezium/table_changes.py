@@ -172,7 +172,7 @@ def _table(
 def _flags(column: Mapping[str, Any], text: str) -> tuple[str, ...]:
     """Other properties of a column, with wire names (``autoIncremented``, ``length 0``)."""
     flags = [name for name in COLUMN_FLAGS if column.get(name) is True]
-    flags += [f"{name} {said}" for name, said in _texts(column, COLUMN_TEXTS).items()]
+    flags += [f"{name} {flag_text}" for name, flag_text in _texts(column, COLUMN_TEXTS).items()]
     length = column.get("length")
     if type(length) is int and "(" not in text:
         # TiCDC distinguishes datetime(0) from datetime, and year(4) from year.

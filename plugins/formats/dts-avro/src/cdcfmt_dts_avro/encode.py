@@ -89,16 +89,16 @@ class _Encoder(KernelRows, Encoder):
     def _border(self, event: Transaction | Heartbeat) -> tuple[Part, ...]:
         extra = event.extra or {}
         name = extra.get("object_name")
-        said = extra.get("operation")
+        original = extra.get("operation")
         transaction_id: Part = TRANSACTION_ID
         if isinstance(event, Transaction):
-            is_abort = event.status == "rollback" and said == "ABORT"
+            is_abort = event.status == "rollback" and original == "ABORT"
             operation = "ABORT" if is_abort else event.status.upper()
             if event.transaction_id:
                 transaction_id = write_text(valid_text(event.transaction_id, self._context))
         else:
-            known = said in OPERATIONS and said not in _NO_HEARTBEATS
-            operation = str(said) if known else "HEARTBEAT"
+            known = original in OPERATIONS and original not in _NO_HEARTBEATS
+            operation = str(original) if known else "HEARTBEAT"
         name = name if isinstance(name, str) else None
         parts = NULL, NULL, NULL
         return record_parts(operation, name, *parts, tags={}, transaction_id=transaction_id)

@@ -194,7 +194,7 @@ class _Encoder(KernelRows, Encoder):
         if event.before is None:
             raise UnsupportedEventError(
                 "an update without old values would be read as an insert; set "
-                "outputOldValue=false if the reader knows that"
+                "outputOldValue=false if the reader expects that"
             )
         if not is_marked and row.values.keys() - event.before.values.keys():
             raise UnsupportedEventError(

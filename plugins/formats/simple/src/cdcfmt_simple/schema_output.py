@@ -99,11 +99,11 @@ def made_version(schema: TableSchema) -> int:
 
     Readers find a row's schema by exactly this number, and never order by it.
     """
-    said = [
+    parts = [
         (column.name, column.source_type, repr(column.type), column.nullable, column.flags)
         for column in schema.columns
     ]
-    text = repr((said, schema.key_columns)).encode("utf-8", "surrogatepass")
+    text = repr((parts, schema.key_columns)).encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(text, digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1 or 1
 
@@ -124,7 +124,7 @@ def primary_index(schema: TableSchema) -> list[Any]:
 
 
 def column_wire(column: Column) -> Wire:
-    said = flag_texts(column)
+    texts = flag_texts(column)
     data_type: Wire
     if isinstance(column.type, Unknown):
         if not column.source_type:
@@ -134,8 +134,8 @@ def column_wire(column: Column) -> Wire:
         data_type = {"mysqlType": parsed.base, "charset": "", "collate": ""}
     else:
         parsed = column_type(column)
-        data_type = _data_type(column, parsed, said)
-    default: Any = said.get("default")
+        data_type = _data_type(column, parsed, texts)
+    default: Any = texts.get("default")
     if default is not None and parsed.base == "bit" and default.isdecimal():
         default = int(default)
     return {
@@ -146,16 +146,16 @@ def column_wire(column: Column) -> Wire:
     }
 
 
-def _data_type(column: Column, parsed: ColumnType, said: Mapping[str, str]) -> Wire:
+def _data_type(column: Column, parsed: ColumnType, texts: Mapping[str, str]) -> Wire:
     base = parsed.base
     charset = collate = "binary"
     if base in _TEXTS:
         named = column.type.charset if isinstance(column.type, Text) else None
-        charset = said.get("charset") or parsed.charset or named or "utf8mb4"
-        collate = said.get("collate") or f"{charset}_bin"
+        charset = texts.get("charset") or parsed.charset or named or "utf8mb4"
+        collate = texts.get("collate") or f"{charset}_bin"
     length, decimals = _length(parsed, column)
-    if base in FLOAT_LENGTHS and said.get("length", "").isdecimal():
-        length = int(said["length"])
+    if base in FLOAT_LENGTHS and texts.get("length", "").isdecimal():
+        length = int(texts["length"])
     wire: Wire = {"mysqlType": base, "charset": charset, "collate": collate, "length": length}
     if decimals:
         wire["decimal"] = decimals

@@ -125,9 +125,9 @@ def _read_table(body: Any, resolve_type: ResolveType) -> WireTable:
 
 def _without_defaults(column: Wire) -> Wire:
     """A column in JSON form, which omits values that Avro writes as null or false."""
-    said = column["dataType"].items()
+    type_items = column["dataType"].items()
     return column | {
-        "dataType": {name: value for name, value in said if value not in (None, False)}
+        "dataType": {name: value for name, value in type_items if value not in (None, False)}
     }
 
 

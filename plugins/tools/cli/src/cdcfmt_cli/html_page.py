@@ -117,11 +117,11 @@ def _chart(statistics: Statistics) -> str:
 def _column(
     counts: Counter[str], index: int, wide: float, highest: int, height: int, time: int
 ) -> str:
-    told = "\n".join(f"{number(counts[word])} {word}" for word in WORDS if counts[word])
+    lines = "\n".join(f"{number(counts[word])} {word}" for word in WORDS if counts[word])
     x, gap, y = index * wide, min(wide * 0.15, 2), float(height)
     parts = [
         f'<g class="column"><rect class="hover" x="{x:.2f}" y="0" width="{wide:.2f}" '
-        f'height="{height}"/><title>{_text(_time(time, exact=True))}\n{told}</title>'
+        f'height="{height}"/><title>{_text(_time(time, exact=True))}\n{lines}</title>'
     ]
     for word in WORDS:
         if counts[word]:

@@ -92,16 +92,16 @@ def _commit_ts() -> st.SearchStrategy[int]:
 @st.composite
 def _occurrences(draw: st.DrawFn, carries: Carries) -> dict[str, Any]:
     """The times of an event, limited to those that the format carries."""
-    said: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     unit = carries.time_unit
     if "commit_ts" in carries.times:
-        said["commit_ts"] = draw(_commit_ts())
+        fields["commit_ts"] = draw(_commit_ts())
     if "source_time" in carries.times:
-        time = said["commit_ts"] >> 18 if "commit_ts" in said else draw(_milliseconds())
-        said["source_time"] = time * 1_000 // unit * unit
+        time = fields["commit_ts"] >> 18 if "commit_ts" in fields else draw(_milliseconds())
+        fields["source_time"] = time * 1_000 // unit * unit
     if "emit_time" in carries.times:
-        said["emit_time"] = draw(_milliseconds()) * 1_000 // unit * unit
-    return said
+        fields["emit_time"] = draw(_milliseconds()) * 1_000 // unit * unit
+    return fields
 
 
 @st.composite
@@ -140,37 +140,37 @@ def row_changes(
 @st.composite
 def schema_changes(draw: st.DrawFn, carries: Carries) -> SchemaChange:
     """A statement about one table."""
-    said: dict[str, Any] = draw(_occurrences(carries))
+    fields: dict[str, Any] = draw(_occurrences(carries))
     database, table = draw(names()), draw(names())
     if carries.ddl_tables:
-        said["table_schema"] = after = draw(tables(carries))
+        fields["table_schema"] = after = draw(tables(carries))
         database, table = after.database, after.table
     if carries.ddl_tables == 2:
-        said["previous_table_schema"] = draw(tables(carries))
+        fields["previous_table_schema"] = draw(tables(carries))
     query = f"alter table t add column {draw(texts())}, drop column x"
-    return SchemaChange(query, "ALTER", database, table, **said)
+    return SchemaChange(query, "ALTER", database, table, **fields)
 
 
 def _telling(carries: Carries, events: list[Event]) -> SchemaChange:
     """A DDL with the schema of the rows' table, older than all rows."""
     table = next(event.table for event in events if isinstance(event, RowChange))
     times = {"commit_ts": 1_000 << 18, "source_time": 1_000_000, "emit_time": 2_000_000}
-    said: dict[str, Any] = {name: time for name, time in times.items() if name in carries.times}
+    fields: dict[str, Any] = {name: time for name, time in times.items() if name in carries.times}
     return SchemaChange(
         "create table t (…)",
         "CREATE",
         table.database,
         table.table,
         table_schema=table,
-        **said,
+        **fields,
     )
 
 
 @st.composite
 def _watermarks(draw: st.DrawFn, carries: Carries) -> Watermark:
-    said = draw(_occurrences(carries))
-    said.setdefault("commit_ts", draw(_commit_ts()))
-    return Watermark(**said)
+    fields = draw(_occurrences(carries))
+    fields.setdefault("commit_ts", draw(_commit_ts()))
+    return Watermark(**fields)
 
 
 @st.composite
@@ -182,10 +182,10 @@ def _transactions(draw: st.DrawFn, carries: Carries) -> Transaction:
 
 @st.composite
 def _schema_events(draw: st.DrawFn, carries: Carries) -> TableSchemaEvent:
-    said = draw(_occurrences(carries))
+    fields = draw(_occurrences(carries))
     # A schema without a statement has no commit.
-    said.pop("commit_ts", None)
-    return TableSchemaEvent(draw(tables(carries)), **said)
+    fields.pop("commit_ts", None)
+    return TableSchemaEvent(draw(tables(carries)), **fields)
 
 
 _OTHERS: Final[dict[Kind, Callable[[Carries], st.SearchStrategy[Any]]]] = {
@@ -193,9 +193,9 @@ _OTHERS: Final[dict[Kind, Callable[[Carries], st.SearchStrategy[Any]]]] = {
     "watermark": _watermarks,
     "schema": _schema_events,
     "transaction": _transactions,
-    "heartbeat": lambda carries: _occurrences(carries).map(lambda said: Heartbeat(**said)),
+    "heartbeat": lambda carries: _occurrences(carries).map(lambda fields: Heartbeat(**fields)),
     "message": lambda carries: st.builds(
-        lambda said, prefix, content: LogicalMessage(prefix, content, **said),
+        lambda fields, prefix, content: LogicalMessage(prefix, content, **fields),
         _occurrences(carries),
         texts(),
         st.binary(max_size=20),

@@ -51,8 +51,10 @@ class KafkaClient(TopicClient):
         from confluent_kafka import KafkaError, TopicCollection
 
         def ask(seconds: float) -> Mapping[str, Any]:
-            asked = TopicCollection(sorted(wanted))
-            futures: Mapping[str, Any] = self._admin.describe_topics(asked, request_timeout=seconds)
+            request = TopicCollection(sorted(wanted))
+            futures: Mapping[str, Any] = self._admin.describe_topics(
+                request, request_timeout=seconds
+            )
             return futures
 
         found: dict[str, Topic | None] = {}
@@ -200,8 +202,8 @@ def largest_batch(admin: Any, topic: str, seconds: float) -> int | None:
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
 
-    asked = ConfigResource(ResourceType.TOPIC, topic)
-    answer = admin.describe_configs([asked], request_timeout=seconds)[asked]
+    request = ConfigResource(ResourceType.TOPIC, topic)
+    answer = admin.describe_configs([request], request_timeout=seconds)[request]
     try:
         return int(answer.result()["max.message.bytes"].value)
     except (KafkaException, KeyError, TypeError):

@@ -134,14 +134,14 @@ class KafkaSink:
             for partition in found.topics[self.topic].partitions.values()
             if partition.leader in found.brokers
         }
-        asked = {
+        pending = {
             leader: admin.list_offsets(
                 {place: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
                 request_timeout=_QUESTION_SECONDS,
             )[place]
             for leader, place in places.items()
         }
-        for leader, answer in asked.items():
+        for leader, answer in pending.items():
             try:
                 answers = answer.result().offset >= NO_MESSAGE
             except KafkaException as error:

@@ -100,7 +100,7 @@ class History(Store):
         """The changes of a batch as points."""
         names = state.own_columns.names
         is_delete = f.col(quote(f"{self.prefix}change_type")) == "delete"
-        said = f.array_except(f.array(*map(f.lit, names)), f.col(quote(f"{self.prefix}absent")))
+        present = f.array_except(f.array(*map(f.lit, names)), f.col(quote(f"{self.prefix}absent")))
         reads = [READ] if READ in changes.columns else []
         return changes.select(
             *map(quote, names),
@@ -108,7 +108,7 @@ class History(Store):
             key_text(state.keys).alias(_KEY),
             f.col(quote(f"{self.prefix}sequence")).alias(_AT),
             f.lit(False).alias(_KNOWN),
-            f.when(~is_delete, said).alias(_SET),
+            f.when(~is_delete, present).alias(_SET),
         )
 
     def _known_points(self, state: TableState, points: DataFrame, counts: Counts) -> DataFrame:

@@ -160,19 +160,19 @@ def _in_avro(table: Wire) -> Wire:
 
 
 def _column(wire: Wire) -> Wire:
-    said, default = wire["dataType"], wire["default"]
+    data_type, default = wire["dataType"], wire["default"]
     if type(default) is int:
         # Avro has the default of BIT as bytes.
         size = max((default.bit_length() + 7) // 8, 1)
         default = default.to_bytes(size, "big").decode("utf-8", "surrogateescape")
-    base = said["mysqlType"]
+    base = data_type["mysqlType"]
     has_sign = base in _WITH_SIGN
     data_type = {
-        **said,
-        "length": said.get("length", 0),
-        "decimal": said.get("decimal", 0) if base == "decimal" else None,
-        "elements": said.get("elements", []) if base in ("enum", "set") else None,
-        "unsigned": said.get("unsigned", False) if has_sign else None,
-        "zerofill": said.get("zerofill", False) if has_sign else None,
+        **data_type,
+        "length": data_type.get("length", 0),
+        "decimal": data_type.get("decimal", 0) if base == "decimal" else None,
+        "elements": data_type.get("elements", []) if base in ("enum", "set") else None,
+        "unsigned": data_type.get("unsigned", False) if has_sign else None,
+        "zerofill": data_type.get("zerofill", False) if has_sign else None,
     }
     return wire | {"dataType": data_type, "default": default}

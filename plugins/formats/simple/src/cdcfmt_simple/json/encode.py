@@ -93,10 +93,10 @@ class JsonForm:
         return ColumnTemplate(label, _BASE64 if isinstance(column.type, Binary) else MYSQL_TEXT)
 
     def mark(self, claim_check: str) -> bytes:
-        said = b',"handleKeyOnly":true'
+        mark = b',"handleKeyOnly":true'
         if claim_check:
-            said = b',"claimCheckLocation":' + escape_for_go(orjson.dumps(claim_check)) + said
-        return said
+            mark = b',"claimCheckLocation":' + escape_for_go(orjson.dumps(claim_check)) + mark
+        return mark
 
     def checksum(self, wire: Wire) -> bytes:
         return orjson.dumps(wire)

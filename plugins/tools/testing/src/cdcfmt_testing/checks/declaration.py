@@ -105,7 +105,7 @@ def _takes(encoder: Encoder, event: Event) -> bool:
 
 
 def _expect_declared(used: RecordedOptions, options: Iterable[Option], what: str) -> None:
-    more = used.asked - {option.name for option in options}
+    more = used.looked_up - {option.name for option in options}
     expect(not more, f"the {what} uses options that it does not declare: {sorted(more)}")
 
 
@@ -129,18 +129,18 @@ class RecordedOptions(dict[str, Any]):
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         super().__init__(values)
-        self.asked: set[str] = set()
+        self.looked_up: set[str] = set()
 
     def __getitem__(self, name: str) -> Any:
-        self.asked.add(name)
+        self.looked_up.add(name)
         return super().__getitem__(name)
 
     def get(self, name: str, default: Any = None) -> Any:
-        self.asked.add(name)
+        self.looked_up.add(name)
         return super().get(name, default)
 
     def __contains__(self, name: object) -> bool:
-        self.asked.add(str(name))
+        self.looked_up.add(str(name))
         return super().__contains__(name)
 
 

@@ -45,7 +45,7 @@ def check_options(subject: TransportSubject) -> None:
             values, settings = split_options(spec, given(topic), writing=writing)
             used = RecordedOptions(values)
             open_end(used, settings)
-            more = used.asked - values.keys()
+            more = used.looked_up - values.keys()
             expect(not more, f"options are used but not declared: {sorted(more)}")
 
 
