@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,10 @@ from support.kafka_broker import Broker
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt import KAFKA_COLUMNS, decode
 from pyspark_cdcfmt.kernel.formats import is_installed
+from pyspark_cdcfmt.read.engine import Engine
+from pyspark_cdcfmt.rows.read_task import ReadTask
+from pyspark_cdcfmt.rows.row_schemas import events_schema
+from pyspark_cdcfmt.testing import parsed
 
 SCHEMA = "id int, name string, at date, _change_type string, _corrupt_record struct<reason: string>"
 
@@ -136,3 +140,26 @@ def test_a_topic_and_a_dataframe(
     assert task_lines(decode(bronze, **named, **wanted, schema=SCHEMA)) == [
         {"messages": 7, "rows": 6, "skipped": 2, **ways(2, 3, 7)} | {"counts": counts | NULLED}
     ]
+
+
+def logged(caplog: pytest.LogCaptureFixture, values: Iterable[bytes], **options: str) -> list[str]:
+    """What a task without Spark logs."""
+    read = parsed({"protocol": "canal-json", **options})
+    engine = Engine(ReadTask(events_schema(read), read))
+    caplog.clear()
+    place = {"topic": "orders", "partition": 3, "from": 120, "to": 123}
+    [*engine.batches((Message(None, value) for value in values), place)]
+    return [record.message for record in caplog.records if record.name == "pyspark_cdcfmt"]
+
+
+def test_a_task_that_changed_something_logs_a_sentence(caplog: pytest.LogCaptureFixture) -> None:
+    (line,) = logged(caplog, [*GOOD, b"{"])
+    assert line == "orders[3] @ 120 to 123: 4 messages, 4 rows; corrupt messages and rows: 1"
+    assert logged(caplog, GOOD) == []
+
+
+def test_json_for_log_collectors(caplog: pytest.LogCaptureFixture) -> None:
+    (line,) = logged(caplog, [*GOOD, b"{"], taskLog="json")
+    assert json.loads(line)["counts"] == {"corrupt messages and rows": 1}
+    (line,) = logged(caplog, GOOD, taskLog="json")
+    assert json.loads(line)["messages"] == 3

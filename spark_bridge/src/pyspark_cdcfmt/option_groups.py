@@ -198,6 +198,14 @@ MODE_OPTIONS = (
         help="Text with bytes that its charset cannot decode: U+FFFD and counted, an error, "
         "`\\xHH`, or a bad row.",
     ),
+    Option(
+        name="taskLog",
+        type="choice",
+        choices=("text", "json"),
+        default="text",
+        help="What a task logs: a readable line if messages or values were changed, or always a "
+        "line of JSON, for log collectors.",
+    ),
 )
 
 TYPE_OPTIONS = (
