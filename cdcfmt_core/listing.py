@@ -76,7 +76,7 @@ def list_installed(registry: Registry) -> Listing:
     disabled = [f"disabled: {p.entry_point} of {p.dist}" for p in plugins if p.disabled]
     return Listing(
         formats,
-        ["files (cdcfmt-files)", *named],
+        named,
         maps,
         registry.overrides() + disabled,
         problems,
@@ -122,7 +122,15 @@ def _try_more(spec: CodecSpec) -> Iterator[CdcfmtError]:
 
 def _try_importing(spec: CodecSpec | TransportSpec) -> Iterator[CdcfmtError]:
     """The functions that cannot be imported, and cannot be called without an address or message."""
-    for name in ("explain", "diagnose", "open_source", "open_sink", "open_drain", "options_of_url"):
+    for name in (
+        "explain",
+        "diagnose",
+        "open_source",
+        "open_input",
+        "open_sink",
+        "open_drain",
+        "options_of_url",
+    ):
         function = getattr(spec, name, None)
         try:
             if isinstance(function, Guarded):

@@ -56,6 +56,7 @@ class MessageColumns:
     headers: Sequence[tuple[tuple[str, bytes | None], ...]]
     offsets: Sequence[int]
     timestamps: Sequence[int | None]
+    epoch: int = 0
 
     def __iter__(self) -> Iterator[Message]:
         return map(
@@ -67,14 +68,16 @@ class MessageColumns:
             repeat(self.partition),
             self.offsets,
             self.timestamps,
+            repeat(None),
+            repeat(self.epoch),
         )
 
 
 class Progress(Protocol):
     """Computes the offsets of a stream's batches; runs only on the driver.
 
-    An offset is a JSON dictionary (:class:`cdcfmt_toolkit.topics.StreamOffset`) with everything
-    needed to read the batch that ends there.
+    An offset is a JSON dictionary with everything needed to read the batch that ends there; that
+    of topics is a :class:`cdcfmt_toolkit.topics.StreamOffset`.
     """
 
     def advance(
@@ -85,7 +88,8 @@ class Progress(Protocol):
         Before a batch of an earlier run is read again, it is called on a new progress for the
         offsets after that batch, to check that the topics are still the same.
 
-        ``limit``, ``least``: maximum and minimum number of offsets in a batch; None: no bound.
+        ``limit``, ``least``: maximum and minimum number of offsets (of files, for an input of
+        files) in a batch; None: no bound.
 
         :raises SourceError: if no broker answers, or offsets no longer exist.
         """
@@ -230,6 +234,8 @@ class TransportSpec:
     - ``chosen_by``: options of which one is enough to choose this transport.
     - ``open_source(values, settings)``, ``open_sink(values, settings)``: ``values`` are validated
       options by declared name, ``settings`` those of the client without prefix, in lower case.
+    - ``open_input(values, settings)``: instead of ``open_source``, for a transport without offsets
+      per partition: a :class:`cdcfmt_toolkit.inputs.Input`.
     - ``open_drain(values, settings)``: connects; the connection is closed at the block's end.
     - ``options_of_url(url)``: the options for an address ``NAME://…`` on the command line.
     - ``diagnose(address)``: the checks of ``cdcfmt doctor --NAME ADDRESS``: connection, login,
@@ -246,6 +252,9 @@ class TransportSpec:
     drain_options: tuple[Option, ...] = ()
     chosen_by: tuple[str, ...] = ()
     open_source: Callable[[Mapping[str, Any], Mapping[str, str]], Source] | None = attrs.field(
+        default=None, converter=function_of
+    )
+    open_input: Callable[[Mapping[str, Any], Mapping[str, str]], object] | None = attrs.field(
         default=None, converter=function_of
     )
     open_sink: Callable[[Mapping[str, Any], Mapping[str, str]], Sink] | None = attrs.field(
@@ -286,5 +295,5 @@ class TransportSpec:
         declared = {option.name for option in (*self.options, *self.sink_options)}
         if unknown := set(self.chosen_by) - declared:
             raise ValueError(f"{owner}: chosen_by names unknown options: {join_names(unknown)}")
-        if not (self.open_source or self.open_sink or self.open_drain):
-            raise ValueError(f"{owner}: declare open_source, open_sink or open_drain")
+        if not (self.open_source or self.open_input or self.open_sink or self.open_drain):
+            raise ValueError(f"{owner}: declare open_source, open_input, open_sink or open_drain")

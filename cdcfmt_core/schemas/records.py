@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, Protocol, Self
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Protocol, Self, TypeVar
 
 import attrs
 
 from cdcfmt_core.caches import TableKey
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.schemas.versions import Position
+
+_M = TypeVar("_M")
 
 _ONE_MILLISECOND: Final = 1 << 18
 
@@ -93,7 +95,7 @@ class Persistence(Protocol):
 class Search(Protocol):
     """A search for the schemas of a table, when its first row needs them.
 
-    Both methods add what they find to the store, and do nothing the second time.
+    The first two methods add what they find to the store, and do nothing the second time.
     """
 
     def find_nearest(self, key: TableKey, position: Position | None) -> None:
@@ -101,3 +103,6 @@ class Search(Protocol):
 
     def find_first(self, key: TableKey, position: Position | None) -> None:
         """Find a schema at or before the position, however far back."""
+
+    def follow(self, messages: Iterable[_M]) -> Iterator[_M]:
+        """The messages that are read; before each one, it may add schemas that precede it."""

@@ -14,9 +14,10 @@ from support.kafka_broker import Broker
 
 from cdcfmt_core.events import Message, RowChange, Watermark
 from cdcfmt_core.offsets import OffsetRange
+from cdcfmt_toolkit.topic_input import TopicInput
 from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.read.inputs import find_low_watermarks
+from pyspark_cdcfmt.read.inputs import watermark_finder
 
 PARTITIONS = 2
 
@@ -176,11 +177,13 @@ def test_deleted_topic_is_in_no_batch(kafka: Broker, topic: str) -> None:
             "deduplicate": "watermark",
         }
     )
-    assert options.source is not None
+    source, watermark_of = options.input, watermark_finder(options)
+    assert isinstance(source, TopicInput)
+    assert watermark_of is not None
     ends = [OffsetRange(topic, 0, 200, 201), OffsetRange(topic, 1, 200, 200)]
     gone = OffsetRange("gone", 0, 7, 7)
-    found = find_low_watermarks([gone, *ends], options, options.source)
-    assert found == find_low_watermarks(ends, options, options.source)
+    found = source.find_low_watermarks([gone, *ends], watermark_of)
+    assert found == source.find_low_watermarks(ends, watermark_of)
     assert found[topic] > 0
 
 

@@ -18,7 +18,7 @@ from support.canal_messages import ddl_message, row_message, write_lines
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_files.sources import FileInfo, FileOffset
-from pyspark_cdcfmt.read.stream_readers import Watch
+from cdcfmt_files.sources.input import Watch
 
 SCHEMA = (
     "id int, _change_type string, _corrupt_record struct<reason:string,key:binary,value:binary>"

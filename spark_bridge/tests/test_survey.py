@@ -12,7 +12,6 @@ from support.canal_messages import INSERT, ddl_message, row_message, write_lines
 
 from pyspark_cdcfmt.read.batch_reader import plan_tasks
 from pyspark_cdcfmt.read.checks import check_batch
-from pyspark_cdcfmt.read.inputs import open_input
 from pyspark_cdcfmt.read.rules import DeclaredNames
 from pyspark_cdcfmt.read.survey import Survey
 from pyspark_cdcfmt.rows.read_task import ReadTask
@@ -28,7 +27,7 @@ def surveyed(path: str | Path, *columns: str, **options: str) -> Survey:
     for name in columns:
         schema.add(name, StringType())
     given = parsed({"path": str(path), "table": "shop.orders", **options})
-    source = open_input(given)
+    source = given.require_input()
     tasks = plan_tasks(source, source.plan(), given)
     task = ReadTask(schema, given)
     survey = Survey.of(given, tasks[0].schemas)
@@ -81,14 +80,15 @@ def test_inference_scan_is_reused(tmp_path: Path) -> None:
     schema = source.schema()
     found: Any = source._inferred
     tasks: Any = source.reader(schema).partitions()
-    assert tasks[0].schemas is found.schemas
+    assert tasks[0].value.schemas is found.schemas
     write_lines(tmp_path / "orders.json", INSERT, INSERT)
     grown: Any = source.reader(schema).partitions()
-    assert grown[0].schemas is not found.schemas
-    assert grown[0].splits[0].size == 2 * tasks[0].splits[0].size
+    assert grown[0].value.schemas is not found.schemas
+    assert grown[0].value.splits[0].size == 2 * tasks[0].value.splits[0].size
     # A user's schema leaves nothing to infer.
     given: Any = CdcDataSource({"path": path, "table": "shop.orders"})
-    assert given.reader(StructType().add("id", IntegerType())).partitions() == grown
+    planned = given.reader(StructType().add("id", IntegerType())).partitions()
+    assert [each.value for each in planned] == [each.value for each in grown]
 
 
 @pytest.mark.filterwarnings("ignore:.*have no types")

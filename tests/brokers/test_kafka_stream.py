@@ -259,8 +259,8 @@ def test_repeated_batch_after_topic_recreation(kafka: Broker, fail: str) -> None
         return
     assert again.partitions(begin, end) == []
     following = again.latestOffset(end, ReadAllAvailable())
-    (slice_,) = again.partitions(end, following)
-    assert (slice_.range.start, slice_.range.end) == (0, 10)
+    (partition,) = again.partitions(end, following)
+    assert (partition.value.range.start, partition.value.range.end) == (0, 10)
 
 
 def test_bad_messages_in_the_middle(

@@ -22,10 +22,10 @@ from cdcfmt_core.types import Unknown
 from cdcfmt_kafka.options import KAFKA_OPTIONS
 from cdcfmt_kafka.source import KafkaSource, open_source
 from cdcfmt_toolkit.schema_directory import SchemaDirectory
+from cdcfmt_toolkit.topic_input import begins_around
 from cdcfmt_toolkit.topics.schema_search import TopicSearch
 from cdcfmt_toolkit.topics.topic_scan import TopicScan
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.read.inputs import begins_around
 
 OPTIONS = {"protocol": "debezium", "timePrecisionMode": "adaptive_time_microseconds"}
 

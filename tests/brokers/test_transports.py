@@ -19,7 +19,6 @@ from cdcfmt_core.offsets import OffsetRange, Offsets, TopicPartition
 from cdcfmt_core.transport_opening import choose_transport
 from cdcfmt_toolkit.topics.options import TOPIC_OPTIONS
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.read.inputs import open_input
 from pyspark_cdcfmt.write_options import parse_write_options
 
 COUNT, PARTITIONS = 30, 3
@@ -109,8 +108,8 @@ def registry() -> Registry:
 @pytest.mark.parametrize("given", [{"queue": "q"}, {"Memory.Name": "q"}])
 def test_a_batch_is_read_by_the_protocol_alone(registry: Registry, given: dict[str, str]) -> None:
     options = parse_options({**given, "maxRecordsPerPartition": "6"}, registry)
-    assert (options.source, options.transport) == (Memory("q"), "Memory")
-    source = open_input(pickle.loads(pickle.dumps(options)))
+    source = pickle.loads(pickle.dumps(options)).require_input()
+    assert (source.source, options.transport) == (Memory("q"), "Memory")
     slices = source.plan()
     assert len(slices) == 6
     places = [(m.topic, m.partition, m.offset) for m in source.read_all(slices)]

@@ -161,7 +161,10 @@ BROKEN_TRANSPORTS = {
         transport_module("bad", more="open_source='x.y'"),
         "'x.y' is not the path of a function: write package.module:function",
     ),
-    "no end": (transport_module("bad", more=""), "declare open_source, open_sink or open_drain"),
+    "no end": (
+        transport_module("bad", more=""),
+        "declare open_source, open_input, open_sink or open_drain",
+    ),
     "a prefix without a dot": (
         transport_module("bad", more="open_sink='x:y', prefix='bad'"),
         "transport bad: the prefix 'bad' is not a name followed by a dot",

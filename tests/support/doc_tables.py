@@ -40,7 +40,7 @@ from support.conversions import conversion_table
 from support.doc_api import PUBLIC, modules
 from support.doc_decisions import decisions
 from support.doc_rooms import picture, rooms, way
-from support.doc_transports import carried, promises
+from support.doc_transports import brokers, carried, promises
 from support.doc_wires import samples, type_tables
 from support.documented_types import DOCUMENTED
 from support.encoding_ways import DETECTED, WAYS
@@ -66,7 +66,7 @@ def _readme(plugin: str) -> Path:
 def tables() -> dict[Path, dict[str, str]]:
     """Every generated table: file, name, text."""
     messages, types = samples(), type_tables()
-    transports = default_registry().transports().values()
+    transports = brokers().values()
     reading: dict[str, Sequence[Option]] = {}
     for name, group in OPTION_GROUPS.items():
         reading[name] = group
@@ -127,7 +127,7 @@ def tables() -> dict[Path, dict[str, str]]:
             encode_table = option_table(spec.encode_options)
             result[ROOT / f"docs/formats/{name}.md"]["encode-options"] = encode_table
         result[_readme(name)] = {"options": table}
-    for name, transport in default_registry().transports().items():
+    for name, transport in brokers().items():
         of_plugin = {
             "options": option_table(_own(transport.options)),
             "sink-options": option_table(transport.sink_options),

@@ -47,7 +47,7 @@ SENT: Final = (
 
 
 def promises() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Head and rows: the guarantees of each installed transport."""
+    """Head and rows: the guarantees of each installed transport of a broker."""
     registry = default_registry()
     packages = {name: info.dist for info in registry.plugins() for name in info.transports}
     return HEAD, [
@@ -61,8 +61,14 @@ def promises() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
             "in each partition" if "ordering" in spec.abilities else "no",
             "committed only" if "transactions" in spec.abilities else "none",
         )
-        for name, spec in registry.transports().items()
+        for name, spec in brokers().items()
     ]
+
+
+def brokers() -> dict[str, TransportSpec]:
+    """The installed transports of brokers, by name."""
+    transports = default_registry().transports()
+    return {name: spec for name, spec in transports.items() if spec.open_input is None}
 
 
 def _has(spec: TransportSpec, ability: str) -> str:
@@ -74,7 +80,7 @@ def carried(formats: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 
     ``formats`` is the folder of the formats' pages.
     """
-    transports = default_registry().transports()
+    transports = brokers()
     rows = [
         (
             f"[{name}]({formats}/{name}.md)",

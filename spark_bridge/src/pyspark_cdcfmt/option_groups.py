@@ -7,56 +7,17 @@ from datetime import timedelta
 
 from cdcfmt_core import Option
 from cdcfmt_core.decoding import DECODING_OPTIONS
-from cdcfmt_files.sources.options import FILE_OPTIONS
+from cdcfmt_files.sources.options import FILE_OPTIONS, SOURCE_OPTIONS
 from cdcfmt_toolkit.topics.options import TOPIC_OPTIONS
 
 INPUT_OPTIONS = (
-    Option(
-        name="path",
-        help="File, directory (read with its subdirectories) or glob; `load(path)` sets it.",
-    ),
-    Option(name="paths", type="list", default=(), help="Several paths; `load([...])` sets it."),
-    Option(
-        name="maxPartitionBytes",
-        type="bytes",
-        default=128 << 20,
-        minimum=1,
-        help="Maximum bytes of files per Spark partition; larger files are split at line ends, "
-        "into partitions of equal size.",
-    ),
+    *SOURCE_OPTIONS,
     Option(
         name="minPartitions",
         type="int",
         minimum=1,
         help="Minimum number of Spark partitions to aim at; a large file gives a multiple of it. "
         "By default the driver's number of cores; for topics one per topic partition.",
-    ),
-    Option(
-        name="maxFilesPerTrigger",
-        type="int",
-        default=1000,
-        minimum=1,
-        help="Streams: maximum number of files per micro-batch.",
-    ),
-    Option(
-        name="maxBytesPerTrigger",
-        type="bytes",
-        minimum=1,
-        help="Streams: maximum stored bytes of the files per micro-batch, together with "
-        "`maxFilesPerTrigger`; a larger file is a micro-batch alone.",
-    ),
-    Option(
-        name="maxFileAge",
-        type="duration",
-        default=timedelta(days=1),
-        help="Streams: how much older than the newest file read so far a new file may be.",
-    ),
-    Option(
-        name="failOnDataLoss",
-        type="bool",
-        default=True,
-        help="Streams: a file older than `maxFileAge`, or changed after it was read: an error; "
-        "`false`: a warning, and it is not read.",
     ),
     *FILE_OPTIONS,
 )

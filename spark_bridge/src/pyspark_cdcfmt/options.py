@@ -15,10 +15,13 @@ from cdcfmt_core.codec import AUTO, format_options
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import check_once, split_by_owner, validate
-from cdcfmt_core.transport import Source
-from cdcfmt_core.transport_opening import choose_transport, open_source
+from cdcfmt_core.transport import TransportSpec
+from cdcfmt_core.transport_opening import choose_transport
+from cdcfmt_files import FILES
 from cdcfmt_files.sources.options import InputOptions
 from cdcfmt_toolkit.filesystem import is_relative
+from cdcfmt_toolkit.inputs import Input
+from cdcfmt_toolkit.topic_input import open_input
 from cdcfmt_toolkit.topics.options import TOPIC_OPTIONS
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS, TYPE_OPTIONS, bridge_options
 
@@ -33,11 +36,6 @@ _OF_DATAFRAMES = tuple(
 _OF_EVENTS = ("imageFormat", "includeColumns", "includeHeaders")
 _OF_CHANGES = ("includeSource", "metadataPrefix")
 
-_OF_TOPICS = tuple(option.name for option in TOPIC_OPTIONS if option.name != "includeHeaders")
-_OF_FILES = (
-    *("pathGlobFilter", "lineFormat", "lineSep", "maxPartitionBytes"),
-    *("maxFileAge", "maxFilesPerTrigger", "maxBytesPerTrigger"),
-)
 _OF_DATAFRAMES_TOO = ("storageOptions", "includeHeaders", "schemaStore", "onMissingSchema")
 
 
@@ -84,12 +82,12 @@ class ReadOptions(InputOptions):
 
     :ivar values: the bridge's options by declared name.
     :ivar codec: the formats' options.
-    :ivar source: the topics; None for files.
+    :ivar input: the files or topics; None if the options select none.
     :ivar transport: the transport's title.
     """
 
     codec: Mapping[str, Any]
-    source: Source | None = None
+    input: Input | None = None
     transport: str = ""
     streaming: bool = False
 
@@ -103,25 +101,16 @@ class ReadOptions(InputOptions):
         """Whether an update of the key becomes a delete and an insert."""
         return bool(self["splitKeyUpdates"]) or self["images"] == "after"
 
-    @property
-    def paths(self) -> list[str]:
-        return ([self["path"]] if self["path"] else []) + list(self["paths"])
+    def require_input(self) -> Input:
+        """The input.
 
-    def require_input(self) -> None:
-        """:raises OptionError: unless the options name either files or topics."""
-        if self.paths and self.source is not None:
-            raise OptionError(
-                f"the cdc source has both a path and options of {self.transport}: read each one "
-                "separately, and union the results"
-            )
-        if not self.paths and self.source is None:
+        :raises OptionError: unless the options name files or topics.
+        """
+        if self.input is None:
             raise OptionError(_NO_INPUT)
         if self["deduplicate"] != "none":
-            if self.source is None:
-                raise OptionError(
-                    "option deduplicate is for topics: files do not have the watermarks before them"
-                )
-            self.source.check_whole_topics()
+            self.input.check_duplicates()
+        return self.input
 
     def in_stream(self) -> ReadOptions:
         """The same options for a stream, where formats always need their schemas."""
@@ -204,18 +193,19 @@ def parse_options(
     own = [*(dataframe_options() if of_dataframe else bridge_options())]
     codecs = registry.codecs_of(str(given.get("protocol", AUTO)))
     of_codecs = [option for codec in codecs for option in codec.options]
-    transport = None
+    chosen = None
     if not of_dataframe:
-        transport = choose_transport(other_names(given, own, of_codecs), registry)
-    if transport is not None:
-        own += transport.options
+        chosen = choose_transport(other_names(given, own, of_codecs), registry)
+    transport = chosen or FILES
+    if chosen is not None:
+        own += chosen.options
 
     def refuse(name: str) -> None:
         of_transports = (spec.options for spec in registry.transports().values())
         for option in chain(bridge_options(), *of_transports):
             if option.name.lower() == name:
-                if transport is not None:
-                    raise OptionError(f"option {option.name} is not for {transport.title}")
+                if chosen is not None:
+                    raise OptionError(f"option {option.name} is not for {chosen.title}")
                 raise OptionError(
                     f'option {option.name} is of format("cdc"); {owner} has its messages from the '
                     "DataFrame"
@@ -226,7 +216,7 @@ def parse_options(
         own,
         of_codecs,
         owner=owner,
-        prefix=None if transport is None else transport.prefix,
+        prefix=None if chosen is None else chosen.prefix,
         ignored=lambda name: not of_dataframe and is_sparks_own(name),
         refuse=refuse,
     )
@@ -234,15 +224,13 @@ def parse_options(
     if values["typeMap"] is not None:
         # Fail here: only tasks look it up otherwise, and each of them would fail.
         registry.get_type_map(values["typeMap"])
-    for name in _OF_TOPICS if transport is None else _OF_FILES:
-        if name in bridge:
-            what = "topics, and none is given" if transport is None else "files"
-            raise OptionError(f"option {name} is for {what}")
+    _check_transport(transport, bridge)
+    has_input = chosen is not None or values.get("path") or values.get("paths")
     options = ReadOptions(
         values,
         _with_policy(format_options(codecs, codec), values["onMissingSchema"]),
-        None if transport is None else open_source(transport, values, client),
-        "" if transport is None else transport.title,
+        open_input(transport, values, client) if has_input else None,
+        transport.title if has_input else "",
     )
     if options.table is None:
         check_type_options(given, "events hold values as they are")
@@ -252,6 +240,21 @@ def parse_options(
     options.event_filter().check()
     _check_shape(options, own)
     return options
+
+
+def _check_transport(transport: TransportSpec, given: Mapping[str, Any]) -> None:
+    """:raises OptionError: for options that only files have, or only topics."""
+    own = {option.name for option in transport.options}
+    for option in (*FILES.options, *TOPIC_OPTIONS):
+        if not given.get(option.name) or option.name in own:
+            continue
+        if option.name in FILES.chosen_by:
+            raise OptionError(
+                f"the cdc source has both a path and options of {transport.title}: read each one "
+                "separately, and union the results"
+            )
+        owner = "files" if option in FILES.options else "topics, and none is given"
+        raise OptionError(f"option {option.name} is for {owner}")
 
 
 def _check_shape(options: ReadOptions, declared: Iterable[Option]) -> None:

@@ -60,14 +60,12 @@ class CdcDataSource(DataSource):
 
     def schema(self) -> StructType:
         from cdcfmt_core.errors import OptionError
-        from cdcfmt_files.sources.files import check_paths
         from pyspark_cdcfmt.options import is_of_stream, parse_options
         from pyspark_cdcfmt.read.inference import infer_schema, schema_of_store
         from pyspark_cdcfmt.rows.row_schemas import events_schema
 
         options = parse_options(self.options)
-        options.require_input()
-        check_paths(options.paths, storage_options=options.storage_options)
+        options.require_input().check()
         if self._is_of_blocks:
             from pyspark_cdcfmt.blocks.schema import BLOCKS
 
@@ -106,7 +104,7 @@ class CdcDataSource(DataSource):
             raise OptionError(_NO_STREAM_SCHEMA)
         self._check_type_options()
         from pyspark_cdcfmt.read.batch_reader import read_slice
-        from pyspark_cdcfmt.read.stream_readers import FileStreamReader, TopicStreamReader
+        from pyspark_cdcfmt.read.stream_readers import CdcStreamReader
 
         work: Work = read_slice
         if self._is_of_blocks:
@@ -114,9 +112,7 @@ class CdcDataSource(DataSource):
 
             work, schema = read_blocks, events_schema(options)
         check_schema(schema, options)
-        if options.source is not None:
-            return TopicStreamReader(schema, options, options.source, inferred=inferred, work=work)
-        return FileStreamReader(schema, options, inferred=inferred, work=work)
+        return CdcStreamReader(schema, options, inferred=inferred, work=work)
 
     def _check_type_options(self) -> None:
         from pyspark_cdcfmt.options import check_type_options

@@ -18,12 +18,12 @@ from cdcfmt_core.schemas.records import SchemaRecord
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.schemas.versions import Lookups, TableName
 from cdcfmt_files.sources import Lines
+from cdcfmt_toolkit.inputs import Input, Slice
 from pyspark_cdcfmt.blocks.schema import ARROW_BLOCKS, EVENTS, MESSAGES, pack
 from pyspark_cdcfmt.blocks.summary import Group, groups_of
 from pyspark_cdcfmt.kernel.batches import Item, cut_chunks
 from pyspark_cdcfmt.read.batch_reader import open_slice, release_batches
 from pyspark_cdcfmt.read.engine import Engine
-from pyspark_cdcfmt.read.slices import Input, Slice
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
 from pyspark_cdcfmt.rows.read_task import ReadTask
 

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from cdcfmt_cli.console import note
-from cdcfmt_cli.inputs import Input
+from cdcfmt_cli.inputs import CommandInput
 from cdcfmt_cli.reading import Reader
 from cdcfmt_cli.settings import Settings
 from cdcfmt_core.errors import CdcfmtError
@@ -57,7 +57,7 @@ def _quoted(name: str) -> str:
     return name if plain else f"`{name.replace('`', '``')}`"
 
 
-def columns(source: Input, settings: Settings, table: tuple[str, ...]) -> list[SparkColumn]:
+def columns(source: CommandInput, settings: Settings, table: tuple[str, ...]) -> list[SparkColumn]:
     """The table's columns as ``format("cdc")`` infers them.
 
     :raises CdcfmtError: if no row of the table is in the input.
@@ -97,7 +97,7 @@ class EveryTable:
                     self._columns[name] = self._new()
                 self._rows[name] += self._columns[name].see_events(own)
 
-    def finish(self, source: Input, reader: Reader) -> None:
+    def finish(self, source: CommandInput, reader: Reader) -> None:
         """Add the input's ends, and the schemas that the scan has found."""
         for message in source.ends():
             self.see(reader.decode(0, message).events, of_end=True)

@@ -16,15 +16,14 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.schema_scan import open_schema_scan
 from cdcfmt_core.schemas.store import NoSchemas, SchemaStore
-from cdcfmt_toolkit.topics.schema_search import TopicSearch
+from cdcfmt_toolkit.inputs import Input, Slice
 from pyspark_cdcfmt.kernel.batches import Item
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.checks import check_batch
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.read.inference import InferredSchema
-from pyspark_cdcfmt.read.inputs import open_input
+from pyspark_cdcfmt.read.inputs import as_item, watermark_finder
 from pyspark_cdcfmt.read.schemas import MissingSchemas, find_schemas, policy_of, query_id
-from pyspark_cdcfmt.read.slices import Input, Slice
 from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.row_schemas import canonical_schema
 
@@ -74,16 +73,16 @@ class CdcBatchReader(DataSourceReader):
     ) -> None:
         self._task = ReadTask(schema, options, inferred=inferred is not None)
         self._found = inferred
-        self._input = open_input(options)
+        self._input = options.require_input()
         policy_of(options)
 
     def partitions(self) -> Sequence[InputPartition]:
-        slices = self._input.plan()
+        slices = self._input.plan(watermark_of=watermark_finder(self._task.options))
         known = None if self._found is None else self._found.schemas_in(slices)
         planned = plan_tasks(self._input, slices, self._task.options, known)
         check_batch(self._input, planned, self._task)
         freeze_imports()
-        return planned
+        return [*map(InputPartition, planned)]
 
     def __getstate__(self) -> dict[str, Any]:
         # Executors need only their partitions.
@@ -91,9 +90,9 @@ class CdcBatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         # Spark turns an empty list of partitions into one partition without a value.
-        if not isinstance(partition, Slice):
+        if partition.value is None:
             return iter(())
-        return read_slice(self._input, partition, self._task)
+        return read_slice(self._input, partition.value, self._task)
 
 
 def open_slice(source: Input, slice_: Slice, task: ReadTask) -> tuple[Engine, Iterator[Item]]:
@@ -108,9 +107,9 @@ def open_slice(source: Input, slice_: Slice, task: ReadTask) -> tuple[Engine, It
     )
     engine = Engine(task, MissingSchemas(task, slice_, source))
     freeze_imports()
-    if isinstance(schemas.search, TopicSearch):
+    if schemas.search is not None:
         return engine, schemas.search.follow(source.read(slice_, engine.counts))
-    return engine, source.read_many(slice_, engine.counts)
+    return engine, map(as_item, source.read_many(slice_, engine.counts))
 
 
 def read_slice(source: Input, slice_: Slice, task: ReadTask) -> Iterator[tuple[Any, ...]]:
@@ -147,5 +146,5 @@ def stream_schemas(source: Input, slice_: Slice, options: ReadOptions) -> Schema
     scan = open_schema_scan(options.values, options.codec)
     if scan is not None:
         reach = options["schemaSearchMessages"]
-        store.search = source.topic_search(slice_, store, scan, reach, query_id())
+        store.search = source.open_search(slice_, store, scan, reach, query_id())
     return store

@@ -11,8 +11,8 @@ from cdcfmt_core.errors import SourceError
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import one_line, open_logger
+from cdcfmt_toolkit.inputs import Input, Slice
 from pyspark_cdcfmt.read.engine import WORKER_LOGGING
-from pyspark_cdcfmt.read.inputs import FilesInput
 from pyspark_cdcfmt.read.rules import (
     DeclaredNames,
     check_declared_types,
@@ -20,7 +20,6 @@ from pyspark_cdcfmt.read.rules import (
     looks_for_zones,
     unmatched_exclusion,
 )
-from pyspark_cdcfmt.read.slices import Input, Slice
 from pyspark_cdcfmt.read.survey import Survey, TableName
 from pyspark_cdcfmt.rows.read_task import ReadTask
 
@@ -98,7 +97,8 @@ def check_batch(source: Input, slices: Sequence[Slice], task: ReadTask) -> Surve
         except SourceError as error:
             # The tasks meet it, too, and report it.
             logger.debug("cdc: no survey: %s", error)
-    for text in find_warnings(survey, task, many_files=source.has_many_files(slices)):
+    many = len({path for slice_ in slices for path in slice_.paths}) > 1
+    for text in find_warnings(survey, task, many_files=many):
         warn(text)
     return survey
 
@@ -160,7 +160,8 @@ class StreamCheck:
             return
         check_declared_types(task, survey)
         # More files will come.
-        for text in find_warnings(survey, task, many_files=isinstance(source, FilesInput)):
+        many = any(slice_.paths for slice_ in slices)
+        for text in find_warnings(survey, task, many_files=many):
             if text not in self._warned:
                 self._warned.add(text)
                 warn(text)

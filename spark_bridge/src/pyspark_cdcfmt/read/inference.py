@@ -18,11 +18,11 @@ from cdcfmt_core.texts import open_logger
 from cdcfmt_core.types import Decimal, LogicalType, Unknown
 from cdcfmt_files.sources import BadLine
 from cdcfmt_toolkit.decimal_digits import DecimalDigits
+from cdcfmt_toolkit.inputs import Slice
 from pyspark_cdcfmt.options import SPARKS_SWITCH, ReadOptions
 from pyspark_cdcfmt.read.decoding import open_decoder
-from pyspark_cdcfmt.read.inputs import open_input
+from pyspark_cdcfmt.read.inputs import watermark_finder, with_progress
 from pyspark_cdcfmt.read.schemas import find_schemas, open_store
-from pyspark_cdcfmt.read.slices import Slice, with_progress
 from pyspark_cdcfmt.read.survey import SECONDS, Decodes, Survey
 from pyspark_cdcfmt.rows.row_schemas import changes_schema
 from pyspark_cdcfmt.rows.types import TypeOptions, merge, spark_type
@@ -247,8 +247,8 @@ def schema_of_store(options: ReadOptions) -> InferredSchema | None:
     name = (database, table, schema)
     records = store.reload(*name)
     if not records:
-        source = open_input(options)
-        slices = source.plan()
+        source = options.require_input()
+        slices = source.plan(watermark_of=watermark_finder(options))
         find_schemas(options, lambda scan: source.scanned(slices, scan), statements=False)
         records = store.reload(*name)
     if not records:
@@ -263,8 +263,8 @@ def infer_schema(options: ReadOptions) -> InferredSchema:
 
     :raises SourceError: if no message of the table is found.
     """
-    source = open_input(options)
-    slices = source.plan()
+    source = options.require_input()
+    slices = source.plan(watermark_of=watermark_finder(options))
     event_filter = attrs.evolve(options.event_filter(), kinds=None)
     table = options.table
     assert table is not None

@@ -19,10 +19,11 @@ from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import open_logger
 from cdcfmt_files.sources import BadLine
 from cdcfmt_files.sources.lines import marked_messages
+from cdcfmt_toolkit.inputs import Input, Slice
 from cdcfmt_toolkit.schema_directory import SchemaDirectory
 from cdcfmt_toolkit.topics.schema_search import SchemaSearch
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.read.slices import SECONDS_BETWEEN_NEWS, Input, Slice, with_progress
+from pyspark_cdcfmt.read.inputs import SECONDS_BETWEEN_NEWS, with_progress
 from pyspark_cdcfmt.rows.read_task import ReadTask
 
 logger = open_logger("pyspark_cdcfmt")

@@ -30,9 +30,9 @@ from cdcfmt_core.filters import EventFilter, split_name
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import Unknown
 from cdcfmt_files.sources import BadLine
+from cdcfmt_toolkit.inputs import Input, Slice
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.decoding import open_decoder
-from pyspark_cdcfmt.read.slices import Input, Slice
 
 TableName: TypeAlias = tuple[str, ...]
 """Database, schema (if the source has schemas), and table."""

@@ -44,7 +44,7 @@ class MessageBatch(Sequence[Message]):
         return cls(pa.RecordBatch.from_arrays(arrays, schema=MESSAGE))
 
     @classmethod
-    def of_columns(cls, columns: MessageColumns, epoch: int = 0) -> MessageBatch:
+    def of_columns(cls, columns: MessageColumns) -> MessageBatch:
         """Make a batch of columns of a topic's partition."""
         count = len(columns.values)
         arrays = [
@@ -56,7 +56,7 @@ class MessageBatch(Sequence[Message]):
             pa.array(columns.offsets, pa.int64()),
             pa.array(columns.timestamps, pa.int64()),
             pa.nulls(count, pa.string()),
-            pa.repeat(pa.scalar(epoch, pa.int32()), count),
+            pa.repeat(pa.scalar(columns.epoch, pa.int32()), count),
         ]
         return cls(pa.RecordBatch.from_arrays(arrays, schema=MESSAGE))
 

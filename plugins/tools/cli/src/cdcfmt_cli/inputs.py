@@ -7,39 +7,31 @@ import os
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
-from itertools import chain, islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, cast
 
 from cdcfmt_cli.settings import Settings
-from cdcfmt_core.errors import OptionError, SourceError
+from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message
 from cdcfmt_core.known import packages
-from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.texts import without_secrets
 from cdcfmt_core.transport import TransportSpec
-from cdcfmt_core.transport_opening import open_source, split_options
-from cdcfmt_files.sources import (
-    BadLine,
-    FileSplit,
-    Lines,
-    list_files,
-    plan_partitions,
-    read_ends,
-    read_lines,
-    read_split,
-)
+from cdcfmt_core.transport_opening import split_options
+from cdcfmt_files import FILES
+from cdcfmt_files.sources import BadLine, Lines
 from cdcfmt_files.sources.lines import line_parser
-from cdcfmt_files.sources.options import read_parameters
 from cdcfmt_files.sources.reader import checked, cut_lines, foreign
-from cdcfmt_toolkit.topics.stream_offset import INITIAL, StreamOffset
+from cdcfmt_toolkit.inputs import Input
+from cdcfmt_toolkit.topic_input import open_input as open_transport
+from cdcfmt_toolkit.topics.stream_offset import INITIAL
 
 
-class Input(ABC):
-    """Messages of one input."""
+class CommandInput(ABC):
+    """Messages of the input of a command, which reads all of them in one process."""
 
     again = True
     """Whether the messages can be read a second time."""
@@ -47,6 +39,8 @@ class Input(ABC):
     """Whether messages arrive one by one."""
     unit = "bytes"
     """``bytes`` or ``messages``, for ``total``."""
+    paths: Collection[str] = ()
+    """The files that are read."""
 
     @property
     def total(self) -> int | None:
@@ -61,9 +55,9 @@ class Input(ABC):
         """Like :meth:`messages`, but may yield unsplit blocks of lines."""
         return self.messages(advance)
 
-    @abstractmethod
     def heads(self, count: int) -> Iterator[Message | BadLine]:
         """The first ``count`` messages of every file or partition."""
+        return islice(self.messages(lambda _: None), count)
 
     def ends(self) -> Iterator[Message | BadLine]:
         """The first and last messages of every file or partition; none if ``again`` is false."""
@@ -77,9 +71,8 @@ STDIN = "-"
 _STDIN_NAME = "<stdin>"
 _BLOCK = 1 << 20
 _PIECES = 200
-"""Maximum number of pieces of the input, for the progress bar."""
-_PIECE = 16 << 20
-"""Minimum bytes of a piece, since each piece border cuts a block of lines."""
+"""Number of pieces of the input that are enough for the progress bar."""
+_POLL_SECONDS = 0.5
 
 
 def transport_of_url(path: str) -> TransportSpec | None:
@@ -108,7 +101,7 @@ def public(paths: Sequence[str]) -> list[str]:
     return list(map(without_secrets, paths))
 
 
-def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False) -> Input:
+def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False) -> CommandInput:
     """Open the input that a command's arguments name; ``follow`` waits for new messages forever.
 
     :raises SourceError: for a path that does not exist.
@@ -120,77 +113,98 @@ def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False
             continue
         if len(paths) > 1:
             raise OptionError(f"{_scheme(path)}:// is read alone; it may name several topics")
-        return TopicInput(path, transport, settings.topic, follow=follow)
+        if transport.options_of_url is None:
+            raise OptionError(f"{transport.title} has no addresses that the command line can read")
+        given = {**transport.options_of_url(path), **settings.topic}
+        topics = open_transport(transport, *split_options(transport, given))
+        return FollowedInput(topics) if follow else SlicedInput(topics)
     if follow:
         raise OptionError("--follow is for topics, such as kafka://…; pipe a growing file into -")
     if STDIN in paths:
         if len(paths) > 1:
             raise OptionError("standard input (-) is read alone")
         return StdinInput(settings)
-    return FilesInput(paths, settings)
+    return SlicedInput(open_transport(FILES, {**settings.values, "path": None, "paths": paths}, {}))
 
 
-def is_input_file(path: Path, source: Input) -> bool:
+def is_input_file(path: Path, source: CommandInput) -> bool:
     """Whether the input includes this file, under any name."""
-    return isinstance(source, FilesInput) and any(
-        os.path.exists(file) and os.path.samefile(file, path) for file in source.paths
-    )
+    return any(os.path.exists(file) and os.path.samefile(file, path) for file in source.paths)
 
 
-class FilesInput(Input):
-    """Files, directories and globs."""
+class SlicedInput(CommandInput):
+    """Files or topics, slice by slice."""
 
-    def __init__(self, paths: Sequence[str], settings: Settings) -> None:
-        self._how = read_parameters(settings.values)
-        files = list_files(
-            paths,
-            storage_options=settings.storage_options,
-            path_glob_filter=settings["pathGlobFilter"],
-        )
-        if not files:
-            name = settings["pathGlobFilter"]
-            matching = "" if name is None else f" matches pathGlobFilter {name}"
-            raise SourceError(
-                f"no file in {', '.join(paths)}{matching}; names that start with _ or . are hidden"
-            )
-        self.paths = [file.path for file in files]
-        size = sum(file.size or 0 for file in files)
-        planned = plan_partitions(
-            files, max_partition_bytes=max(size // _PIECES, _PIECE), min_partitions=1
-        )
-        self._splits = [split for splits in planned for split in splits]
+    def __init__(self, source: Input) -> None:
+        self._source = source
+        self.unit = source.unit
+        # Planned once, so that a second pass reads the same messages.
+        self._slices = source.plan(pieces=_PIECES)
+        self.paths = {path for slice_ in self._slices for path in slice_.paths}
 
     @property
     def total(self) -> int:
-        return sum(split.length for split in self._splits)
+        return sum(slice_.size for slice_ in self._slices)
 
     def messages(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine]:
-        for split in self._splits:
-            yield from self._read(split)
-            advance(split.length)
+        for slice_ in self._slices:
+            left = slice_.size
+            if self.unit == "bytes":
+                yield from self._source.read(slice_)
+            else:
+                for message in self._source.read(slice_):
+                    yield message
+                    advance(1)
+                    left -= 1
+            # Some offsets have no message.
+            advance(left)
 
     def blocks(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine | Lines]:
-        for split in self._splits:
-            yield from read_lines(split, **self._how)
-            advance(split.length)
-
-    def ends(self) -> Iterator[Message | BadLine]:
-        sizes = {split.path: split.size for split in self._splits}
-        files = (FileSplit(path, 0, None, size) for path, size in sizes.items())
-        return read_ends(files, **self._how)
-
-    def _read(self, split: FileSplit) -> Iterator[Message | BadLine]:
-        return read_split(split, **self._how)
+        if self.unit != "bytes":
+            yield from self.messages(advance)
+            return
+        for slice_ in self._slices:
+            yield from self._source.read_many(slice_)
+            advance(slice_.size)
 
     def heads(self, count: int) -> Iterator[Message | BadLine]:
-        of_file: dict[str, list[FileSplit]] = {}
-        for split in self._splits:
-            of_file.setdefault(split.path, []).append(split)
-        for splits in of_file.values():
-            yield from islice(chain.from_iterable(map(self._read, splits)), count)
+        for _, slices in groupby(self._slices, lambda slice_: slice_.place):
+            yield from islice(self._source.read_all(slices), count)
+
+    def ends(self) -> Iterator[Message | BadLine]:
+        return self._source.ends(self._slices)
+
+    def begin_at(self, partition: int, offset: int) -> None:
+        self._source = self._source.begin_at(partition, offset)
+        self._slices = self._source.plan(pieces=_PIECES)
 
 
-class StdinInput(Input):
+class FollowedInput(CommandInput):
+    """Topics without end, from where their options begin."""
+
+    again = False
+    live = True
+    unit = "messages"
+
+    def __init__(self, source: Input) -> None:
+        source.check_stream()
+        self._source = source
+
+    def messages(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine]:
+        progress = self._source.open_progress()
+        at: dict[str, Any] = dict(INITIAL)
+        while True:
+            moved = progress.advance(at, None, None)
+            if moved == at:
+                time.sleep(_POLL_SECONDS)
+                continue
+            for message in self._source.read_all(self._source.batch(at, moved)):
+                yield message
+                advance(1)
+            at = moved
+
+
+class StdinInput(CommandInput):
     """Lines of standard input, as they arrive."""
 
     again = False
@@ -222,77 +236,3 @@ class StdinInput(Input):
             elif isinstance(line, bytes) and line and not line.isspace():
                 yield parse(line, offset)
             advance(0)
-
-    def heads(self, count: int) -> Iterator[Message | BadLine]:
-        return islice(self.messages(lambda _: None), count)
-
-
-_POLL_SECONDS = 0.5
-
-
-class TopicInput(Input):
-    """The topics of one cluster, partition by partition; without end if ``follow``.
-
-    ``total`` and ``advance`` count offsets, not bytes.
-    """
-
-    unit = "messages"
-
-    def __init__(
-        self, url: str, transport: TransportSpec, options: Mapping[str, str], *, follow: bool
-    ) -> None:
-        if transport.options_of_url is None:
-            raise OptionError(f"{transport.title} has no addresses that the command line can read")
-        given = {**transport.options_of_url(url), **options}
-        values, settings = split_options(transport, given)
-        self._source = open_source(transport, values, settings)
-        self.again, self.live = not follow, follow
-        self._ranges: list[OffsetRange] | None = None
-        if follow:
-            self._source.check_stream()
-        else:
-            self._source.check_batch()
-
-    @property
-    def total(self) -> int | None:
-        return None if self.live else sum(each.size for each in self._planned())
-
-    def messages(self, advance: Callable[[int], object]) -> Iterator[Message]:
-        ranges = self._new_ranges() if self.live else self._planned()
-        for each in ranges:
-            done = each.start
-            for message in self._source.read(each):
-                yield message
-                assert message.offset is not None
-                advance(message.offset + 1 - done)
-                done = message.offset + 1
-            advance(each.end - done)
-
-    def heads(self, count: int) -> Iterator[Message]:
-        for each in self._planned():
-            yield from islice(self._source.read(each), count)
-
-    def ends(self) -> Iterator[Message]:
-        return self._source.ends(self._planned())
-
-    def begin_at(self, partition: int, offset: int) -> None:
-        """Read only this partition, starting at this offset."""
-        self._source = self._source.begin_at(partition, offset)
-        self._ranges = None
-
-    def _planned(self) -> list[OffsetRange]:
-        # Planned once, so that a second pass reads the same messages.
-        if self._ranges is None:
-            self._ranges = self._source.plan()
-        return self._ranges
-
-    def _new_ranges(self) -> Iterator[OffsetRange]:
-        progress = self._source.open_progress()
-        at: dict[str, Any] = dict(INITIAL)
-        while True:
-            moved = progress.advance(at, None, None)
-            if moved == at:
-                time.sleep(_POLL_SECONDS)
-                continue
-            at = moved
-            yield from (each for each in StreamOffset.of_json(at).ranges() if each.size > 0)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import attrs
 
 from cdcfmt_cli.console import note
-from cdcfmt_cli.inputs import Input
+from cdcfmt_cli.inputs import CommandInput
 from cdcfmt_cli.progress import ProgressBar
 from cdcfmt_cli.settings import Settings
 from cdcfmt_core.codec import AUTO, CodecSpec
@@ -49,7 +49,7 @@ class Reader:
     """
 
     def __init__(
-        self, source: Input, settings: Settings, event_filter: EventFilter | None = None
+        self, source: CommandInput, settings: Settings, event_filter: EventFilter | None = None
     ) -> None:
         self._source = source
         self.settings = settings

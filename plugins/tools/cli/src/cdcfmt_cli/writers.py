@@ -15,7 +15,7 @@ import click
 from rich.highlighter import JSONHighlighter
 
 from cdcfmt_cli.console import console
-from cdcfmt_cli.inputs import Input, is_input_file
+from cdcfmt_cli.inputs import CommandInput, is_input_file
 from cdcfmt_cli.json_text import RawJson, clean, lossless, to_json
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.texts import harmless
@@ -61,7 +61,7 @@ def print_lines(text: str) -> None:
 
 
 @contextmanager
-def open_output(path: Path, source: Input) -> Iterator[IO[bytes]]:
+def open_output(path: Path, source: CommandInput) -> Iterator[IO[bytes]]:
     """Write to a temporary file that gets its name at the end; an error keeps the existing file.
 
     Pipes and devices are written directly.

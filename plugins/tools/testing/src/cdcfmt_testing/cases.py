@@ -22,7 +22,7 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.events import Event, Message
-from cdcfmt_files.sources.lines import BadLine, LineFormat, parse_line
+from cdcfmt_files.sources import BadLine, LineFormat, parse_line
 from cdcfmt_files.sources.whole_messages import begins_message
 from cdcfmt_testing.event_json import events_from_json
 

@@ -61,6 +61,14 @@ OFFSET_OPTIONS = (
 )
 """Where reading begins and ends, and how to handle lost offsets."""
 
+INCLUDE_HEADERS = Option(
+    name="includeHeaders",
+    type="bool",
+    default=False,
+    help="Events: add `headers`, the message's headers.",
+)
+"""For files of whole messages, too."""
+
 TOPIC_OPTIONS = (
     Option(
         name="maxOffsetsPerTrigger",
@@ -87,11 +95,6 @@ TOPIC_OPTIONS = (
         minimum=1,
         help="Maximum number of offsets in one Spark partition.",
     ),
-    Option(
-        name="includeHeaders",
-        type="bool",
-        default=False,
-        help="Events: add `headers`, the message's headers.",
-    ),
+    INCLUDE_HEADERS,
 )
 """How Spark splits the offsets into batches and tasks."""

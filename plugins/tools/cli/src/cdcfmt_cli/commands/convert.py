@@ -14,7 +14,7 @@ import click
 
 from cdcfmt_cli.console import note
 from cdcfmt_cli.conversion import Conversion
-from cdcfmt_cli.inputs import Input, open_input
+from cdcfmt_cli.inputs import CommandInput, open_input
 from cdcfmt_cli.parameters import Command, declare, reads
 from cdcfmt_cli.printing import number
 from cdcfmt_cli.progress import no_bars
@@ -158,7 +158,7 @@ def _value(message: Message) -> bytes:
 
 
 @contextmanager
-def _opened(output: Path | None, source: Input) -> Iterator[Any]:
+def _opened(output: Path | None, source: CommandInput) -> Iterator[Any]:
     if output is None:
         yield sys.stdout.buffer
         return

@@ -83,9 +83,8 @@ class _Doctor(Command):
     @cached_property
     def _of_transports(self) -> list[click.Parameter]:
         there = default_registry().transports()
-        names = {name for name, spec in there.items() if spec.diagnose} | packages(
-            "transports"
-        ).keys()
+        known = there.keys() | packages("transports").keys()
+        names = {name for name in known if name not in there or there[name].diagnose}
         # An option of the command itself keeps its meaning.
         names -= {opt.lstrip("-") for param in self.params for opt in param.opts} | {"help"}
         return [

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cdcfmt_cli.console import console, next_command, note
 from cdcfmt_cli.engines import schema_engine
-from cdcfmt_cli.inputs import Input, open_input, public
+from cdcfmt_cli.inputs import CommandInput, open_input, public
 from cdcfmt_cli.observed_schemas import ObservedSchema, ObservedSchemas
 from cdcfmt_cli.parameters import declare, reads
 from cdcfmt_cli.printing import number, plain_table, print_table, printable, type_name
@@ -89,7 +89,7 @@ def command(paths: tuple[str, ...], settings: Settings, shape: str) -> None:
         _show(table, spark, paths)
 
 
-def _collect(source: Input, settings: Settings, every: Any = None) -> ObservedSchemas:
+def _collect(source: CommandInput, settings: Settings, every: Any = None) -> ObservedSchemas:
     schemas = ObservedSchemas()
     event_filter = attrs.evolve(settings.event_filter(), table=None)
     reader = Reader(source, settings, event_filter)
@@ -107,7 +107,9 @@ def _collect(source: Input, settings: Settings, every: Any = None) -> ObservedSc
     return schemas
 
 
-def _all_tables(source: Input, settings: Settings, shape: str, paths: tuple[str, ...]) -> None:
+def _all_tables(
+    source: CommandInput, settings: Settings, shape: str, paths: tuple[str, ...]
+) -> None:
     if shape == "table":
         _list_tables(_collect(source, settings), paths)
         return
@@ -148,7 +150,7 @@ def _engine() -> Any:
         return None
 
 
-def _spark(source: Input, settings: Settings, table: tuple[str, ...]) -> Mapping[str, Any]:
+def _spark(source: CommandInput, settings: Settings, table: tuple[str, ...]) -> Mapping[str, Any]:
     """The columns in Spark; none, and a note, without the bridge or without a row of the table."""
     try:
         return {field.name: field for field in schema_engine().columns(source, settings, table)}

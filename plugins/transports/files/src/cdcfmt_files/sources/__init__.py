@@ -10,10 +10,11 @@ use.  Topics are in separate packages (:mod:`cdcfmt_core.transport`).
 from cdcfmt_files.sources.ends import read_ends, spread
 from cdcfmt_files.sources.file_offset import FileOffset
 from cdcfmt_files.sources.files import FileInfo, list_files
-from cdcfmt_files.sources.lines import BadLine, LineFormat, Lines, one_by_one, parse_line
+from cdcfmt_files.sources.lines import LineFormat, Lines, one_by_one, parse_line
 from cdcfmt_files.sources.reader import ReadParameters, read_lines, read_split
 from cdcfmt_files.sources.splits import FileSplit, plan_partitions
 from cdcfmt_files.sources.whole_messages import wrap_line
+from cdcfmt_toolkit.inputs import BadLine
 
 __all__ = [
     "BadLine",

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeAlias
 
 from cdcfmt_core.events import Message
-from cdcfmt_files.sources.lines import BadLine
+from cdcfmt_toolkit.inputs import BadLine
 
 Messages: TypeAlias = Iterator[Message | BadLine]
 

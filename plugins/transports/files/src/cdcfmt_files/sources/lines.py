@@ -18,6 +18,7 @@ from cdcfmt_files.sources.whole_messages import (
     holds_message,
     load_message,
 )
+from cdcfmt_toolkit.inputs import BadLine
 
 LineFormat: TypeAlias = Literal["auto", "value", "message"]
 
@@ -42,21 +43,6 @@ def search() -> Callable[[bytes, Sequence[bytes], Sequence[bytes]], bool]:
         return service("search-marks")
     except (MissingDependencyError, BrokenPluginError):
         return _holds_any
-
-
-@attrs.frozen
-class BadLine:
-    """A line without a valid message.
-
-    - ``error``: the reason, with file and offset.
-    - ``offset``: the line's byte offset in the uncompressed file.
-    - ``value``: the line, or its part before the file was cut off; None if it is too long.
-    """
-
-    error: DecodeError
-    path: str | None
-    offset: int | None
-    value: bytes | None
 
 
 @attrs.define(slots=False)

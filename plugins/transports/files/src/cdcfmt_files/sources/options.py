@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import attrs
@@ -45,7 +46,51 @@ _OTHER_READERS = {
 }
 """Options of Spark's other sources, and what to do instead."""
 
-FILE_OPTIONS = (
+SOURCE_OPTIONS = (
+    Option(
+        name="path",
+        help="File, directory (read with its subdirectories) or glob; `load(path)` sets it.",
+    ),
+    Option(name="paths", type="list", default=(), help="Several paths; `load([...])` sets it."),
+    Option(
+        name="maxPartitionBytes",
+        type="bytes",
+        default=128 << 20,
+        minimum=1,
+        help="Maximum bytes of files per Spark partition; larger files are split at line ends, "
+        "into partitions of equal size.",
+    ),
+    Option(
+        name="maxFilesPerTrigger",
+        type="int",
+        default=1000,
+        minimum=1,
+        help="Streams: maximum number of files per micro-batch.",
+    ),
+    Option(
+        name="maxBytesPerTrigger",
+        type="bytes",
+        minimum=1,
+        help="Streams: maximum stored bytes of the files per micro-batch, together with "
+        "`maxFilesPerTrigger`; a larger file is a micro-batch alone.",
+    ),
+    Option(
+        name="maxFileAge",
+        type="duration",
+        default=timedelta(days=1),
+        help="Streams: how much older than the newest file read so far a new file may be.",
+    ),
+    Option(
+        name="failOnDataLoss",
+        type="bool",
+        default=True,
+        help="Streams: a file older than `maxFileAge`, or changed after it was read: an error; "
+        "`false`: a warning, and it is not read.",
+    ),
+)
+"""Which files to read, and how Spark splits them into batches and tasks."""
+
+LINE_OPTIONS = (
     Option(
         name="pathGlobFilter",
         help="Only files whose name matches this glob.",
@@ -60,6 +105,11 @@ FILE_OPTIONS = (
         "`key` and `value`, as Spark writes a Kafka DataFrame to JSON; `auto`: decide per line.",
     ),
     Option(name="lineSep", help="Line separator; by default `\\n` or `\\r\\n`."),
+)
+"""Which files have messages, and how."""
+
+FILE_OPTIONS = (
+    *LINE_OPTIONS,
     Option(
         name="scanSchemas",
         type="bool",

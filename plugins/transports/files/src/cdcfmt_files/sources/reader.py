@@ -15,10 +15,11 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.recognition import recognise
 from cdcfmt_core.registry import default_registry
 from cdcfmt_files.sources.compression import compression_of, decompress
-from cdcfmt_files.sources.lines import BadLine, LineFormat, Lines, line_parser, marked_lines
+from cdcfmt_files.sources.lines import LineFormat, Lines, line_parser, marked_lines
 from cdcfmt_files.sources.splits import FileSplit
 from cdcfmt_toolkit.filesystem import SourceFile
 from cdcfmt_toolkit.foreign import HEAD_BYTES, foreign_file
+from cdcfmt_toolkit.inputs import BadLine
 
 DEFAULT_BLOCK_BYTES = 1 << 19
 

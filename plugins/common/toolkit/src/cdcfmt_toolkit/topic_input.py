@@ -1,0 +1,227 @@
+"""The input that a topic source gives: slices of its partitions, with searches around them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import attrs
+
+from cdcfmt_core.codec import MarkedScan, ScanSchemas
+from cdcfmt_core.events import Message
+from cdcfmt_core.offsets import OffsetRange, TopicPartition, split_ranges
+from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_core.transport import MessageColumns, Progress, Source, TransportSpec
+from cdcfmt_core.transport_opening import open_source
+from cdcfmt_toolkit.inputs import Input, Slice
+from cdcfmt_toolkit.topics.low_watermarks import LowWatermarks
+from cdcfmt_toolkit.topics.schema_search import SchemaSearch, TopicSearch
+from cdcfmt_toolkit.topics.stream_offset import StreamOffset
+from cdcfmt_toolkit.topics.topic_scan import TopicScan
+
+
+@attrs.frozen
+class TopicSlice(Slice):
+    """The messages of a topic's partition with ``start`` <= offset < ``end``.
+
+    - ``begins``: for streams: the batch's start offsets in this partition, and in those that may
+      hold schemas of its tables.
+    """
+
+    range: OffsetRange
+    begins: Mapping[TopicPartition, int] = attrs.field(factory=dict, kw_only=True)
+
+    @property
+    def size(self) -> int:
+        return self.range.size
+
+    @property
+    def place(self) -> TopicPartition:
+        return self.range.topic, self.range.partition
+
+    def describe(self) -> Mapping[str, object]:
+        each = self.range
+        return {
+            "topic": each.topic,
+            "partition": each.partition,
+            "from": each.start,
+            "to": each.end,
+        }
+
+    def batch(self) -> tuple[str, int] | None:
+        start = self.begins.get(self.place)
+        return None if start is None else (f"{self.range.topic}-{self.range.partition}", start)
+
+
+@attrs.frozen
+class TopicInput(Input):
+    """The topics of a source.
+
+    - ``values``: validated options, of which it uses ``minPartitions``, ``maxRecordsPerPartition``
+      and ``watermarkLookback`` where it makes slices for tasks.
+    """
+
+    can_search: ClassVar[bool] = True
+
+    source: Source
+    values: Mapping[str, Any] = attrs.field(repr=False)
+
+    def check_stream(self) -> None:
+        self.source.check_stream()
+
+    def check_duplicates(self) -> None:
+        self.source.check_whole_topics()
+
+    def plan(
+        self,
+        *,
+        pieces: int | None = None,
+        watermark_of: Callable[[Message], int | None] | None = None,
+    ) -> list[Slice]:
+        self.source.check_batch()
+        ranges = self.source.plan()
+        if pieces is not None:
+            return [*map(TopicSlice, ranges)]
+        return [*self._slices(ranges, watermark_of)]
+
+    def _slices(
+        self,
+        ranges: Sequence[OffsetRange],
+        watermark_of: Callable[[Message], int | None] | None,
+    ) -> Iterator[TopicSlice]:
+        low_watermarks: dict[str, int] = {}
+        if watermark_of is not None:
+            low_watermarks = self.find_low_watermarks(ranges, watermark_of)
+        pieces = split_ranges(
+            ranges,
+            min_partitions=self.values.get("minPartitions"),
+            max_records=self.values["maxRecordsPerPartition"],
+        )
+        for piece in pieces:
+            yield TopicSlice(piece, low_watermark=low_watermarks.get(piece.topic, 0))
+
+    def find_low_watermarks(
+        self, ranges: Sequence[OffsetRange], watermark_of: Callable[[Message], int | None]
+    ) -> dict[str, int]:
+        """By topic, the commit_ts below which row changes are duplicates, at the start of ranges.
+
+        ``ranges``: one per topic partition.
+        """
+        found = LowWatermarks(self.source, watermark_of, self.values["watermarkLookback"])
+        # A stream keeps the offsets of topics that were deleted or are no longer selected.
+        topics = {each.topic for each in ranges if each.size > 0}
+        starts = {(r.topic, r.partition): r.start for r in ranges if r.topic in topics}
+        return found.find(starts)
+
+    def read(
+        self, slice_: Slice, counts: Counter[str] | None = None, marks: Sequence[bytes] = ()
+    ) -> Iterator[Message]:
+        wanted = _range(slice_)
+        messages = self.source.read(wanted, counts)
+        if not (epoch := wanted.epoch):
+            return messages
+        return (attrs.evolve(message, epoch=epoch) for message in messages)
+
+    def read_many(
+        self, slice_: Slice, counts: Counter[str] | None = None
+    ) -> Iterator[Message] | Iterator[MessageColumns]:
+        wanted = _range(slice_)
+        columns = self.source.read_columns(wanted, counts)
+        if columns is None:
+            return self.read(slice_, counts)
+        if not (epoch := wanted.epoch):
+            return columns
+        return (attrs.evolve(each, epoch=epoch) for each in columns)
+
+    def ends(
+        self, slices: Sequence[Slice], *, seconds: float | None = None, thorough: bool = True
+    ) -> Iterator[Message]:
+        ranges: dict[TopicPartition, OffsetRange] = {}
+        for each in map(_range, slices):
+            place = each.topic, each.partition
+            start = min(each.start, ranges[place].start) if place in ranges else each.start
+            end = max(each.end, ranges[place].end) if place in ranges else each.end
+            ranges[place] = OffsetRange(*place, start, end)
+        return self.source.ends([*ranges.values()], seconds=seconds)
+
+    def scanned(self, slices: Sequence[Slice], scan: MarkedScan[Any]) -> Iterator[Message]:
+        if scan.one_partition:
+            slices = first_partitions(slices)
+        for slice_ in slices:
+            yield from self.read(slice_)
+
+    def schema_search(self, slice_: Slice, scan: ScanSchemas, reach: int) -> SchemaSearch:
+        return SchemaSearch(_range(slice_), TopicScan(self.source, scan), reach)
+
+    def open_search(
+        self, slice_: Slice, store: SchemaStore, scan: ScanSchemas, reach: int, run: str | None
+    ) -> TopicSearch:
+        assert isinstance(slice_, TopicSlice)
+        topics = TopicScan(self.source, scan)
+        return TopicSearch(store, slice_.range, slice_.begins, topics, reach=reach, run=run)
+
+    def limits(self) -> tuple[int | None, int | None]:
+        return self.values["maxOffsetsPerTrigger"], self.values["minOffsetsPerTrigger"]
+
+    def open_progress(self) -> Progress:
+        return self.source.open_progress()
+
+    def batch(
+        self,
+        start: dict[str, Any],
+        end: dict[str, Any],
+        *,
+        check: Progress | None = None,
+        watermark_of: Callable[[Message], int | None] | None = None,
+    ) -> list[Slice]:
+        # Only the end offset counts: a repeated batch must read the same messages.
+        offset = StreamOffset.of_json(end)
+        ranges = offset.ranges()
+        if check is not None:
+            now = StreamOffset.of_json(check.advance(end, None, None)).ids
+            ranges = [r for r in ranges if offset.ids.get(r.topic) in (None, now.get(r.topic))]
+        return [
+            attrs.evolve(slice_, begins=begins_around(slice_.range, offset.starts))
+            for slice_ in self._slices(ranges, watermark_of)
+        ]
+
+    def begin_at(self, partition: int, offset: int) -> TopicInput:
+        return attrs.evolve(self, source=self.source.begin_at(partition, offset))
+
+
+def _range(slice_: Slice) -> OffsetRange:
+    assert isinstance(slice_, TopicSlice)
+    return slice_.range
+
+
+def first_partitions(slices: Sequence[Slice]) -> list[Slice]:
+    """The slices of the first partition of each topic."""
+    first: dict[str, int] = {}
+    for each in map(_range, slices):
+        first[each.topic] = min(each.partition, first.get(each.topic, each.partition))
+    return [slice_ for slice_ in slices if _range(slice_).partition == first[_range(slice_).topic]]
+
+
+def begins_around(
+    range_: OffsetRange, begins: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """The start offsets of a batch that :class:`TopicSearch` needs."""
+    parts = range_.topic.split(".")
+    topics = {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
+    places = [(range_.topic, range_.partition), *((topic, 0) for topic in sorted(topics))]
+    return {place: begins[place] for place in places if place in begins}
+
+
+def open_input(
+    spec: TransportSpec, values: Mapping[str, Any], settings: Mapping[str, str]
+) -> Input:
+    """The input of a transport that can be read repeatedly.
+
+    :raises OptionError: for a transport that cannot, and for incompatible options.
+    """
+    if spec.open_input is not None:
+        opened = spec.open_input(values, settings)
+        assert isinstance(opened, Input)
+        return opened
+    return TopicInput(open_source(spec, values, settings), values)
