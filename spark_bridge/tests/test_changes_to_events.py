@@ -241,11 +241,11 @@ def test_texts_of_dates_are_dates() -> None:
         times,
         tuple(map(InvalidValue, zeros[:3])),
     ]
-    for wrong, said in {
+    for wrong, reason in {
         ("1.2.2024", None, None): "is not a date",
         (None, None, "2024-02-01 10:00:00"): "has no time zone: end it with Z",
     }.items():
-        with pytest.raises(EncodeError, match=said):
+        with pytest.raises(EncodeError, match=reason):
             events(of, [(*wrong, "insert")], **given)
 
 
@@ -282,7 +282,7 @@ def test_dates_that_only_spark_has(type_: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ddl", "given", "said"),
+    ("ddl", "given", "reason"),
     [
         ("id INT", {}, "column _change_type is missing"),
         ("id INT, _change_type INT", {}, "column _change_type is int; it must be string"),
@@ -293,8 +293,8 @@ def test_dates_that_only_spark_has(type_: str) -> None:
         ("id INT, _change_type STRING, _Source INT", {}, "_Source differs from _source only in"),
     ],
 )
-def test_wrong_columns(ddl: str, given: dict[str, str], said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_wrong_columns(ddl: str, given: dict[str, str], reason: str) -> None:
+    with pytest.raises(OptionError, match=reason):
         events(schema(ddl), [], **given)
 
 

@@ -135,7 +135,7 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_connector_rows_equal_the_dump(
     spark: SparkSession, native: str, table: str, types: dict[str, DataType]
 ) -> None:
-    """Schemaless, and the protocol told from the messages."""
+    """Schemaless, and the protocol recognised by the messages."""
     frame = (
         spark.read.format("cdc")
         # Some times of the table could be those of another unit.

@@ -38,7 +38,7 @@ DECIMAL = ("decimal(10,2)", logical.Decimal(10, 2))
 
 
 @pytest.mark.parametrize(
-    ("declared", "source", "told"),
+    ("declared", "source", "reason"),
     [
         (
             spark.DecimalType(9, 2),
@@ -66,13 +66,13 @@ DECIMAL = ("decimal(10,2)", logical.Decimal(10, 2))
     ],
 )
 def test_impossible_declarations(
-    declared: spark.DataType, source: tuple[str, LogicalType], told: str
+    declared: spark.DataType, source: tuple[str, LogicalType], reason: str
 ) -> None:
     with pytest.raises(PolicyError) as caught:
         check(declared, source)
     text = str(caught.value)
     assert text.startswith("shop.orders.c: ")
-    assert told in text
+    assert reason in text
     assert text.endswith("(onSchemaChange=fail; to continue, set rescue, ignore or corrupt)")
     for policy in ("rescue", "ignore", "corrupt"):
         check(declared, source, onschemachange=policy)

@@ -28,7 +28,7 @@ def of_table(folder: Path, variant: str) -> str:
     return write(folder, [m for m in messages if m.topic and m.topic.endswith(".shop.wide")])
 
 
-def said(path: str, schema: StructType | None = None, **options: Any) -> list[str]:
+def warnings_of(path: str, schema: StructType | None = None, **options: Any) -> list[str]:
     """The warnings of one batch."""
     source = CdcDataSource({"path": path, "sourceTimeZone": "UTC", **options})
     wanted = schema or source.schema()
@@ -42,34 +42,34 @@ def said(path: str, schema: StructType | None = None, **options: Any) -> list[st
 def test_decimals_and_enums_of_unknown_form(tmp_path: Path) -> None:
     path = write(tmp_path, [m.message for m in load_variant("canal-json", "default").messages])
     given = {"protocol": "canal-json", "table": "golden.all_types"}
-    digits, names = said(path, scanSchemas="false", **given)
+    digits, names = warnings_of(path, scanSchemas="false", **given)
     assert "the digits of DECIMAL columns (c_dec, c_dec_u, c_dec_big, c_dec_int)" in digits
     assert "the names of ENUM and SET columns (c_enum, c_set), which are read as numbers" in names
     # The DDL of the input has both; and a schema selects columns.
-    assert said(path, **given) == []
+    assert warnings_of(path, **given) == []
     schema = StructType().add("c_dec", DecimalType(10, 4)).add("c_enum", IntegerType())
-    assert said(path, schema, scanSchemas="false", **given) == []
+    assert warnings_of(path, schema, scanSchemas="false", **given) == []
 
 
 def test_updates_of_an_undeclared_key(tmp_path: Path) -> None:
     path = write(tmp_path, list(native_messages("canal/canal_flat")))
     given = {"protocol": "canal-json", "table": "shop.uk", "images": "after"}
-    (keyless,) = said(path, **given)
+    (keyless,) = warnings_of(path, **given)
     assert keyless.startswith("cdc: shop.uk: the messages name no key")
-    assert said(path, keyColumns="u", **given) == []
-    assert said(path, **given | {"images": "both"}) == []
-    assert said(path, **given | {"table": "shop.nopk", "images": "both"}) == []
+    assert warnings_of(path, keyColumns="u", **given) == []
+    assert warnings_of(path, **given | {"images": "both"}) == []
+    assert warnings_of(path, **given | {"table": "shop.nopk", "images": "both"}) == []
 
 
 def test_types_in_another_topic(tmp_path: Path) -> None:
     given = {"protocol": "debezium", "table": "shop.wide"}
     unsigned = StructType().add("c_ubig", DecimalType(20, 0))
-    (untyped,) = said(of_table(tmp_path, "noschema_default"), **given)
+    (untyped,) = warnings_of(of_table(tmp_path, "noschema_default"), **given)
     assert "types for columns (id, c_bool, " in untyped
-    (negative,) = said(of_table(tmp_path, "schema_default"), unsigned, **given)
+    (negative,) = warnings_of(of_table(tmp_path, "schema_default"), unsigned, **given)
     assert "whether columns (c_ubig) are BIGINT or BIGINT UNSIGNED" in negative
     whole = write(tmp_path, list(native_messages("debezium/schema_default")))
-    assert said(whole, unsigned, **given) == []
+    assert warnings_of(whole, unsigned, **given) == []
 
 
 def test_bytes_of_text_of_unknown_type(spark: SparkSession, tmp_path: Path) -> None:

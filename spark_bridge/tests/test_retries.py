@@ -49,15 +49,17 @@ def test_leftovers_of_a_killed_writer_are_removed(results: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "remedy"),
     [
         ("commit", "check that the path is writable, and run again"),
         ("full", "there is no room left: make room, or write elsewhere, and run again"),
     ],
 )
-def test_failed_write_leaves_nothing_and_names_a_remedy(results: Any, name: str, said: str) -> None:
+def test_failed_write_leaves_nothing_and_names_a_remedy(
+    results: Any, name: str, remedy: str
+) -> None:
     found = results[name]
-    assert "nothing of it is visible; " + said in found["error"]
+    assert "nothing of it is visible; " + remedy in found["error"]
     assert (found["rows"], found["files"]) == (0, 0)
     # Another task may still be at it when the job has failed.
     assert found["staged"] == 0 or name == "full"

@@ -168,7 +168,7 @@ def test_names_that_are_null() -> None:
 
 def test_numbers_and_types_derived_from_values() -> None:
     tables = _table_of()
-    columns = _columns(n="bigint", t="a type that nobody knows", s="another")
+    columns = _columns(n="bigint", t="an unknown type", s="another")
     time = datetime(2024, 1, 1, tzinfo=UTC)
     for cells in ({"n": 1, "t": None, "s": "x"}, {"n": Decimal(2**64), "t": time, "s": "x"}):
         table, _, after = tables.images(KEY, (), columns, None, (None, cells))

@@ -68,14 +68,14 @@ def test_repeated_batch_is_written_once(spark: SparkSession, tmp_path: Path) -> 
 def test_lagging_partition_holds_the_watermark(spark: SparkSession, tmp_path: Path) -> None:
     source, out, checkpoint = (tmp_path / name for name in ("events", "out", "checkpoint"))
     # By batch: watermarks of the partitions of a topic.
-    for number, told in enumerate([{0: 10, 1: 7}, {0: 30}, {1: 20}]):
+    for number, watermarks in enumerate([{0: 10, 1: 7}, {0: 30}, {1: 20}]):
         dump = tmp_path / "dump"
         dump.mkdir(exist_ok=True)
         for partition in (0, 1):
             messages = [row_message("INSERT", {"id": str(number)})]
-            if partition in told:
-                messages.append(watermark_message(COMMIT_TS + told[partition]))
-            write_lines(dump / f"{partition}.jsonl", *(messages if partition in told else []))
+            if partition in watermarks:
+                messages.append(watermark_message(COMMIT_TS + watermarks[partition]))
+            write_lines(dump / f"{partition}.jsonl", *(messages if partition in watermarks else []))
         read = spark.read.format("cdc").option("includeColumns", True)
         # As if read from Kafka.
         (

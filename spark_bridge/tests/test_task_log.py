@@ -127,7 +127,7 @@ def test_a_topic_and_a_dataframe(
         | {"messages": 7, "rows": 6, "skipped": 2, **ways(2, 3, 7)}
         | {"counts": counts | NULLED}
     ]
-    # Duplicates are told event by event; NEW is as old as the watermark, and kept.
+    # Duplicates are dropped event by event; NEW is as old as the watermark, and kept.
     assert task_lines(reader.options(**from_1, deduplicate="watermark").load()) == [
         place
         | {"messages": 7, "rows": 2, "skipped": 2, "by kernel": 0, "by reference": 7}

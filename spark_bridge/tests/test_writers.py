@@ -76,12 +76,12 @@ def test_columns_that_cannot_be_written(tmp_path: Path, to: str, streaming: bool
     """No broker listens at the address, so nothing was sent either."""
     kafka = {"path": None, "topic": "x", "kafka.bootstrap.servers": "127.0.0.1:1"}
     table = {"table": "shop.orders", "keyColumns": "id"}
-    cases = [(wrong, {}, said) for wrong, said in WRONG_EVENTS]
-    cases += [(wrong, {**table, **more}, said) for wrong, more, said in WRONG_CHANGES]
-    for wrong, options, said in cases:
+    cases = [(wrong, {}, reason) for wrong, reason in WRONG_EVENTS]
+    cases += [(wrong, {**table, **more}, reason) for wrong, more, reason in WRONG_CHANGES]
+    for wrong, options, reason in cases:
         made = source(tmp_path, **options, **(kafka if to == "kafka" else {}))
         open_writer = made.streamWriter if streaming else made.writer
-        with pytest.raises(OptionError, match=said):
+        with pytest.raises(OptionError, match=reason):
             open_writer(wrong, overwrite=False)
     assert list(tmp_path.iterdir()) == []
 
@@ -121,8 +121,8 @@ def test_contradictory_options(tmp_path: Path) -> None:
         ({"partitioner": "table"}, False, "option partitioner .*, as files have no partitions"),
         ({"txnAppId": "x"}, False, "txnAppId and txnVersion go together"),
     ]
-    for options, overwrite, said in batch:
-        with pytest.raises(OptionError, match=said):
+    for options, overwrite, reason in batch:
+        with pytest.raises(OptionError, match=reason):
             source(tmp_path, **options).writer(EVENTS, overwrite=overwrite)
     streams: list[tuple[dict[str, Any], bool, str]] = [
         (kafka, True, "a topic cannot be overwritten: use mode append"),
@@ -130,8 +130,8 @@ def test_contradictory_options(tmp_path: Path) -> None:
         ({"ifExists": "error"}, False, "ifExists is for batch writes"),
         ({"txnAppId": "x", "txnVersion": "1"}, False, "txnAppId is for batch writes"),
     ]
-    for options, overwrite, said in streams:
-        with pytest.raises(OptionError, match=said):
+    for options, overwrite, reason in streams:
+        with pytest.raises(OptionError, match=reason):
             source(tmp_path, **options).streamWriter(EVENTS, overwrite=overwrite)
     assert list(tmp_path.iterdir()) == []
 

@@ -31,7 +31,7 @@ def write(df: DataFrame, path: Path, mode: str = "append", **options: Any) -> No
     df.write.format("cdc").mode(mode).options(**given).save(str(path))
 
 
-def said(df: DataFrame) -> list[tuple[Any, ...]]:
+def content(df: DataFrame) -> list[tuple[Any, ...]]:
     """The events, in their order."""
     rows = df.selectExpr(
         "kind", "op", "table", "commit_ts", "to_json(before) b", "to_json(after) a", "ddl.query q"
@@ -66,8 +66,8 @@ def test_events_are_written_and_read_back(spark: SparkSession, dump: Path, tmp_p
     events = read(spark, dump)
     out = tmp_path / "out"
     write(events.coalesce(1), out, compression="gzip")
-    assert said(read(spark, out)) == said(events)
-    assert len(said(events)) == 5
+    assert content(read(spark, out)) == content(events)
+    assert len(content(events)) == 5
     assert [path.suffix for path in out.iterdir() if path.is_file()] == [".gz", ".gz"]
     # The messages themselves are as TiCDC wrote them.
     manifest = json.loads(next((out / "_cdcfmt/commits").iterdir()).read_text())
@@ -102,7 +102,7 @@ def test_changes_of_one_table_become_another_format(
 
 
 @pytest.mark.parametrize(
-    ("columns", "options", "said"),
+    ("columns", "options", "reason"),
     [
         ("kind, 1 as opp", {}, "column opp is unknown.*did you mean op"),
         ("kind, cast(commit_ts as string) commit_ts", {}, "commit_ts is string; it must be big"),
@@ -116,11 +116,11 @@ def test_changes_of_one_table_become_another_format(
     ],
 )
 def test_unwritable_rows_fail_before_writing(
-    spark: SparkSession, dump: Path, columns: str, options: dict[str, str], said: str
+    spark: SparkSession, dump: Path, columns: str, options: dict[str, str], reason: str
 ) -> None:
     before = set(dump.rglob("*"))
     events = read(spark, dump).selectExpr(*columns.split(", "))
-    with pytest.raises(Exception, match=said):
+    with pytest.raises(Exception, match=reason):
         write(events, dump, **options)
     assert set(dump.rglob("*")) == before
 
@@ -135,8 +135,8 @@ def test_unwritable_rows_leave_no_files(spark: SparkSession, dump: Path, tmp_pat
         (one.sortWithinPartitions("commit_ts", ascending=False), {}, "ordered=false"),
         (one, {"enableTidbExtension": False}, "no watermark events; set enableTidbExtension"),
     ]
-    for rows, options, said in cases:
-        with pytest.raises(Exception, match=said):
+    for rows, options, reason in cases:
+        with pytest.raises(Exception, match=reason):
             write(rows, out, **options)
         assert spark.read.format("cdc").load(str(out)).count() == 0
         assert not list(out.rglob("part-*"))
@@ -198,7 +198,7 @@ def test_a_thread_of_the_users_writes(spark: SparkSession, dump: Path, tmp_path:
     def write_in_thread(out: Path) -> int:
         register(spark)
         write(read(spark, dump).coalesce(1), out)
-        return len(said(read(spark, out)))
+        return len(content(read(spark, out)))
 
     with ThreadPoolExecutor(1) as threads:
         assert threads.submit(write_in_thread, tmp_path / "out").result() == 5

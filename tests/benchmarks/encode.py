@@ -68,7 +68,7 @@ def best_seconds(function: Callable[[], object], rounds: int) -> float:
 
 
 MAX_BY_REFERENCE = 0.01
-"""Of the kernel's rows: before some of Simple's a schema is told."""
+"""Of the kernel's rows: some of Simple come after a schema."""
 
 
 def kernel_rate(name: str, protocol: str, rounds: int) -> float:

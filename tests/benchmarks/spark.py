@@ -2,7 +2,7 @@
 
 ``python tests/benchmarks/spark.py [rounds] [megabytes] [cores]``.  An update counts as one row
 however many it gives.  All contenders run in turn in every round, and the medians count.  What
-a query costs once is told by the same query over a file of a few messages.
+a query costs once is measured by the same query over a file of a few messages.
 """
 
 from __future__ import annotations

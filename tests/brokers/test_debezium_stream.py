@@ -169,6 +169,6 @@ def test_without_a_store(spark: SparkSession, topics: dict[str, str], tmp_path: 
         .count()
     )
     # Rejected before reading: the topic does not exist.
-    refused = {**topics, "subscribePattern": "nobody", "maxOffsetsPerTrigger": "9"}
+    refused = {**topics, "subscribePattern": "missing", "maxOffsetsPerTrigger": "9"}
     with pytest.raises(PySparkException, match=r"needs a schema, .* schemaStore"):
         spark.readStream.format("cdc").options(**refused, table="shop.wide").load()

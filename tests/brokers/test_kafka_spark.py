@@ -181,7 +181,7 @@ def test_errors_describe_the_cause(spark: SparkSession, kafka: Broker, tmp_path:
         return str(caught.value)
 
     assert "both a path and options of Kafka" in error(str(tmp_path))
-    assert f"topic nobody does not exist on {kafka.servers}" in error(subscribe="nobody")
+    assert f"topic missing does not exist on {kafka.servers}" in error(subscribe="missing")
     text = error(**{"kafka.bootstrap.servers": kafka.sasl_servers}, **WRONG_LOGIN)
     assert f"Kafka at {kafka.sasl_servers} refuses the login" in text
     assert "wr0ng-word" not in text

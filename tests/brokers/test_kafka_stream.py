@@ -116,8 +116,8 @@ def test_errors_describe_the_cause(
         start(inferring, tmp_path, {"availableNow": True}).awaitTermination()
     with pytest.raises(StreamingQueryException, match="endingOffsets: a stream has no end"):
         stream(subscribe=topic, endingOffsets="latest").run()
-    with pytest.raises(StreamingQueryException, match="topic nobody does not exist"):
-        stream(subscribe="nobody").run()
+    with pytest.raises(StreamingQueryException, match="topic missing does not exist"):
+        stream(subscribe="missing").run()
     elsewhere = {"kafka.bootstrap.servers": kafka.sasl_servers, "subscribe": topic}
     with pytest.raises(StreamingQueryException, match="refuses the login") as caught:
         stream(**elsewhere, **WRONG_LOGIN).run()

@@ -64,9 +64,9 @@ def test_rows_of_a_key_share_a_partition_and_watermarks_come_last(
     topic = kafka.create_topic("written", PARTITIONS)
     write(events.where("kind <> 'ddl'").coalesce(1), kafka, topic)
     found = read(spark, kafka, topic)
-    said = ["op", "table", "commit_ts", "to_json(before) b", "to_json(after) a"]
-    rows = events.where("kind = 'row'").selectExpr(*said).collect()
-    assert sorted(found.where("kind = 'row'").selectExpr(*said).collect()) == sorted(rows)
+    columns = ["op", "table", "commit_ts", "to_json(before) b", "to_json(after) a"]
+    rows = events.where("kind = 'row'").selectExpr(*columns).collect()
+    assert sorted(found.where("kind = 'row'").selectExpr(*columns).collect()) == sorted(rows)
     watermarks = found.where("kind = 'watermark'").select("_source.*", "commit_ts").collect()
     assert sorted(row.partition for row in watermarks) == list(range(PARTITIONS))
     assert len({row.commit_ts for row in watermarks}) == 1
@@ -135,11 +135,11 @@ def test_statements_stay_between_their_rows_in_every_partition(
     one_task = events.where("kind in ('row', 'ddl')").coalesce(1)
     given = {"protocol": "open-protocol", "enableTidbExtension": None, "singleTask": True}
     write(one_task, kafka, topic, **given, unsupportedEvents="skip", ordered=False)
-    said = ["kind", "op", "database", "table", "commit_ts", "ddl.query", "to_json(after) a"]
-    place = {tuple(row): n for n, row in enumerate(one_task.selectExpr(*said).collect())}
+    columns = ["kind", "op", "database", "table", "commit_ts", "ddl.query", "to_json(after) a"]
+    place = {tuple(row): n for n, row in enumerate(one_task.selectExpr(*columns).collect())}
     found = defaultdict(list)
     read_back = read(spark, kafka, topic).orderBy("_source.offset", "_source.index")
-    for row in read_back.selectExpr("_source.partition", *said).collect():
+    for row in read_back.selectExpr("_source.partition", *columns).collect():
         found[row.partition].append(row[1:])
     statements = [[row for row in rows if row[0] == "ddl"] for rows in found.values()]
     assert len(found) == PARTITIONS

@@ -159,6 +159,6 @@ def test_writing(spark: SparkSession, rocketmq: RocketBroker, protocol: str) -> 
         .option("sourceTimeZone", SOURCE_ZONE)
         .load()
     )
-    said = ["op", "database", "table"]
-    assert sorted(found.select(*said).collect()) == sorted(events.select(*said).collect())
+    columns = ["op", "database", "table"]
+    assert sorted(found.select(*columns).collect()) == sorted(events.select(*columns).collect())
     assert found.select("_source.partition").distinct().count() == PARTITIONS

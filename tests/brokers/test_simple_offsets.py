@@ -53,10 +53,10 @@ def parsed(value: bytes) -> dict[str, Any]:
 
 def schemas_in(value: bytes) -> set[Schema]:
     wire = parsed(value)
-    told = [wire[field] for field in ("tableSchema", "preTableSchema") if wire.get(field)]
+    schemas = [wire[field] for field in ("tableSchema", "preTableSchema") if wire.get(field)]
     return {
         (table.get("schema") or table.get("database"), table["table"], table["version"])
-        for table in told
+        for table in schemas
     }
 
 
@@ -79,8 +79,8 @@ def stream(protocol: str) -> tuple[tuple[Message, Event, Schema | None, frozense
         (event,) = decoder.decode(message)
         assert not isinstance(event, Corrupt)
         assert message.value is not None
-        told = frozenset(schemas_in(message.value))
-        found.append((message, event, schema_of_row(message.value), told))
+        schemas = frozenset(schemas_in(message.value))
+        found.append((message, event, schema_of_row(message.value), schemas))
     return tuple(found)
 
 
@@ -135,7 +135,7 @@ def test_starting_at_every_offset(protocol: str, first: int) -> None:
     losing = 0
     for start in range(first, len(every) + 1, STEP):
         messages = [message for message, *_ in every[start:]]
-        known = {schema for *_, told in every[start:] for schema in told}
+        known = {schema for *_, schemas in every[start:] for schema in schemas}
         decoder = open_decoder(schemas=scan_schemas(messages, **options), **options)
         events = [event for message in messages for event in decoder.decode(message)]
         whole, lost = check(protocol, start, known, events)
@@ -153,8 +153,8 @@ def test_without_scan_only_earlier_schemas_are_used(protocol: str) -> None:
         decoder = open_decoder(**options)
         known: set[Schema] = set()
         for at in range(start, len(every)):
-            message, _, _, told = every[at]
-            known |= told
+            message, _, _, schemas = every[at]
+            known |= schemas
             events = decoder.decode(message)
             if events:
                 check_one(protocol, at, known, events)
@@ -179,6 +179,6 @@ def test_rows_before_their_schemas(protocol: str) -> None:
     messages = [message for message, *_ in backwards]
     decoder = open_decoder(schemas=scan_schemas(messages, **options), **options)
     events = [event for message in messages for event in decoder.decode(message)]
-    known = {schema for *_, told in every for schema in told}
+    known = {schema for *_, schemas in every for schema in schemas}
     whole, lost = check(protocol, 0, known, events[::-1])
     assert (whole, lost) == (265, 0)

@@ -143,7 +143,7 @@ def test_failing_and_starting_without_a_store(
         stream.run(onMissingSchema="fail")
     with pytest.raises(Exception, match=r"protocol simple: .* set schemaStore"):
         stream.run(schemaStore=None)
-    # What a message is shows only later where the format is told by it.
+    # Under ``auto`` the format is known only after the message.
     with pytest.raises(Exception, match=r"not seen; .* set schemaStore"):
         Stream(spark, kafka, stream.options["subscribe"], tmp_path / "auto").run(
             protocol="auto", schemaStore=None

@@ -109,17 +109,17 @@ def test_merge_ends_equal_to_the_source(orders: SparkSession, tmp_path: Path) ->
     source.put(1, "wide", 3_000_000_000)
     source.ddl("ALTER TABLE orders ADD COLUMN x INT", "ALTER", x="int")
     source.put(8, "more", 8)
-    told = r"3\.json, offset \d+: shop\.orders\.n: 3000000000 does not fit in 32 bits; "
-    told += ".*is 'ALTER TABLE orders MODIFY n BIGINT' .*onSchemaChange="
-    with pytest.raises(StreamingQueryException, match=told):
+    reason = r"3\.json, offset \d+: shop\.orders\.n: 3000000000 does not fit in 32 bits; "
+    reason += ".*is 'ALTER TABLE orders MODIFY n BIGINT' .*onSchemaChange="
+    with pytest.raises(StreamingQueryException, match=reason):
         run(3, [*first, *source.sent])
     # As the page says.
     *widen, add = WIDEN.code.strip().rstrip(";").split(";\n")
     for statement in widen:
         spark.sql(statement)
     alter = "ALTER TABLE orders ADD COLUMN x INT"
-    told = rf"3\.json, offset \d+: shop\.orders\.x: by '{alter}' the table gains a column "
-    with pytest.raises(StreamingQueryException, match=told + ".*ignoreColumns"):
+    reason = rf"3\.json, offset \d+: shop\.orders\.x: by '{alter}' the table gains a column "
+    with pytest.raises(StreamingQueryException, match=reason + ".*ignoreColumns"):
         run(4, [], n="BIGINT")
     spark.sql(add)
     run(5, [], n="BIGINT", x=" x,")

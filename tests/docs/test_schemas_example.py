@@ -61,8 +61,8 @@ def row(second: int, at: bytes = b'"2025-06-21T11:00:00Z"') -> Message:
     return Message(None, ROW % (at, second))
 
 
-def control(second: int, said: bytes, operation: bytes = b"create-table") -> Message:
-    return Message(None, CONTROL % (said, second, operation))
+def control(second: int, table_def: bytes, operation: bytes = b"create-table") -> Message:
+    return Message(None, CONTROL % (table_def, second, operation))
 
 
 # A schema holds from its control record on, wherever that stands.

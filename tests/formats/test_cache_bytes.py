@@ -107,8 +107,8 @@ def test_memory_estimates_of_decoders_are_accurate(variant: str) -> None:
         return decoder
 
     work()  # What is learned once and for all.
-    held, said = taken(work)
-    assert held / 1.5 <= said <= held * 4, (held, said)
+    held, estimate = taken(work)
+    assert held / 1.5 <= estimate <= held * 4, (held, estimate)
 
 
 @pytest.mark.slow
@@ -125,8 +125,8 @@ def test_memory_estimates_of_encoders_are_accurate(variant: str) -> None:
         return encoder
 
     work()
-    held, said = taken(work)
-    assert held / 1.5 <= said <= held * 4, (held, said)
+    held, estimate = taken(work)
+    assert held / 1.5 <= estimate <= held * 4, (held, estimate)
 
 
 @pytest.mark.slow

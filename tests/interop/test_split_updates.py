@@ -28,7 +28,7 @@ ENCODING: dict[str, dict[str, Any]] = {
 }
 
 
-def said(event: RowChange) -> tuple[Any, ...]:
+def content(event: RowChange) -> tuple[Any, ...]:
     images = (None if i is None else sorted(i.values.items()) for i in (event.before, event.after))
     return event.table.table, event.op, str(list(images))
 
@@ -65,7 +65,7 @@ def test_split_updates_equal_the_producers(protocol: str) -> None:
     assert [event.op for event in split] == [op for event in raw for op in ops_of(event)]
     assert len(split) == len(raw) + sum(UPDATES_OF_KEYS[table] for table in tables_of(protocol))
     # TiCDC puts all deletes of a transaction before its inserts, so the order differs there.
-    assert Counter(map(said, split)) == Counter(map(said, rows_of(protocol, "default")))
+    assert Counter(map(content, split)) == Counter(map(content, rows_of(protocol, "default")))
 
 
 def ops_of(event: RowChange) -> list[str]:

@@ -103,9 +103,9 @@ spark = SparkSession.builder.master("local[2]").config(map=json.loads(settings))
 spark.sparkContext.setLogLevel("ERROR")
 
 def rows(frame):
-    told = ("kind", "op", "`table`", "source_time", "to_json(before)", "to_json(after)",
+    columns = ("kind", "op", "`table`", "source_time", "to_json(before)", "to_json(after)",
             "_source.partition", "_source.offset", "_source.index", "_corrupt_record.reason")
-    found = frame.selectExpr(*told).collect()
+    found = frame.selectExpr(*columns).collect()
     return sorted(json.dumps([str(cell) for cell in row]) for row in found)
 
 scope = {"spark": spark}

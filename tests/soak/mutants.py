@@ -173,7 +173,7 @@ def watch(
     work: Callable[[str, str, float, Slot], None], seed: str, seconds: float, fed: Row, both: Row
 ) -> None:
     """Workers for some seconds, the next one where one hangs or dies; fills the two rows."""
-    started = said = time.monotonic()
+    started = reported = time.monotonic()
     until = time.time() + seconds
     slots: list[Slot] = []
     exitcode = None
@@ -186,8 +186,8 @@ def watch(
                 hung(slots[-1], both if slots[-1].comparing.value else fed)
                 watched.process.kill()
                 watched.process.join()
-            if time.monotonic() - said > 15:
-                said = time.monotonic()
+            if time.monotonic() - reported > 15:
+                reported = time.monotonic()
                 report(fed, slots)
         exitcode = watched.process.exitcode
         if exitcode not in (0, -9):

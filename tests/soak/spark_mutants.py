@@ -54,15 +54,15 @@ def agreeing(messages: Sequence[Message], options: dict[str, str]) -> list[Messa
     scan = open_schema_scan(*decoding_options(options["protocol"], options, default_registry()))
     if scan is None:
         return list(messages)
-    told: dict[object, object] = {}
+    schemas: dict[object, object] = {}
     found = []
     for message in messages:
         records = list(scan(message))
         places = [
             (each.stream, each.table.database, each.table.table, each.position) for each in records
         ]
-        said = [(each.table.columns, each.table.key_columns) for each in records]
-        if all(told.setdefault(*each) == each[1] for each in zip(places, said, strict=True)):
+        shapes = [(each.table.columns, each.table.key_columns) for each in records]
+        if all(schemas.setdefault(*each) == each[1] for each in zip(places, shapes, strict=True)):
             found.append(message)
     return found
 

@@ -174,13 +174,13 @@ def _table(
     for name in COLUMNS:
         row = [_code(_declared()[name]), *(extra[name] for extra in more.values())]
         row.append(_code(_short(values[name])))
-        for told in columns:
-            row += _told(told[name])[0 if texts else 1 :]
+        for types in columns:
+            row += _type_cells(types[name])[0 if texts else 1 :]
         rows.append(tuple(row))
     return rows
 
 
-def _told(column: Column) -> tuple[str, str]:
+def _type_cells(column: Column) -> tuple[str, str]:
     spark = spark_type(column.type, TypeOptions()).simpleString()
     return _code(column.source_type) if column.source_type else "unknown", _code(spark)
 
@@ -197,7 +197,9 @@ def _cloudcanal_table() -> list[Row]:
         options = {"protocol": "cloudcanal-json", "sourceDatabase": source, "sourceTimeZone": "UTC"}
         tables.append(Wire(source, options, Message(None, value)).columns())
     rows: list[Row] = [("`dbValType`", "on Spark", "of another database than MySQL")]
-    rows += ((_code(types[name]), *(_told(table[name])[1] for table in tables)) for name in types)
+    rows += (
+        (_code(types[name]), *(_type_cells(table[name])[1] for table in tables)) for name in types
+    )
     return rows
 
 
@@ -220,8 +222,8 @@ def _dts_table() -> list[Row]:
                     continue
                 key = field["dataTypeNumber"], next(iter(value)).rpartition(".")[2]
                 if key[1] != "EmptyObject":
-                    told = _told(types[field["name"]])
-                    found.setdefault(key, (str(key[0]), f"`{key[1]}`", *told))
+                    cells = _type_cells(types[field["name"]])
+                    found.setdefault(key, (str(key[0]), f"`{key[1]}`", *cells))
     head = ("`dataTypeNumber`", "value", "type", "on Spark")
     return [head, *(found[key] for key in sorted(found))]
 

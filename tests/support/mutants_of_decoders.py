@@ -259,7 +259,7 @@ MUTANTS = [
         'help=""',
     ),
     Mutant(
-        "option that users set and nobody declares",
+        "undeclared option that users set",
         "test_every_option_works",
         "decode",
         'self._limit = options["maxBatchEvents"]',

@@ -188,7 +188,7 @@ MUTANTS = [
         'help="Only changes"',
     ),
     Mutant(
-        "encode option that nobody declares",
+        "undeclared encode option",
         "test_every_option_works",
         "encode",
         'self._old_values: bool = options["outputOldValue"]',

@@ -298,9 +298,9 @@ def test_dts(delta: SparkSession, kafka: Broker, tmp_path: Path) -> None:
     assert letter.op == "delete"
     assert letter.letter == "shop.wide: the row lacks its key (id)"
     log = read(delta, tmp_path, "checkpoint/sync/log").where("action = 'dead letters'")
-    (said,) = (row.detail for row in log.collect())
+    (reason,) = (row.detail for row in log.collect())
     place = f"topic {letter._source.topic}, partition 0, offset {letter._source.offset}"
-    assert said == f"1 rows cannot be read, first {place}: see dead_letters"
+    assert reason == f"1 rows cannot be read, first {place}: see dead_letters"
     assert actual.keys() == {(id_,) for id_ in rows}
     for id_, cells in rows.items():
         for name, cell_ in cells.items():

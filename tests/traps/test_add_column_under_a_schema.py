@@ -1,7 +1,7 @@
 """Columns that the source adds, drops or renames, while the user's schema stayed as it was.
 
-The schema is a projection: the new column is left out, and one that is gone is NULL.  Nothing said
-so, above all in a stream, whose tasks see a part of the topic each.
+The schema is a projection: the new column is left out, and one that is gone is NULL.  No
+warning reported it, above all in a stream, whose tasks see a part of the topic each.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def test_a_batch_warns_on_the_driver(tmp_path: Path) -> None:
     path = tmp_path / "topic.jsonl"
     path.write_bytes(b"".join(lines))
     reader = CdcDataSource(OPTIONS | {"path": str(path)}).reader(SCHEMA)
-    said = r"shop\.pair: .*gained columns.*left out: extra, last, renamed;"
-    with pytest.warns(UserWarning, match=said):
+    warning = r"shop\.pair: .*gained columns.*left out: extra, last, renamed;"
+    with pytest.warns(UserWarning, match=warning):
         reader.partitions()
 
 
@@ -44,8 +44,8 @@ def test_a_task_counts_each_column_once(by_kernel: bool) -> None:
     engine = Engine(ReadTask(SCHEMA, parsed(OPTIONS)), by_kernel=by_kernel)
     rows = sum(batch.num_rows for batch in engine.batches(native_messages("canal/canal_flat")))
     assert rows > 60
-    said = {text: count for text, count in engine.counts.items() if "gained" in text}
-    assert said == {
+    counts = {text: count for text, count in engine.counts.items() if "gained" in text}
+    assert counts == {
         f"{name}: column that the table gained, left out": 1
         for name in ("extra", "last", "renamed")
     }
@@ -71,10 +71,10 @@ def in_a_stream(statement: str, **options: str) -> dict[str, int]:
     ],
 )
 def test_a_stream_stops_at_the_statement(statement: str, column: str, reason: str) -> None:
-    told = rf"topic orders, partition 0, offset 7: shop\.orders\.{column}: by '.*' {reason}"
-    with pytest.raises(PolicyError, match=told + r".*\(onSchemaChange=fail;"):
+    reason_text = rf"topic orders, partition 0, offset 7: shop\.orders\.{column}: by '.*' {reason}"
+    with pytest.raises(PolicyError, match=reason_text + r".*\(onSchemaChange=fail;"):
         in_a_stream(statement)
-    with pytest.raises(PolicyError, match=told):
+    with pytest.raises(PolicyError, match=reason_text):
         in_a_stream(statement, ignoreColumns="y")
     assert in_a_stream(statement, ignoreColumns=f"y, {column.lower()}") == {}
     assert in_a_stream(statement, ignoreColumns="*") == {}

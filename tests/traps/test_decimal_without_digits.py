@@ -43,7 +43,7 @@ def test_the_highest_price_is_a_number(spark: SparkSession, tmp_path: Path) -> N
         "price": "decimal(38,2)",
         "weight": "decimal(38,0)",
         "discount": "decimal(38,18)",  # only NULLs came
-        "huge": "string",  # a DECIMAL(39) or wider, as if the wire had said so
+        "huge": "string",  # a DECIMAL(39) or wider, as if the wire had that type
     }
     highest, weight, huge = rows.agg(f.max("price"), f.sum("weight"), f.max("huge")).first() or ()
     assert (str(highest), weight, huge) == ("500.00", 21, "9" * 39)
@@ -58,7 +58,7 @@ def test_a_larger_scale_than_any_in_the_sample_fails(spark: SparkSession, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("told", "values", "known"),
+    ("declared", "values", "known"),
     [
         (DecimalOf(), [], DecimalOf()),
         (DecimalOf(), ["1.5", "0.25", "3"], DecimalOf(38, 2)),
@@ -69,10 +69,10 @@ def test_a_larger_scale_than_any_in_the_sample_fails(spark: SparkSession, tmp_pa
     ],
     ids=str,
 )
-def test_digits(told: LogicalType, values: list[str], known: LogicalType) -> None:
-    table = TableSchema("d", "t", (Column("c", "decimal", told),))
+def test_digits(declared: LogicalType, values: list[str], known: LogicalType) -> None:
+    table = TableSchema("d", "t", (Column("c", "decimal", declared),))
     digits = DecimalDigits()
     for value in values:
         digits.see(RowChange("insert", table, None, Image({"c": Decimal(value)})))
     digits.see(RowChange("delete", table, Image({"c": None}), None))
-    assert digits.known("c", told) == known
+    assert digits.known("c", declared) == known

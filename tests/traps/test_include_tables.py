@@ -38,12 +38,12 @@ def test_unmatched_exclusion_is_reported(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "all.json", INSERT)
     options = {"path": path, "excludeTables": "shop.orders, Shop.orders"}
     schema = events_schema(parsed(options))
-    said = r"excludeTables: Shop\.orders matches no table of.*; did you mean shop\.orders\?"
-    with pytest.warns(UserWarning, match=said):
+    message = r"excludeTables: Shop\.orders matches no table of.*; did you mean shop\.orders\?"
+    with pytest.warns(UserWarning, match=message):
         CdcDataSource(options).reader(schema).partitions()
     reader: Any = CdcDataSource(options).streamReader(schema)
     start = reader.initialOffset()
-    with pytest.warns(UserWarning, match=said):
+    with pytest.warns(UserWarning, match=message):
         reader.partitions(start, reader.latestOffset(start, reader.getDefaultReadLimit()))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

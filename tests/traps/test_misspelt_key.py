@@ -38,13 +38,13 @@ def source(path: str, keys: str, **options: str) -> CdcDataSource:
 
 def test_the_driver_names_the_nearest_column(path: str) -> None:
     table = {"table": "shop.orders", "images": "after"}
-    said = r"keyColumns: idd: table shop\.orders has no such column.*price; did you mean id\? \("
-    with pytest.raises(Exception, match=said):
+    message = r"keyColumns: idd: table shop\.orders has no such column.*price; did you mean id\? \("
+    with pytest.raises(Exception, match=message):
         source(path, "idd", **table).reader(SCHEMA).partitions()
     inferred = source(path, "name, idd", **table)
     found = inferred.schema()
     assert isinstance(found, StructType)
-    with pytest.raises(Exception, match=said):
+    with pytest.raises(Exception, match=message):
         inferred.reader(found).partitions()
     source(path, "ID, name", **table).reader(SCHEMA).partitions()
     source(path, "idd", requireTables="false", **table).reader(SCHEMA).partitions()

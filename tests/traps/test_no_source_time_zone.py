@@ -68,7 +68,7 @@ def test_a_stream_warns_once(topic: Path) -> None:
     reader.partitions(start, end)
 
 
-def said(topic: Path, schema: StructType, **options: str) -> list[str]:
+def warnings_of(topic: Path, schema: StructType, **options: str) -> list[str]:
     given = {"path": str(topic), "protocol": "canal-json", **options}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -78,25 +78,25 @@ def said(topic: Path, schema: StructType, **options: str) -> list[str]:
 
 def test_a_string_is_an_instant_too(topic: Path) -> None:
     for type_ in (StringType(), VariantType()):
-        (warning,) = said(topic, StructType().add("C_TS", type_), table="shop.wide")
+        (warning,) = warnings_of(topic, StructType().add("C_TS", type_), table="shop.wide")
         assert re.search(SAID, warning)
 
 
 def test_a_wall_clock_that_is_declared_an_instant(topic: Path) -> None:
     schema = StructType().add("c_dt", TimestampType())
-    (warning,) = said(topic, schema, table="shop.wide")
+    (warning,) = warnings_of(topic, schema, table="shop.wide")
     assert "shop.wide: DATETIME columns (c_dt) are declared TIMESTAMP" in warning
     assert "set sourceTimeZone to the source's zone, or declare them TIMESTAMP_NTZ" in warning
-    assert said(topic, schema, table="shop.wide", sourceTimeZone="UTC") == []
+    assert warnings_of(topic, schema, table="shop.wide", sourceTimeZone="UTC") == []
 
 
 def test_events_warn_on_the_driver(topic: Path) -> None:
     schema = events_schema(parsed({"path": str(topic)}))
-    (warning,) = said(topic, schema)
+    (warning,) = warnings_of(topic, schema)
     assert re.search(SAID, warning)
-    assert said(topic, schema, sourceTimeZone="Asia/Shanghai") == []
-    assert said(topic, schema, excludeTables="shop.wide") == []
-    assert said(topic, StructType().add("kind", StringType())) == []
+    assert warnings_of(topic, schema, sourceTimeZone="Asia/Shanghai") == []
+    assert warnings_of(topic, schema, excludeTables="shop.wide") == []
+    assert warnings_of(topic, StructType().add("kind", StringType())) == []
     reader: Any = CdcDataSource({"path": str(topic), "protocol": "canal-json"}).streamReader(schema)
     start = reader.initialOffset()
     with pytest.warns(UserWarning, match=SAID):

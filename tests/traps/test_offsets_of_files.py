@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def said(path: Path, schema: StructType = SCHEMA, **options: str) -> list[str]:
+def warnings_of(path: Path, schema: StructType = SCHEMA, **options: str) -> list[str]:
     given = {"path": str(path), "table": "shop.orders", "dialect": "canal", **options}
     given["protocol"] = "canal-json"
     with warnings.catch_warnings(record=True) as caught:
@@ -44,11 +44,11 @@ def said(path: Path, schema: StructType = SCHEMA, **options: str) -> list[str]:
 def test_several_files_have_no_order(folder: Path) -> None:
     import re
 
-    (warning,) = said(folder)
+    (warning,) = warnings_of(folder)
     assert re.search(SAID, warning)
-    assert said(folder, StructType().add("id", IntegerType())) == []
-    assert said(folder / "f1.json") == []
-    (warning,) = said(
+    assert warnings_of(folder, StructType().add("id", IntegerType())) == []
+    assert warnings_of(folder / "f1.json") == []
+    (warning,) = warnings_of(
         folder,
         StructType().add("id", IntegerType()).add("m_sequence", SEQUENCE),
         metadataPrefix="m_",
@@ -68,4 +68,4 @@ def test_a_stream_gets_more_files(folder: Path) -> None:
 def test_a_commit_ts_orders_all_files(tmp_path: Path) -> None:
     for name in ("f1.json", "f2.json"):
         write_lines(tmp_path / name, INSERT)
-    assert said(tmp_path, dialect="auto") == []
+    assert warnings_of(tmp_path, dialect="auto") == []

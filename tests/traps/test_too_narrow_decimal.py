@@ -26,15 +26,15 @@ def test_types_are_checked(spark: SparkSession, tmp_path: Path) -> None:
     """Before any task: `partitions` runs on the driver."""
     row = row_message("INSERT", {"id": "1", "price": "1.50", "e": "1"}, types={"e": "enum"})
     path = write_lines(tmp_path / "orders.json", row)
-    for columns, told in (
+    for columns, reason in (
         ("price DECIMAL(10,1)", "price: the source's decimal(10,2) does not fit in decimal(10,1)"),
         ("price DECIMAL(6,2)", "price: the source's decimal(10,2) does not fit in decimal(6,2)"),
         ("e STRING", "e: number 1 of an enum or set whose names are not in the messages"),
     ):
         frame = read(spark, path, columns)
-        where = re.escape(f"{path}, offset 0: shop.orders.{told}; declare ")
-        told = f"{where}.*{re.escape(ADVICE)}"
-        with pytest.raises(PySparkException, match=told):
+        where = re.escape(f"{path}, offset 0: shop.orders.{reason}; declare ")
+        reason = f"{where}.*{re.escape(ADVICE)}"
+        with pytest.raises(PySparkException, match=reason):
             frame.rdd.getNumPartitions()
 
 

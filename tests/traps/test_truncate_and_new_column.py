@@ -52,8 +52,8 @@ def test_the_recipe(orders: SparkSession, tmp_path: Path) -> None:
         ddl_message("truncate table orders", "TRUNCATE", commit_ts=COMMIT_TS + 10),
         *(row("INSERT", id_, "new", id_, 10 + id_) for id_ in (5, 6)),
     )
-    told = r"shop\.orders: the table is truncated or dropped by 'truncate table orders' "
-    with pytest.raises(StreamingQueryException, match=told + r"\(onTruncate=fail; .* set row"):
+    reason = r"shop\.orders: the table is truncated or dropped by 'truncate table orders' "
+    with pytest.raises(StreamingQueryException, match=reason + r"\(onTruncate=fail; .* set row"):
         run(recipe.replace('.option("onTruncate", "row")', ""))
     assert target() == []
     run(recipe)
@@ -63,8 +63,8 @@ def test_the_recipe(orders: SparkSession, tmp_path: Path) -> None:
     # At the end of a batch: no row behind it tells of the column.
     statement = ddl_message(alter, "ALTER", commit_ts=COMMIT_TS + 30)
     write_lines(dump / "2.json", row("UPDATE", 5, "five", 5, 29), statement)
-    told = rf"2\.json, offset \d+: shop\.orders\.x: by '{alter}' the table gains a column "
-    with pytest.raises(StreamingQueryException, match=told + ".*ignoreColumns"):
+    reason = rf"2\.json, offset \d+: shop\.orders\.x: by '{alter}' the table gains a column "
+    with pytest.raises(StreamingQueryException, match=reason + ".*ignoreColumns"):
         run(recipe)
     assert target() == [(5, "new", 5), (6, "new", 6)]
 

@@ -248,7 +248,7 @@ def test_the_older_schema() -> None:
     ],
 )
 def test_any_names(names: list[str]) -> None:
-    told = to_avro(
+    bootstrapped = to_avro(
         bootstrap(column("id", "int", nullable=False), *(column(n, "int") for n in names))
     )
     chance = random.Random(0)
@@ -261,7 +261,7 @@ def test_any_names(names: list[str]) -> None:
         rows.append(
             to_avro(row("INSERT", data=dict(chance.sample(sorted(data.items()), len(data)))))
         )
-    by_kernel, _ = check(told, *rows)
+    by_kernel, _ = check(bootstrapped, *rows)
     assert by_kernel == 49
 
 

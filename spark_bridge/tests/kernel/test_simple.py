@@ -34,8 +34,8 @@ def bootstrap(version: int = VERSION, *more: dict[str, Any]) -> Message:
     ]
     index = {"name": "primary", "unique": True, "primary": True, "columns": ["id"]}
     schema = {"schema": "shop", "table": "orders", "tableID": 1, "version": version}
-    told = {**schema, "columns": columns, "indexes": [index]}
-    return message(type="BOOTSTRAP", commitTs=0, tableSchema=told)
+    table_schema = {**schema, "columns": columns, "indexes": [index]}
+    return message(type="BOOTSTRAP", commitTs=0, tableSchema=table_schema)
 
 
 WATERMARK = message(type="WATERMARK", commitTs=TS)
@@ -136,11 +136,11 @@ def test_unsupported_value_affects_only_its_message(value: Any) -> None:
 def test_rows_use_exactly_their_schema_version() -> None:
     other = {"schemaVersion": VERSION + 1, "more": {"more": "7"}}
     rows = [row(1), row(2, **other), row(3), row(4, **other), row(5, schemaVersion=VERSION + 1)]
-    told = [bootstrap(), bootstrap(VERSION + 1, ANOTHER)]
-    for result in check([*told, *rows * 10]):
+    bootstraps = [bootstrap(), bootstrap(VERSION + 1, ANOTHER)]
+    for result in check([*bootstraps, *rows * 10]):
         assert result.by_reference == 2 + 3
     unknown = row(9, schemaVersion=VERSION + 2)
-    assert check([*told, row(1), unknown, row(2)])[0].counts["corrupt messages and rows"] == 1
+    assert check([*bootstraps, row(1), unknown, row(2)])[0].counts["corrupt messages and rows"] == 1
 
 
 def test_two_schemas_of_one_version_fall_back() -> None:

@@ -102,7 +102,7 @@ def test_schemas_of_one_position_are_bounded() -> None:
 SIZE = 300 + table_size(schema("a"))
 
 
-def told(*names: str) -> SchemaStore:
+def store_of(*names: str) -> SchemaStore:
     """A store with room for three schemas, after the versions of several tables in turn."""
     store = SchemaStore(3 * SIZE + SIZE // 2)
     for number, name in enumerate(names):
@@ -111,7 +111,7 @@ def told(*names: str) -> SchemaStore:
 
 
 def test_least_recently_used_table_loses_its_oldest_schema_first() -> None:
-    store = told("a", "b", "a")
+    store = store_of("a", "b", "a")
     assert len(store) == 3
     store.find("d", "b", (1,))
     store.find("d", "a", (2,))
@@ -124,7 +124,7 @@ def test_least_recently_used_table_loses_its_oldest_schema_first() -> None:
 
 
 def test_evicted_schema_is_an_error_not_an_older_schema() -> None:
-    store = told("a", "a", "b", "c")
+    store = store_of("a", "a", "b", "c")
     newest = store.find("d", "a", (1,))
     assert newest is not None
     with pytest.raises(MissingSchemaError, match=r"d.a@0 not seen, or forgotten.*maxCachedSchemaB"):
@@ -132,7 +132,7 @@ def test_evicted_schema_is_an_error_not_an_older_schema() -> None:
     assert store.find("d", "never seen", (5,)) is None
     assert str(store.missing("d", "c", (9,))) == "schema d.c@9 not seen"
     # Added again, it is older than the schemas evicted after it.
-    store = told("a", "b", "c", "d", "e")
+    store = store_of("a", "b", "c", "d", "e")
     store.add(SchemaRecord(schema("x", table="a"), (-1,)))
     with pytest.raises(MissingSchemaError):
         store.find("d", "a", (5,))

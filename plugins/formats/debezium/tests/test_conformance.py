@@ -73,14 +73,14 @@ def _shortest(image: Image | None, names: set[str]) -> Image | None:
 
 def with_types(event: Event, decoded: Any) -> Event:
     """The same; DDL has complete types."""
-    told = normalise(event, decoded)
+    expected = normalise(event, decoded)
     if isinstance(event, SchemaChange):
         types = [
             {column.name: column.type for column in one.table_schema.columns}  # type: ignore[union-attr]
             for one in (event, decoded)
         ]
         assert types[0] == types[1]
-    return told
+    return expected
 
 
 class TestDebezium(CodecTests):

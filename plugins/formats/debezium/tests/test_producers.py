@@ -145,9 +145,9 @@ def test_op_m_is_a_watermark_only_of_ticdc() -> None:
     assert "source.commit_ts" in text
     content = base64.b64encode(b"hello").decode()
     body = {"prefix": "p", "content": content}
-    said = decode_one(row("m", {"connector": "postgresql"}, message=body))
-    assert isinstance(said, LogicalMessage)
-    assert (said.prefix, said.content) == ("p", b"hello")
+    logical_message = decode_one(row("m", {"connector": "postgresql"}, message=body))
+    assert isinstance(logical_message, LogicalMessage)
+    assert (logical_message.prefix, logical_message.content) == ("p", b"hello")
 
 
 @pytest.mark.parametrize("wrapped", [True, False])

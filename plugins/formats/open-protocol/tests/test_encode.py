@@ -73,8 +73,8 @@ def test_type_codes_of_statements(statement: str, code: int) -> None:
 
 
 def test_original_type_code_is_kept() -> None:
-    for said, code in (("Set Default Value", 15), (71, 71)):
-        event = SchemaChange("alter table t x", "ALTER", commit_ts=1, extra={"ddl_type": said})
+    for word, code in (("Set Default Value", 15), (71, 71)):
+        event = SchemaChange("alter table t x", "ALTER", commit_ts=1, extra={"ddl_type": word})
         assert encode(event)["code"] == code
     with pytest.raises(UnsupportedEventError, match=r"no type code.*got 'grant all'"):
         encode(SchemaChange("grant all", "QUERY", commit_ts=1))
@@ -137,8 +137,8 @@ def _messages(event: Any) -> list[Message]:
 
 
 def test_column_flags_of_other_formats_are_dropped() -> None:
-    told = ("default 5", "charset utf8mb4")
-    column = Column("n", "int unsigned", Int(32, signed=False), key=True, flags=told)
+    attributes = ("default 5", "charset utf8mb4")
+    column = Column("n", "int unsigned", Int(32, signed=False), key=True, flags=attributes)
     event = row("insert", None, {"n": 2**32 - 1}, TableSchema("shop", "t", (column,), ("n",)))
     (message,) = _messages(event)
     assert b'"n":{"t":3,"h":true,"f":139,"v":4294967295}' in (message.value or b"")

@@ -88,27 +88,35 @@ def test_timestamps(value: Any, reason: str) -> None:
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        (lambda told: told.update(columns=5), "tableSchema.columns"),
-        (lambda told: told.update(columns=[5]), "tableSchema.columns[0]"),
-        (lambda told: told.update(columns=[ID, ID]), "tableSchema.columns"),
-        (lambda told: told["columns"][0].update(name=""), "tableSchema.columns[0].name"),
-        (lambda told: told["columns"][0].update(dataType=[]), "tableSchema.columns[0].dataType"),
-        (lambda told: told["columns"][0].update(nullable=1), "tableSchema.columns[0].nullable"),
-        (lambda told: told["columns"][0].update(default=[]), "tableSchema.columns[0].default"),
+        (lambda schema: schema.update(columns=5), "tableSchema.columns"),
+        (lambda schema: schema.update(columns=[5]), "tableSchema.columns[0]"),
+        (lambda schema: schema.update(columns=[ID, ID]), "tableSchema.columns"),
+        (lambda schema: schema["columns"][0].update(name=""), "tableSchema.columns[0].name"),
         (
-            lambda told: told["columns"][0].update(default="x" * 9, dataType={"mysqlType": "bit"}),
+            lambda schema: schema["columns"][0].update(dataType=[]),
+            "tableSchema.columns[0].dataType",
+        ),
+        (lambda schema: schema["columns"][0].update(nullable=1), "tableSchema.columns[0].nullable"),
+        (lambda schema: schema["columns"][0].update(default=[]), "tableSchema.columns[0].default"),
+        (
+            lambda schema: schema["columns"][0].update(
+                default="x" * 9, dataType={"mysqlType": "bit"}
+            ),
             "tableSchema.columns[0].default",
         ),
         (
-            lambda told: told["columns"][0]["dataType"].update(length="x"),
+            lambda schema: schema["columns"][0]["dataType"].update(length="x"),
             "tableSchema.columns[0].length",
         ),
-        (lambda told: told.update(table=""), "tableSchema.table"),
-        (lambda told: told.update(version=-1), "tableSchema.version"),
-        (lambda told: told.update(indexes={}), "tableSchema.indexes"),
-        (lambda told: told.update(indexes=[5]), "tableSchema.indexes[0]"),
-        (lambda told: told.update(indexes=[PRIMARY | {"columns": ["x"]}]), "tableSchema.indexes"),
-        (lambda told: told.update(indexes=[PRIMARY | {"columns": [5]}]), "tableSchema.columns"),
+        (lambda schema: schema.update(table=""), "tableSchema.table"),
+        (lambda schema: schema.update(version=-1), "tableSchema.version"),
+        (lambda schema: schema.update(indexes={}), "tableSchema.indexes"),
+        (lambda schema: schema.update(indexes=[5]), "tableSchema.indexes[0]"),
+        (
+            lambda schema: schema.update(indexes=[PRIMARY | {"columns": ["x"]}]),
+            "tableSchema.indexes",
+        ),
+        (lambda schema: schema.update(indexes=[PRIMARY | {"columns": [5]}]), "tableSchema.columns"),
     ],
 )
 def test_fields_of_schemas(change: Callable[[dict[str, Any]], None], field: str) -> None:
@@ -127,8 +135,8 @@ def test_fields_of_schemas(change: Callable[[dict[str, Any]], None], field: str)
 
 
 def test_a_default_of_half_a_character() -> None:
-    told = bootstrap(column("b", "bit", length=4, default="@"))
-    value = to_json(told).replace(b'"@"', b'"\\ud800"')
+    bootstrapped = bootstrap(column("b", "bit", length=4, default="@"))
+    value = to_json(bootstrapped).replace(b'"@"', b'"\\ud800"')
     assert the_error(value).field == "tableSchema.columns[0].default"
 
 
@@ -177,13 +185,13 @@ TYPES = [
 @patient
 def test_any_text_in_any_column(mysql_type: str, text: str) -> None:
     members = {"elements": ["a", "b"]} if mysql_type in ("set", "enum") else {}
-    told = bootstrap(ID, column("c", mysql_type, length=10, decimal=2, **members))
+    bootstrapped = bootstrap(ID, column("c", mysql_type, length=10, decimal=2, **members))
     text = text.encode("utf-8", "replace").decode()
     for value in (
         to_json(row("INSERT", {"id": "1", "c": text})),
         to_avro(row("INSERT", {"id": ("long", 1), "c": ("string", text)})),
     ):
-        event = decode(told, value)[1]
+        event = decode(bootstrapped, value)[1]
         if isinstance(event, RowChange):
             check_row(event)
         else:
@@ -195,18 +203,20 @@ def test_any_text_in_any_column(mysql_type: str, text: str) -> None:
 def test_a_checksum_that_lies(encode: Any) -> None:
     full = FULL if encode is to_json else AVRO_FULL
     wire = encode(row("UPDATE", full, full, checksum=CHECKSUM | {"previous": 8}))
-    told = encode(TOLD)
-    assert "checksum_mismatch" not in (the_row(told, wire).extra or {})
-    event = the_row(told, wire, verifyChecksum="true")
+    bootstrapped = encode(TOLD)
+    assert "checksum_mismatch" not in (the_row(bootstrapped, wire).extra or {})
+    event = the_row(bootstrapped, wire, verifyChecksum="true")
     assert event.extra is not None
     computed = event.extra["checksum_mismatch"]
     assert computed.keys() == {"current", "previous"}
     assert computed["current"] == computed["previous"] != 7
     assert event.extra["checksum"] == CHECKSUM | {"previous": 8}
-    error = the_error(told, wire, verifyChecksum="fail")
+    error = the_error(bootstrapped, wire, verifyChecksum="fail")
     assert error.field == "checksum.current"
     right = CHECKSUM | {"current": computed["current"]}
-    event = the_row(told, encode(row("INSERT", full, checksum=right)), verifyChecksum="fail")
+    event = the_row(
+        bootstrapped, encode(row("INSERT", full, checksum=right)), verifyChecksum="fail"
+    )
     assert "checksum_mismatch" not in (event.extra or {})
 
 
@@ -227,9 +237,9 @@ def test_parts_of_rows_have_no_checksum() -> None:
 def test_a_schema_that_is_too_large_to_keep(monkeypatch: pytest.MonkeyPatch) -> None:
     """The event has it; the store, and rows, have not."""
     monkeypatch.setattr(store, "MAX_SCHEMA_BYTES", 100)
-    told, statement, corrupt = decode(bootstrap(), ddl(), row("INSERT", DATA))
-    assert isinstance(told, TableSchemaEvent)
-    assert told.table_schema.column_names == ("id", "name")
+    bootstrapped, statement, corrupt = decode(bootstrap(), ddl(), row("INSERT", DATA))
+    assert isinstance(bootstrapped, TableSchemaEvent)
+    assert bootstrapped.table_schema.column_names == ("id", "name")
     assert isinstance(statement, SchemaChange)
     assert statement.table_schema is not None
     assert isinstance(corrupt, Corrupt)

@@ -131,10 +131,10 @@ CASES = Path(__file__).resolve().parents[4] / "tests/golden/cases"
 
 def test_a_sequence_has_no_columns() -> None:
     """TiCDC's new architecture; the same in Avro, by fastavro."""
-    told = (CASES / "90_simple_sequence.jsonl").read_bytes().strip()
-    without_indexes = json.loads(told) | {"preTableSchema": None}
+    bootstrapped = (CASES / "90_simple_sequence.jsonl").read_bytes().strip()
+    without_indexes = json.loads(bootstrapped) | {"preTableSchema": None}
     for value in (
-        told,
+        bootstrapped,
         to_avro(without_indexes),
         to_json(ddl(tableSchema=table(columns=None, indexes=[]))),
     ):
@@ -145,7 +145,7 @@ def test_a_sequence_has_no_columns() -> None:
         assert event.table_schema is None
         assert not counts
         assert not list(schemas.versions_of((event.database, event.table)))
-    for value in (told, to_avro(without_indexes)):
+    for value in (bootstrapped, to_avro(without_indexes)):
         (event,) = decode(value)
         assert isinstance(event, SchemaChange)
         assert event.query == "create sequence seq9 start 5 increment 3"
@@ -181,10 +181,11 @@ def test_a_tombstone_is_no_event() -> None:
 
 
 def test_go_leaves_zeros_out() -> None:
-    told = table(version=..., tableID=...)
-    told = {name: value for name, value in told.items() if value is not ...}
+    bootstrapped = table(version=..., tableID=...)
+    bootstrapped = {name: value for name, value in bootstrapped.items() if value is not ...}
     event = the_row(
-        bootstrap() | {"tableSchema": told}, row("INSERT", DATA, schemaVersion=..., tableID=...)
+        bootstrap() | {"tableSchema": bootstrapped},
+        row("INSERT", DATA, schemaVersion=..., tableID=...),
     )
     assert event.extra == {"table_id": 0, "schema_version": 0}
 

@@ -323,7 +323,7 @@ def test_bootstraps(whole: Run) -> None:
                 lacking[event.table.table] = missing
     assert rows
     if whole.variant.name == "default":
-        # Virtual columns; those of expr_idx, which TiDB hides, are not told of.
+        # Virtual columns; those of expr_idx, which TiDB hides, are not sent.
         assert lacking == {"gen_cols": {"jv", "v"}, "virt_mid": {"v1", "v2"}}
         assert any(table == "expr_idx" for _, table, _ in schemas)
 

@@ -1,6 +1,6 @@
 """Golden Simple messages, decoded and encoded: what TiCDC wrote, in JSON and in Avro.
 
-What is compressed, cut down or a claim check, and when schemas are told; the conformance kit
+Compressed and reduced messages, claim checks, and repeated schemas; the conformance kit
 (plugins/formats/simple/tests) has all else.
 """
 
@@ -111,7 +111,7 @@ def check_message(variant: Variant, golden: bytes, actual: bytes, losses: Losses
 
 @pytest.mark.parametrize(("protocol", "name"), COMPRESSED)
 def test_decoded_and_encoded_they_are_the_producers(protocol: str, name: str) -> None:
-    """Schemas that DDL and bootstraps of the stream tell are not told once more."""
+    """Schemas of DDL and bootstraps in the stream are not written again."""
     variant = load_variant(protocol, name)
     listed = REPLACED if protocol == "simple-json" else []
     losses = Losses(listed, map(".".join, variant.tables))
@@ -210,9 +210,9 @@ def test_checksums_are_computed_as_the_producer_does(protocol: str) -> None:
         rows += 1
         message = encoder.encode(attrs.evolve(event, extra=extra))[-1]
         wire = read_wire(message.value or b"")
-        said = wire["checksum"]
+        wire_checksum = wire["checksum"]
         for field in ("current", "previous"):
-            if said[field] != checksum[field] and checksum[field]:
+            if wire_checksum[field] != checksum[field] and checksum[field]:
                 differing.add((event.table.table, field))
     assert rows > 100
     assert differing == FALSE_ALARMS[protocol]
@@ -259,8 +259,8 @@ def test_a_schema_that_other_messages_told_is_not_told_again() -> None:
     assert types_of(encoder.encode(ddl)) == ["CREATE"]
     assert types_of(encoder.encode(order(1))) == ["INSERT"]
     # Generated columns are in the schema and in no row.
-    told = TableSchemaEvent(ORDERS, extra={"schema_version": 7, "table_id": 3})
-    assert types_of(encoder.encode(told)) == ["BOOTSTRAP"]
+    schema_event = TableSchemaEvent(ORDERS, extra={"schema_version": 7, "table_id": 3})
+    assert types_of(encoder.encode(schema_event)) == ["BOOTSTRAP"]
     rows = attrs.evolve(ORDERS, columns=COLUMNS[:1])
     assert types_of(encoder.encode(order(2, rows, extra={"schema_version": 7}))) == ["INSERT"]
     other = attrs.evolve(ORDERS, columns=(*COLUMNS, Column("more", "int", Int(32))))
@@ -279,8 +279,8 @@ def test_a_row_that_cannot_be_written_leaves_its_schema_to_the_next() -> None:
 
 def test_schemas_are_told_again_by_count_and_time() -> None:
     encoder = open_encoder("simple", sendBootstrapInMsgCount=2, sendBootstrapIntervalInSec=0)
-    told = [len(encoder.encode(order(number))) for number in range(1, 7)]
-    assert told == [2, 1, 2, 1, 2, 1]
+    counts = [len(encoder.encode(order(number))) for number in range(1, 7)]
+    assert counts == [2, 1, 2, 1, 2, 1]
     codec_encoder = Bootstraps(1_000_000, 0, iter([0, 999_999, 1_000_000, 1_000_000, 1]).__next__)
     state = codec_encoder.note(WireTable(ORDERS, 7))
     assert not codec_encoder.is_due(state)
@@ -339,8 +339,8 @@ def test_zones_without_a_name_are_written_as_utc() -> None:
     )
     for zone, location in (("+08:00", "UTC"), ("Asia/Shanghai", "Asia/Shanghai")):
         _, row = open_encoder("simple", sourceTimeZone=zone).encode(event)
-        said = json.loads(row.value or b"")["data"]["t"]
-        assert said["location"] == location
-        assert said["value"] == (
+        cell = json.loads(row.value or b"")["data"]["t"]
+        assert cell["location"] == location
+        assert cell["value"] == (
             "2024-01-01 00:00:00" if location == "UTC" else "2024-01-01 08:00:00"
         )

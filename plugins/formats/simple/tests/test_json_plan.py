@@ -20,8 +20,8 @@ NAMES = ["'", '"', "\\", "{0}", "a\nb", "%s", "value", "__import__('os')", "列"
 
 def open_with(*columns: dict[str, Any]) -> MessageDecoder:
     reader = decoder()
-    told = reader.decode(Message(None, to_json(bootstrap(*columns, indexes=[]))))
-    assert isinstance(told[0], TableSchemaEvent)
+    bootstrapped = reader.decode(Message(None, to_json(bootstrap(*columns, indexes=[]))))
+    assert isinstance(bootstrapped[0], TableSchemaEvent)
     return reader
 
 

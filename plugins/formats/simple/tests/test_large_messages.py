@@ -153,8 +153,8 @@ def test_a_range_of_commit_ts_lets_bootstraps_pass() -> None:
 def test_columns_that_nobody_wants_are_not_kept(encode: Any) -> None:
     projection = Projection(frozenset({"name"}), before_updates=False)
     decode_one = open_with(EventFilter(), projection)
-    told = bootstrap(ID, NAME, column("age", "int"))
-    list(decode_one(Message(None, encode(told))))
+    bootstrapped = bootstrap(ID, NAME, column("age", "int"))
+    list(decode_one(Message(None, encode(bootstrapped))))
     images: list[Any] = [
         {"id": "1", "name": name, "age": age} for name, age in (("a", "1"), ("b", "2"))
     ]

@@ -83,8 +83,8 @@ def test_members(base: str, logical: Any, members: list[str]) -> None:
 
 def test_more_members_than_a_type_text_holds() -> None:
     members = [f"{number:05}" + "x" * 100 for number in range(2_000)]
-    told = bootstrap(ID, column("c", "enum", elements=members, **TEXT))
-    event = the_row(told, row("INSERT", {"id": "1", "c": "1999"}))
+    bootstrapped = bootstrap(ID, column("c", "enum", elements=members, **TEXT))
+    event = the_row(bootstrapped, row("INSERT", {"id": "1", "c": "1999"}))
     assert event.after is not None
     assert event.after.values["c"] == members[1998]
 
@@ -111,8 +111,8 @@ def test_what_else_is_told_of_columns() -> None:
 def test_columns_that_tidb_hides_are_no_columns() -> None:
     hidden = column("_V$_k_0", "bigint")
     index = {"name": "k", "unique": False, "primary": False, "nullable": True, "columns": []}
-    told = bootstrap(ID, NAME, hidden, indexes=[index, PRIMARY])
-    event = the_row(told, row("INSERT", DATA))
+    bootstrapped = bootstrap(ID, NAME, hidden, indexes=[index, PRIMARY])
+    event = the_row(bootstrapped, row("INSERT", DATA))
     assert event.table.column_names == ("id", "name")
 
 
@@ -166,43 +166,43 @@ VALUES: list[tuple[dict[str, Any], Any, Any, Any]] = [
 def test_values(wire: dict[str, Any], text: Any, avro: Any, expected: Any) -> None:
     if wire["dataType"]["mysqlType"] == "decimal":
         expected = Decimal(expected)
-    told = bootstrap(ID, wire)
+    bootstrapped = bootstrap(ID, wire)
     for event in (
-        the_row(told, row("INSERT", {"id": "1", "c": text})),
-        the_row(to_avro(told), to_avro(row("INSERT", {"id": ("long", 1), "c": avro}))),
+        the_row(bootstrapped, row("INSERT", {"id": "1", "c": text})),
+        the_row(to_avro(bootstrapped), to_avro(row("INSERT", {"id": ("long", 1), "c": avro}))),
     ):
         assert event.after is not None
         value = event.after.values["c"]
         assert (type(value), value) == (type(expected), expected)
     for event in (
-        the_row(told, row("INSERT", {"id": "1", "c": None})),
-        the_row(to_avro(told), to_avro(row("INSERT", {"id": ("long", 1), "c": None}))),
+        the_row(bootstrapped, row("INSERT", {"id": "1", "c": None})),
+        the_row(to_avro(bootstrapped), to_avro(row("INSERT", {"id": ("long", 1), "c": None}))),
     ):
         assert event.after == Image({"id": 1, "c": None})
 
 
 def test_invalid_utf8_text() -> None:
-    told = bootstrap()
+    bootstrapped = bootstrap()
     value = to_avro(row("INSERT", AVRO_DATA)).replace(b"John", b"J\xffhn")
-    event = the_row(to_avro(told), value)
+    event = the_row(to_avro(bootstrapped), value)
     assert event.after is not None
     assert event.after.values["name"] == "J\udcffhn"
     value = to_json(row("INSERT", DATA)).replace(b"John", b"J\xffhn")
-    event = the_row(told, value)
+    event = the_row(bootstrapped, value)
     assert event.after is not None
     assert event.after.values["name"] == "J\udcffhn"
 
 
 @pytest.mark.parametrize("location", ["Local", "System", "local", ""])
 def test_the_producers_own_zone(location: str, caplog: pytest.LogCaptureFixture) -> None:
-    told = bootstrap(ID, column("c", "timestamp"), table=f"t_{location}")
+    bootstrapped = bootstrap(ID, column("c", "timestamp"), table=f"t_{location}")
     value = {"location": location, "value": "2023-12-27 12:27:23.123"}
     for options, expected in (
         ({"sourceTimeZone": "+08:00"}, AT),
         ({}, AT.replace(hour=12)),
     ):
         event = the_row(
-            told, row("INSERT", {"id": "1", "c": value}, table=f"t_{location}"), **options
+            bootstrapped, row("INSERT", {"id": "1", "c": value}, table=f"t_{location}"), **options
         )
         assert event.after is not None
         assert event.after.values["c"] == expected
@@ -217,9 +217,9 @@ def test_a_type_map_may_want_the_wall_clock() -> None:
         return plain("datetime" if text.startswith("timestamp") else text)
 
     decode_one = codec_decoder("simple", DecoderContext(resolve, SchemaStore()))
-    told = bootstrap(ID, column("c", "timestamp"))
+    bootstrapped = bootstrap(ID, column("c", "timestamp"))
     value = {"location": "UTC", "value": "2023-12-27 12:27:23"}
-    list(decode_one(Message(None, to_json(told))))
+    list(decode_one(Message(None, to_json(bootstrapped))))
     for data in (
         to_json(row("INSERT", {"id": "1", "c": value})),
         to_avro(row("INSERT", {"id": ("long", 1), "c": timestamp(value["value"])})),

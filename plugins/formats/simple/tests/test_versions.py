@@ -71,8 +71,8 @@ RETYPED = bootstrap(ID, column("name", "int"))
 def test_the_same_version_with_other_columns(encode: Any, caplog: pytest.LogCaptureFixture) -> None:
     counts: Counter[str] = Counter()
     reader = decoder(counts)
-    for told in (bootstrap(), ANOTHER):
-        assert reader.decode(Message(None, encode(told)))
+    for bootstrapped in (bootstrap(), ANOTHER):
+        assert reader.decode(Message(None, encode(bootstrapped)))
     assert counts["schemas that differ from another of their version"] == 1
 
     def read(data: dict[str, Any], **changes: Any) -> Any:
@@ -137,10 +137,10 @@ def test_no_schema_that_has_all_columns() -> None:
 def test_columns_that_rows_lack() -> None:
     """Virtual columns, and those that a column selector leaves out: absent, and no NULL."""
     virtual = column("twice", "int")
-    told = bootstrap(ID, NAME, virtual)
+    bootstrapped = bootstrap(ID, NAME, virtual)
     for values in (
-        [told, row("INSERT", DATA)],
-        [to_avro(told), to_avro(row("INSERT", AVRO_DATA))],
+        [bootstrapped, row("INSERT", DATA)],
+        [to_avro(bootstrapped), to_avro(row("INSERT", AVRO_DATA))],
     ):
         event = the_row(*values)
         assert event.table.column_names == ("id", "name")

@@ -113,7 +113,7 @@ def on_a_terminal(*arguments: object) -> str:
         env=environment,
     ) as process:
         os.close(follower)
-        said = b""
+        written = b""
         while True:
             try:
                 piece = os.read(leader, 1 << 16)
@@ -121,16 +121,16 @@ def on_a_terminal(*arguments: object) -> str:
                 break
             if not piece:
                 break
-            said += piece
+            written += piece
         assert process.wait(60) == 0
     os.close(leader)
-    return said.decode()
+    return written.decode()
 
 
 def test_colours_and_progress_are_for_terminals(canal: Path) -> None:
-    said = on_a_terminal("stats", canal)
-    assert "\x1b[32m" in said
-    assert "messages" in said
+    written = on_a_terminal("stats", canal)
+    assert "\x1b[32m" in written
+    assert "messages" in written
     piped = start("stats", canal)
     out, errors = piped.communicate(timeout=60)
     assert b"\x1b" not in out + errors

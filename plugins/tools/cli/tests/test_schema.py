@@ -143,8 +143,10 @@ def test_digits_that_only_values_show_are_noted(
         path = write_lines(tmp_path / "m.json", message)
         result = run("schema", path, "--as", shape, *table)
         assert ("DECIMAL(38,2)" in result.stdout) == noted
-        said = "shop.orders: the messages do not have the digits of DECIMAL columns (price), whose"
-        assert (said in result.stderr) == noted
+        warning = (
+            "shop.orders: the messages do not have the digits of DECIMAL columns (price), whose"
+        )
+        assert (warning in result.stderr) == noted
 
 
 def test_list_of_tables(canal: Path) -> None:

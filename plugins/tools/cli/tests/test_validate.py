@@ -209,10 +209,10 @@ def test_position_and_reason_of_each(name: str, tmp_path: Path) -> None:
         assert (problem["topic"], problem["partition"]) == ("t", 3), what
         assert problem["message"] == 2 * number + 2, what
         assert problem["protocol"] == protocol, what
-        said = f"{problem['field']}: {problem['reason']}"
+        text = f"{problem['field']}: {problem['reason']}"
         assert problem["reason"], what
-        assert expected in said, (what, said)
-        assert not problem["reason"].startswith("the decoder failed"), (what, said)
+        assert expected in text, (what, text)
+        assert not problem["reason"].startswith("the decoder failed"), (what, text)
     # The good ones between them are untouched.
     assert not by_offset
 

@@ -21,7 +21,7 @@ from cdcfmt_toolkit.topics.topic_client import TopicClient
 
 
 @pytest.fixture
-def nobody() -> str:
+def no_broker() -> str:
     """An address where no broker listens."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
@@ -48,10 +48,12 @@ def test_messages_arrive_in_order(kafka: Broker) -> None:
     reader.close()
 
 
-def test_no_broker(nobody: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_broker(no_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka_sink, "FIRST_CONTACT_SECONDS", 1.0)
-    sink = KafkaSink.of("x", {"bootstrap.servers": nobody, "delivery.timeout.ms": "1000"})
-    with pytest.raises(SinkError, match=f"topic x: no Kafka broker answers at {nobody} .*refused"):
+    sink = KafkaSink.of("x", {"bootstrap.servers": no_broker, "delivery.timeout.ms": "1000"})
+    with pytest.raises(
+        SinkError, match=f"topic x: no Kafka broker answers at {no_broker} .*refused"
+    ):
         sink.partitions()
     with (
         pytest.raises(SinkError, match="messages were not delivered"),
@@ -183,9 +185,9 @@ def test_invalid_timestamp() -> None:
     [(900_000, {}, 38), (40 << 20, {"message.max.bytes": "50000000"}, 2)],
 )
 def test_unacknowledged_messages_are_bounded(
-    nobody: str, size: int, settings: dict[str, str], most: int
+    no_broker: str, size: int, settings: dict[str, str], most: int
 ) -> None:
-    given = {"bootstrap.servers": nobody, "delivery.timeout.ms": "1000", **settings}
+    given = {"bootstrap.servers": no_broker, "delivery.timeout.ms": "1000", **settings}
     taken = []
 
     def send_all() -> None:
