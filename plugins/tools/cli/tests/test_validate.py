@@ -120,12 +120,12 @@ DEBEZIUM: dict[str, tuple[Damage, str]] = {
 }
 
 DTS: dict[str, tuple[Damage, str]] = {
-    "cut in half": (value(lambda v: v[: len(v) // 2]), "ends before"),
-    "last byte gone": (value(lambda v: v[:-1]), "ends before"),
+    "cut in half": (value(lambda v: v[: len(v) // 2]), "is truncated"),
+    "last byte gone": (value(lambda v: v[:-1]), "is truncated"),
     "bytes behind": (value(lambda v: v + b"\x02\x02\x02"), "follow the record"),
     "empty": (value(lambda v: b""), "empty"),
     "a text is not UTF-8": (replaced(b"shop.wide", b"shop.wid\xff"), "is not UTF-8"),
-    "a text's length lies": (replaced(b"\x12shop.wide", b"\xfe\xff\x03shop.wide"), "ends before"),
+    "a text's length lies": (replaced(b"\x12shop.wide", b"\xfe\xff\x03shop.wide"), "is truncated"),
 }
 
 CLOUDCANAL: dict[str, tuple[Damage, str]] = {
