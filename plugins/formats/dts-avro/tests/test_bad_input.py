@@ -89,9 +89,9 @@ def in_the_image(encoded: bytes) -> bytes:
         (long(1) + long(4) + long(2) + b"\xff\xff", "not UTF-8"),
         (long(1) + b"\xff" * 12, "more than 64 bits"),
         (long(1) + b"\xff" * 9 + b"\x02", "more than 64 bits"),
-        (long(1) + long(4) + long(1 << 62) + b"7", "ends before"),
+        (long(1) + long(4) + long(1 << 62) + b"7", "is truncated"),
         (long(2) + long(1) + b"\xff" + long(0), "not UTF-8"),
-        (long(4) + b"1234", "ends before"),
+        (long(4) + b"1234", "is truncated"),
     ],
 )
 def test_values_invalid_in_avro_are_corrupt(encoded: bytes, reason: str) -> None:
