@@ -269,7 +269,7 @@ def test_floats_are_exact_or_rejected(type_: str) -> None:
 
 
 @pytest.mark.parametrize("type_", ["DATE", "TIMESTAMP", "TIMESTAMP_NTZ"])
-def test_dates_that_only_spark_has(type_: str) -> None:
+def test_dates_outside_the_source_range(type_: str) -> None:
     of = schema(f"id BIGINT, x {type_}, _change_type STRING")
     arrow = to_arrow_schema(of, timezone="UTC")
     far = pa.array([1 << (30 if type_ == "DATE" else 60)]).cast(

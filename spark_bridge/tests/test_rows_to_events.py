@@ -155,7 +155,7 @@ def test_a_value_that_is_not_of_its_source_type() -> None:
     assert caught.value.column == "other"
 
 
-def test_names_that_are_null() -> None:
+def test_null_names() -> None:
     names, *others = _columns(id="int")
     for keys, columns, where in (
         ((None,), (names, *others), "key_columns"),

@@ -72,7 +72,7 @@ WRONG_CHANGES: list[tuple[StructType, dict[str, str], str]] = [
 
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize("to", ["files", "kafka"])
-def test_columns_that_cannot_be_written(tmp_path: Path, to: str, streaming: bool) -> None:
+def test_unwritable_columns(tmp_path: Path, to: str, streaming: bool) -> None:
     """No broker listens at the address, so nothing was sent either."""
     kafka = {"path": None, "topic": "x", "kafka.bootstrap.servers": "127.0.0.1:1"}
     table = {"table": "shop.orders", "keyColumns": "id"}

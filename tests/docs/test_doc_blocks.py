@@ -66,7 +66,7 @@ def blocks(*languages: str) -> list[Snippet]:
     ]
 
 
-def test_the_tests_that_run_pages_name_them() -> None:
+def test_tests_of_pages_name_them() -> None:
     for page, test in RUN_BY.items():
         assert page in (ROOT / test).read_text(encoding="utf-8"), test
 

@@ -364,7 +364,7 @@ def test_a_changelog_identifies_rows_without_a_key(lake: Lake) -> None:
     ]
 
 
-def test_catalog_targets_that_are_kept_small(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compacted_catalog_targets(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files are merged, and old tombstones removed."""
     lake.options = {
         "into": "{database}_lake.{table}",

@@ -55,7 +55,7 @@ def test_a_declared_column_matches_without_case(spark: SparkSession, tmp_path: P
     assert {tuple(row[0]) for row in events.select("key_columns").collect()} == {("id",)}
 
 
-def test_spark_tells_its_tasks_to_mind_the_case(spark: SparkSession, tmp_path: Path) -> None:
+def test_case_sensitivity_of_spark_reaches_tasks(spark: SparkSession, tmp_path: Path) -> None:
     path = write_lines(tmp_path / "o.json", INSERT)
     exact = write_lines(tmp_path / "both.json", BOTH)
     spark.conf.set("spark.sql.caseSensitive", "true")

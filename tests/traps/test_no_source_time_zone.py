@@ -82,7 +82,7 @@ def test_a_string_is_an_instant_too(topic: Path) -> None:
         assert re.search(SAID, warning)
 
 
-def test_a_wall_clock_that_is_declared_an_instant(topic: Path) -> None:
+def test_wall_clock_declared_as_instant(topic: Path) -> None:
     schema = StructType().add("c_dt", TimestampType())
     (warning,) = warnings_of(topic, schema, table="shop.wide")
     assert "shop.wide: DATETIME columns (c_dt) are declared TIMESTAMP" in warning

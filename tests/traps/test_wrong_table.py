@@ -56,7 +56,7 @@ def test_an_input_without_tables_has_nothing_to_compare(tmp_path: Path) -> None:
     assert read(tmp_path / "watermark.json") == 1
 
 
-def test_a_stream_warns_and_goes_on(tmp_path: Path) -> None:
+def test_stream_warns_and_continues(tmp_path: Path) -> None:
     write_lines(tmp_path / "1.json", INSERT)
     source = CdcDataSource({"path": str(tmp_path), "table": "Shop.Orders", "maxFilesPerTrigger": 1})
     reader: Any = source.streamReader(SCHEMA)

@@ -110,7 +110,7 @@ def test_mutated_messages(name: str, seed: int) -> None:
     assert by_kernel > 0
 
 
-def test_almost_all_of_the_benchmark_goes_by_kernel() -> None:
+def test_kernel_reads_almost_all_of_the_benchmark() -> None:
     messages = [
         Message(None, base64.b64decode(line["value_b64"]), offset=at)
         for at, line in enumerate(read_jsonl("bench/simple-avro.jsonl.gz"))

@@ -223,7 +223,7 @@ def test_numbers_of_statements_are_in_extra() -> None:
     assert (result.by_kernel, result.by_reference) == (9, 1)
 
 
-def test_events_of_tables_in_any_mixture_go_by_the_kernel() -> None:
+def test_kernel_reads_events_of_mixed_tables() -> None:
     messages = []
     for at in range(60):
         types = {"id": "int", f"c{at % 3}": "varchar(9)"}
@@ -249,7 +249,7 @@ def test_ordinary_values_use_the_kernel(type_: str) -> None:
     assert (result.by_kernel, result.by_reference) == (9, 1)
 
 
-def test_columns_in_any_order_and_tables_in_any_mixture_go_by_the_kernel() -> None:
+def test_kernel_reads_any_column_order_and_mixed_tables() -> None:
     types = {"id": "int", "a": "int", "b": "varchar(9)"}
     wider = types | {"a": "bigint", "c": "date"}
     messages = []

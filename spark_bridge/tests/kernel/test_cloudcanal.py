@@ -86,7 +86,7 @@ def test_values_equal_the_reference(options: dict[str, str], data: st.DataObject
     assert result.by_kernel + result.by_reference == len(messages)
 
 
-def test_rows_and_operations_go_by_the_kernel() -> None:
+def test_kernel_reads_rows_and_operations() -> None:
     types = {"id": "int", "a": "varchar(9)", "raw": "varbinary(3)"}
     messages = []
     for at in range(40):

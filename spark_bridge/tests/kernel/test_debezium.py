@@ -450,7 +450,7 @@ def test_unavailable_value_falls_back(value: Any) -> None:
         {"schema": 1},
     ],
 )
-def test_a_key_of_other_columns_is_another_plan(key: Any) -> None:
+def test_other_key_columns_need_another_plan(key: Any) -> None:
     usual, unusual = orders(8), orders(8, key={})
     data = None if key is None else encode(key)
     mixed = [attrs.evolve(each, key=data) for each in unusual]
@@ -461,7 +461,7 @@ def test_a_key_of_other_columns_is_another_plan(key: Any) -> None:
     check(usual + broken, {})
 
 
-def test_tables_and_schemas_in_any_mixture_go_by_the_kernel() -> None:
+def test_kernel_reads_mixed_tables_and_schemas() -> None:
     messages = [
         attrs.evolve(each, value=(each.value or b"").replace(b'"int32"', kind))
         for pair in zip(orders(20), orders(20, table="other"), strict=True)
@@ -476,7 +476,7 @@ def test_tables_and_schemas_in_any_mixture_go_by_the_kernel() -> None:
     assert (result.by_kernel, result.by_reference) == (38, 3)
 
 
-def test_an_unwanted_message_has_a_good_schema() -> None:
+def test_schema_of_an_excluded_message_is_checked() -> None:
     messages = [each for pair in zip(orders(), orders(table="other"), strict=True) for each in pair]
     for at in (5, 7):
         broken = (messages[at].value or b"").replace(b'"type":"struct"', b'"type":struct', 1)

@@ -92,7 +92,7 @@ def check(*messages: Message, **options: str) -> tuple[int, int]:
     return result.by_kernel, result.by_reference
 
 
-def test_rows_and_operations_go_by_the_kernel() -> None:
+def test_kernel_reads_rows_and_operations() -> None:
     rows = [usual(at, ("INSERT", "UPDATE", "DELETE", "INIT")[at % 4]) for at in range(40)]
     assert check(*rows) == (39, 1)
     nulls = usual(0, after=dict.fromkeys(list(COLUMNS)[1:]))

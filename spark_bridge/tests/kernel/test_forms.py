@@ -54,7 +54,7 @@ def by_both(messages: list[Message], **options: str) -> tuple[int, int]:
     return result.by_kernel, result.by_reference
 
 
-def test_members_that_repeat_until_they_differ() -> None:
+def test_repeated_members_until_a_difference() -> None:
     dice = random.Random(1)
     other = {
         str: lambda text: text + "x",

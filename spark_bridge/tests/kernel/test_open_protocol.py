@@ -50,7 +50,7 @@ def compare(messages: list[Message], **given: str) -> Result:
 
 @pytest.mark.parametrize(("name", "count"), [("open", 600), ("open-batched", 60)])
 @pytest.mark.parametrize("images", ["both", "after"])
-def test_almost_all_messages_go_by_kernel(name: str, count: int, images: str) -> None:
+def test_kernel_reads_almost_all_messages(name: str, count: int, images: str) -> None:
     result = compare(bench(name, count), images=images)
     assert result.by_kernel + result.by_reference == count
     assert result.by_reference <= 3
@@ -158,7 +158,7 @@ KEY = {"ts": 470604474498940934, "scm": "bench", "tbl": "orders", "rid": 1, "t":
 
 
 @pytest.mark.parametrize("strange", ["resolved", "another table", "a flag", "no row"])
-def test_a_message_goes_to_the_reference_path_whole(strange: str) -> None:
+def test_refused_message_is_decoded_completely_by_the_reference(strange: str) -> None:
     messages = bench("open-batched", 20)
     events = list(events_of(messages[10:11]))
     key, value = events[3]

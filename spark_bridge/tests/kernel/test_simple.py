@@ -69,7 +69,7 @@ def check(messages: list[Message], **given: str) -> list[Result]:
     return results
 
 
-def test_nearly_all_messages_of_ticdc_go_by_kernel() -> None:
+def test_kernel_reads_nearly_all_messages_of_ticdc() -> None:
     messages = [
         Message(None, base64.b64decode(line["value_b64"]), offset=line["seq"])
         for line in read_jsonl("bench/simple-json.jsonl.gz")

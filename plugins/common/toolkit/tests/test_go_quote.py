@@ -75,7 +75,7 @@ def test_go_quoted_text_is_unquoted(text: str, data: bytes) -> None:
         (r"\u0041\q", "at byte 6"),
     ],
 )
-def test_text_that_go_never_writes_is_rejected(text: str, reason: str) -> None:
+def test_text_never_written_by_go_is_rejected(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=f"not Go-quoted.*{reason}"):
         unquote(text)
 

@@ -31,7 +31,7 @@ def test_without_html() -> None:
     assert escape_for_go(rb'"<\b>"', html=False) == rb'"<\u0008>"'
 
 
-def test_texts_that_are_not_utf8() -> None:
+def test_invalid_utf8_texts() -> None:
     context = EncoderContext(LargeMessageOutput(), counts=Counter())
     assert valid_text("x\udcff\udc80", context) == "x\ufffd\ufffd"
     assert sum(context.counts.values()) == 1

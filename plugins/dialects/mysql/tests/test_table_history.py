@@ -150,7 +150,7 @@ def test_unparsed_statement_forgets_the_table(statement: str) -> None:
     assert types_after(T, statement, T) == types_after(T)
 
 
-def test_tables_that_come_from_others() -> None:
+def test_tables_derived_from_others() -> None:
     known = types_after(T)
     assert types_after(T, "rename table t to u, u to w", table="w") == known
     assert types_after(T, "alter table t drop e, rename to u", table="u") == {

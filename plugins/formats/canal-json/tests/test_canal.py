@@ -235,7 +235,7 @@ def test_numbers(row: str, values: dict[str, Any]) -> None:
         ('{"dec":[1]}', "data[0].dec"),
     ],
 )
-def test_numbers_that_do_not_fit(row: str, reason: str) -> None:
+def test_numbers_out_of_range(row: str, reason: str) -> None:
     (event,) = decode(number_message(row))
     assert isinstance(event, Corrupt)
     assert event.error.field == reason

@@ -83,7 +83,7 @@ def test_the_code_of_an_unsigned_value_depends_on_it() -> None:
         (("x", "varchar", Text()), b"a", "not a value of the column's type"),
     ],
 )
-def test_values_that_cannot_be_written(column: Any, value: Any, reason: str) -> None:
+def test_unwritable_values(column: Any, value: Any, reason: str) -> None:
     with pytest.raises(EncodeError, match=reason) as caught:
         encode(insert(table(ID, column), id=1, x=value))
     assert str(caught.value).startswith("canal-json table shop.t, column x, commit_ts 1310720: ")
@@ -195,7 +195,7 @@ def test_events_that_require_the_tidb_extension() -> None:
         encode(Watermark(5), dialect="canal", deleteOnlyOutputHandleKeyColumns=True)
 
 
-def test_messages_that_are_too_large() -> None:
+def test_oversized_messages() -> None:
     large = insert(table(ID, ("s", "text", Text())), id=1, s="x" * 1000)
     with pytest.raises(EncodeError, match="set largeMessageHandleOption"):
         encode(large, maxMessageBytes=500)

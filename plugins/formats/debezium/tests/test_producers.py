@@ -272,7 +272,7 @@ def test_a_placeholder_in_hexadecimal(value: Any) -> None:
 
 
 @pytest.mark.parametrize("text", [r'"\u001F"', r'"\u001f"'])
-def test_a_placeholder_that_json_escapes(text: str) -> None:
+def test_placeholder_escaped_in_json(text: str) -> None:
     value = encode(row("u", before=None, after={"id": 1, "big": ""}))
     wire = value.replace(b'"big":""', b'"big":' + text.encode())
     (event,) = open_decoder(unavailableValuePlaceholder="hex:1f").decode(Message(None, wire))

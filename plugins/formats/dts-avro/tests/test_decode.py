@@ -41,7 +41,7 @@ def test_a_snapshot_row() -> None:
 
 
 @pytest.mark.parametrize("operation", ["FILL", "NOOP", "COMMAND", "CHECKPOINT", "HEARTBEAT"])
-def test_an_operation_that_has_rows_against_all_documents(operation: str) -> None:
+def test_undocumented_operation_with_rows(operation: str) -> None:
     event = change(**row(3, INTEGER) | {"operation": operation})
     assert (event.op, event.after) == ("upsert", Image({"c": 7}))
     assert event.extra is not None

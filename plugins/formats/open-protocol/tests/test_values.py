@@ -129,7 +129,7 @@ def test_text_with_raw_bytes() -> None:
     assert row.after == Image({"id": 1, "d": 0.1, "c": "a\udcffb"})
 
 
-def test_numbers_that_a_float_cannot_hold() -> None:
+def test_numbers_beyond_floats() -> None:
     row = decode_row('{"u":{"a":{"t":246,"f":65,"v":0.12345678901234567890123}}}')
     assert row.after is not None
     assert str(row.after.values["a"]) == "0.12345678901234567890123"

@@ -18,7 +18,7 @@ def _schema() -> Any:
 
 
 def read_wire(value: bytes) -> dict[str, Any]:
-    """A message, all of its bytes; records of Avro stand as JSON has them."""
+    """A message, all of its bytes; Avro's records are as in JSON."""
     if value.startswith(b"{"):
         wire: dict[str, Any] = json.loads(value)
         return wire

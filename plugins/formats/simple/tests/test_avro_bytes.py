@@ -123,7 +123,7 @@ def with_branches(wire: Any, table: TableSchema) -> Any:
 
 @pytest.mark.parametrize("name", variant_names("simple-json"))
 def test_golden_events(name: str) -> None:
-    """Of all kinds: read by fastavro and written again they are the same bytes."""
+    """Messages of all kinds, read by fastavro and written again, are the same bytes."""
     variant = load_variant("simple-json", name)
     options = reading_options(variant)
     messages = [golden.message for golden in variant.messages]

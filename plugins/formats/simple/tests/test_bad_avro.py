@@ -82,7 +82,7 @@ def checked(value: bytes | None) -> list[Event]:
             check_error(event.error, "simple")
         elif isinstance(event, RowChange):
             check_row(event)
-    # Whoever looks for schemas first must survive it, too.
+    # The schema scan must not fail either.
     scan_schemas([Message(None, value)], protocol="simple")
     return events
 
@@ -194,7 +194,7 @@ def test_kinds_of_avro_messages(damage: tuple[int, bytes], reason: str) -> None:
 
 
 def test_another_avro_schema() -> None:
-    """Of the type text that the older one has, where the message's is unknown."""
+    """The older schema has the type as text, here an unknown one."""
     value = to_avro(WATERMARK, older=True)
     error = the_error(value.replace(b"WATERMARK", b"WATERMELN"))
     assert error.field == "type"

@@ -123,7 +123,7 @@ def test_fields_of_schemas(change: Callable[[dict[str, Any]], None], field: str)
     wire = json.loads(to_json(bootstrap()))
     change(wire["tableSchema"])
     assert the_error(wire).field == field
-    # A bad schema is none: its rows say so.
+    # A bad schema is ignored: its rows lack a schema.
     assert "not seen" in the_error(wire, row("INSERT", DATA)).reason
     # A statement is kept without it.
     (event,) = decode(ddl(tableSchema=wire["tableSchema"]))
@@ -140,7 +140,7 @@ def test_a_default_of_half_a_character() -> None:
     assert the_error(value).field == "tableSchema.columns[0].default"
 
 
-def test_schemas_and_statements_that_are_missing() -> None:
+def test_missing_schemas_and_statements() -> None:
     assert the_error({"type": "BOOTSTRAP"}).field == "tableSchema"
     assert the_error(ddl(sql="")).field == "sql"
     assert the_error({"type": "WATERMARK"}).field == "commitTs"
@@ -200,7 +200,7 @@ def test_any_text_in_any_column(mysql_type: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("encode", [to_json, to_avro])
-def test_a_checksum_that_lies(encode: Any) -> None:
+def test_false_checksum(encode: Any) -> None:
     full = FULL if encode is to_json else AVRO_FULL
     wire = encode(row("UPDATE", full, full, checksum=CHECKSUM | {"previous": 8}))
     bootstrapped = encode(TOLD)
@@ -234,8 +234,8 @@ def test_parts_of_rows_have_no_checksum() -> None:
     assert "checksum_mismatch" not in (the_row(TOLD, wire, verifyChecksum="fail").extra or {})
 
 
-def test_a_schema_that_is_too_large_to_keep(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The event has it; the store, and rows, have not."""
+def test_oversized_schema_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event has the schema; the store and rows do not."""
     monkeypatch.setattr(store, "MAX_SCHEMA_BYTES", 100)
     bootstrapped, statement, corrupt = decode(bootstrap(), ddl(), row("INSERT", DATA))
     assert isinstance(bootstrapped, TableSchemaEvent)

@@ -1,4 +1,4 @@
-"""The conformance kit on TiCDC's messages, whose truth tests/test_golden.py has."""
+"""The conformance kit on TiCDC's messages; tests/test_golden.py has their truth."""
 
 from __future__ import annotations
 

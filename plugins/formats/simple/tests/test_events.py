@@ -1,4 +1,4 @@
-"""What messages say, case by case: JSON by hand, Avro by fastavro with TiCDC's schema."""
+"""Events of messages, case by case: JSON by hand, Avro by fastavro with TiCDC's schema."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from cdcfmt_core.schemas.store import SchemaStore
 
 
 def test_the_documents_examples() -> None:
-    """TiCDC Simple Protocol, "Message format"; of the UPDATE the columns that it shows."""
+    """TiCDC Simple Protocol, "Message format"; UPDATE has only the columns in the document."""
     columns = (
         ID,
         NAME,
@@ -81,7 +81,7 @@ def test_the_documents_examples() -> None:
 
 
 @pytest.mark.parametrize("encode", [to_json, to_avro])
-def test_ddl_tells_both_schemas(encode: Any) -> None:
+def test_ddl_has_both_schemas(encode: Any) -> None:
     newer = table(ID, NAME, column("age", "int"), version=VERSION + 5)
     wire = ddl(tableSchema=newer, preTableSchema=table(table="account"))
     (event,) = decode(encode(wire))
@@ -167,20 +167,20 @@ def test_no_indexes(indexes: Any) -> None:
     assert event.extra == {"table_id": 148, "schema_version": VERSION}
 
 
-def test_fields_that_nobody_knows_are_kept() -> None:
+def test_unknown_fields_are_kept() -> None:
     event = the_row(bootstrap(), row("INSERT", DATA, region="eu"))
     assert event.extra == {"table_id": 148, "schema_version": VERSION, "region": "eu"}
     (event,) = decode({"type": "WATERMARK", "commitTs": TS, "clusterID": 3})
     assert event == Watermark(TS, extra={"clusterID": 3})
 
 
-def test_a_tombstone_is_no_event() -> None:
+def test_tombstone_has_no_events() -> None:
     counts: Counter[str] = Counter()
     assert decoder(counts).decode(Message(b"k", None)) == []
     assert counts["tombstones"] == 1
 
 
-def test_go_leaves_zeros_out() -> None:
+def test_zeros_omitted_by_go() -> None:
     bootstrapped = table(version=..., tableID=...)
     bootstrapped = {name: value for name, value in bootstrapped.items() if value is not ...}
     event = the_row(

@@ -209,7 +209,7 @@ def test_ddl(run: Run) -> None:
 
 
 def test_extras(run: Run) -> None:
-    """What no field takes is kept: ids, versions, checksums, how a large message came."""
+    """Other fields are kept: ids, versions, checksums, the transport of a large message."""
     claims, handle_keys = set[str](), 0
     for truth, event in run.rows():
         extra = dict(event.extra or {})
@@ -339,7 +339,7 @@ def _version(event: Any) -> int:
 @pytest.mark.parametrize(
     "name", sorted(set(VARIANTS["simple-json"]) & set(VARIANTS["simple-avro"]))
 )
-def test_both_encodings_say_the_same(name: str) -> None:
+def test_both_encodings_are_equal(name: str) -> None:
     one, other = (decoded(protocol, name) for protocol in VARIANTS)
     compared = 0
     for (message, (first,)), (_, (second,)) in zip(one.decoded, other.decoded, strict=True):
@@ -371,7 +371,7 @@ def avro_schema() -> Any:
 
 
 @pytest.mark.parametrize("name", VARIANTS["simple-avro"])
-def test_fastavro_reads_the_same(name: str) -> None:
+def test_fastavro_agrees(name: str) -> None:
     """With the producer's own schema: the layout that the reader has as code is the wire's."""
     variant = load_variant("simple-avro", name)
     decompress = open_decompressor(variant.compression, 1 << 20)
@@ -393,7 +393,7 @@ def test_fastavro_reads_the_same(name: str) -> None:
         else:
             for field in ("tableSchema", "preTableSchema"):
                 if payload.get(field):
-                    # JSON calls it so, and all that reads schemas does.
+                    # The name in JSON, which readers of schemas use.
                     payload[field]["schema"] = payload[field].pop("database")
             word = {"type": expected["type"]} if message.kind in ("watermark", "bootstrap") else {}
             assert ours.wire == payload | word
@@ -460,8 +460,8 @@ def test_checksums(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", VARIANTS)
-def test_a_changed_value_has_another_checksum(protocol: str) -> None:
-    """Any bit of a value that still decodes is noticed."""
+def test_changed_value_changes_the_checksum(protocol: str) -> None:
+    """Any changed bit of a value that still decodes is detected."""
     variant = load_variant(protocol, "checksum")
     decoder = open_decoder(**(reading_options(variant) | {"verifyChecksum": "true"}))
     changed = 0

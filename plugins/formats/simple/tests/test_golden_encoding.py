@@ -1,4 +1,4 @@
-"""Golden Simple messages, decoded and encoded: what TiCDC wrote, in JSON and in Avro.
+"""Golden Simple messages, decoded and encoded: TiCDC's bytes, in JSON and in Avro.
 
 Compressed and reduced messages, claim checks, and repeated schemas; the conformance kit
 (plugins/formats/simple/tests) has all else.
@@ -110,7 +110,7 @@ def check_message(variant: Variant, golden: bytes, actual: bytes, losses: Losses
 
 
 @pytest.mark.parametrize(("protocol", "name"), COMPRESSED)
-def test_decoded_and_encoded_they_are_the_producers(protocol: str, name: str) -> None:
+def test_round_trip_yields_the_producers_messages(protocol: str, name: str) -> None:
     """Schemas of DDL and bootstraps in the stream are not written again."""
     variant = load_variant(protocol, name)
     listed = REPLACED if protocol == "simple-json" else []
@@ -195,7 +195,7 @@ FALSE_ALARMS = {
 
 @pytest.mark.parametrize("protocol", ["simple-avro", "simple-json"])
 def test_checksums_are_computed_as_the_producer_does(protocol: str) -> None:
-    """Forgotten and computed anew; where the producer's own are false alarms is listed."""
+    """Checksums are removed and computed again; the producer's false alarms are listed."""
     variant = load_variant(protocol, "checksum")
     encoder = simple(variant)
     differing = set()
@@ -233,7 +233,7 @@ def types_of(messages: list[Message]) -> list[str]:
     return [json.loads(message.value or b"")["type"] for message in messages]
 
 
-def test_a_schema_is_told_before_its_first_row() -> None:
+def test_schema_precedes_its_first_row() -> None:
     encoder = open_encoder("simple")
     assert types_of(encoder.encode(order(1))) == ["BOOTSTRAP", "INSERT"]
     assert types_of(encoder.encode(order(2))) == ["INSERT"]
@@ -251,7 +251,7 @@ def test_a_schema_is_told_before_its_first_row() -> None:
     assert types_of(encoder.encode(order(7))) == ["INSERT"]
 
 
-def test_a_schema_that_other_messages_told_is_not_told_again() -> None:
+def test_schema_of_other_messages_is_not_repeated() -> None:
     encoder = open_encoder("simple")
     ddl = SchemaChange(
         "create table orders (…)", "CREATE", "shop", "orders", table_schema=ORDERS, commit_ts=1
@@ -268,7 +268,7 @@ def test_a_schema_that_other_messages_told_is_not_told_again() -> None:
     assert types_of(messages) == ["BOOTSTRAP", "INSERT"]
 
 
-def test_a_row_that_cannot_be_written_leaves_its_schema_to_the_next() -> None:
+def test_unwritable_row_leaves_its_schema_to_the_next_row() -> None:
     encoder = open_encoder("simple")
     bad = order(1)
     bad.after = Image({"id": "one", "name": None})
@@ -277,7 +277,7 @@ def test_a_row_that_cannot_be_written_leaves_its_schema_to_the_next() -> None:
     assert types_of(encoder.encode(order(2))) == ["BOOTSTRAP", "INSERT"]
 
 
-def test_schemas_are_told_again_by_count_and_time() -> None:
+def test_schemas_are_repeated_by_count_and_time() -> None:
     encoder = open_encoder("simple", sendBootstrapInMsgCount=2, sendBootstrapIntervalInSec=0)
     counts = [len(encoder.encode(order(number))) for number in range(1, 7)]
     assert counts == [2, 1, 2, 1, 2, 1]
@@ -299,11 +299,11 @@ def test_each_partition_gets_the_schemas_of_its_rows() -> None:
     assert [message.partition for message in watermarks] == [0, 1, 2]
 
 
-# What cannot be written
+# Unwritable events
 
 
 @pytest.mark.parametrize("encoding", ["avro", "json"])
-def test_what_cannot_be_written_is_an_error(encoding: str) -> None:
+def test_unwritable_events_are_errors(encoding: str) -> None:
     def write(column: Column, value: Any, **options: Any) -> list[Message]:
         schema = TableSchema("shop", "t", (column,), ())
         event = RowChange("insert", schema, None, Image({column.name: value}), commit_ts=1)

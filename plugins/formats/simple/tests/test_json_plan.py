@@ -1,4 +1,4 @@
-"""Every row of a table is read alike, however many came before it."""
+"""Every row of a table is read alike, independent of the rows before it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_names_are_never_code() -> None:
     [{"id": "one"}, {"id": True}, {"name": 5}, {"other": "x"}, {"id": ...}, {"id": 1.5}],
     ids=str,
 )
-def test_every_row_is_refused_with_the_same_words(changes: dict[str, Any]) -> None:
+def test_every_row_is_rejected_with_the_same_text(changes: dict[str, Any]) -> None:
     good = {"id": "1", "name": "John"}
     bad = {name: value for name, value in (good | changes).items() if value is not ...}
     decode = open_with()

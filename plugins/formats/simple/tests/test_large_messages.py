@@ -93,7 +93,7 @@ def test_claim_check(tmp_path: Path, avro: bool) -> None:
         (bootstrap(), "holds no row"),
     ],
 )
-def test_claim_checks_that_lie(tmp_path: Path, held: dict[str, Any], reason: str) -> None:
+def test_false_claim_checks(tmp_path: Path, held: dict[str, Any], reason: str) -> None:
     event = claim(tmp_path, to_json(held))
     assert isinstance(event, Corrupt)
     assert reason in event.error.reason
@@ -116,7 +116,7 @@ def test_claim_checks_without_a_schema(tmp_path: Path) -> None:
     assert "claimCheckStorageUri" in the_error(bootstrap(), row("INSERT", {}, **CLAIM)).reason
 
 
-def test_compression_that_nobody_told_of() -> None:
+def test_undeclared_compression() -> None:
     error = the_error(lz4.frame.compress(to_json(bootstrap())))
     assert "largeMessageHandleCompression=lz4" in error.reason
 
@@ -133,7 +133,7 @@ def open_with(event_filter: EventFilter, projection: Projection) -> Any:
 
 
 @pytest.mark.parametrize("encode", [to_json, to_avro])
-def test_rows_that_nobody_wants_are_not_decoded(encode: Any) -> None:
+def test_excluded_rows_are_not_decoded(encode: Any) -> None:
     decode_one = open_with(EventFilter(include_tables=("shop.*",)), Projection())
     bad: Any = {"id": "x"} if encode is to_json else {"id": ("string", "x")}
     # Neither its schema nor its values matter.
@@ -141,7 +141,7 @@ def test_rows_that_nobody_wants_are_not_decoded(encode: Any) -> None:
 
 
 def test_a_range_of_commit_ts_lets_bootstraps_pass() -> None:
-    """They belong to no time, and the rows in the range need them."""
+    """They have no time, and the rows in the range need them."""
     values = [bootstrap(), row("INSERT", DATA, commitTs=TS - 1), row("INSERT", DATA)]
     reader = decoder(startingCommitTs=str(TS))
     events = [reader.decode(Message(None, to_json(value))) for value in values]
@@ -150,7 +150,7 @@ def test_a_range_of_commit_ts_lets_bootstraps_pass() -> None:
 
 
 @pytest.mark.parametrize("encode", [to_json, to_avro])
-def test_columns_that_nobody_wants_are_not_kept(encode: Any) -> None:
+def test_unselected_columns_are_not_kept(encode: Any) -> None:
     projection = Projection(frozenset({"name"}), before_updates=False)
     decode_one = open_with(EventFilter(), projection)
     bootstrapped = bootstrap(ID, NAME, column("age", "int"))
@@ -163,7 +163,7 @@ def test_columns_that_nobody_wants_are_not_kept(encode: Any) -> None:
             {"id": ("long", 1), "name": ("string", name), "age": ("long", age)}
             for name, age in (("a", 1), ("b", 2))
         ]
-    # Not even its value is looked at.
+    # Its value is not read.
     images[1]["age"] = "x" if encode is to_json else ("string", "x")
     (event,) = decode_one(Message(None, encode(row("UPDATE", images[1], images[0]))))
     assert isinstance(event, RowChange)

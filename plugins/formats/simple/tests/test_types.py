@@ -89,7 +89,7 @@ def test_more_members_than_a_type_text_holds() -> None:
     assert event.after.values["c"] == members[1998]
 
 
-def test_what_else_is_told_of_columns() -> None:
+def test_other_properties_of_columns() -> None:
     (event,) = decode(
         bootstrap(
             ID,
@@ -108,7 +108,7 @@ def test_what_else_is_told_of_columns() -> None:
     assert event.table_schema.columns[1].flags == ("default 5",)
 
 
-def test_columns_that_tidb_hides_are_no_columns() -> None:
+def test_columns_hidden_by_tidb_are_left_out() -> None:
     hidden = column("_V$_k_0", "bigint")
     index = {"name": "k", "unique": False, "primary": False, "nullable": True, "columns": []}
     bootstrapped = bootstrap(ID, NAME, hidden, indexes=[index, PRIMARY])
@@ -209,7 +209,7 @@ def test_the_producers_own_zone(location: str, caplog: pytest.LogCaptureFixture)
     assert caplog.text.count(f"simple.t_{location} has TIMESTAMP columns") == 1
 
 
-def test_a_type_map_may_want_the_wall_clock() -> None:
+def test_type_map_may_select_the_wall_clock() -> None:
     registry = default_registry()
     plain = registry.get_type_map("mysql")
 

@@ -91,9 +91,9 @@ def test_the_same_version_with_other_columns(encode: Any, caplog: pytest.LogCapt
             assert isinstance(event, RowChange)
             assert event.table.column_names == tuple(data)
             assert event.after == Image(data)
-    # The longer one alone can be that of a row that lacks another column.
+    # Only the longer schema fits a row that lacks another column.
     assert read({"id": 1, "age": 7}).after == Image({"id": 1, "age": 7})
-    # Where both say the same of a row's columns, it does not matter which it is.
+    # If both have the same types for a row's columns, either may be used.
     assert read({"id": 1}, handleKeyOnly=True).after == Image({"id": 1}, complete=False)
     error = read({"id": 1, "name": "x", "more": 1}).error
     assert "has more, which no schema of simple.user@" in error.reason
@@ -128,14 +128,14 @@ def test_different_schemas_of_a_version_are_logged(caplog: pytest.LogCaptureFixt
     assert caplog.text.count(text) == 1
 
 
-def test_no_schema_that_has_all_columns() -> None:
+def test_no_schema_has_all_columns() -> None:
     other = bootstrap(ID, column("age", "int"))
     error = the_error(bootstrap(), other, row("INSERT", {"id": "1", "name": "x", "age": "1"}))
     assert "has columns of several schemas, which no schema of" in error.reason
 
 
-def test_columns_that_rows_lack() -> None:
-    """Virtual columns, and those that a column selector leaves out: absent, and no NULL."""
+def test_columns_missing_in_rows() -> None:
+    """Virtual columns, and columns left out by a selector: absent, not NULL."""
     virtual = column("twice", "int")
     bootstrapped = bootstrap(ID, NAME, virtual)
     for values in (
@@ -148,7 +148,7 @@ def test_columns_that_rows_lack() -> None:
 
 
 @pytest.mark.parametrize("encode", [to_json, to_avro])
-def test_images_with_other_columns_than_each_other(encode: Any) -> None:
+def test_images_with_different_columns(encode: Any) -> None:
     new, old = {"id": "1", "name": "b"}, {"id": "1"}
     if encode is to_avro:
         new, old = {"id": ("long", 1), "name": ("string", "b")}, {"id": ("long", 1)}  # type: ignore[dict-item]
@@ -157,10 +157,10 @@ def test_images_with_other_columns_than_each_other(encode: Any) -> None:
     assert event.before == Image({"id": 1}, complete=False)
 
 
-def test_old_schemas_are_forgotten() -> None:
+def test_old_schemas_are_evicted() -> None:
     values = [bootstrap(version=version) for version in (1, 2, 3)]
     rows = [row("INSERT", DATA, schemaVersion=version) for version in (1, 2, 3)]
-    # The later ones say the same, and take little.
+    # The later ones are equal, and need little memory.
     size = table_size(decode(values[0])[0].table_schema) + 700
     events = decode(*values, *rows, maxCachedSchemaBytes=str(size))
     assert [type(event) for event in events[3:]] == [Corrupt, RowChange, RowChange]
@@ -196,7 +196,7 @@ def test_schemas_are_found_before_decoding(encode: Any, compression: str) -> Non
     assert [len(found) for found in versions] == [1, 1, 1, 0]
 
 
-def test_a_row_that_speaks_of_schemas_has_none() -> None:
+def test_row_with_schema_words_has_no_schema() -> None:
     store = scan_schemas(
         [Message(None, to_json(row("INSERT", {"tableSchema": "x"}, tableSchema=table())))],
         protocol="simple",

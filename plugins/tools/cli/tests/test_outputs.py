@@ -143,7 +143,7 @@ def test_full_disks_and_closed_streams(canal: Path, command: list[str]) -> None:
     assert by_shell("2>&-", *command, canal) == (0, "")
 
 
-def test_a_disk_that_is_full_for_a_file(canal: Path, tmp_path: Path) -> None:
+def test_full_disk_for_an_output_file(canal: Path, tmp_path: Path) -> None:
     for command in (["convert", *TO, "--output"], ["stats", "--html"]):
         result = run(*command, "/dev/full", canal)
         assert result.exit_code == 3

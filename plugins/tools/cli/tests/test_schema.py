@@ -112,7 +112,7 @@ def test_create_table_from_types_without_a_statement(tmp_path: Path) -> None:
         assert column in text
 
 
-def test_create_table_names_what_is_unknown() -> None:
+def test_create_table_marks_unknown_types() -> None:
     # As in formats without types.
     table = TableSchema("shop", "t", (Column("a", "", Unknown(), key=True),), ("a",))
     schema = ObservedSchema(table.name)

@@ -72,7 +72,7 @@ def test_a_known_failure_that_passes_fails(pytester: pytest.Pytester) -> None:
     assert run(pytester, KINDS, known={KINDS: "it did once"}) == {"failed": 1}
 
 
-def test_a_known_failure_that_is_no_test_fails(pytester: pytest.Pytester) -> None:
+def test_unknown_name_in_known_failures_fails(pytester: pytest.Pytester) -> None:
     for name in ("test_gold", "test_golden[batch]"):
         assert run(pytester, KNOWN, known={name: "a reason"}) == {"failed": 1}
 

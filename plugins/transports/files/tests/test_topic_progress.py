@@ -102,7 +102,7 @@ def test_offset_is_unchanged_without_new_messages() -> None:
     assert stream.latest() == {"v": 1, "topics": {"t": {"0": 12}}}
 
 
-def test_a_limit_goes_on_where_it_stopped() -> None:
+def test_limit_continues_where_it_stopped() -> None:
     cluster = Cluster({0: (0, 30), 1: (0, 10)})
     stream = follow(cluster, startingOffsets="earliest")
     first = stream.advance(INITIAL, 8, None)

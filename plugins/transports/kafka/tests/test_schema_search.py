@@ -50,7 +50,7 @@ def produce(kafka: Broker, topic: str, partition: int, values: list[bytes]) -> N
     )
 
 
-def test_back_then_ahead_then_partition_0_around_that_time(kafka: Broker) -> None:
+def test_search_goes_back_then_ahead_then_to_partition_0(kafka: Broker) -> None:
     topic = kafka.create_topic("search", 2)
     produce(kafka, topic, 1, [SCHEMA, ROW, ROW, ROW, SCHEMA, ROW])
     produce(kafka, topic, 0, [SCHEMA, SCHEMA, SCHEMA])

@@ -83,7 +83,7 @@ def test_batches_stored_as_one_message(rocketmq: RocketBroker) -> None:
     assert list(source.read(OffsetRange(topic, 0, 7, 12))) == found[7:12]
 
 
-def test_messages_that_are_too_large(rocketmq: RocketBroker) -> None:
+def test_oversized_messages(rocketmq: RocketBroker) -> None:
     topic = rocketmq.client.create_topic("too-large")
     given = {**rocketmq.options, "topic": topic}
     sink = open_sink(SPEC, *split_options(SPEC, given, writing=True))

@@ -63,7 +63,7 @@ def test_scan_finds_marks_in_order(path: Path) -> None:
     assert marked == sorted(marked)
 
 
-def test_an_error_comes_behind_the_sources_before_it() -> None:
+def test_error_follows_the_sources_before_it() -> None:
     def sources() -> Iterator[Iterator[Message | BadLine]]:
         yield iter([Message(None, b"1"), Message(None, b"2")])
         yield broken()

@@ -292,7 +292,7 @@ DAMAGED = b"".join(b'{"id":%d,"text":"%s"}\n' % (i, b"ab" * (i % 50)) for i in r
 
 @pytest.mark.parametrize("suffix", sorted(COMPRESSORS))
 @pytest.mark.parametrize("keep", [0.3, 0.9, -1])
-def test_cut_off_compressed_file_gives_what_is_there_then_one_bad_line(
+def test_truncated_compressed_file_yields_its_lines_and_one_bad_line(
     suffix: str, keep: float
 ) -> None:
     stored = COMPRESSORS[suffix](DAMAGED)
