@@ -14,10 +14,10 @@ from support.kafka_broker import Broker
 
 from cdcfmt_core.events import Message, RowChange, Watermark
 from cdcfmt_core.offsets import OffsetRange
-from cdcfmt_toolkit.topic_input import TopicInput
+from cdcfmt_toolkit.topic_input import TopicSlice
 from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.read.inputs import watermark_finder
+from pyspark_cdcfmt.read.inputs import divide
 
 PARTITIONS = 2
 
@@ -177,14 +177,12 @@ def test_deleted_topic_is_in_no_batch(kafka: Broker, topic: str) -> None:
             "deduplicate": "watermark",
         }
     )
-    source, watermark_of = options.input, watermark_finder(options)
-    assert isinstance(source, TopicInput)
-    assert watermark_of is not None
+    source = options.require_input()
     ends = [OffsetRange(topic, 0, 200, 201), OffsetRange(topic, 1, 200, 200)]
     gone = OffsetRange("gone", 0, 7, 7)
-    found = source.find_low_watermarks([gone, *ends], watermark_of)
-    assert found == source.find_low_watermarks(ends, watermark_of)
-    assert found[topic] > 0
+    found = divide(source, [*map(TopicSlice, [gone, *ends])], options)
+    assert found == divide(source, [*map(TopicSlice, ends)], options)
+    assert [each.low_watermark > 0 for each in found] == [True]
 
 
 def test_watermarks_equal_those_of_the_stream() -> None:

@@ -110,7 +110,7 @@ def test_a_batch_is_read_by_the_protocol_alone(registry: Registry, given: dict[s
     options = parse_options({**given, "maxRecordsPerPartition": "6"}, registry)
     source = pickle.loads(pickle.dumps(options)).require_input()
     assert (source.source, options.transport) == (Memory("q"), "Memory")
-    slices = source.plan()
+    slices = source.divide(source.plan())
     assert len(slices) == 6
     places = [(m.topic, m.partition, m.offset) for m in source.read_all(slices)]
     assert places == [("q", n, at) for n in range(PARTITIONS) for at in range(COUNT // PARTITIONS)]

@@ -22,7 +22,7 @@ from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.checks import check_batch
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.read.inference import InferredSchema
-from pyspark_cdcfmt.read.inputs import as_item, watermark_finder
+from pyspark_cdcfmt.read.inputs import as_item, divide
 from pyspark_cdcfmt.read.schemas import MissingSchemas, find_schemas, policy_of, query_id
 from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.row_schemas import canonical_schema
@@ -77,7 +77,7 @@ class CdcBatchReader(DataSourceReader):
         policy_of(options)
 
     def partitions(self) -> Sequence[InputPartition]:
-        slices = self._input.plan(watermark_of=watermark_finder(self._task.options))
+        slices = divide(self._input, self._input.plan(), self._task.options)
         known = None if self._found is None else self._found.schemas_in(slices)
         planned = plan_tasks(self._input, slices, self._task.options, known)
         check_batch(self._input, planned, self._task)

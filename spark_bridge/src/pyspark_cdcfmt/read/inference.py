@@ -21,7 +21,7 @@ from cdcfmt_toolkit.decimal_digits import DecimalDigits
 from cdcfmt_toolkit.inputs import Slice
 from pyspark_cdcfmt.options import SPARKS_SWITCH, ReadOptions
 from pyspark_cdcfmt.read.decoding import open_decoder
-from pyspark_cdcfmt.read.inputs import watermark_finder, with_progress
+from pyspark_cdcfmt.read.inputs import divide, with_progress
 from pyspark_cdcfmt.read.schemas import find_schemas, open_store
 from pyspark_cdcfmt.read.survey import SECONDS, Decodes, Survey
 from pyspark_cdcfmt.rows.row_schemas import changes_schema
@@ -248,7 +248,7 @@ def schema_of_store(options: ReadOptions) -> InferredSchema | None:
     records = store.reload(*name)
     if not records:
         source = options.require_input()
-        slices = source.plan(watermark_of=watermark_finder(options))
+        slices = divide(source, source.plan(), options)
         find_schemas(options, lambda scan: source.scanned(slices, scan), statements=False)
         records = store.reload(*name)
     if not records:
@@ -264,7 +264,7 @@ def infer_schema(options: ReadOptions) -> InferredSchema:
     :raises SourceError: if no message of the table is found.
     """
     source = options.require_input()
-    slices = source.plan(watermark_of=watermark_finder(options))
+    slices = divide(source, source.plan(), options)
     event_filter = attrs.evolve(options.event_filter(), kinds=None)
     table = options.table
     assert table is not None

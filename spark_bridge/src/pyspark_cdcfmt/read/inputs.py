@@ -1,15 +1,15 @@
-"""What the bridge adds to an input: the progress of a search, and Arrow columns of messages."""
+"""What the bridge adds to an input: low watermarks, Arrow columns, and news of a search."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from cdcfmt_core.events import Message, Watermark
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.transport import MessageColumns
-from cdcfmt_toolkit.inputs import BadLine
+from cdcfmt_toolkit.inputs import BadLine, Input, Slice
 from pyspark_cdcfmt.kernel.batches import Item
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.decoding import open_decoder
@@ -31,17 +31,17 @@ def with_progress(
         yield message
 
 
-def watermark_finder(options: ReadOptions) -> Callable[[Message], int | None] | None:
-    """Returns the commit_ts of the last watermark in a message; None without ``deduplicate``."""
-    if options["deduplicate"] != "watermark":
-        return None
-    decoder = open_decoder(options, EventFilter(kinds=frozenset({"watermark"})))
+def divide(source: Input, slices: Sequence[Slice], options: ReadOptions) -> list[Slice]:
+    """The slices of tasks, from those of a batch, with their low watermarks."""
+    if options["deduplicate"] == "watermark":
+        decoder = open_decoder(options, EventFilter(kinds=frozenset({"watermark"})))
 
-    def watermark_of(message: Message) -> int | None:
-        found = [e.commit_ts for e in decoder.decode(message) if isinstance(e, Watermark)]
-        return max(found, default=None)
+        def watermark_of(message: Message) -> int | None:
+            found = [e.commit_ts for e in decoder.decode(message) if isinstance(e, Watermark)]
+            return max(found, default=None)
 
-    return watermark_of
+        slices = source.with_low_watermarks(slices, watermark_of)
+    return source.divide(slices)
 
 
 def as_item(item: Any) -> Item:

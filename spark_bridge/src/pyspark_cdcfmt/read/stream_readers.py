@@ -21,7 +21,7 @@ from cdcfmt_toolkit.topics.stream_offset import INITIAL
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.batch_reader import Work, plan_tasks, read_slice
 from pyspark_cdcfmt.read.checks import StreamCheck
-from pyspark_cdcfmt.read.inputs import watermark_finder
+from pyspark_cdcfmt.read.inputs import divide
 from pyspark_cdcfmt.read.schemas import check_stream, open_store
 from pyspark_cdcfmt.rows.read_task import ReadTask
 
@@ -76,12 +76,8 @@ class CdcStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._progress.latest()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        slices = self._input.batch(
-            start,
-            end,
-            check=None if self._has_advanced else self._progress,
-            watermark_of=watermark_finder(self._options),
-        )
+        check = None if self._has_advanced else self._progress
+        slices = divide(self._input, self._input.batch(start, end, check), self._options)
         self._check.check(self._input, slices)
         # Without a store, the schemas in a batch's own files would depend on its end.
         known = None

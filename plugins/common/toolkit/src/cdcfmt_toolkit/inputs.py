@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 import attrs
 
 from cdcfmt_core.codec import MarkedScan, ScanSchemas
-from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.errors import DecodeError, OptionError
 from cdcfmt_core.events import Message
 from cdcfmt_core.schemas.records import Search
 from cdcfmt_core.schemas.store import SchemaStore
@@ -55,11 +55,6 @@ class Slice:
         return 0
 
     @property
-    def place(self) -> object:
-        """The file or topic partition in which it begins."""
-        return None
-
-    @property
     def paths(self) -> Sequence[str]:
         """The files that it is in; none for topics."""
         return ()
@@ -92,25 +87,35 @@ class Input(ABC):
     def check_stream(self) -> None:  # noqa: B027
         """:raises OptionError: for options that are not valid in a stream."""
 
-    @abstractmethod
     def check_duplicates(self) -> None:
         """:raises OptionError: if duplicates cannot be dropped by watermarks."""
+        raise OptionError(
+            "option deduplicate is for topics: files do not have the watermarks before them"
+        )
 
     @abstractmethod
-    def plan(
-        self,
-        *,
-        pieces: int | None = None,
-        watermark_of: Callable[[Message], int | None] | None = None,
-    ) -> list[Slice]:
-        """The slices of a batch; runs on the driver.
+    def plan(self) -> list[Slice]:
+        """The whole files or partitions of a batch, also empty ones; runs on the driver.
 
-        :param pieces: for one process that reads all slices, in order: about how many parts of
-            files are enough.  Then an input without files is an error.  None: as the options say.
-        :param watermark_of: returns the commit_ts of the last watermark in a message: with it, the
-            slices have their ``low_watermark``.
         :raises OptionError: for options that are not valid in a batch.
         """
+
+    @abstractmethod
+    def divide(self, slices: Sequence[Slice], pieces: int | None = None) -> list[Slice]:
+        """The slices of tasks, from those of :meth:`plan` or :meth:`batch`, without empty ones.
+
+        :param pieces: for one process that reads all slices, in order: about how many parts of
+            files are enough.  None: as the options say.
+        """
+
+    def with_low_watermarks(
+        self, slices: Sequence[Slice], watermark_of: Callable[[Message], int | None]
+    ) -> Sequence[Slice]:
+        """The slices of :meth:`plan` or :meth:`batch`, with their ``low_watermark``.
+
+        :param watermark_of: returns the commit_ts of the last watermark in a message.
+        """
+        return slices
 
     @abstractmethod
     def read(
@@ -175,17 +180,11 @@ class Input(ABC):
 
     @abstractmethod
     def batch(
-        self,
-        start: dict[str, Any],
-        end: dict[str, Any],
-        *,
-        check: Progress | None = None,
-        watermark_of: Callable[[Message], int | None] | None = None,
+        self, start: dict[str, Any], end: dict[str, Any], check: Progress | None = None
     ) -> list[Slice]:
-        """The slices of a stream's batch, by its offsets: always the same messages.
+        """Like :meth:`plan`, for a stream's batch, by its offsets: always the same messages.
 
         :param check: checks a batch of an earlier run: its topics may have been recreated since.
-        :param watermark_of: as of :meth:`plan`.
         """
 
     def begin_at(self, partition: int, offset: int) -> Input:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import attrs
 
@@ -19,6 +19,8 @@ from cdcfmt_toolkit.topics.low_watermarks import LowWatermarks
 from cdcfmt_toolkit.topics.schema_search import SchemaSearch, TopicSearch
 from cdcfmt_toolkit.topics.stream_offset import StreamOffset
 from cdcfmt_toolkit.topics.topic_scan import TopicScan
+
+_M = TypeVar("_M", Message, MessageColumns)
 
 
 @attrs.frozen
@@ -36,10 +38,6 @@ class TopicSlice(Slice):
     def size(self) -> int:
         return self.range.size
 
-    @property
-    def place(self) -> TopicPartition:
-        return self.range.topic, self.range.partition
-
     def describe(self) -> Mapping[str, object]:
         each = self.range
         return {
@@ -50,8 +48,9 @@ class TopicSlice(Slice):
         }
 
     def batch(self) -> tuple[str, int] | None:
-        start = self.begins.get(self.place)
-        return None if start is None else (f"{self.range.topic}-{self.range.partition}", start)
+        topic, partition = self.range.topic, self.range.partition
+        start = self.begins.get((topic, partition))
+        return None if start is None else (f"{topic}-{partition}", start)
 
 
 @attrs.frozen
@@ -73,55 +72,40 @@ class TopicInput(Input):
     def check_duplicates(self) -> None:
         self.source.check_whole_topics()
 
-    def plan(
-        self,
-        *,
-        pieces: int | None = None,
-        watermark_of: Callable[[Message], int | None] | None = None,
-    ) -> list[Slice]:
+    def plan(self) -> list[Slice]:
         self.source.check_batch()
-        ranges = self.source.plan()
-        if pieces is not None:
-            return [*map(TopicSlice, ranges)]
-        return [*self._slices(ranges, watermark_of)]
+        return [*map(TopicSlice, self.source.plan())]
 
-    def _slices(
-        self,
-        ranges: Sequence[OffsetRange],
-        watermark_of: Callable[[Message], int | None] | None,
-    ) -> Iterator[TopicSlice]:
-        low_watermarks: dict[str, int] = {}
-        if watermark_of is not None:
-            low_watermarks = self.find_low_watermarks(ranges, watermark_of)
-        pieces = split_ranges(
-            ranges,
-            min_partitions=self.values.get("minPartitions"),
+    def divide(self, slices: Sequence[Slice], pieces: int | None = None) -> list[Slice]:
+        if pieces is not None:
+            return [*slices]
+        whole = {(s.range.topic, s.range.partition): s for s in map(_topic_slice, slices)}
+        parts = split_ranges(
+            (slice_.range for slice_ in whole.values()),
+            min_partitions=self.values["minPartitions"],
             max_records=self.values["maxRecordsPerPartition"],
         )
-        for piece in pieces:
-            yield TopicSlice(piece, low_watermark=low_watermarks.get(piece.topic, 0))
+        return [attrs.evolve(whole[part.topic, part.partition], range=part) for part in parts]
 
-    def find_low_watermarks(
-        self, ranges: Sequence[OffsetRange], watermark_of: Callable[[Message], int | None]
-    ) -> dict[str, int]:
-        """By topic, the commit_ts below which row changes are duplicates, at the start of ranges.
-
-        ``ranges``: one per topic partition.
-        """
-        found = LowWatermarks(self.source, watermark_of, self.values["watermarkLookback"])
+    def with_low_watermarks(
+        self, slices: Sequence[Slice], watermark_of: Callable[[Message], int | None]
+    ) -> list[Slice]:
+        ranges = [*map(_range, slices)]
         # A stream keeps the offsets of topics that were deleted or are no longer selected.
         topics = {each.topic for each in ranges if each.size > 0}
         starts = {(r.topic, r.partition): r.start for r in ranges if r.topic in topics}
-        return found.find(starts)
+        found = LowWatermarks(self.source, watermark_of, self.values["watermarkLookback"])
+        by_topic = found.find(starts)
+        return [
+            attrs.evolve(slice_, low_watermark=by_topic.get(_range(slice_).topic, 0))
+            for slice_ in slices
+        ]
 
     def read(
         self, slice_: Slice, counts: Counter[str] | None = None, marks: Sequence[bytes] = ()
     ) -> Iterator[Message]:
         wanted = _range(slice_)
-        messages = self.source.read(wanted, counts)
-        if not (epoch := wanted.epoch):
-            return messages
-        return (attrs.evolve(message, epoch=epoch) for message in messages)
+        return _in_epoch(wanted.epoch, self.source.read(wanted, counts))
 
     def read_many(
         self, slice_: Slice, counts: Counter[str] | None = None
@@ -130,9 +114,7 @@ class TopicInput(Input):
         columns = self.source.read_columns(wanted, counts)
         if columns is None:
             return self.read(slice_, counts)
-        if not (epoch := wanted.epoch):
-            return columns
-        return (attrs.evolve(each, epoch=epoch) for each in columns)
+        return _in_epoch(wanted.epoch, columns)
 
     def ends(
         self, slices: Sequence[Slice], *, seconds: float | None = None, thorough: bool = True
@@ -157,9 +139,8 @@ class TopicInput(Input):
     def open_search(
         self, slice_: Slice, store: SchemaStore, scan: ScanSchemas, reach: int, run: str | None
     ) -> TopicSearch:
-        assert isinstance(slice_, TopicSlice)
-        topics = TopicScan(self.source, scan)
-        return TopicSearch(store, slice_.range, slice_.begins, topics, reach=reach, run=run)
+        home, topics = _topic_slice(slice_), TopicScan(self.source, scan)
+        return TopicSearch(store, home.range, home.begins, topics, reach=reach, run=run)
 
     def limits(self) -> tuple[int | None, int | None]:
         return self.values["maxOffsetsPerTrigger"], self.values["minOffsetsPerTrigger"]
@@ -168,12 +149,7 @@ class TopicInput(Input):
         return self.source.open_progress()
 
     def batch(
-        self,
-        start: dict[str, Any],
-        end: dict[str, Any],
-        *,
-        check: Progress | None = None,
-        watermark_of: Callable[[Message], int | None] | None = None,
+        self, start: dict[str, Any], end: dict[str, Any], check: Progress | None = None
     ) -> list[Slice]:
         # Only the end offset counts: a repeated batch must read the same messages.
         offset = StreamOffset.of_json(end)
@@ -181,18 +157,23 @@ class TopicInput(Input):
         if check is not None:
             now = StreamOffset.of_json(check.advance(end, None, None)).ids
             ranges = [r for r in ranges if offset.ids.get(r.topic) in (None, now.get(r.topic))]
-        return [
-            attrs.evolve(slice_, begins=begins_around(slice_.range, offset.starts))
-            for slice_ in self._slices(ranges, watermark_of)
-        ]
+        return [TopicSlice(each, begins=begins_around(each, offset.starts)) for each in ranges]
 
     def begin_at(self, partition: int, offset: int) -> TopicInput:
         return attrs.evolve(self, source=self.source.begin_at(partition, offset))
 
 
-def _range(slice_: Slice) -> OffsetRange:
+def _topic_slice(slice_: Slice) -> TopicSlice:
     assert isinstance(slice_, TopicSlice)
-    return slice_.range
+    return slice_
+
+
+def _range(slice_: Slice) -> OffsetRange:
+    return _topic_slice(slice_).range
+
+
+def _in_epoch(epoch: int, items: Iterator[_M]) -> Iterator[_M]:
+    return (attrs.evolve(each, epoch=epoch) for each in items) if epoch else items
 
 
 def first_partitions(slices: Sequence[Slice]) -> list[Slice]:

@@ -9,12 +9,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
 from cdcfmt_cli.settings import Settings
-from cdcfmt_core.errors import OptionError
+from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.known import packages
 from cdcfmt_core.registry import default_registry
@@ -25,7 +25,7 @@ from cdcfmt_files import FILES
 from cdcfmt_files.sources import BadLine, Lines
 from cdcfmt_files.sources.lines import line_parser
 from cdcfmt_files.sources.reader import checked, cut_lines, foreign
-from cdcfmt_toolkit.inputs import Input
+from cdcfmt_toolkit.inputs import Input, Slice
 from cdcfmt_toolkit.topic_input import open_input as open_transport
 from cdcfmt_toolkit.topics.stream_offset import INITIAL
 
@@ -104,7 +104,7 @@ def public(paths: Sequence[str]) -> list[str]:
 def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False) -> CommandInput:
     """Open the input that a command's arguments name; ``follow`` waits for new messages forever.
 
-    :raises SourceError: for a path that does not exist.
+    :raises SourceError: for a path that does not exist, or has no file.
     :raises OptionError: for inputs of different kinds, and for options that do not apply.
     """
     for path in paths:
@@ -117,14 +117,23 @@ def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False
             raise OptionError(f"{transport.title} has no addresses that the command line can read")
         given = {**transport.options_of_url(path), **settings.topic}
         topics = open_transport(transport, *split_options(transport, given))
-        return FollowedInput(topics) if follow else SlicedInput(topics)
+        return SlicedInput(topics, follow=follow)
     if follow:
         raise OptionError("--follow is for topics, such as kafka://…; pipe a growing file into -")
     if STDIN in paths:
         if len(paths) > 1:
             raise OptionError("standard input (-) is read alone")
         return StdinInput(settings)
-    return SlicedInput(open_transport(FILES, {**settings.values, "path": None, "paths": paths}, {}))
+    files = SlicedInput(
+        open_transport(FILES, {**settings.values, "path": None, "paths": paths}, {})
+    )
+    if not files.paths:
+        name = settings["pathGlobFilter"]
+        matching = "" if name is None else f" matches pathGlobFilter {name}"
+        raise SourceError(
+            f"no file in {', '.join(paths)}{matching}; names that start with _ or . are hidden"
+        )
+    return files
 
 
 def is_input_file(path: Path, source: CommandInput) -> bool:
@@ -133,64 +142,59 @@ def is_input_file(path: Path, source: CommandInput) -> bool:
 
 
 class SlicedInput(CommandInput):
-    """Files or topics, slice by slice."""
+    """Files or topics, slice by slice; without end if ``follow``."""
 
-    def __init__(self, source: Input) -> None:
+    def __init__(self, source: Input, *, follow: bool = False) -> None:
         self._source = source
         self.unit = source.unit
-        # Planned once, so that a second pass reads the same messages.
-        self._slices = source.plan(pieces=_PIECES)
-        self.paths = {path for slice_ in self._slices for path in slice_.paths}
+        self.again, self.live = not follow, follow
+        self._whole: list[Slice] = []
+        if follow:
+            source.check_stream()
+        else:
+            # Planned once, so that a second pass reads the same messages.
+            self._whole = source.plan()
+        self.paths = {path for slice_ in self._whole for path in slice_.paths}
 
     @property
-    def total(self) -> int:
-        return sum(slice_.size for slice_ in self._slices)
+    def total(self) -> int | None:
+        return None if self.live else sum(slice_.size for slice_ in self._whole)
 
     def messages(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine]:
-        for slice_ in self._slices:
+        return self._read(self._source.read, advance)
+
+    def blocks(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine | Lines]:
+        read = self._source.read_many if self.unit == "bytes" else self._source.read
+        return self._read(read, advance)
+
+    def heads(self, count: int) -> Iterator[Message | BadLine]:
+        for slice_ in self._whole:
+            yield from islice(self._source.read(slice_), count)
+
+    def ends(self) -> Iterator[Message | BadLine]:
+        return self._source.ends(self._whole)
+
+    def begin_at(self, partition: int, offset: int) -> None:
+        self._source = self._source.begin_at(partition, offset)
+        self._whole = self._source.plan()
+
+    def _read(
+        self, read: Callable[[Slice], Iterator[Any]], advance: Callable[[int], object]
+    ) -> Iterator[Any]:
+        slices = self._new() if self.live else self._source.divide(self._whole, _PIECES)
+        for slice_ in slices:
             left = slice_.size
             if self.unit == "bytes":
-                yield from self._source.read(slice_)
+                yield from read(slice_)
             else:
-                for message in self._source.read(slice_):
+                for message in read(slice_):
                     yield message
                     advance(1)
                     left -= 1
             # Some offsets have no message.
             advance(left)
 
-    def blocks(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine | Lines]:
-        if self.unit != "bytes":
-            yield from self.messages(advance)
-            return
-        for slice_ in self._slices:
-            yield from self._source.read_many(slice_)
-            advance(slice_.size)
-
-    def heads(self, count: int) -> Iterator[Message | BadLine]:
-        for _, slices in groupby(self._slices, lambda slice_: slice_.place):
-            yield from islice(self._source.read_all(slices), count)
-
-    def ends(self) -> Iterator[Message | BadLine]:
-        return self._source.ends(self._slices)
-
-    def begin_at(self, partition: int, offset: int) -> None:
-        self._source = self._source.begin_at(partition, offset)
-        self._slices = self._source.plan(pieces=_PIECES)
-
-
-class FollowedInput(CommandInput):
-    """Topics without end, from where their options begin."""
-
-    again = False
-    live = True
-    unit = "messages"
-
-    def __init__(self, source: Input) -> None:
-        source.check_stream()
-        self._source = source
-
-    def messages(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine]:
+    def _new(self) -> Iterator[Slice]:
         progress = self._source.open_progress()
         at: dict[str, Any] = dict(INITIAL)
         while True:
@@ -198,9 +202,7 @@ class FollowedInput(CommandInput):
             if moved == at:
                 time.sleep(_POLL_SECONDS)
                 continue
-            for message in self._source.read_all(self._source.batch(at, moved)):
-                yield message
-                advance(1)
+            yield from self._source.batch(at, moved)
             at = moved
 
 

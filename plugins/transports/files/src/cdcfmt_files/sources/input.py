@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import attrs
 
 from cdcfmt_core.codec import MarkedScan
-from cdcfmt_core.errors import OptionError, SourceError
+from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.texts import open_logger
 from cdcfmt_core.transport import Progress
@@ -43,10 +42,6 @@ class FilesSlice(Slice):
     @property
     def size(self) -> int:
         return sum(split.length for split in self.splits)
-
-    @property
-    def place(self) -> str:
-        return self.splits[0].path
 
     @property
     def paths(self) -> Sequence[str]:
@@ -82,11 +77,6 @@ class FilesInput(Input):
     def check(self) -> None:
         check_paths(self._paths, storage_options=self._storage_options)
 
-    def check_duplicates(self) -> None:
-        raise OptionError(
-            "option deduplicate is for topics: files do not have the watermarks before them"
-        )
-
     def find(self, *, empty_globs: bool = False) -> list[FileInfo]:
         """List the current files; SourceError for a missing path."""
         return list_files(
@@ -96,38 +86,20 @@ class FilesInput(Input):
             empty_globs=empty_globs,
         )
 
-    def plan(
-        self,
-        *,
-        pieces: int | None = None,
-        watermark_of: Callable[[Message], int | None] | None = None,
-    ) -> list[Slice]:
-        files = self.find()
-        return self._slices(files) if pieces is None else self._pieces(files, pieces)
+    def plan(self) -> list[Slice]:
+        return _whole(self.find())
 
-    def _slices(self, files: Iterable[FileInfo]) -> list[Slice]:
-        planned = plan_partitions(
-            files,
-            max_partition_bytes=self.values["maxPartitionBytes"],
-            min_partitions=self.values["minPartitions"] or os.cpu_count() or 1,
-        )
-        return [FilesSlice(splits) for splits in planned]
-
-    def _pieces(self, files: Sequence[FileInfo], pieces: int) -> list[Slice]:
-        """One slice per split; empty files have one, too."""
-        if not files:
-            name = self.values["pathGlobFilter"]
-            matching = "" if name is None else f" matches pathGlobFilter {name}"
-            raise SourceError(
-                f"no file in {', '.join(self._paths)}{matching}; names that start with _ or . are "
-                "hidden"
-            )
-        size = sum(file.size or 0 for file in files)
-        planned = plan_partitions(
-            files, max_partition_bytes=max(size // pieces, _LEAST_PIECE), min_partitions=1
-        )
-        empty = [FileSplit(file.path, 0, 0, 0) for file in files if file.size == 0]
-        return [FilesSlice((split,)) for split in (*empty, *chain.from_iterable(planned))]
+    def divide(self, slices: Sequence[Slice], pieces: int | None = None) -> list[Slice]:
+        files = [FileInfo(split.path, split.size) for each in slices for split in _splits(each)]
+        if pieces is None:
+            most = self.values["maxPartitionBytes"]
+            least = self.values["minPartitions"] or os.cpu_count() or 1
+        else:
+            most, least = max(sum(each.size for each in slices) // pieces, _LEAST_PIECE), 1
+        planned = plan_partitions(files, max_partition_bytes=most, min_partitions=least)
+        if pieces is None:
+            return [FilesSlice(splits) for splits in planned]
+        return [FilesSlice((split,)) for splits in planned for split in splits]
 
     def read(
         self, slice_: Slice, counts: Counter[str] | None = None, marks: Sequence[bytes] = ()
@@ -171,12 +143,7 @@ class FilesInput(Input):
         return FilesProgress(self)
 
     def batch(
-        self,
-        start: dict[str, Any],
-        end: dict[str, Any],
-        *,
-        check: Progress | None = None,
-        watermark_of: Callable[[Message], int | None] | None = None,
+        self, start: dict[str, Any], end: dict[str, Any], check: Progress | None = None
     ) -> list[Slice]:
         before, after = FileOffset.from_json(start), FileOffset.from_json(end)
         if before == after:
@@ -186,7 +153,11 @@ class FilesInput(Input):
                 f"a micro-batch spans steps {before.number} to {after.number} of the stream of "
                 "files, but an offset names the files of one step only"
             )
-        return self._slices(FileInfo(path, size) for path, size in after.batch.items())
+        return _whole(FileInfo(path, size) for path, size in after.batch.items())
+
+
+def _whole(files: Iterable[FileInfo]) -> list[Slice]:
+    return [FilesSlice((FileSplit(file.path, 0, None, file.size),)) for file in files]
 
 
 def _splits(slice_: Slice) -> Sequence[FileSplit]:
