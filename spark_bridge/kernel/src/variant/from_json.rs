@@ -44,6 +44,8 @@ struct Field {
 /// Makes variants; buffers are reused.
 #[derive(Default)]
 pub struct Variants {
+    /// Whether members keep their order, for variants that are written as messages again.
+    pub keeps_order: bool,
     /// Names that the dictionary lacks.
     names: Names,
     nothing: Dictionary,
@@ -207,6 +209,7 @@ impl Variants {
             }
         }
         let fields = &mut self.fields[first..];
+        let in_order = self.keeps_order.then(|| fields.to_vec());
         let name = |field: &Field| &self.texts[field.name.0..field.name.1];
         if self.texts[first_text..].is_ascii() {
             fields.sort_unstable_by(|one, other| name(one).cmp(name(other)));
@@ -225,6 +228,9 @@ impl Variants {
                 "two members have one name",
                 token.start as usize,
             ));
+        }
+        if let Some(in_order) = in_order {
+            fields.copy_from_slice(&in_order);
         }
         let (start, first_id) = (out.len(), self.ends.len());
         for field in &*fields {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -113,10 +114,31 @@ class Reference:
 
 @attrs.frozen
 class Span:
-    """Consecutive messages: a list, or several in one piece."""
+    """Consecutive messages: a list, or several in one piece.
+
+    :ivar start: where they begin in a block of lines.
+    """
 
     origins: Origins
     count: int
+    start: int = 0
+
+    def message(self, number: int) -> Message | BadLine:
+        """One of the messages of a list or of a block of lines."""
+        if isinstance(self.origins, Lines):
+            return self.origins.message(self._lines[number])
+        assert isinstance(self.origins, Sequence)
+        return self.origins[number]
+
+    @functools.cached_property
+    def _lines(self) -> list[int]:
+        """The numbers of the lines that are not blank, from ``start`` on."""
+        lines = self.origins
+        assert isinstance(lines, Lines)
+        first = bisect_left(lines.starts, self.start)
+        ends = [*lines.starts[1:], len(lines.data)]
+        places = zip(lines.starts[first:], ends[first:], strict=True)
+        return [n for n, (at, end) in enumerate(places, first) if lines.data[at:end].strip()]
 
     def values(self, name: str, type_: pa.DataType) -> list[Any] | pa.Array:
         """An attribute of each message, or one value for all; lines have only a path."""

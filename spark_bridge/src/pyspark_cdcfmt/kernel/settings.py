@@ -228,6 +228,8 @@ def describe_settings(
         "row_bytes": shape.row_bytes,
         "shown": {"place": "topic" in shape.shown, "headers": "headers" in shape.shown},
         "images": shape.events if _has_images(shape) else None,
+        # As the reference, which writes events without rows between.
+        "keeps_order": shape.numbered is not None,
     }
 
 

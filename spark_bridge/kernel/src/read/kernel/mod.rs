@@ -59,6 +59,9 @@ pub struct Settings {
     shown: Shown,
     /// Form of the images, if rows are events.
     images: Option<Format>,
+    /// Members of nested values in `extra` keep their order.
+    #[serde(default)]
+    keeps_order: bool,
 }
 
 const UNKNOWN: Refusal = Refusal::of_whole(Reason::UnknownSchema, "no plan for the schema");
@@ -141,9 +144,11 @@ impl Kernel {
         let images = settings.images.map(EventImages::new);
         let zone = Arc::new(settings.zone.clone());
         let batch = Batch::new(settings.outputs.clone(), images, &zone);
+        let mut tools = Tools::in_zone(settings.zone.clone());
+        tools.texts.variants.keeps_order = settings.keeps_order;
         Self {
             outputs: batch.columns.len(),
-            tools: Tools::in_zone(settings.zone.clone()),
+            tools,
             settings,
             plans: PlanTable::default(),
             filter_cache: FilterCache::default(),
