@@ -55,6 +55,7 @@ const NO_COLUMN: u16 = u16::MAX;
 const NO_BYTE: u32 = u32::MAX;
 
 impl Refusal {
+    /// A refusal of the message's form, at a byte of the document.
     pub const fn new(text: &'static str, at: usize) -> Self {
         Self::of(Reason::Message, text, at)
     }
@@ -95,10 +96,12 @@ impl Refusal {
         }
     }
 
+    /// Byte of the document, if known.
     pub fn at(&self) -> Option<usize> {
         (self.at != NO_BYTE).then_some(self.at as usize)
     }
 
+    /// Index of the column, if it is a value's refusal.
     pub fn column(&self) -> Option<usize> {
         (self.column != NO_COLUMN).then_some(self.column.into())
     }

@@ -15,6 +15,7 @@ pub const MAX_ITEMS: usize = 1 << 16;
 /// Maximum bytes of an encoded long.
 const LONGEST: usize = 10;
 
+/// A position in a message; every step refuses what goes beyond its bytes.
 #[derive(Clone, Copy)]
 pub struct Datum<'a> {
     data: &'a [u8],
@@ -79,6 +80,7 @@ impl<'a> Datum<'a> {
         Ok(*byte)
     }
 
+    /// 0 or 1.
     pub fn boolean(&mut self) -> Result<bool> {
         match self.byte()? {
             0 => Ok(false),
@@ -98,6 +100,7 @@ impl<'a> Datum<'a> {
         }
     }
 
+    /// Bytes after their length.
     pub fn bytes(&mut self) -> Result<&'a [u8]> {
         let length = usize::try_from(self.long()?);
         let end = length.ok().and_then(|length| self.at.checked_add(length));
@@ -118,6 +121,7 @@ impl<'a> Datum<'a> {
         Ok(length)
     }
 
+    /// Bytes after their length, which must be UTF-8.
     pub fn text(&mut self) -> Result<&'a str> {
         let bytes = self.bytes()?;
         std::str::from_utf8(bytes).map_err(|_| Refusal::new("invalid UTF-8", self.at))

@@ -9,6 +9,7 @@ use serde_json::Value;
 /// Maximum nesting of types.
 const MAX_DEPTH: usize = 20;
 
+/// A type, with all names resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(try_from = "Value")]
 pub enum Type {

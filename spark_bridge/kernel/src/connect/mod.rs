@@ -112,6 +112,7 @@ pub struct Key {
 }
 
 impl Key {
+    /// The key of a message; refuses one that is not an object.
     pub fn new(document: &str) -> Result<Self> {
         let mut names = Vec::new();
         let schema = walk(document, None, |name| {

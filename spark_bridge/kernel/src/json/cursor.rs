@@ -5,6 +5,7 @@ use crate::json::{Kind, Token};
 use crate::refusal::{Reason, Refusal, Result};
 use crate::text::equal;
 
+/// A position in a JSON document.  Methods refuse at the position of the fault, in bytes.
 pub struct Cursor<'a> {
     pub document: &'a str,
     pub(super) data: &'a [u8],
@@ -16,6 +17,7 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
+    /// Begins at the first byte; refuses documents of 4 GiB or more.
     pub fn new(document: &'a str) -> Result<Self> {
         if document.len() >= u32::MAX as usize {
             return Err(Refusal::of(Reason::Size, "document has 4 GiB or more", 0));
@@ -58,6 +60,7 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
+    /// Continues at an earlier position; the number of values stays.
     pub fn go_back(&mut self, position: usize) {
         self.at = position;
     }
@@ -133,6 +136,7 @@ impl<'a> Cursor<'a> {
         self.data.get(self.at).copied().unwrap_or(0)
     }
 
+    /// Skips the four blanks of JSON.
     pub fn blanks(&mut self) {
         while matches!(self.peek(), b' ' | b'\t' | b'\n' | b'\r') {
             self.at += 1;
@@ -151,6 +155,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
+    /// Takes this character; refuses any other.
     pub fn expect(&mut self, byte: u8, reason: &'static str) -> Result<()> {
         if self.take(byte) {
             Ok(())

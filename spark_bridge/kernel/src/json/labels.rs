@@ -19,6 +19,7 @@ static MASKS: [[u64; WORDS]; WIDE + 1] = {
     masks
 };
 
+/// A text that often follows, such as a member's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Label {
     /// The first bytes.

@@ -2,6 +2,7 @@
 
 use crate::text::equal;
 
+/// The kind of a value.
 // As long as a position: a processor waits for a token that it loads as one word, but stored byte
 // by byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,12 +115,14 @@ impl Token {
             }
     }
 
+    /// A value's bytes, without the quotes of text.
     pub fn bytes<'a>(&self, document: &'a [u8]) -> &'a [u8] {
         document
             .get(self.start as usize..self.end as usize)
             .unwrap_or_default()
     }
 
+    /// A value's text, without quotes, but with escapes.
     pub fn text<'a>(&self, document: &'a str) -> &'a str {
         document
             .get(self.start as usize..self.end as usize)

@@ -234,6 +234,7 @@ pub struct BytesText {
     pub longest: Option<usize>,
 }
 
+/// The form of bytes: that of the option, or the only possible one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BytesForm {

@@ -45,6 +45,7 @@ pub enum Role {
     Passed,
 }
 
+/// What a member is: a value with a role, or an object.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum RoleOrMembers {
@@ -71,6 +72,7 @@ pub struct Member {
     pub number: usize,
 }
 
+/// The operation of a row message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
@@ -81,6 +83,7 @@ pub enum Op {
     Delete,
 }
 
+/// A row before or after its change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Image {
@@ -88,6 +91,7 @@ pub enum Image {
     After,
 }
 
+/// Where one producer dialect puts each field of a row message.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Layout {
     /// The first bytes of every such message.

@@ -1,20 +1,20 @@
 //! Feeds messages and lines to the kernel until it refuses one.
 
 use crate::python::kernel::{PyKernel, WINDOW};
-use crate::python::messages::{Message, Messages};
+use crate::python::messages::{ArrowMessage, ArrowMessages};
 use crate::read::Place;
 use crate::refusal::{Reason, Stop};
 
 impl PyKernel {
     /// Reads some messages; returns the index of the next message, or of the first unread one.
-    pub fn messages_of(&mut self, messages: &Messages, start: usize) -> usize {
+    pub fn messages_of(&mut self, messages: &ArrowMessages, start: usize) -> usize {
         let end = messages.len().min(start + WINDOW);
         for at in start..end {
             let Some(message) = messages.get(at, self.kernel.shown()) else {
                 self.stop = Some(Stop::new(Reason::Message, "missing value"));
                 return at;
             };
-            let Message {
+            let ArrowMessage {
                 value,
                 key,
                 place,

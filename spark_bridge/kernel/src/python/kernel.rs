@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::python::errors::{refused, value_error};
-use crate::python::messages::Messages;
+use crate::python::messages::ArrowMessages;
 use crate::python::rows::Rows;
 use crate::read::Kernel;
 use crate::read::Place;
@@ -122,7 +122,7 @@ impl PyKernel {
     fn read_batch(&mut self, batch: &Bound<'_, PyAny>, start: usize) -> PyResult<usize> {
         let py = batch.py();
         let batch = RecordBatch::from_pyarrow_bound(batch)?;
-        let messages = Messages::new(&batch).ok_or_else(|| value_error("no messages"))?;
+        let messages = ArrowMessages::new(&batch).ok_or_else(|| value_error("no messages"))?;
         self.stop = None;
         let mut at = start;
         while at < messages.len() && self.stop.is_none() {

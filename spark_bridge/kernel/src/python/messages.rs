@@ -11,7 +11,7 @@ use crate::read::Place;
 use crate::read::Shown;
 
 /// The messages of a batch.
-pub struct Messages<'a> {
+pub struct ArrowMessages<'a> {
     values: &'a BinaryArray,
     keys: &'a BinaryArray,
     offsets: &'a Int64Array,
@@ -22,7 +22,7 @@ pub struct Messages<'a> {
 }
 
 /// One message: value, key and place, and the bytes that each of its rows has beside its values.
-pub struct Message<'a> {
+pub struct ArrowMessage<'a> {
     pub value: &'a [u8],
     pub key: Option<&'a [u8]>,
     pub place: Place,
@@ -36,7 +36,7 @@ struct Headers<'a> {
     values: &'a BinaryArray,
 }
 
-impl<'a> Messages<'a> {
+impl<'a> ArrowMessages<'a> {
     /// The columns of a batch; None if one is missing.
     pub fn new(batch: &'a RecordBatch) -> Option<Self> {
         let int = |name| batch.column_by_name(name)?.as_primitive_opt::<Int32Type>();
@@ -57,9 +57,9 @@ impl<'a> Messages<'a> {
     }
 
     /// The message at an index; None if it has no value.
-    pub fn get(&self, at: usize, shown: Shown) -> Option<Message<'a>> {
+    pub fn get(&self, at: usize, shown: Shown) -> Option<ArrowMessage<'a>> {
         let (values, keys) = (self.values, self.keys);
-        values.is_valid(at).then(|| Message {
+        values.is_valid(at).then(|| ArrowMessage {
             value: values.value(at),
             key: keys.is_valid(at).then(|| keys.value(at)),
             place: Place {

@@ -83,7 +83,7 @@ impl PyWriter {
         self.writer.printable.0 = spans;
     }
 
-    /// Returns the numbers of written rows that had an permit, and clears them.
+    /// Returns the numbers of written rows that had a permit, and clears them.
     fn take_permits(&mut self) -> Vec<(OfRows, u64)> {
         self.writer.permits.take()
     }

@@ -7,7 +7,7 @@ use crate::connect::{self, Form};
 use crate::json::{Cursor, Kind, Token};
 use crate::plan::{Layout, Member};
 use crate::read::envelope::Envelope;
-use crate::read::plan_cache::PlanCache;
+use crate::read::plan_guess::PlanGuess;
 use crate::read::plans::{Plan, PlanTable};
 use crate::refusal::{Refusal, Result};
 
@@ -24,11 +24,11 @@ impl Envelope {
         self.missed = guess.is_none() || !layout.parts.is_empty();
         self.has_guessed = true;
         let mut plan = guess;
-        let mut cache = PlanCache {
+        let mut guess = PlanGuess {
             plan: &mut plan,
             plans: None,
         };
-        self.object(layout, members, number, cursor, &mut cache)
+        self.object(layout, members, number, cursor, &mut guess)
     }
 
     /// Reads a whole document.
@@ -49,8 +49,7 @@ impl Envelope {
         self.missed = guess.is_none();
         self.has_guessed = plans.is_none();
         let mut cursor = Cursor::new(document)?;
-        let mut cache = PlanCache { plan: guess, plans };
-        let guess = &mut cache;
+        let guess = &mut PlanGuess { plan: guess, plans };
         let Some(part) = layout.schema else {
             self.object(layout, &layout.members, 0, &mut cursor, guess)?;
             return cursor.end();

@@ -10,6 +10,7 @@ const VERSION: [u8; 8] = 1_u64.to_be_bytes();
 pub struct Frames<'a>(pub &'a [u8]);
 
 impl<'a> Frames<'a> {
+    /// The frames of a key, which begins with a version.
     pub fn of_key(key: &'a [u8]) -> Result<Self> {
         let frames = key.strip_prefix(&VERSION);
         frames
@@ -17,6 +18,7 @@ impl<'a> Frames<'a> {
             .ok_or(Refusal::new("unknown version of frames", 0))
     }
 
+    /// The next frame; None at the end.
     pub fn take(&mut self) -> Result<Option<&'a [u8]>> {
         if self.0.is_empty() {
             return Ok(None);
@@ -47,6 +49,7 @@ pub struct Joined {
 }
 
 impl Joined {
+    /// Joins a key and a value, which must be UTF-8.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.document.clear();
         self.document.push_str(utf8(key)?);

@@ -7,7 +7,7 @@ pub mod frames;
 mod kernel;
 mod marks;
 mod object;
-mod plan_cache;
+mod plan_guess;
 pub mod plans;
 mod whole_messages;
 

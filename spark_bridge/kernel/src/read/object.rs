@@ -2,25 +2,27 @@
 
 use crate::json::{Cursor, Kind, Token};
 use crate::plan::{Layout, Member, Role, RoleOrMembers};
-use crate::read::envelope::{Envelope, KEPT_BYTES, Order, Run};
-use crate::read::plan_cache::PlanCache;
+use crate::read::envelope::{Envelope, KEPT_BYTES, MemberOrder, Run};
+use crate::read::plan_guess::PlanGuess;
 use crate::refusal::{Refusal, Result};
 
 impl Envelope {
+    /// Reads an object of the envelope, whose members may have any order; refuses undeclared
+    /// members.
     pub(crate) fn object(
         &mut self,
         layout: &Layout,
         members: &[Member],
         number: usize,
         cursor: &mut Cursor,
-        guess: &mut PlanCache,
+        guess: &mut PlanGuess,
     ) -> Result<()> {
         cursor.expect(b'{', "expected an object")?;
         if cursor.take(b'}') {
             return Ok(());
         }
         let mut seen = 0_u64;
-        let mut before = Order::first(number);
+        let mut before = MemberOrder::first(number);
         // Members that may be the same in the next document.
         let mut run: Option<Box<Run>> = None;
         loop {
@@ -49,7 +51,7 @@ impl Envelope {
             }
             seen |= 1 << place;
             let member = &members[place];
-            before = Order::behind(member.number);
+            before = MemberOrder::behind(member.number);
             match &member.role {
                 RoleOrMembers::Members(inner) => {
                     self.unchanged.keep(run.take(), cursor);
@@ -112,7 +114,7 @@ impl Envelope {
         role: Role,
         part: usize,
         cursor: &mut Cursor,
-        guess: &mut PlanCache,
+        guess: &mut PlanGuess,
     ) -> Result<Token> {
         cursor.blanks();
         let start = cursor.position();

@@ -3,6 +3,7 @@
 use aho_corasick::packed::Searcher;
 use memchr::memmem::Finder;
 
+/// A search for some texts.
 #[derive(Clone, Debug, Default)]
 pub struct AnyText {
     /// Finds all texts in one pass; None if the processor cannot, or for more than 128 texts.

@@ -36,6 +36,7 @@ impl Bound {
         self.check_form(data)
     }
 
+    /// Refuses more bytes than the column holds.
     pub fn check_length(&self, length: usize) -> Result<()> {
         if self.longest.is_some_and(|longest| length > longest) {
             return Err(TOO_MANY);

@@ -27,6 +27,7 @@ pub fn equal(one: &[u8], other: &[u8]) -> bool {
         }
 }
 
+/// Texts by index.
 #[derive(Default, PartialEq, Eq, Hash)]
 pub struct Texts {
     pub text: String,

@@ -150,6 +150,7 @@ impl Digits {
         self.point
     }
 
+    /// The number as an integer, and its number of fractional digits; None beyond 38 digits.
     pub fn unscaled(&self) -> Option<(i128, u8)> {
         let scale = u8::try_from(self.scale()).ok();
         let scale = scale.filter(|scale| usize::from(*scale) <= MAX_DIGITS);
@@ -162,6 +163,7 @@ impl Digits {
         (value.abs() < POWERS[MAX_DIGITS]).then_some((value, scale?))
     }
 
+    /// All digits, without exponent.
     pub fn plain(&self) -> String {
         let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or(0));
         let digits = String::from_utf8_lossy(&self.digits);

@@ -18,6 +18,7 @@ pub enum Form {
 }
 
 impl Form {
+    /// Refuses an integer whose sign is not known.
     pub fn check(self, value: i128) -> Result<()> {
         if self == Self::Signless && (i128::from(i64::MIN)..0).contains(&value) {
             let text = "an integer whose sign is not known";

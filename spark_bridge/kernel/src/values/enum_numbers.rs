@@ -10,6 +10,7 @@ use crate::refusal::{Refusal, Result};
 use crate::values::cells::Cells;
 use crate::variant::Variants;
 
+/// The number of each name of a column.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(from = "Description")]
 pub struct Numbers {

@@ -2,9 +2,9 @@
 
 mod calendar;
 mod cells;
-mod clocks;
 mod default_nulls;
 mod enum_numbers;
+mod epochs;
 mod mysql_text;
 mod nested;
 mod packed;
@@ -20,4 +20,4 @@ pub use enum_numbers::{NumberedCells, Numbers};
 pub use reader::Reader;
 pub use temporal::MAX_TIME;
 pub use tools::Tools;
-pub use zones::{Zone, zoned_instant};
+pub use zones::{Offsets, Zone, zoned_instant};

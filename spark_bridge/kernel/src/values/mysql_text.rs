@@ -32,6 +32,7 @@ impl Weighed for Domain {
 }
 
 impl Domain {
+    /// The domain of a column with this encoding.
     pub fn new(encoding: &Encoding, bound: Option<Bound>) -> Self {
         let mut known = ByText::default();
         if let Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) = encoding

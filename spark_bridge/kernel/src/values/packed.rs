@@ -14,6 +14,7 @@ use crate::values::scalars::{OTHER, RANGE, decimal, small, with_point, within};
 const MAX_BYTES: usize = 32;
 
 impl BytesText {
+    /// Appends the bytes of a text; refuses one that has both forms.
     pub fn read(&self, text: &str, out: &mut Vec<u8>) -> Result<()> {
         let as_base64 = (!text.is_empty() && text.len() % 4 == 0).then_some(text.len() / 4 * 3);
         let pairs = text.len() % 2 == 0 && text.bytes().all(|byte| byte.is_ascii_hexdigit());

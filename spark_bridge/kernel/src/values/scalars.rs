@@ -13,6 +13,7 @@ use crate::variant::encode::MAX_UNSCALED;
 pub const BROKEN: Refusal = Refusal::new("text is not a value of the column's type", 0);
 pub const OTHER: Refusal = Refusal::new("value has an unexpected form", 0);
 pub const RANGE: Refusal = Refusal::new("value is out of the range of its type", 0);
+/// Appends a JSON number of a known type.
 pub fn number(kind: &Number, token: Token, document: &str, cell: &mut impl Cells) -> Result<()> {
     let text = token.text(document);
     match kind {
@@ -56,6 +57,7 @@ pub fn small(token: Token, text: &str) -> Result<i128> {
     within(value, i64::MIN, u64::MAX)
 }
 
+/// An integer within bounds; refuses others.
 pub fn within(value: i128, low: i64, high: u64) -> Result<i128> {
     let fits = i128::from(low) <= value && value <= i128::from(high);
     if fits { Ok(value) } else { Err(RANGE) }

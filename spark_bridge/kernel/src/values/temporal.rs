@@ -5,6 +5,7 @@ use crate::refusal::{Refusal, Result};
 
 pub const DAY_MICROS: i64 = 86_400_000_000;
 
+/// Two digits, at most `most`.
 pub fn pair(data: &[u8], at: usize, most: i64) -> Option<i64> {
     let (high, low) = (
         data.get(at)?.wrapping_sub(b'0'),
@@ -138,6 +139,10 @@ pub fn print_time(micros: i64, fsp: Option<u32>, out: &mut String) {
     }
 }
 
+/// The range of Python's dates: the years 1 to 9999.
+pub const FIRST_DAY: i32 = -719_162;
+pub const LAST_DAY: i32 = 2_932_896;
+
 /// The range of Python's datetimes.
 pub const FIRST_MICROSECOND: i64 = -62_135_596_800_000_000;
 pub const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
@@ -182,23 +187,31 @@ pub fn print_datetime(micros: i64, out: &mut Vec<u8>) {
 
 /// ` hh:mm:ss` and the fraction without trailing zeros.
 pub fn print_clock(of_day: i64, out: &mut Vec<u8>) {
-    let seconds = of_day / 1_000_000;
-    let mut text = *b" 00:00:00.000000";
-    put_pair(seconds / 3600, 1, &mut text);
-    put_pair(seconds / 60 % 60, 4, &mut text);
-    put_pair(seconds % 60, 7, &mut text);
-    let fraction = of_day % 1_000_000;
-    let mut length = 9;
-    if fraction != 0 {
-        put_pair(fraction / 10_000, 10, &mut text);
-        put_pair(fraction / 100 % 100, 12, &mut text);
-        put_pair(fraction % 100, 14, &mut text);
+    let text = clock_text(of_day);
+    let mut length = " 00:00:00".len();
+    if of_day % 1_000_000 != 0 {
         length = text.len();
         while text[length - 1] == b'0' {
             length -= 1;
         }
     }
     out.extend_from_slice(&text[..length]);
+}
+
+/// ` hh:mm:ss.ffffff`
+#[inline]
+pub fn clock_text(of_day: i64) -> [u8; 16] {
+    let (seconds, fraction) = (of_day / 1_000_000, of_day % 1_000_000);
+    let mut text = *b" 00:00:00.000000";
+    put_pair(seconds / 3600, 1, &mut text);
+    put_pair(seconds / 60 % 60, 4, &mut text);
+    put_pair(seconds % 60, 7, &mut text);
+    if fraction != 0 {
+        put_pair(fraction / 10_000, 10, &mut text);
+        put_pair(fraction / 100 % 100, 12, &mut text);
+        put_pair(fraction % 100, 14, &mut text);
+    }
+    text
 }
 
 /// Year, month and day from days since 1970.

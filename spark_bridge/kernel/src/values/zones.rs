@@ -1,4 +1,4 @@
-//! Time zones: offsets by local time, and offsets in texts.
+//! Time zones: offsets by local time and by instant, and offsets in texts.
 
 use serde::Deserialize;
 
@@ -6,14 +6,27 @@ use crate::values::temporal::{datetime, pair};
 
 const MINUTE: i64 = 60_000_000;
 
-/// Offsets of a time zone by local time, as computed by the bridge.
+/// Offsets of a time zone by span of time, as computed by the bridge: zone data is Python's alone.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub struct Zone {
-    /// Starts of the spans, in microseconds since 1970, ascending; the last one is only an end.
+struct Spans {
+    /// Starts in microseconds since 1970, ascending; the last one is only an end.
     starts: Vec<i64>,
     /// Microseconds east of UTC in each span; None during changes of the clock.
     offsets: Vec<Option<i64>>,
 }
+
+impl Spans {
+    fn offset(&self, time: i64) -> Option<i64> {
+        let span = self.starts.partition_point(|start| *start <= time);
+        *self.offsets.get(span.checked_sub(1)?)?
+    }
+}
+
+/// Offsets by local time, for reading.
+///
+/// A local time that occurs twice, or never, has no offset: the reference decides.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Zone(Spans);
 
 impl Zone {
     /// TIMESTAMP: microseconds since 1970 in UTC.
@@ -23,11 +36,26 @@ impl Zone {
 
     /// The instant of a wall clock.
     pub fn of_wall(&self, wall: i64) -> Option<i64> {
-        let span = self
-            .starts
-            .partition_point(|start| *start <= wall)
-            .checked_sub(1)?;
-        Some(wall - (*self.offsets.get(span)?)?)
+        Some(wall - self.0.offset(wall)?)
+    }
+}
+
+/// Offsets by instant, for writing.
+#[derive(Debug, Deserialize)]
+pub struct Offsets(Spans);
+
+impl Offsets {
+    /// UTC at all times.
+    pub fn utc() -> Self {
+        Self(Spans {
+            starts: vec![i64::MIN],
+            offsets: vec![Some(0)],
+        })
+    }
+
+    /// The wall clock of an instant.
+    pub fn wall(&self, instant: i64) -> Option<i64> {
+        Some(instant + self.0.offset(instant)?)
     }
 }
 

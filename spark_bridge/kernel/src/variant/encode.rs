@@ -32,6 +32,7 @@ pub fn string(data: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(data);
 }
 
+/// Appends a JSON number with all its digits; None beyond 38.
 pub fn number(token: Token, text: &str, out: &mut Vec<u8>) -> Option<()> {
     let text = token.text(text);
     if token.kind == Kind::Integer {
@@ -43,6 +44,7 @@ pub fn number(token: Token, text: &str, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
+/// Appends an integer of the smallest type; beyond 64 bits, a decimal.
 pub fn integer(value: i128, out: &mut Vec<u8>) {
     if let Ok(value) = i8::try_from(value) {
         primitive(3, value.to_le_bytes(), out);
@@ -57,6 +59,7 @@ pub fn integer(value: i128, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends a decimal of at most 38 digits.
 pub fn unscaled(value: i128, scale: u8, out: &mut Vec<u8>) {
     debug_assert!(value.abs() < MAX_UNSCALED);
     let scale = if value == 0 && scale > MAX_SCALE {
@@ -85,6 +88,7 @@ pub fn width(largest: usize) -> u8 {
     }
 }
 
+/// Appends numbers of `width` bytes each.
 pub fn push_all(numbers: &[usize], width: u8, out: &mut Vec<u8>) {
     for number in numbers {
         out.extend_from_slice(&number.to_le_bytes()[..usize::from(width)]);

@@ -18,6 +18,7 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
+    /// The names of an image, in the order of its fields.
     pub fn new(ordered: &[String]) -> Self {
         let mut names = Names::default();
         for name in ordered {

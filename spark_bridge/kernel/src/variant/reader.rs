@@ -17,6 +17,7 @@ pub struct Variant<'a> {
 }
 
 impl<'a> Variant<'a> {
+    /// The value; refuses bytes that are not a variant.
     pub fn cell(self) -> Result<Cell<'a>> {
         let (header, rest) = self.value.split_first().ok_or(BROKEN)?;
         let info = header >> 2;
@@ -93,6 +94,7 @@ pub struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
+    /// The value of a field or item, by its number.
     pub fn value(&self, number: usize) -> Result<Variant<'a>> {
         let start = little_endian(self.offsets, number, self.width)?;
         Ok(Variant {
@@ -101,6 +103,7 @@ impl<'a> Items<'a> {
         })
     }
 
+    /// The name of a field, by its number.
     pub fn name(&self, number: usize) -> Result<&'a [u8]> {
         name(
             self.metadata,
@@ -173,6 +176,7 @@ fn decimal(info: u8, data: &[u8]) -> Result<Cell<'_>> {
 
 pub const MISFIT: Refusal = Refusal::new("value does not plainly have its column's type", 0);
 
+/// A value of any column, or in a variant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {
     Null,

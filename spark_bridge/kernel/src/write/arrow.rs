@@ -68,6 +68,7 @@ impl Column {
         }
     }
 
+    /// The value of a row; refuses unreadable variants.
     pub fn cell(&self, row: usize) -> Result<Cell<'_>> {
         Ok(match self {
             Column::Bool(array) if !array.is_null(row) => Cell::Bool(array.value(row)),

@@ -5,12 +5,13 @@
 use crate::avro::{encode_long, shortest_double};
 use crate::refusal::Result;
 use crate::values::MAX_TIME;
+use crate::values::Offsets;
 use crate::values::temporal::{self, civil};
 use crate::variant::{Cell, MISFIT};
-use crate::write::clocks::{Offsets, check_day};
 use crate::write::digits::decimal;
-use crate::write::plan::Encoding;
+use crate::write::plan::PrintEncoding;
 use crate::write::plan::Printer;
+use crate::write::times::check_day;
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400;
@@ -18,7 +19,7 @@ const DAY: i64 = 86_400;
 /// Year, month, day, hour, minute, second and microsecond.
 type Parts = [Option<i64>; 7];
 
-impl Encoding {
+impl PrintEncoding {
     /// Appends a value that is not NULL.
     pub fn binary(
         &self,
@@ -29,19 +30,20 @@ impl Encoding {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         match (self, printer, cell) {
-            (Encoding::MysqlText, ..) | (Encoding::Text, Printer::Json | Printer::JsonText, _) => {
+            (PrintEncoding::MysqlText, ..)
+            | (PrintEncoding::Text, Printer::Json | Printer::JsonText, _) => {
                 printer.sized(cell, zone, scratch, out)?;
             }
-            (Encoding::Text, _, Cell::Text(text)) => {
+            (PrintEncoding::Text, _, Cell::Text(text)) => {
                 printer.check_members(cell)?;
                 simdutf8::basic::from_utf8(text).map_err(|_| MISFIT)?;
                 sized(text, out);
             }
             // Other characters are left to Python, which has tables of charsets.
-            (Encoding::CharsetText, Printer::Text, Cell::Text(text)) if text.is_ascii() => {
+            (PrintEncoding::CharsetText, Printer::Text, Cell::Text(text)) if text.is_ascii() => {
                 sized(text, out);
             }
-            (Encoding::IntegerText, Printer::Decimal { .. }, _) => {
+            (PrintEncoding::IntegerText, Printer::Decimal { .. }, _) => {
                 scratch.clear();
                 match cell {
                     Cell::Bool(_) => return Err(MISFIT),
@@ -49,11 +51,13 @@ impl Encoding {
                 }
                 sized(scratch, out);
             }
-            (Encoding::JsonNumber { doubles: true, .. }, Printer::Float { bits }, _) => {
+            (PrintEncoding::JsonNumber { doubles: true, .. }, Printer::Float { bits }, _) => {
                 out.extend_from_slice(&wide(cell, *bits)?.to_le_bytes());
             }
-            (Encoding::MysqlJson | Encoding::JsonNumber { .. }, ..) => printer.binary(cell, out)?,
-            (Encoding::CalendarParts, ..) => {
+            (PrintEncoding::MysqlJson | PrintEncoding::JsonNumber { .. }, ..) => {
+                printer.binary(cell, out)?;
+            }
+            (PrintEncoding::CalendarParts, ..) => {
                 for part in parts(printer, cell)? {
                     match part {
                         Some(part) => {
@@ -64,7 +68,7 @@ impl Encoding {
                     }
                 }
             }
-            (Encoding::EpochPair, Printer::Timestamp { .. }, Cell::Instant(micros)) => {
+            (PrintEncoding::EpochPair, Printer::Timestamp { .. }, Cell::Instant(micros)) => {
                 temporal::check_instant(micros)?;
                 encode_long(micros.div_euclid(SECOND), out);
                 encode_long(micros.rem_euclid(SECOND), out);

@@ -7,13 +7,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ListArray, PrimitiveArray, RecordBatch, StringArray, StructArray};
 
+use crate::plan::Image;
 use crate::refusal::{Refusal, Result};
 use crate::variant::Cell;
 use crate::write::arrow::{Column, Named, Variants, bytes, number, span};
+use crate::write::key_order::Position;
 use crate::write::key_text;
 use crate::write::message::{Facts, Row};
-use crate::write::order::Position;
-use crate::write::plan::{Image, Table};
+use crate::write::plan::Table;
 
 const NO_CHANGE: Refusal = Refusal::new("row is not a change", 0);
 const UNUSUAL: Refusal = Refusal::new("row has an error, rescued values or absent columns", 0);
@@ -54,6 +55,7 @@ pub struct Change<'a> {
     pub position: Option<(&'static str, Position)>,
 }
 
+/// A change whose images are rows of the batch.
 pub struct ChangeRow<'a> {
     own: &'a [Column],
     before: Option<usize>,

@@ -3,14 +3,15 @@
 //! The Python equivalent is `cdcfmt_simple/checksum_output.py`.
 
 use crate::avro::encode_long;
+use crate::plan::Image;
 use crate::refusal::{Refusal, Result};
+use crate::values::Offsets;
 use crate::variant::{Cell, MISFIT};
-use crate::write::clocks::Offsets;
 use crate::write::digits::integer;
 use crate::write::json_text;
 use crate::write::message::Row;
 use crate::write::partition::crc32;
-use crate::write::plan::{Checksum, Image, Summed, SummedKind, Table, Wire};
+use crate::write::plan::{Checksum, Summed, SummedKind, Table, Wire};
 
 const UNUSUAL: Refusal = Refusal::new("unsupported checksum", 0);
 const VERSION: i64 = 2;

@@ -3,15 +3,16 @@
 //! The Python printers are in `cdcfmt_toolkit/value_printers.py`.
 
 use crate::refusal::Result;
+use crate::text::Printable;
 use crate::text::bytes::{encode_base64, encode_hex};
 use crate::values::MAX_TIME;
+use crate::values::Offsets;
 use crate::values::temporal;
 use crate::variant::{Cell, MISFIT};
-use crate::write::clocks::{self, Offsets};
 use crate::write::digits::{self, integer};
-use crate::write::go_quote::Printable;
 use crate::write::json_text;
-use crate::write::plan::{Encoding, Printer, Wire};
+use crate::write::plan::{PrintEncoding, Printer, Wire};
+use crate::write::times;
 
 /// Settings shared by all values of a message.
 #[derive(Clone, Copy)]
@@ -33,7 +34,7 @@ pub struct Scratch {
     pub made: usize,
 }
 
-impl Encoding {
+impl PrintEncoding {
     /// Appends a value that is not NULL; `is_fine`: the row has values finer than milliseconds.
     pub fn print(
         &self,
@@ -48,102 +49,69 @@ impl Encoding {
         if style.wire == Wire::Avro {
             return self.binary(printer, cell, zone, &mut scratch.text, out);
         }
-        match (self, printer, cell) {
-            (Encoding::MysqlText, ..) | (Encoding::Text, Printer::Json | Printer::JsonText, _) => {
-                printer.quoted(cell, escapes, zone, &mut scratch.text, out)?;
-            }
-            (Encoding::Text, _, Cell::Text(text)) => {
-                printer.check_members(cell)?;
-                json_text::string(text, escapes, out);
-            }
-            (
-                Encoding::JsonNumber {
-                    exponent_digits, ..
-                },
-                Printer::Float { bits },
-                _,
-            ) => {
-                float(*bits, *exponent_digits, cell, out)?;
-            }
-            (
-                Encoding::JsonNumber {
-                    exponent_digits, ..
-                },
-                Printer::Decimal { .. },
-                _,
-            ) => {
-                let (value, scale) = match cell {
-                    Cell::Decimal(value, scale) => (value, scale),
-                    Cell::Int(value) => (value.into(), 0),
-                    _ => return Err(MISFIT),
-                };
-                let (number, is_exact) = digits::nearest_double(value, scale)?;
-                scratch.rounded += usize::from(!is_exact);
-                digits::go_json(number, *exponent_digits, out);
-            }
-            (Encoding::JsonNumber { wraps: true, .. }, Printer::Int { low, high }, _) => {
-                let value = cell.integer().ok_or(MISFIT)?;
-                if value < i128::from(*low) || value > i128::from(*high) {
-                    return Err(MISFIT);
+        match self {
+            Self::MysqlText => printer.quoted(cell, escapes, zone, &mut scratch.text, out),
+            Self::Text => match (printer, cell) {
+                (Printer::Json | Printer::JsonText, _) => {
+                    printer.quoted(cell, escapes, zone, &mut scratch.text, out)
                 }
-                integer(value as i64, out);
-            }
-            (
-                Encoding::JsonNumber { .. },
-                Printer::Bool
-                | Printer::Int { .. }
-                | Printer::Year
-                | Printer::Enum { .. }
-                | Printer::Set { .. },
-                _,
-            ) => printer.text(cell, zone, out)?,
-            (Encoding::JsonBoolean, Printer::Bool | Printer::Int { .. }, _) => {
-                let value = match cell.integer() {
-                    Some(value @ (0 | 1)) => value == 1,
-                    _ => return Err(MISFIT),
-                };
-                out.extend_from_slice(if value { b"true" } else { b"false" });
-            }
-            (Encoding::Base64, _, Cell::Bytes(data))
-            | (Encoding::Base64Text, _, Cell::Text(data)) => {
+                (_, Cell::Text(text)) => {
+                    printer.check_members(cell)?;
+                    json_text::string(text, escapes, out);
+                    Ok(())
+                }
+                _ => Err(MISFIT),
+            },
+            Self::JsonNumber {
+                wraps,
+                exponent_digits,
+                ..
+            } => number(printer, cell, *wraps, *exponent_digits, scratch, out),
+            Self::JsonBoolean => boolean(printer, cell, out),
+            Self::Base64
+            | Self::Base64Text
+            | Self::Hex
+            | Self::GoQuoted
+            | Self::LittleEndianBits { .. } => self.bytes(printer, cell, style, scratch, out),
+            Self::IsoInstant
+            | Self::EpochDays
+            | Self::EpochMillis
+            | Self::EpochMicros
+            | Self::EpochGuessed => self.time(printer, cell, is_fine, out),
+            // Forms of Avro alone, or of readers alone.
+            Self::MysqlJson
+            | Self::CharsetText
+            | Self::IntegerText
+            | Self::CalendarParts
+            | Self::EpochPair
+            | Self::Other => Err(MISFIT),
+        }
+    }
+
+    /// Appends bytes as text between quotes.
+    fn bytes(
+        &self,
+        printer: &Printer,
+        cell: Cell,
+        style: Style,
+        scratch: &mut Scratch,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        match (self, cell) {
+            (Self::Base64, Cell::Bytes(data)) | (Self::Base64Text, Cell::Text(data)) => {
                 base64(data, out);
             }
-            (Encoding::Hex, _, Cell::Bytes(data)) => {
+            (Self::Hex, Cell::Bytes(data)) => {
                 out.push(b'"');
                 encode_hex(data, out);
                 out.push(b'"');
             }
-            (Encoding::GoQuoted, _, Cell::Bytes(data)) => {
+            (Self::GoQuoted, Cell::Bytes(data)) => {
                 scratch.text.clear();
                 style.printable.quote(data, &mut scratch.text)?;
-                json_text::string(&scratch.text, escapes, out);
+                json_text::string(&scratch.text, style.wire.escapes(), out);
             }
-            (Encoding::IsoInstant, Printer::Timestamp { fsp }, Cell::Instant(micros)) => {
-                out.push(b'"');
-                let day = out.len() + "0000-00-00".len();
-                clocks::clock(micros, *fsp, out)?;
-                out[day] = b'T';
-                out.extend_from_slice(b"Z\"");
-            }
-            (Encoding::EpochDays, Printer::Date, Cell::Date(days)) => {
-                clocks::check_day(days)?;
-                integer(days.into(), out);
-            }
-            (_, Printer::DateTime { .. }, Cell::Clock(micros))
-            | (_, Printer::Timestamp { .. }, Cell::Instant(micros)) => {
-                temporal::check_instant(micros)?;
-                self.unit(micros, is_fine, out)?;
-            }
-            (_, Printer::Time { .. }, _) => {
-                let micros = match cell {
-                    Cell::Duration(micros) => Some(micros),
-                    Cell::Text(text) => std::str::from_utf8(text).ok().and_then(temporal::time),
-                    _ => None,
-                };
-                let micros = micros.filter(|micros| (-MAX_TIME..=MAX_TIME).contains(micros));
-                self.unit(micros.ok_or(MISFIT)?, is_fine, out)?;
-            }
-            (Encoding::LittleEndianBits { bits }, Printer::Int { .. }, _) => {
+            (Self::LittleEndianBits { bits }, _) if matches!(printer, Printer::Int { .. }) => {
                 let value = cell.integer().and_then(|value| u64::try_from(value).ok());
                 let value = value.filter(|value| *bits > 63 || *value >> *bits == 0);
                 let bytes = value.ok_or(MISFIT)?.to_le_bytes();
@@ -155,6 +123,47 @@ impl Encoding {
         Ok(())
     }
 
+    /// Appends a date or a time: ISO text, or a number of units.
+    fn time(
+        &self,
+        printer: &Printer,
+        cell: Cell,
+        is_fine: impl Fn() -> Result<bool>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        match (self, printer, cell) {
+            (Self::IsoInstant, Printer::Timestamp { fsp }, Cell::Instant(micros)) => {
+                out.push(b'"');
+                let day = out.len() + "0000-00-00".len();
+                times::clock(micros, *fsp, out)?;
+                out[day] = b'T';
+                out.extend_from_slice(b"Z\"");
+                Ok(())
+            }
+            (Self::EpochDays, Printer::Date, Cell::Date(days)) => {
+                times::check_day(days)?;
+                integer(days.into(), out);
+                Ok(())
+            }
+            (_, Printer::DateTime { .. }, Cell::Clock(micros))
+            | (_, Printer::Timestamp { .. }, Cell::Instant(micros)) => {
+                temporal::check_instant(micros)?;
+                self.unit(micros, is_fine, out)
+            }
+            (_, Printer::Time { .. }, _) => {
+                let micros = match cell {
+                    Cell::Duration(micros) => Some(micros),
+                    Cell::Text(text) => std::str::from_utf8(text).ok().and_then(temporal::time),
+                    _ => None,
+                };
+                let micros = micros.filter(|micros| (-MAX_TIME..=MAX_TIME).contains(micros));
+                self.unit(micros.ok_or(MISFIT)?, is_fine, out)
+            }
+            _ => Err(MISFIT),
+        }
+    }
+
+    /// Appends microseconds in the encoding's unit; digits that it would lose are refused.
     fn unit(
         &self,
         micros: i64,
@@ -162,9 +171,9 @@ impl Encoding {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let in_micros = match self {
-            Encoding::EpochMicros => true,
-            Encoding::EpochMillis => false,
-            Encoding::EpochGuessed => is_fine()?,
+            Self::EpochMicros => true,
+            Self::EpochMillis => false,
+            Self::EpochGuessed => is_fine()?,
             _ => return Err(MISFIT),
         };
         if in_micros {
@@ -176,6 +185,50 @@ impl Encoding {
         }
         Ok(())
     }
+}
+
+/// Appends a JSON number.
+///
+/// `wraps`: integers beyond 63 bits become signed ones; `exponent_digits`: those of a float.
+fn number(
+    printer: &Printer,
+    cell: Cell,
+    wraps: bool,
+    exponent_digits: usize,
+    scratch: &mut Scratch,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    match printer {
+        Printer::Float { bits } => float(*bits, exponent_digits, cell, out)?,
+        Printer::Decimal { .. } => {
+            let (value, scale) = match cell {
+                Cell::Decimal(value, scale) => (value, scale),
+                Cell::Int(value) => (value.into(), 0),
+                _ => return Err(MISFIT),
+            };
+            // The producer has no decimals in JSON: its numbers are doubles, so rounding is counted.
+            let (number, is_exact) = digits::nearest_double(value, scale)?;
+            scratch.rounded += usize::from(!is_exact);
+            digits::go_json(number, exponent_digits, out);
+        }
+        Printer::Int { .. } if wraps => integer(printer.integer(cell)? as i64, out),
+        Printer::Bool
+        | Printer::Int { .. }
+        | Printer::Year
+        | Printer::Enum { .. }
+        | Printer::Set { .. } => printer.number(cell, out)?,
+        _ => return Err(MISFIT),
+    }
+    Ok(())
+}
+
+fn boolean(printer: &Printer, cell: Cell, out: &mut Vec<u8>) -> Result<()> {
+    let value = match (printer, cell.integer()) {
+        (Printer::Bool | Printer::Int { .. }, Some(value @ (0 | 1))) => value == 1,
+        _ => return Err(MISFIT),
+    };
+    out.extend_from_slice(if value { b"true" } else { b"false" });
+    Ok(())
 }
 
 fn float(bits: u8, exponent_digits: usize, cell: Cell, out: &mut Vec<u8>) -> Result<()> {

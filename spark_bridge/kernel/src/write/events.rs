@@ -4,6 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, PrimitiveArray, RecordBatch, StringArray, StructArray};
 
+use crate::plan::Image;
 use crate::refusal::{Refusal, Result};
 use crate::variant::Cell;
 use crate::variant::{Items, Variant};
@@ -11,9 +12,8 @@ use crate::write::arrow::{Named, Variants, bytes, number};
 use crate::write::changes::small;
 use crate::write::fields::{EventTable, Fields, NO_IMAGE};
 use crate::write::identity::{Described, text};
+use crate::write::key_order::{KeyOrder, Kind, Position};
 use crate::write::message::{Facts, Row};
-use crate::write::order::{Kind, Order, Position};
-use crate::write::plan::Image;
 
 pub const NO_ROW: Refusal = Refusal::new("event is not a row", 0);
 const EXTRA: Refusal = Refusal::new("unsupported key in extra", 0);
@@ -35,7 +35,7 @@ pub struct Events {
 /// Identifies the table of a row.
 enum Tables {
     Described(Box<[Option<StringArray>; 3]>, Box<Described>),
-    NumberedCells(PrimitiveArray<Int32Type>),
+    Numbered(PrimitiveArray<Int32Type>),
 }
 
 struct Source {
@@ -48,6 +48,7 @@ struct Source {
     index: Option<PrimitiveArray<Int32Type>>,
 }
 
+/// An event whose images are variants.
 pub struct EventRow<'a> {
     pub facts: Facts<'a>,
     before: Option<(Items<'a>, &'a [usize])>,
@@ -83,7 +84,7 @@ impl Events {
     pub fn new(batch: &RecordBatch, numbered: bool) -> Option<Self> {
         let named = Named(batch);
         let tables = if numbered {
-            Tables::NumberedCells(named.int("table_number")??)
+            Tables::Numbered(named.int("table_number")??)
         } else {
             let names = [
                 named.text("database")?,
@@ -133,7 +134,7 @@ impl Events {
                 text(self.protocol(row), row, out);
                 described.append(row, out).ok_or(NO_ROW)
             }
-            Tables::NumberedCells(numbers) => {
+            Tables::Numbered(numbers) => {
                 let number = small(numbers, row).ok_or(NO_ROW)?;
                 out.extend_from_slice(&number.to_le_bytes());
                 Ok(())
@@ -198,7 +199,7 @@ impl Events {
     }
 
     /// The position of a row, for the order of changes.
-    pub fn position<'a>(&'a self, row: usize, order: &Order) -> Option<(Kind, Position)> {
+    pub fn position<'a>(&'a self, row: usize, order: &KeyOrder) -> Option<(Kind, Position)> {
         if let Some(commit_ts) = number(self.commit_ts.as_ref(), row) {
             return Some((
                 order.kind(b"commit_ts".as_slice()),

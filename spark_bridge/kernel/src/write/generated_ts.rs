@@ -1,9 +1,10 @@
 //! Rows with a generated `commit_ts`.
 
+use crate::plan::Image;
 use crate::refusal::{Refusal, Result};
 use crate::variant::Cell;
 use crate::write::message::{Facts, Row};
-use crate::write::plan::{Image, Settings};
+use crate::write::plan::Settings;
 
 const NO_COMMIT_TS: Refusal = Refusal::new("row has no commit_ts", 0);
 /// Larger times have no `commit_ts` of 63 bits.

@@ -3,13 +3,14 @@
 use std::mem::discriminant;
 
 use crate::avro::encode_long;
+use crate::plan::Image;
 use crate::refusal::{Refusal, Result};
 use crate::variant::Variant;
 use crate::variant::{Cell, MISFIT};
 use crate::write::digits;
 use crate::write::encodings::{Scratch, Style};
 use crate::write::fields::NO_IMAGE;
-use crate::write::plan::{Choice, Image, Member, Members, Number, Part, Parts, Table, Wire};
+use crate::write::plan::{Choice, Member, Members, Number, Part, Parts, Table, Wire};
 
 const UNCHANGED: Refusal = Refusal::new("update changes nothing", 0);
 const NO_CHOICE: Refusal = Refusal::new("unsupported source of a row", 0);
@@ -44,6 +45,7 @@ pub struct Printing<'a> {
 }
 
 impl Printing<'_> {
+    /// Appends the parts of a message; refuses rows that need the encoder.
     pub fn append(&mut self, parts: &Parts, row: &impl Row, out: &mut Vec<u8>) -> Result<()> {
         let table = self.table;
         for part in parts {
@@ -173,6 +175,7 @@ impl Printing<'_> {
 }
 
 impl Wire {
+    /// Appends an integer.
     pub fn integer(self, value: i64, out: &mut Vec<u8>) {
         match self {
             Wire::Avro => encode_long(value, out),

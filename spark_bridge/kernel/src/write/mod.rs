@@ -1,4 +1,4 @@
-//! Encoding: Arrow columns to messages, as described by plans.
+//! PrintEncoding: Arrow columns to messages, as described by plans.
 //!
 //! A row with anything unusual is refused, and left to the reference encoder.
 
@@ -7,32 +7,31 @@ mod batches;
 mod binary;
 mod changes;
 mod checksum;
-mod clocks;
 mod compress;
 mod digits;
 mod encodings;
 mod events;
-mod extra;
+mod extra_values;
 mod fields;
 mod generated_ts;
-mod go_quote;
 mod identity;
 mod json_text;
+mod key_order;
 mod key_text;
 mod limits;
 mod message;
-mod order;
 mod partition;
 mod permits;
 mod plan;
 mod printing;
 mod row;
+mod times;
 mod writer;
 
 pub use arrow::Variants;
 pub use batches::PartialMessage;
 pub use compress::Compress;
-pub use order::Position;
+pub use key_order::Position;
 pub use permits::OfRows;
 pub use row::Messages;
 pub use writer::{Batch, Writer};

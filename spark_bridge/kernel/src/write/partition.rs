@@ -1,14 +1,16 @@
 //! The partition of a row; the Python equivalent is `cdcfmt_core/partitioning.py`.
 
+use crate::plan::Image;
 use crate::refusal::{Refusal, Result};
 use crate::write::key_text;
 use crate::write::message::Row;
-use crate::write::plan::{Image, PartitionBy, Partitions, Table};
+use crate::write::plan::{PartitionBy, Partitions, Table};
 
 const NO_COLUMN: Refusal = Refusal::new("table lacks a column of the partitioner", 0);
 const NO_COMMIT_TS: Refusal = Refusal::new("row has no commit_ts", 0);
 
 impl Partitions {
+    /// The partition of a row; `text` is a buffer.
     pub fn of(&self, row: &impl Row, table: &Table, text: &mut Vec<u8>) -> Result<i32> {
         let number = match &self.by {
             _ if self.count == 1 => 0,

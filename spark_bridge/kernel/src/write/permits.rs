@@ -21,6 +21,7 @@ struct Permit {
     written: u64,
 }
 
+/// Permits by table, partition and version.
 #[derive(Default)]
 pub struct Permits {
     by_rows: HashMap<OfRows, Permit>,
@@ -29,6 +30,7 @@ pub struct Permits {
 }
 
 impl Permits {
+    /// Permits `count` rows until a time, in microseconds since 1970.
     pub fn permit(&mut self, rows: OfRows, count: u64, until: i64) {
         let written = 0;
         let permit = Permit {
@@ -65,6 +67,7 @@ impl Permits {
 }
 
 impl Version {
+    /// The version of a row's table schema.
     pub fn of(&self, facts: &Facts) -> Result<i64> {
         match facts.of_extra(&self.name)? {
             Some(Cell::Int(version)) => Ok(version),

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Deserializer, de};
 
-use crate::write::clocks::Offsets;
+use crate::plan::Image;
+use crate::values::Offsets;
 use crate::write::json_text::Escapes;
 
 /// Settings shared by all rows.
@@ -33,6 +34,7 @@ pub struct Settings {
     pub made: Option<String>,
 }
 
+/// The shape of the rows.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
@@ -50,14 +52,15 @@ pub enum Shape {
 /// The operation that an operation is written as.
 #[derive(Debug, Deserialize)]
 pub struct Written {
-    pub op: Op,
+    pub op: WrittenOp,
     /// The note for counting this.
     pub note: Option<String>,
 }
 
+/// An operation that messages have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Op {
+pub enum WrittenOp {
     Insert,
     Update,
     Delete,
@@ -78,11 +81,12 @@ pub struct Table {
     pub parts: Vec<Part>,
     /// The distinct members of all images.
     pub members: Vec<Member>,
-    pub messages: HashMap<Op, Message>,
-    /// For rows that need an permit.
+    pub messages: HashMap<WrittenOp, MessagePlan>,
+    /// For rows that need a permit.
     pub version: Option<Version>,
 }
 
+/// A column, and the printer of its type.
 #[derive(Debug, Deserialize)]
 pub struct Column {
     pub name: String,
@@ -92,8 +96,9 @@ pub struct Column {
 /// Indexes of a table's parts: messages of different operations share most of them.
 pub type Parts = Vec<usize>;
 
+/// How to write the message of one operation.
 #[derive(Debug, Deserialize)]
-pub struct Message {
+pub struct MessagePlan {
     pub key: Option<Parts>,
     pub value: Parts,
     pub wire: Wire,
@@ -142,13 +147,7 @@ pub struct Version {
     pub default: i64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Image {
-    Before,
-    After,
-}
-
+/// A time of the row as a number.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Number {
@@ -196,7 +195,7 @@ pub enum Part {
         coarse: Raw,
         fine: Raw,
     },
-    Extra(Extra),
+    Extra(ExtraValue),
     Texts(Texts),
     Choice(Choice),
     /// The named integer of the event's `extra`, else the last row's number plus one.
@@ -241,7 +240,7 @@ pub struct Members {
 #[derive(Debug, Deserialize)]
 pub struct Member {
     pub place: usize,
-    pub encoding: Encoding,
+    pub encoding: PrintEncoding,
     pub label: Raw,
     pub head: Raw,
     pub tail: Raw,
@@ -250,7 +249,7 @@ pub struct Member {
 
 /// A value of the event's `extra`, else `default`; `zero` replaces 0.
 #[derive(Debug, Deserialize)]
-pub struct Extra {
+pub struct ExtraValue {
     pub name: String,
     #[serde(rename = "type")]
     pub of: ExtraType,
@@ -269,6 +268,7 @@ pub struct ColumnOf {
     pub place: usize,
 }
 
+/// The type of a value in `extra`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExtraType {
@@ -285,6 +285,7 @@ pub struct Checksum {
     pub columns: Vec<Summed>,
 }
 
+/// A column of a checksum.
 #[derive(Debug, Deserialize)]
 pub struct Summed {
     pub place: usize,
@@ -331,9 +332,10 @@ pub struct Limits {
     pub head: Raw,
 }
 
+/// A value encoding to print; `plan::Encoding` is that of readers.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "encoding", rename_all = "kebab-case")]
-pub enum Encoding {
+pub enum PrintEncoding {
     MysqlText,
     /// As a number, also for members of enums and sets.
     MysqlJson,

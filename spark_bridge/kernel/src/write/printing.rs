@@ -4,13 +4,14 @@
 
 use crate::avro::encode_long;
 use crate::refusal::Result;
+use crate::values::Offsets;
 use crate::values::temporal;
 use crate::variant::{Cell, MISFIT};
 use crate::write::binary::sized;
-use crate::write::clocks::{Offsets, check_day, clock, time};
 use crate::write::digits::{decimal, double, float, integer, single};
 use crate::write::json_text::{self, Escapes};
 use crate::write::plan::Printer;
+use crate::write::times::{check_day, clock, time};
 
 impl Printer {
     /// Appends MySQL's text as a JSON string.
@@ -175,13 +176,17 @@ impl Printer {
                 let text = std::str::from_utf8(text).map_err(|_| MISFIT)?;
                 time(temporal::time(text).ok_or(MISFIT)?, *fsp, out)?;
             }
-            _ => {
-                let value = self.integer(cell)?;
-                match i64::try_from(value) {
-                    Ok(value) => integer(value, out),
-                    Err(_) => decimal(value, 0, out),
-                }
-            }
+            _ => self.number(cell, out)?,
+        }
+        Ok(())
+    }
+
+    /// Appends the digits of an integer, a year or a member.
+    pub fn number(&self, cell: Cell, out: &mut Vec<u8>) -> Result<()> {
+        let value = self.integer(cell)?;
+        match i64::try_from(value) {
+            Ok(value) => integer(value, out),
+            Err(_) => decimal(value, 0, out),
         }
         Ok(())
     }
@@ -192,10 +197,8 @@ mod tests {
     use super::*;
 
     fn printed(printer: &Printer, cell: Cell) -> Option<String> {
-        let zone = Offsets {
-            starts: vec![0, 1_000_000],
-            offsets: vec![Some(3_600_000_000)],
-        };
+        let zone = r#"{"starts": [0, 1000000], "offsets": [3600000000]}"#;
+        let zone = serde_json::from_str(zone).unwrap();
         let mut out = Vec::new();
         let step = printer.quoted(cell, Escapes::Go, &zone, &mut Vec::new(), &mut out);
         step.ok().and_then(|()| String::from_utf8(out).ok())

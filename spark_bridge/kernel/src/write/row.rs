@@ -1,17 +1,18 @@
 //! The message of one row, after the check of the order of its key.
 
+use crate::plan::Image;
 use crate::refusal::{Refusal, Result};
+use crate::text::Printable;
 use crate::text::bytes::encode_base64;
 use crate::write::batches::{Begun, PartialMessage};
 use crate::write::compress::Compress;
 use crate::write::encodings::{Scratch, Style};
 use crate::write::generated_ts::WithCommitTs;
-use crate::write::go_quote::Printable;
+use crate::write::key_order::{KeyOrder, Kind, Position};
 use crate::write::key_text;
 use crate::write::message::{Printing, Row};
-use crate::write::order::{Kind, Order, Position};
 use crate::write::permits::Permits;
-use crate::write::plan::{Image, Line, Message, Settings, Table, Wire, Written};
+use crate::write::plan::{Line, MessagePlan, Settings, Table, Wire, Written};
 
 pub const NO_OP: Refusal = Refusal::new("operation is not written", 0);
 const KEY_CHANGED: Refusal = Refusal::new("update changes the key and must be split", 0);
@@ -37,7 +38,7 @@ pub struct Writing<'a> {
     pub settings: &'a Settings,
     pub printable: &'a Printable,
     pub compress: Option<&'a Compress>,
-    pub order: &'a mut Order,
+    pub order: &'a mut KeyOrder,
     pub permits: &'a mut Permits,
     pub table: &'a Table,
     /// Index of the table.
@@ -159,7 +160,13 @@ impl Writing<'_> {
         Ok(())
     }
 
-    fn print(&mut self, message: &Message, row: &impl Row, value: usize, key: usize) -> Result<()> {
+    fn print(
+        &mut self,
+        message: &MessagePlan,
+        row: &impl Row,
+        value: usize,
+        key: usize,
+    ) -> Result<()> {
         let mut printing = Printing {
             table: self.table,
             style: Style {
@@ -265,7 +272,7 @@ impl Writing<'_> {
 }
 
 /// Refuses values that are not a line, and compressed ones that look like one.
-fn check_line(message: &Message, value: &[u8], is_compressed: bool) -> Result<()> {
+fn check_line(message: &MessagePlan, value: &[u8], is_compressed: bool) -> Result<()> {
     let has_foreign_text = match message.line {
         Line::Value => memchr::memchr2(b'\n', b'\r', value).is_some(),
         Line::Message => is_compressed && value.first() == Some(&b'{'),

@@ -4,23 +4,25 @@ use std::collections::HashMap;
 
 use arrow_array::RecordBatch;
 
+use crate::plan::Image;
 use crate::refusal::{Reason, Refusal, Result, Stop};
+use crate::text::Printable;
 use crate::write::batches::Begun;
 use crate::write::changes::Changes;
 use crate::write::compress::Compress;
 use crate::write::encodings::Scratch;
 use crate::write::events::Events;
 use crate::write::fields::{EventTable, Fields};
-use crate::write::go_quote::Printable;
-use crate::write::order::Order;
+use crate::write::key_order::KeyOrder;
 use crate::write::permits::Permits;
-use crate::write::plan::{Image, Op, Settings, Shape, Table};
+use crate::write::plan::{Settings, Shape, Table, WrittenOp};
 use crate::write::row::{Messages, NO_OP, Writing};
 
 /// Bytes of messages after which they must be taken: offsets of an Arrow array have 32 bits, and memory
 /// of a task does not grow with its rows.
 const MAX_BYTES: usize = 4 << 20;
 
+/// The rows of a record batch.
 pub enum Batch {
     Changes(Box<Changes>),
     Events(Box<Events>),
@@ -30,12 +32,13 @@ const FULL: Refusal = Refusal::of_whole(Reason::Full, "messages must be taken fi
 const UNKNOWN: Refusal =
     Refusal::of_whole(Reason::UnknownSchema, "no plan for the table of the row");
 
+/// Writes the rows of a task, in order.
 pub struct Writer {
     settings: Settings,
     /// For Go's quoted bytes.
     pub printable: Printable,
     compress: Option<Compress>,
-    pub order: Order,
+    pub order: KeyOrder,
     pub permits: Permits,
     /// For the changes shape.
     table: Option<Table>,
@@ -63,7 +66,7 @@ impl Writer {
             settings,
             printable: Printable::default(),
             compress,
-            order: Order::default(),
+            order: KeyOrder::default(),
             permits: Permits::default(),
             table: None,
             tables: Vec::new(),
@@ -213,7 +216,7 @@ impl Writer {
         let written = self.settings.ops.get(op).ok_or(NO_OP)?;
         let table = &self.tables[self.number];
         let wanted = match written.op {
-            Op::Delete => Image::Before,
+            WrittenOp::Delete => Image::Before,
             _ => Image::After,
         };
         let row = events.row(at, table, &mut self.fields, wanted, op == "update")?;

@@ -14,6 +14,7 @@ use crate::read::batch::event_columns;
 use crate::read::batch::{Batch, Content};
 
 impl Batch {
+    /// The array of a column that is not the table's.
     pub fn metadata(
         &self,
         content: &Content,

@@ -43,6 +43,7 @@ impl Bytes {
             .truncate(self.ends.last().map_or(0, |end| *end as usize));
     }
 
+    /// Start and end of a row in `data`.
     pub fn row(&self, row: usize) -> std::ops::Range<usize> {
         let start = if row == 0 { 0 } else { self.ends[row - 1] };
         start as usize..self.ends[row] as usize
@@ -62,6 +63,7 @@ impl Bytes {
     }
 }
 
+/// The values of all rows; those of NULLs have no meaning.
 pub enum Values {
     Boolean(Vec<bool>),
     Byte(Vec<i8>),
@@ -126,6 +128,7 @@ impl Column {
         }
     }
 
+    /// Notes that the last row is not NULL; its value was appended.
     pub fn added(&mut self) {
         self.valid.push(true);
     }
@@ -246,6 +249,7 @@ impl Column {
     }
 }
 
+/// Returns the rows as an array, and clears them.
 pub fn binary(bytes: &mut Bytes, nulls: Option<NullBuffer>) -> Result<BinaryArray, ArrowError> {
     let offsets = bytes.offsets();
     BinaryArray::try_new(offsets, take_values(&mut bytes.data).into(), nulls)
@@ -265,6 +269,7 @@ fn take_values<T>(values: &mut Vec<T>) -> Vec<T> {
     std::mem::replace(values, Vec::with_capacity(room))
 }
 
+/// The fields of Spark's variants in Arrow.
 pub fn variant_fields() -> Fields {
     ["value", "metadata"]
         .map(|name| Field::new(name, DataType::Binary, false))

@@ -19,6 +19,7 @@ use crate::values::Tools;
 use crate::variant::Variants;
 use crate::variant::encode::{check_size, push_all, width};
 
+/// The type of the columns `before` and `after`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
@@ -26,6 +27,7 @@ pub enum Format {
     Variant,
 }
 
+/// Both columns of images.
 pub struct EventImages {
     format: Format,
     before: ImageColumn,

@@ -14,12 +14,14 @@ pub struct Source<'a> {
     pub document: &'a str,
 }
 
+/// A column's value in an image.
 pub struct Cell {
     pub token: Token,
     /// Whether the earlier image has the same value.
     pub is_earlier: bool,
 }
 
+/// The value of a column; one that the image lacks is that of the earlier image.
 #[inline]
 pub fn cell_of(image: &[Token], earlier: Option<&[Token]>, place: usize, source: Source) -> Cell {
     let token = image[place];
@@ -39,6 +41,7 @@ pub fn cell_of(image: &[Token], earlier: Option<&[Token]>, place: usize, source:
     }
 }
 
+/// A column, and the form of its integers.
 #[inline]
 pub fn column_of(source: Source<'_>, place: usize) -> Result<(&PlanColumn, Form)> {
     let column = &source.plan.columns[place];

@@ -38,6 +38,7 @@ pub struct Output {
     content: Content,
 }
 
+/// What a column of the batch shows.
 #[derive(Clone, Deserialize)]
 #[serde(tag = "content", rename_all = "snake_case")]
 pub enum Content {
@@ -64,6 +65,7 @@ pub enum Content {
     },
 }
 
+/// Rows under construction, column by column.
 pub struct Batch {
     outputs: Vec<Output>,
     pub columns: Vec<Column>,
@@ -104,6 +106,7 @@ impl Batch {
         self.rows.len()
     }
 
+    /// Bytes of the rows in memory, approximately; visits all columns.
     pub fn size(&self) -> usize {
         self.row_bytes
             + self.columns.iter().map(Column::size).sum::<usize>()
@@ -118,10 +121,12 @@ impl Batch {
         self.outputs.iter().any(is_extra)
     }
 
+    /// Begins the rows of a message.
     pub fn begin(&mut self, origin: Origin) {
         self.origins.push(origin);
     }
 
+    /// Adds a row whose values were appended; `index`: its number in the message.
     pub fn push(&mut self, change: Change, index: usize) {
         let origin = self.origins.len() as u32 - 1;
         self.row_bytes += self.origins[origin as usize].row_bytes;
@@ -147,6 +152,7 @@ impl Batch {
         }
     }
 
+    /// Appends NULLs to columns that a table lacks; refuses columns that are NOT NULL.
     pub fn push_nulls(&mut self, places: &[usize], rows: usize) -> Result<()> {
         for place in places {
             for _ in 0..rows {

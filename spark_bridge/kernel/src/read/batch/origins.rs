@@ -25,10 +25,12 @@ impl Change {
         }
     }
 
+    /// The order of a key's changes in one commit.
     pub fn rank(self) -> i32 {
         i32::from(self != Self::Delete)
     }
 
+    /// The order of the two rows of an update.
     pub fn part(self) -> i32 {
         i32::from(!matches!(self, Self::Preimage | Self::Delete))
     }
@@ -69,6 +71,7 @@ pub struct Origin {
     pub row_bytes: usize,
 }
 
+/// A row of the batch; `origin` is the index of its message's values.
 pub struct Row {
     pub change: Change,
     pub index: i32,

@@ -2,15 +2,15 @@
 
 mod avro_fields;
 mod images;
+mod member_order;
 mod names;
-mod order;
 mod previous;
 mod roles;
 mod unchanged;
 
 pub use images::Images;
+pub use member_order::MemberOrder;
 pub use names::{Name, NameRef};
-pub use order::Order;
 pub use roles::long;
 pub use unchanged::Run;
 
@@ -50,13 +50,13 @@ pub struct Envelope {
     pub schema_key: Vec<u8>,
     /// A part of the key differs from the guessed plan's.
     pub missed: bool,
-    /// The guess is a plan of the table, or cache is impossible.
+    /// The guess is a plan of the table, or the table comes too late for a guess.
     pub has_guessed: bool,
     /// All members by index; a member read by the guess has no kind.
     pub leaves: Vec<Token>,
     pub images_before: Images,
     pub images_after: Images,
-    pub order: Order,
+    pub order: MemberOrder,
     pub unchanged: Unchanged,
     /// The last unread object.
     pub kept: String,

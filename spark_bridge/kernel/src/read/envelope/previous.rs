@@ -30,6 +30,7 @@ impl PreviousDatum {
         self.bytes.len()
     }
 
+    /// The value's token; its JSON is appended to the document, if that is needed.
     pub fn token(&self, is_printed: bool, document: &mut Vec<u8>) -> Token {
         if !is_printed {
             return Token::ELSEWHERE;

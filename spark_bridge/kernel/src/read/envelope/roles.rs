@@ -1,14 +1,19 @@
 //! Interpretation of the envelope's members by role.
 
 use crate::json::{Kind, Token};
-use crate::plan::{Layout, Role};
+use crate::plan::{Layout, Op, Role};
 use crate::read::envelope::Envelope;
 use crate::refusal::{Refusal, Result};
 use crate::text::numbers;
 use crate::values::temporal;
 use crate::values::zoned_instant;
 
+const NO_ROWS: &str = "not a message of rows";
+
 impl Envelope {
+    /// Keeps a member's value by its role; refuses what no row message has.
+    ///
+    /// `part`: index of the member's part of the schema key.
     pub fn member(
         &mut self,
         layout: &Layout,
@@ -17,92 +22,84 @@ impl Envelope {
         token: Token,
         document: &[u8],
     ) -> Result<()> {
-        let refuse = |reason| Err(Refusal::new(reason, token.start as usize));
+        let at = token.start as usize;
         match role {
             Role::Schema if token.kind == Kind::Null => {}
-            Role::Database | Role::Schema | Role::Table => {
-                if token.kind != Kind::Text {
-                    return refuse("name is not plain text");
-                }
-                match role {
-                    Role::Database => self.database = token,
-                    Role::Schema => self.schema = token,
-                    _ => self.table = token,
-                }
-            }
+            Role::Database | Role::Schema | Role::Table => return self.name_part(role, token),
+            Role::ObjectName => return self.object_name(token, document),
+            // Avro's schema key consists of the encoded bytes.
             Role::Same if layout.avro.is_some() => {}
             Role::Same => self.key[part] = token,
             Role::MustBeFalse => {
                 if !matches!(token.kind, Kind::False | Kind::Null) {
-                    return refuse("not a message of rows");
+                    return Err(Refusal::new(NO_ROWS, at));
                 }
             }
             Role::Row => {
-                let (start, end) = token.whole_span();
-                let word = document.get(start..end);
-                if !layout
-                    .row_words
-                    .iter()
-                    .any(|known| Some(known.as_bytes()) == word)
-                {
-                    return refuse("not a message of rows");
+                if !is_row_word(layout, token, document) {
+                    return Err(Refusal::new(NO_ROWS, at));
                 }
                 self.has_row_word = true;
             }
             Role::Op => {
-                let word = token.bytes(document);
-                let known = layout.ops.iter().find(|known| known.0.as_bytes() == word);
-                self.op = known
-                    .map(|known| *known.1)
-                    .filter(|_| token.kind == Kind::Text);
-                if self.op.is_none() {
-                    return refuse("not a message of rows");
-                }
+                let op = operation(layout, token, document);
+                self.op = Some(op.ok_or(Refusal::new(NO_ROWS, at))?);
             }
-            Role::CommitTs => {
-                self.commit_ts = time(token, document, 0, i64::MAX)?;
-            }
-            Role::SourceTime => {
-                self.source_time = time_of(layout, token, document)?;
-            }
-            Role::OtherTime => {
-                self.other_time = time_of(layout, token, document)?;
-            }
+            Role::CommitTs => self.commit_ts = time(token, document, 0, i64::MAX)?,
+            Role::SourceTime => self.source_time = time_of(layout, token, document)?,
+            Role::OtherTime => self.other_time = time_of(layout, token, document)?,
             Role::Position => self.position = time(token, document, i64::MIN, i64::MAX)?,
-            Role::Before | Role::After | Role::Deleted => {
-                let (expected, _) = layout.form();
-                if token.kind != expected && token.kind != Kind::Null {
-                    return refuse("images have an unexpected form");
-                }
-                let image = match role {
-                    Role::After => &mut self.after,
-                    _ => &mut self.before,
-                };
-                if image.kind != Kind::Missing {
-                    return refuse("deleted row has the before image of an update");
-                }
-                *image = token;
-                self.deleted |= role == Role::Deleted;
-            }
+            Role::Before | Role::After | Role::Deleted => return self.image(layout, role, token),
             Role::Object => {
                 if !matches!(token.kind, Kind::Object | Kind::Null) {
-                    return refuse("member is not an object");
+                    return Err(Refusal::new("member is not an object", at));
                 }
             }
             Role::RowId | Role::Integer => {
-                let number = (token.kind == Kind::Integer)
-                    .then(|| numbers::integer(token.bytes(document)))
-                    .flatten();
-                let fits = |number| (i64::MIN.into()..=u64::MAX.into()).contains(&number);
-                let is_integer = token.kind == Kind::Long || number.is_some_and(fits);
+                let is_integer = is_64_bits(token, document);
                 if !is_integer && token.kind != Kind::Null {
-                    return refuse("member is not a 64-bit integer");
+                    return Err(Refusal::new("member is not a 64-bit integer", at));
                 }
                 self.has_row_id |= role == Role::RowId && is_integer;
             }
-            Role::ObjectName => self.object_name(token, document)?,
             Role::Extra | Role::Passed => {}
         }
+        Ok(())
+    }
+
+    /// Keeps a part of the table's name.
+    #[inline]
+    fn name_part(&mut self, role: Role, token: Token) -> Result<()> {
+        if token.kind != Kind::Text {
+            let at = token.start as usize;
+            return Err(Refusal::new("name is not plain text", at));
+        }
+        match role {
+            Role::Database => self.database = token,
+            Role::Schema => self.schema = token,
+            _ => self.table = token,
+        }
+        Ok(())
+    }
+
+    /// Keeps an image, or a list of images.
+    #[inline]
+    fn image(&mut self, layout: &Layout, role: Role, token: Token) -> Result<()> {
+        let refuse = |reason| Err(Refusal::new(reason, token.start as usize));
+        let (expected, _) = layout.form();
+        if token.kind != expected && token.kind != Kind::Null {
+            return refuse("images have an unexpected form");
+        }
+        let image = match role {
+            Role::After => &mut self.after,
+            _ => &mut self.before,
+        };
+        // Both members of `before` would be one image.
+        if image.kind != Kind::Missing {
+            return refuse("deleted row has the before image of an update");
+        }
+        *image = token;
+        self.deleted |= role == Role::Deleted;
         Ok(())
     }
 
@@ -132,6 +129,35 @@ impl Envelope {
             _ => return Err(refusal),
         };
         Ok(())
+    }
+}
+
+/// Whether a value is one of the words of rows, as in documents: quoted, or `null`.
+#[inline]
+fn is_row_word(layout: &Layout, token: Token, document: &[u8]) -> bool {
+    let (start, end) = token.whole_span();
+    let word = document.get(start..end);
+    let mut words = layout.row_words.iter();
+    words.any(|known| Some(known.as_bytes()) == word)
+}
+
+#[inline]
+fn operation(layout: &Layout, token: Token, document: &[u8]) -> Option<Op> {
+    let word = token.bytes(document);
+    let known = layout.ops.iter().find(|known| known.0.as_bytes() == word);
+    known
+        .map(|known| *known.1)
+        .filter(|_| token.kind == Kind::Text)
+}
+
+/// Whether a value is a signed or unsigned integer of 64 bits.
+#[inline]
+fn is_64_bits(token: Token, document: &[u8]) -> bool {
+    let fits = |number| (i64::MIN.into()..=u64::MAX.into()).contains(&number);
+    match token.kind {
+        Kind::Long => true,
+        Kind::Integer => numbers::integer(token.bytes(document)).is_some_and(fits),
+        _ => false,
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::json::Label;
 use crate::json::{Cursor, Token};
 use crate::plan::{Layout, Member, Role};
-use crate::read::envelope::order::Order;
+use crate::read::envelope::member_order::MemberOrder;
 
 /// A member that differed this often is always read: comparing it first costs more than it saves.
 const MAX_MISSES: u8 = 4;
@@ -67,7 +67,7 @@ impl Run {
             self.named.push((role, token));
         }
         self.places |= 1 << place;
-        self.last = Order::behind(member.number);
+        self.last = MemberOrder::behind(member.number);
     }
 }
 
@@ -78,6 +78,7 @@ struct OfLayout {
     misses: Vec<u8>,
 }
 
+/// The runs of all layouts.
 #[derive(Default)]
 pub struct Unchanged {
     of_layouts: Vec<OfLayout>,

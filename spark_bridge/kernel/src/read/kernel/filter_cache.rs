@@ -16,6 +16,7 @@ pub struct FilterCache {
     bytes: usize,
 }
 
+/// What is known of one table.
 #[derive(Default)]
 pub struct CachedFilter {
     /// Valid schemas of payloads; newest first.
@@ -24,6 +25,7 @@ pub struct CachedFilter {
 }
 
 impl FilterCache {
+    /// Adds a table, or a schema of its payloads; empty: payloads have none.
     pub fn add(&mut self, name: Name, schema: &str, is_unwanted: bool) {
         if self.bytes > MAX_BYTES {
             self.by_table.clear();

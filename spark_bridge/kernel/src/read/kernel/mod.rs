@@ -32,6 +32,7 @@ use crate::text::utf8;
 use crate::values::Tools;
 use crate::values::Zone;
 
+/// Settings of a task, as the bridge describes them.
 #[derive(Deserialize)]
 pub struct Settings {
     layouts: Vec<Layout>,
@@ -109,6 +110,7 @@ struct Current {
     document_at: isize,
 }
 
+/// Reads the messages of a task into batches, in order.
 pub struct Kernel {
     settings: Settings,
     /// Number of the batch's columns with values.
@@ -167,6 +169,7 @@ impl Kernel {
         }
     }
 
+    /// Adds a time zone by the name that values have.
     pub fn add_zone(&mut self, name: String, zone: Zone) {
         self.tools.zones.insert(name, zone);
     }

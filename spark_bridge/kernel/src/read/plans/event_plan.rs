@@ -12,6 +12,7 @@ use crate::text::Texts;
 use crate::variant::Dictionary;
 use crate::variant::encode::object_head;
 
+/// The part as described by the bridge.
 #[derive(Deserialize)]
 pub struct Description {
     key_columns: Vec<String>,
@@ -44,6 +45,7 @@ struct ImagesDescription {
     labels: Vec<String>,
 }
 
+/// How to show a table's rows as events.
 #[derive(PartialEq, Eq, Hash)]
 pub struct EventPlan {
     pub key_columns: Vec<String>,

@@ -65,6 +65,7 @@ pub struct Extra {
 }
 
 impl Extra {
+    /// Refuses parts that the layout lacks.
     pub fn new(descriptions: Vec<Description>, layout: &Layout) -> Result<Self> {
         let mut parts = Vec::new();
         for description in descriptions {
@@ -102,7 +103,7 @@ impl Extra {
         // After a refusal the previous parts are invalid.
         let mut parts = std::mem::take(&mut previous.parts);
         let is_known = parts.len() == self.parts.len();
-        parts.resize_with(self.parts.len(), KeptPart::default);
+        parts.resize_with(self.parts.len(), PreviousPart::default);
         let (mut has_other_names, mut is_same) = (!is_known, is_known);
         for (part, known) in self.parts.iter().zip(&mut parts) {
             let (leaf, document) = source.leaf(part)?;
@@ -175,7 +176,7 @@ impl Weighed for Extra {
 #[derive(Default)]
 pub struct PreviousExtra {
     extra: Option<Arc<Extra>>,
-    parts: Vec<KeptPart>,
+    parts: Vec<PreviousPart>,
     value: Vec<u8>,
     metadata: Vec<u8>,
     /// Approximate bytes; None for an empty `extra`.
@@ -196,7 +197,7 @@ impl PreviousExtra {
 }
 
 #[derive(Default)]
-struct KeptPart {
+struct PreviousPart {
     kind: Kind,
     text: String,
     /// None if left out.
@@ -205,7 +206,7 @@ struct KeptPart {
     value: Vec<u8>,
 }
 
-impl KeptPart {
+impl PreviousPart {
     #[inline]
     fn is(&self, leaf: Token, document: &str) -> bool {
         self.kind == leaf.kind

@@ -85,6 +85,7 @@ impl Met {
     }
 }
 
+/// The members of an object, with their values.
 #[derive(Default)]
 pub struct Members {
     names: Names,
@@ -119,6 +120,7 @@ impl Hash for Members {
 }
 
 impl Members {
+    /// Reads the object at a token; refuses a name that occurs twice.
     pub fn read(token: Token, document: &str) -> Result<Self> {
         let mut members = Self::default();
         let mut cursor = Cursor::at(document, token.start + 1)?;

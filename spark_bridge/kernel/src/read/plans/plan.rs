@@ -50,6 +50,7 @@ struct Spans {
     position: Option<(i64, i64)>,
 }
 
+/// How to read the messages of one table schema.
 pub struct Plan {
     /// Database, schema and table.
     pub table: Name,

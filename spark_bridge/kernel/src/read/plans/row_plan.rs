@@ -95,6 +95,7 @@ impl RowParts {
     }
 }
 
+/// How to read a column, and where its values go.
 #[derive(PartialEq, Eq, Hash)]
 pub struct PlanColumn {
     pub reader: Arc<Reader>,
@@ -104,6 +105,7 @@ pub struct PlanColumn {
     pub signless: bool,
 }
 
+/// How to read the rows of a table.
 #[derive(PartialEq, Eq, Hash)]
 pub struct RowPlan {
     pub columns: Vec<PlanColumn>,

@@ -27,6 +27,7 @@ enum MessageKey {
     Columns(Key),
 }
 
+/// All that determines a table's schema, as bytes.
 #[derive(PartialEq, Eq, Hash)]
 pub struct SchemaKey {
     /// By the layout's parts.

@@ -8,6 +8,7 @@ use crate::pool::Pool;
 use crate::read::plans::row_plan::{RowParts, RowPlan};
 use crate::read::plans::schema_key::SchemaKey;
 
+/// The pools of all plans.
 #[derive(Default)]
 pub struct Shared {
     names: HashSet<Arc<str>>,

@@ -15,6 +15,7 @@ pub const PLANS_OF_TABLE: usize = 16;
 /// is cheaper than to keep an order of use for every message.
 const MAX_BYTES: usize = 128 << 20;
 
+/// The plans of all tables, by name.
 #[derive(Default)]
 pub struct PlanTable {
     plans: HashMap<Name, Vec<Arc<Plan>>>,
@@ -29,6 +30,7 @@ impl PlanTable {
         self.plans.get(&name).map_or(&[], Vec::as_slice)
     }
 
+    /// Adds a plan in place of those with the same key and columns.
     pub fn add(&mut self, plan: Plan) {
         if self.bytes + self.shared.bytes() > MAX_BYTES {
             self.shared.sweep();

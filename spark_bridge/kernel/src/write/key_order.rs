@@ -16,15 +16,17 @@ pub type Position = [i64; 7];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(u64);
 
+/// The last positions of keys.
 #[derive(Default)]
-pub struct Order {
+pub struct KeyOrder {
     hasher: RandomState,
     // The older half is dropped at once, which avoids bookkeeping per change.
     recent: HashMap<u64, (Kind, Position)>,
     older: HashMap<u64, (Kind, Position)>,
 }
 
-impl Order {
+impl KeyOrder {
+    /// The kind of positions with this name.
     pub fn kind(&self, name: impl Hash) -> Kind {
         Kind(self.hasher.hash_one(name))
     }
@@ -58,7 +60,7 @@ mod tests {
 
     #[test]
     fn positions_of_a_key_ascend() {
-        let mut order = Order::default();
+        let mut order = KeyOrder::default();
         let (one, other) = (order.kind("commit_ts"), order.kind(("topic", 1)));
         let at = |number| [number, 0, 0, 0, 0, 0, 0];
         assert_eq!(order.check(b"a", one, at(2)), Ok(()));
@@ -70,7 +72,7 @@ mod tests {
 
     #[test]
     fn few_keys_are_remembered() {
-        let mut order = Order::default();
+        let mut order = KeyOrder::default();
         let kind = order.kind("");
         for number in 0..MAX_KEYS as i64 * 2 {
             let _ = order.check(&number.to_le_bytes(), kind, [number, 0, 0, 0, 0, 0, 0]);

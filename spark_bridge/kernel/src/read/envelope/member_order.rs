@@ -5,12 +5,12 @@ use crate::plan::{Layout, Member, RoleOrMembers};
 /// By layout and number of a member: the expected index of its first inner member, and of the
 /// member after it.
 #[derive(Default)]
-pub struct Order {
+pub struct MemberOrder {
     of_layouts: Vec<Vec<usize>>,
     layout: usize,
 }
 
-impl Order {
+impl MemberOrder {
     /// Switches to the documents of a layout.
     pub fn begin(&mut self, layout: &Layout) {
         self.layout = layout.number;
@@ -20,7 +20,7 @@ impl Order {
         let places = &mut self.of_layouts[layout.number];
         if places.is_empty() {
             places.resize(2 * layout.member_count + 2, 0);
-            usual(&layout.members, places);
+            add_usual(&layout.members, places);
         }
     }
 
@@ -49,11 +49,11 @@ impl Order {
 }
 
 /// The order in the layout.
-fn usual(members: &[Member], places: &mut [usize]) {
+fn add_usual(members: &[Member], places: &mut [usize]) {
     for (place, member) in members.iter().enumerate() {
-        places[Order::behind(member.number)] = place + 1;
+        places[MemberOrder::behind(member.number)] = place + 1;
         if let RoleOrMembers::Members(inner) = &member.role {
-            usual(inner, places);
+            add_usual(inner, places);
         }
     }
 }

@@ -8,14 +8,14 @@ use crate::read::plans::{Plan, PlanTable};
 use crate::refusal::Result;
 
 /// The guessed plan, and all plans.
-pub struct PlanCache<'g, 'p> {
+pub struct PlanGuess<'g, 'p> {
     pub plan: &'g mut Option<&'p Arc<Plan>>,
     pub plans: Option<&'p PlanTable>,
 }
 
 impl Envelope {
     /// Guesses a plan of the table, once the table is known.
-    pub fn guess(&mut self, document: &str, guess: &mut PlanCache) -> Result<()> {
+    pub fn guess(&mut self, document: &str, guess: &mut PlanGuess) -> Result<()> {
         if self.table.kind == Kind::Missing {
             return Ok(());
         }

@@ -6,13 +6,14 @@ use crate::variant::Cell;
 use crate::write::binary::sized;
 use crate::write::json_text::{self, Escapes};
 use crate::write::message::Row;
-use crate::write::plan::{ColumnOf, Extra, ExtraType, Texts, Wire};
+use crate::write::plan::{ColumnOf, ExtraType, ExtraValue, Texts, Wire};
 
 const UNUSUAL: Refusal = Refusal::new("unsupported value in extra", 0);
 /// Maximum number of texts of a map in which to look for duplicate names.
 const MAX_TEXTS: usize = 64;
 
-impl Extra {
+impl ExtraValue {
+    /// Appends the value, or what stands for a missing one.
     pub fn append(&self, row: &impl Row, wire: Wire, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         out.extend_from_slice(&self.head.0);
@@ -65,6 +66,7 @@ impl Extra {
 }
 
 impl Texts {
+    /// Appends the map in Avro's encoding.
     pub fn append(&self, row: &impl Row, out: &mut Vec<u8>) -> Result<()> {
         let found = match row.facts().of_extra(&self.name)? {
             Some(Cell::Nested(texts)) if texts.is_object() => Some(texts.items()?),

@@ -5,7 +5,9 @@ use crate::plan::Clock;
 use crate::refusal::Result;
 use crate::values::cells::Cells;
 use crate::values::scalars::{RANGE, small};
-use crate::values::temporal::{DAY_MICROS, FIRST_MICROSECOND, LAST_MICROSECOND, MAX_TIME};
+use crate::values::temporal::{
+    DAY_MICROS, FIRST_DAY, FIRST_MICROSECOND, LAST_DAY, LAST_MICROSECOND, MAX_TIME,
+};
 
 const YEAR_MICROS: u64 = 365 * 86_400_000_000;
 
@@ -18,6 +20,7 @@ pub enum Unit {
     Guessed,
 }
 
+/// Appends the time of a number of units; refuses numbers beyond the range of its type.
 pub fn clock(
     unit: Unit,
     clock: &Clock,
@@ -75,8 +78,8 @@ fn guessed(value: i64, clock: &Clock) -> Option<i64> {
 /// Days since 1970, for the years 1 to 9999.
 pub fn days(token: Token, document: &str, cell: &mut impl Cells) -> Result<()> {
     let value = small(token, token.text(document))?;
-    if !(-719_162..=2_932_896).contains(&value) {
-        return Err(RANGE);
+    match i32::try_from(value) {
+        Ok(days) if (FIRST_DAY..=LAST_DAY).contains(&days) => cell.push_date(days),
+        _ => Err(RANGE),
     }
-    cell.push_date(i32::try_from(value).map_err(|_| RANGE)?)
 }
