@@ -41,6 +41,7 @@ impl<T: Eq + Hash + Weighed> Pool<T> {
     pub fn sweep(&mut self) {
         let bytes = &mut self.bytes;
         self.values.retain(|value| {
+            // One reference is the pool's own.
             let stays = Arc::strong_count(value) > 1;
             *bytes -= if stays { 0 } else { value.bytes() };
             stays

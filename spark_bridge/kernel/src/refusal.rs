@@ -42,6 +42,8 @@ pub enum Reason {
 
 /// The unusual fact, and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+// Three words: a refusal is returned through every step of a value, so its size is a cost of all
+// steps.
 pub struct Refusal {
     pub text: &'static str,
     /// Byte of the document.
@@ -83,6 +85,8 @@ impl Refusal {
     /// The refusal of a column's value that begins at this byte; None if that is unknown.
     #[must_use]
     pub fn in_column(self, column: usize, at: Option<u32>) -> Self {
+        // A step knows only that a text is wrong; that it was a column's value is known here.
+        // Other reasons are more precise than that.
         let is_general = self.reason == Reason::Message;
         Self {
             at: at.unwrap_or(NO_BYTE),
@@ -98,6 +102,7 @@ impl Refusal {
 
     /// Byte of the document, if known.
     pub fn at(&self) -> Option<usize> {
+        // A sentinel, as an `Option` would make every result larger.
         (self.at != NO_BYTE).then_some(self.at as usize)
     }
 

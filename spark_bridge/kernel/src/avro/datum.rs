@@ -48,6 +48,7 @@ impl<'a> Datum<'a> {
     #[inline]
     pub fn long(&mut self) -> Result<i64> {
         match self.data.get(self.at) {
+            // Lengths and branches of unions, which are most longs, have one byte.
             Some(byte @ ..0x80) => {
                 self.at += 1;
                 Ok(i64::from(byte >> 1) ^ -i64::from(byte & 1))
@@ -61,6 +62,7 @@ impl<'a> Datum<'a> {
         let mut value = u64::from(byte & 0x7f);
         for place in 1..LONGEST {
             let byte = self.byte()?;
+            // Ten bytes have 70 bits: the last one may have only the 64th.
             if place == LONGEST - 1 && byte > 1 {
                 break;
             }
@@ -85,6 +87,7 @@ impl<'a> Datum<'a> {
         match self.byte()? {
             0 => Ok(false),
             1 => Ok(true),
+            // Avro has two bytes for a boolean; the reference refuses others, too.
             _ => self.refuse("invalid boolean"),
         }
     }
@@ -103,6 +106,7 @@ impl<'a> Datum<'a> {
     /// Bytes after their length.
     pub fn bytes(&mut self) -> Result<&'a [u8]> {
         let length = usize::try_from(self.long()?);
+        // A negative or huge length is a refusal, not a position.
         let end = length.ok().and_then(|length| self.at.checked_add(length));
         let bytes = end.and_then(|end| self.data.get(self.at..end));
         match (bytes, end) {
@@ -139,6 +143,8 @@ impl<'a> Datum<'a> {
     /// of items in the blocks before it.
     pub fn block(&mut self, before: usize) -> Result<usize> {
         match usize::try_from(self.long()?) {
+            // A negative count, followed by the block's size, is valid Avro; the reference reads
+            // it.
             Ok(count) if count <= MAX_ITEMS - before => Ok(count),
             _ => self.refuse("block has an unexpected form or too many items"),
         }
@@ -171,6 +177,7 @@ pub fn encode_long(value: i64, out: &mut Vec<u8>) {
 /// The double with the fewest digits, from six to eight, that identify a float, as in JSON.
 pub fn shortest_double(value: f32) -> f64 {
     let exact = f64::from(value);
+    // Most floats of tables have few digits; printing and parsing them costs ten times as much.
     if let Some(shortest) = fast_shortest(value) {
         return shortest;
     }
@@ -184,6 +191,7 @@ pub fn shortest_double(value: f32) -> f64 {
         // The digits may still differ: of two equally near decimals, it may choose the odd one.
         fewest = digits.filter(u8::is_ascii_digit).count().max(6);
     }
+    // Nine digits identify every float: if eight do not, its exact double is used.
     for digits in fewest.min(8)..=8 {
         let behind = digits - 1;
         let text = print(format_args!("{exact:.behind$e}"), &mut room);
@@ -206,6 +214,7 @@ fn fast_shortest(value: f32) -> Option<f64> {
     }
     for power in &POWERS[behind..behind + 3] {
         let digits = (size * power).round_ties_even();
+        // Two decimals are equally near: the slow way decides, like the reference.
         if (size * power - digits).abs() == 0.5 {
             return None;
         }

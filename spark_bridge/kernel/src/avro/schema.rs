@@ -87,6 +87,7 @@ fn compile(
         }
         Value::Object(_) => match schema.get("type") {
             Some(Value::String(name)) => name.as_str(),
+            // The member `type` may have a whole type instead of a name.
             Some(inner) => return compile(inner, named, depth + 1),
             None => return Err("an Avro schema without type".into()),
         },
@@ -131,6 +132,7 @@ fn compile(
         }
     };
     if matches!(found, Type::Enum(_) | Type::Record(_)) {
+        // Only afterwards: a recursive type would have values of any depth, and stays unknown.
         named.insert(short(text(schema, "name")?).to_owned(), found.clone());
     }
     Ok(found)

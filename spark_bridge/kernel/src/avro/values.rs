@@ -16,6 +16,7 @@ impl Type {
             Self::Long | Self::Unsigned => _ = datum.long()?,
             Self::Float => _ = datum.fixed::<4>()?,
             Self::Double => _ = datum.fixed::<8>()?,
+            // Text that no row shows must be UTF-8, too: the reference decodes the whole message.
             Self::Text => _ = datum.text()?,
             Self::Bytes => _ = datum.bytes()?,
             Self::Enum(symbols) => _ = datum.choice(symbols.len())?,
@@ -65,6 +66,7 @@ impl Type {
             Self::Boolean if datum.boolean()? => simple(Kind::True),
             Self::Boolean => simple(Kind::False),
             Self::Long => long(datum.long()?, bare, document),
+            // Above 63 bits it has no token as a number, so it is text like any integer of JSON.
             Self::Unsigned => {
                 let value = datum.long()?;
                 if value >= 0 {
@@ -118,6 +120,7 @@ impl Type {
             }
             // The whole document is checked later.
             Self::Text => push_escaped(datum.bytes()?, document)?,
+            // JSON has no form of bytes; the reference chooses one.
             Self::Bytes => return datum.refuse("bytes among other values"),
             Self::Union(branches) => {
                 let branch = datum.choice(branches.len())?;
@@ -178,6 +181,7 @@ fn long(value: i64, bare: bool, document: &mut Vec<u8>) -> Result<Option<Token>>
 }
 
 fn double(value: f64, bare: bool, datum: &Datum, document: &mut Vec<u8>) -> Result<Option<Token>> {
+    // JSON has no such numbers, and `extra` is JSON.
     if !value.is_finite() {
         return datum.refuse("number is not finite");
     }
@@ -215,6 +219,7 @@ fn push_latin1(bytes: &[u8], out: &mut Vec<u8>) {
 
 /// Appends text between quotes; it may be invalid UTF-8 if it needs no escapes.
 fn push_escaped(text: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    // Checked with the whole document, not text by text.
     if find_special(text).is_none() {
         quoted(text, out)?;
         return Ok(());

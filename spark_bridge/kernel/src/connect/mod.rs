@@ -34,6 +34,7 @@ pub fn open(cursor: &mut Cursor, known: Option<&str>) -> Result<Form> {
     }
     cursor.blanks();
     let start = cursor.position();
+    // Debezium's schema is usually longer than its payload: it is compared, not parsed.
     let is_known = known.is_some_and(|known| cursor.take_all(known));
     if is_known {
         let schema = cursor.token_from(Kind::Object, start);
@@ -41,6 +42,8 @@ pub fn open(cursor: &mut Cursor, known: Option<&str>) -> Result<Form> {
             return Ok(Form::SchemaFirst(schema));
         }
     }
+    // An unknown schema is not parsed: it ends where a payload begins.  A text that looks like that
+    // ends it too early, and the check of the new plan's schema refuses it.
     for name in memchr::memmem::find_iter(&cursor.document.as_bytes()[start..], PAYLOAD) {
         let before = without_blanks(&cursor.document[start..start + name]);
         let Some(schema) = before.strip_suffix(',').map(without_blanks) else {
@@ -80,6 +83,7 @@ pub fn close(cursor: &mut Cursor, form: Form) -> Result<Token> {
         Form::PayloadFirst if cursor.take_spaced(THEN_SCHEMA) => {
             cursor.blanks();
             let start = cursor.position();
+            // The schema is the last member, so it ends before the last brace.
             let rest = without_blanks(&cursor.document[start..]);
             let schema = rest.strip_suffix('}').map_or("", without_blanks);
             cursor.go_back(start + schema.len());
@@ -96,6 +100,7 @@ pub fn check_schema(text: &str) -> Result<()> {
     let mut cursor = Cursor::new(text)?;
     let token = cursor.value()?;
     cursor.end()?;
+    // Messages with this schema pass it unread, so the limit of values is checked here, once.
     let structure = text.bytes().filter(|byte| b",[{".contains(byte)).count();
     let whole = token.start == 0 && token.end as usize == text.len();
     if whole && matches!(token.kind, Kind::Object | Kind::Null) && structure <= MAX_STRUCTURE {
@@ -163,6 +168,8 @@ fn walk<'a>(
         loop {
             let token = cursor.name()?;
             let name = token.text(document);
+            // Columns of these names, or a wrapper whose members have another order: the reference
+            // decides.
             let may_wrap = form == Form::Bare && matches!(name, "payload" | "schema");
             if may_wrap || token.kind == Kind::Escaped {
                 return cursor.refuse("key has an unexpected form");

@@ -9,9 +9,12 @@ impl Cursor<'_> {
     /// Checks one value with nothing after it, like `document`.
     pub fn check(&mut self) -> Result<()> {
         // Bits tell whether open brackets are braces; the lowest bit is the innermost bracket.
+        // 128 bits hold the 100 brackets of the deepest document, without an allocation or
+        // recursion.
         let (mut braces, mut depth) = (0_u128, 0);
         loop {
             self.blanks();
+            // With the same limits as `value`, so that both accept the same documents.
             self.values += 1;
             if self.values > MAX_VALUES {
                 return self.refuse("more values than a message may have");

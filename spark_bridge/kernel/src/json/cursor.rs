@@ -19,6 +19,7 @@ pub struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     /// Begins at the first byte; refuses documents of 4 GiB or more.
     pub fn new(document: &'a str) -> Result<Self> {
+        // Positions in tokens have 32 bits.
         if document.len() >= u32::MAX as usize {
             return Err(Refusal::of(Reason::Size, "document has 4 GiB or more", 0));
         }
@@ -91,6 +92,7 @@ impl<'a> Cursor<'a> {
 
     /// Like [`Self::take_all`], with optional blanks between the tokens; the text has no escapes.
     pub fn take_spaced(&mut self, text: &str) -> bool {
+        // Nearly all producers write no blanks, so their form is one comparison.
         self.take_all(text) || self.take_tokens(text)
     }
 
@@ -133,6 +135,7 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     pub(super) fn peek(&self) -> u8 {
+        // No valid document has a zero byte, so that the end needs no branch of its own.
         self.data.get(self.at).copied().unwrap_or(0)
     }
 
@@ -146,6 +149,7 @@ impl<'a> Cursor<'a> {
     /// Takes this character if it is next.
     pub fn take(&mut self, byte: u8) -> bool {
         let mut next = self.peek();
+        // One comparison in the usual case; control characters are refused by what follows.
         if next <= b' ' {
             self.blanks();
             next = self.peek();

@@ -34,6 +34,7 @@ fn hex(data: &[u8], at: usize) -> Option<u32> {
 #[inline]
 pub(super) fn escape(data: &[u8], at: usize) -> Option<usize> {
     match SHORT_ESCAPES[usize::from(*data.get(at + 1)?)] {
+        // Apart, so that the short form is inlined.
         0 => long_escape(data, at),
         _ => Some(2),
     }
@@ -43,6 +44,7 @@ fn long_escape(data: &[u8], at: usize) -> Option<usize> {
     match data.get(at + 1)? {
         b'u' => match hex(data, at + 2)? {
             0xd800..=0xdbff => {
+                // Half a pair has no UTF-8; Python's texts can hold it, so the reference reads it.
                 let pair = data.get(at + 6..at + 8)? == b"\\u"
                     && (0xdc00..=0xdfff).contains(&hex(data, at + 8)?);
                 pair.then_some(12)
@@ -69,6 +71,7 @@ pub fn append_unescaped(text: &str, bytes: &mut Vec<u8>) {
     bytes.resize(length + data.len() + 8, 0);
     let mut at = 0;
     while at < data.len() {
+        // Eight bytes at a time: most of an escaped text is plain.
         let (word, most) = match data.get(at..at + 8) {
             Some(word) => (u64::from_le_bytes(word.try_into().unwrap_or_default()), 8),
             None => {
@@ -79,6 +82,7 @@ pub fn append_unescaped(text: &str, bytes: &mut Vec<u8>) {
         };
         bytes[length..length + 8].copy_from_slice(&word.to_le_bytes());
         let slashes = word ^ (LOW_BITS * u64::from(b'\\'));
+        // The classic test for a zero byte in a word; the lowest one found is exact.
         let found = slashes.wrapping_sub(LOW_BITS) & !slashes & HIGH_BITS;
         let plain = most.min((found.trailing_zeros() / 8) as usize);
         at += plain;
@@ -93,6 +97,7 @@ pub fn append_unescaped(text: &str, bytes: &mut Vec<u8>) {
             at += 2;
             continue;
         }
+        // Escapes were checked when the token was made, so the defaults are never used.
         let mut code = hex(data, at + 2).unwrap_or(0);
         at += 6;
         if (0xd800..0xdc00).contains(&code) {
@@ -109,6 +114,7 @@ pub fn append_unescaped(text: &str, bytes: &mut Vec<u8>) {
 /// The bytes of escaped text with one byte per character.
 pub fn unescape_latin1(text: &str, bytes: &mut Vec<u8>) -> Result<()> {
     let data = text.as_bytes();
+    // The escapes may stand for more, which is checked one by one below.
     check_latin1(data)?;
     bytes.clear();
     // The result is never longer.

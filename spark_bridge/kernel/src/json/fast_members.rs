@@ -28,6 +28,7 @@ impl Cursor<'_> {
     /// whether a comma followed the last one.
     pub fn fast_members(&mut self, order: &[(Label, u32)], tokens: &mut [Token]) -> (usize, bool) {
         let (data, mut at, mut count) = (self.data, self.at, 0);
+        // Counted before, so that the loop has no limit to check.
         if self.exact || self.values as usize + order.len() > MAX_VALUES as usize {
             return (0, true);
         }
@@ -40,6 +41,7 @@ impl Cursor<'_> {
                 break;
             };
             match tokens.get_mut(*place as usize) {
+                // A second member of one name stops here; the slow reader refuses it.
                 Some(value) if value.kind == Kind::Missing => *value = token,
                 _ => break,
             }
@@ -66,6 +68,7 @@ fn value_and_end(data: &[u8], at: usize) -> Option<(Token, usize)> {
             Some((Token::new(kind, at + 1, end), end + 1))
         }
         b'-' | b'0'..=b'9' => fast_number(data, at),
+        // Booleans, objects and lists are rare in rows: other readers have them.
         b'n' if data.get(at..at + 4) == Some(b"null") => {
             Some((Token::new(Kind::Null, at, at + 4), at + 4))
         }
@@ -82,6 +85,7 @@ fn fast_number(data: &[u8], start: usize) -> Option<(Token, usize)> {
     // By bits behind the sign; bytes behind these ones are none.
     let others = !u64::from(digits(bytes)) >> sign;
     let whole = others.trailing_zeros() as usize;
+    // A number with a leading zero is invalid: the slow reader refuses it, with its place.
     if whole == 0 || whole > 1 && bytes[sign] == b'0' {
         return None;
     }
@@ -94,5 +98,6 @@ fn fast_number(data: &[u8], start: usize) -> Option<(Token, usize)> {
         (kind, length) = (Kind::Fraction, length + 1 + fraction);
     }
     let end = start + length;
+    // Anything else may continue the number, such as an exponent.
     matches!(bytes.get(length)?, b',' | b'}').then_some((Token::new(kind, start, end), end))
 }

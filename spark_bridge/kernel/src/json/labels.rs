@@ -63,6 +63,7 @@ impl Label {
     /// Whether the data begin with the text.
     #[inline]
     pub fn begins(&self, data: &[u8]) -> bool {
+        // Near the end of the document there are fewer bytes than the masks cover.
         let Some(first) = data.first_chunk() else {
             return data.starts_with(&self.text);
         };
@@ -70,6 +71,7 @@ impl Label {
         let masks = &MASKS[length.min(WIDE)];
         let words = words(first);
         let differs = |place: usize| (words[place] ^ self.words[place]) & masks[place];
+        // Names are usually shorter than 16 bytes, so the other half is not even loaded.
         differs(0) | differs(1) == 0
             && (length <= 16
                 || differs(2) | differs(3) == 0

@@ -34,6 +34,8 @@ pub fn append_python_json(text: &str, out: &mut Vec<u8>) -> Result<()> {
             }
             b':' => out.extend_from_slice(b": "),
             b'"' => {
+                // Python writes other escapes than those of the message, so texts with any are its
+                // own.
                 let length = memchr::memchr2(b'"', b'\\', &data[at..]).ok_or(OTHER)?;
                 at += length + 1;
                 if data[at - 1] == b'\\' {
@@ -41,6 +43,7 @@ pub fn append_python_json(text: &str, out: &mut Vec<u8>) -> Result<()> {
                 }
                 if let (true, Some(Some(names))) = (is_name, open.last_mut()) {
                     let name = &text[start..at];
+                    // Python's dict keeps the last of two members at the place of the first one.
                     if names.len() == MAX_NAMES || names.contains(&name) {
                         return Err(OTHER);
                     }
@@ -67,6 +70,7 @@ pub fn append_python_json(text: &str, out: &mut Vec<u8>) -> Result<()> {
 /// Refuses numbers that Python prints in another form.
 fn check_number(text: &str) -> Result<()> {
     let digits = text.strip_prefix('-').unwrap_or(text);
+    // As integers and decimals: -0 is 0, and a decimal below 1E-6 has an exponent.
     let is_other = text == "-0"
         || text.len() >= 1000
         || digits.starts_with("0.000000")

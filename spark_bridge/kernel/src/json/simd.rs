@@ -20,6 +20,7 @@ fn bits_of(bytes: &[u8; WIDE], find: impl Fn(u8x16) -> u8x16) -> u32 {
 pub(super) fn specials(bytes: &[u8; WIDE]) -> u32 {
     bits_of(bytes, |bytes| {
         let are = |byte| bytes.cmp_eq(u8x16::splat(byte));
+        // Vectors have no unsigned comparison; the minimum is the byte itself if it is not larger.
         let are_controls = bytes.min(u8x16::splat(0x1f)).cmp_eq(bytes);
         are(b'"') | are(b'\\') | are_controls
     })

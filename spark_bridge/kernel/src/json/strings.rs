@@ -7,6 +7,7 @@ use crate::json::simd::{WIDE, specials};
 /// The end of text that continues at a position, and its kind.
 #[inline]
 pub(super) fn end_of_string(data: &[u8], mut at: usize) -> Option<(usize, Kind)> {
+    // 32 bytes at once: quotes, backslashes and control characters in one mask.
     while let Some(bytes) = data.get(at..).and_then(<[u8]>::first_chunk) {
         let found = specials(bytes);
         if found == 0 {
@@ -37,6 +38,7 @@ fn end_of_escaped(data: &[u8], mut at: usize) -> Option<(usize, Kind)> {
                 _ => return None,
             }
             let letter = *data.get(place + 1)?;
+            // The letter behind the last byte is not in this mask.
             if SHORT_ESCAPES[usize::from(letter)] == 0 || bit == 31 {
                 at = place + escape(data, place)?;
                 continue 'chunks;

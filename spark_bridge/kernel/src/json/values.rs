@@ -7,6 +7,7 @@ use crate::refusal::Result;
 use crate::text::numbers;
 
 /// The reference accepts numbers below 10^1000, even if they are not used.
+// Together, 300 digits and an exponent of 600 stay below 10^1000.
 const EXPONENT_DIGITS: usize = 3;
 const LARGEST_EXPONENT: usize = 600;
 const NUMBER_LENGTH: usize = 300;
@@ -20,6 +21,7 @@ pub const MAX_DEPTH: usize = 100;
 impl Cursor<'_> {
     /// Any value.
     #[inline]
+    // Texts, short numbers and null are most values: they are read without recursion.
     pub fn value(&mut self) -> Result<Token> {
         match self.fast_value() {
             Some(token) => Ok(token),
@@ -108,6 +110,7 @@ impl Cursor<'_> {
         }
         if self.peek() == b'0' {
             self.at += 1;
+            // Python's parser refuses `01`, too.
             if self.peek().is_ascii_digit() {
                 return self.refuse("leading zero in a number");
             }
@@ -120,6 +123,7 @@ impl Cursor<'_> {
             self.digits()?;
             kind = Kind::Fraction;
         }
+        // A number without exponent and with at most 38 characters has at most 38 digits.
         let is_short = self.at - start <= 38;
         let has_exponent = matches!(self.peek(), b'e' | b'E');
         if matches!(self.peek(), b'e' | b'E') {
@@ -139,6 +143,7 @@ impl Cursor<'_> {
             }
             kind = Kind::Fraction;
         }
+        // Numbers of hundreds of digits are left to the reference, which has limits of its own.
         if self.at - start > NUMBER_LENGTH {
             return self.refuse("number is too long");
         }

@@ -120,6 +120,8 @@ impl Encoding {
     /// Whether the encoding accepts a number instead of text.
     pub fn takes(&self, token: Token) -> bool {
         match self {
+            // A double in Avro has no digits of its own, so a decimal is read from its shortest
+            // text.
             Self::JsonNumber(Number::Decimal { .. }) => token.kind == Kind::Long,
             Self::JsonNumber(_)
             | Self::EpochDays

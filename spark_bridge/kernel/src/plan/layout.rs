@@ -179,6 +179,7 @@ impl Layout {
             &mut Vec::new(),
             &mut self.member_count,
         );
+        // Resolved once per layout: messages are read by index.
         self.log_leaves = self.log.as_ref().and_then(|paths| {
             let [server, file, pos] = paths;
             let leaf = |path| self.leaves.get(path).copied();
@@ -190,6 +191,7 @@ impl Layout {
             avro.prepare(&self.members);
         }
         if self.connect {
+            // After the parts of members: the schema is beside the payload, not in it.
             self.schema = Some(self.parts.len());
             self.parts.push("schema".into());
         }
@@ -230,9 +232,11 @@ impl Layout {
     pub fn guessed_whole(&self, op: Option<Op>, role: Role) -> Option<bool> {
         match op {
             Some(op) => self.whole(op, role),
+            // Frames have no member for the operation; only updates have a `before` beside the row.
             None if role == Role::Before && self.max_events.is_some() => {
                 Some(!self.completes_before)
             }
+            // If that is wrong, the images are read again, by the operation.
             None => Some(true),
         }
     }
@@ -243,6 +247,8 @@ impl Layout {
         match role {
             Role::After => (!deletes || self.deleted_row == Image::After).then_some(true),
             _ if deletes => (self.deleted_row == Image::Before).then_some(true),
+            // A column may be missing only if the layout gives that a meaning: unchanged, or
+            // unknown.
             _ => (op == Op::Update).then_some(!self.completes_before && !self.partial_before),
         }
     }
@@ -333,6 +339,8 @@ impl AvroLayout {
                     continue;
                 }
                 Some((RoleOrMembers::Role(role), leaf)) => (*role, Some(leaf)),
+                // Avro's fields have no names in the message, so all of them must be passed in
+                // order.
                 None => (Role::Passed, None),
             };
             slots.push(Slot {

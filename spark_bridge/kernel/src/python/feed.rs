@@ -47,6 +47,7 @@ impl PyKernel {
                 offset: i64::try_from(at).ok().map(|at| offset + at),
                 ..Place::default()
             };
+            // Blank lines are no messages, as in the reference.
             if !line.trim_ascii().is_empty() {
                 let is_read = match are_whole {
                     true => self.whole(line, place, path),
@@ -75,6 +76,7 @@ impl PyKernel {
                 };
                 let is_read = self.one(&message.value, key, place, beside);
                 if !is_read {
+                    // The reference adds the origin of the message that it reads.
                     self.origins.pop();
                 }
                 is_read
@@ -90,6 +92,7 @@ impl PyKernel {
 
     /// Reads a message; `beside`: bytes of topic, path and headers in each of its rows.
     pub fn one(&mut self, value: &[u8], key: Option<&[u8]>, place: Place, beside: usize) -> bool {
+        // Before the message: it stays the first one of the next batch.
         if self.kernel.is_full() {
             self.stop = Some(Stop::new(Reason::Full, "batch is full"));
             return false;

@@ -90,6 +90,8 @@ impl PyKernel {
                     partition: partition.unwrap_or_default(),
                     offset: offsets.get_item(place)?.extract()?,
                 };
+                // References are taken with the GIL, and bytes are read without it: they are
+                // immutable.
                 window.push((value, key, place));
             }
             let window: Vec<Record> = window
@@ -127,6 +129,7 @@ impl PyKernel {
         let mut at = start;
         while at < messages.len() && self.stop.is_none() {
             at = py.detach(|| self.messages_of(&messages, at));
+            // Between windows, as messages of a batch may take seconds.
             py.check_signals()?;
         }
         Ok(at)
@@ -169,6 +172,7 @@ impl PyKernel {
         });
         let headers = PyList::new(py, headers.collect::<PyResult<Vec<_>>>()?)?;
         let topics = PyList::empty(py);
+        // One string per topic, not one per message.
         let mut last: Option<(usize, Bound<'py, PyString>)> = None;
         for topic in &self.origins.topics {
             let Some(number) = *topic else {

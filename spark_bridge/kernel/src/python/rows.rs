@@ -37,6 +37,7 @@ impl Rows {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        // The protocol asks for the argument, and allows to ignore it.
         let _ = requested_schema;
         let schema = DataType::Struct(self.fields.clone());
         let schema = FFI_ArrowSchema::try_from(schema).map_err(value_error)?;

@@ -110,6 +110,7 @@ impl PyWriter {
         py: Python<'py>,
     ) -> Vec<(i32, usize, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
         let begun = std::mem::take(&mut self.writer.begun).into_iter();
+        // Their buffers stay for the next message, without rows.
         let begun = begun.filter(|(_, partial)| partial.rows > 0);
         let bytes = |data: Vec<u8>| PyBytes::new(py, &data);
         begun

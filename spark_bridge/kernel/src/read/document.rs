@@ -67,6 +67,7 @@ impl Envelope {
             self.missed |= known != Some(schema.text(document));
         }
         self.object(layout, &layout.members, 0, &mut cursor, guess)?;
+        // Only the images: a text that rows lack, such as a placeholder, stands for a value.
         if layout.has_foreign_text(self.images_text(document, start..cursor.position())) {
             return Err(Refusal::new("unexpected text between fields", start));
         }

@@ -25,6 +25,7 @@ impl<'a> Frames<'a> {
         }
         let refusal = Refusal::new("wrong length of a frame", 0);
         let (length, rest) = self.0.split_first_chunk().ok_or(refusal)?;
+        // A claimed length is only compared with the bytes that exist.
         let length = usize::try_from(u64::from_be_bytes(*length)).map_err(|_| refusal)?;
         let (frame, rest) = rest.split_at_checked(length).ok_or(refusal)?;
         self.0 = rest;

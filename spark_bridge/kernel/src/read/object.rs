@@ -42,10 +42,12 @@ impl Envelope {
             } else {
                 let name = cursor.name()?.text(cursor.document);
                 let place = members.iter().position(|member| member.name == name);
+                // An undeclared member could change what the row means.
                 let place = place.ok_or(Refusal::new("unknown member", at))?;
                 self.order.set(before, place);
                 place
             };
+            // Python's parser would keep the last of them.
             if seen >> place & 1 == 1 {
                 return Err(Refusal::new("two members have one name", at));
             }
@@ -147,6 +149,7 @@ impl Envelope {
                 }
             }
             (Role::Object, _) => {
+                // Skipped objects often repeat: comparing one is cheaper than parsing it.
                 if !self.kept.is_empty() && cursor.take_all(&self.kept) {
                     return Ok(cursor.token_from(Kind::Object, start));
                 }

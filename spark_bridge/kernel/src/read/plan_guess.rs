@@ -16,6 +16,7 @@ pub struct PlanGuess<'g, 'p> {
 impl Envelope {
     /// Guesses a plan of the table, once the table is known.
     pub fn guess(&mut self, document: &str, guess: &mut PlanGuess) -> Result<()> {
+        // A producer may write the images first; then the previous plan is tried.
         if self.table.kind == Kind::Missing {
             return Ok(());
         }
@@ -36,6 +37,7 @@ impl Envelope {
         for (part, token) in self.key.iter().enumerate() {
             if token.kind != Kind::Missing {
                 let start = token.start - u32::from(token.is_text());
+                // Parts that came before the table's name were not compared with this plan.
                 self.missed |= !plan.key.has_part(part, &mut Cursor::at(document, start)?);
             }
         }

@@ -93,6 +93,7 @@ impl WholeMessage {
             true => headers_of(headers, document)?,
             false => Vec::new(),
         };
+        // A tombstone, which the reference handles.
         if !has(value) {
             return refuse("missing value", value);
         }
@@ -138,6 +139,8 @@ fn members(document: &str) -> Result<[Token; FIELDS.len()]> {
         let place = FIELDS
             .iter()
             .position(|field| *field == name.text(document));
+        // A line with another member is not a row of Spark's Kafka source, but perhaps a message
+        // itself.
         let Some(place) = place.filter(|place| found[*place].kind == Kind::Missing) else {
             return refuse("line is not a whole message", name);
         };
@@ -237,6 +240,7 @@ fn milliseconds(text: &str) -> Option<i64> {
         if !are_digits || !(1..=9).contains(&digits.len()) {
             return None;
         }
+        // Kafka's timestamps are milliseconds.
         // Digits below a millisecond are ignored.
         let digits = digits.bytes().chain([b'0', b'0']).take(3);
         millis = digits.fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));

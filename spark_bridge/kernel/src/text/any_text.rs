@@ -16,6 +16,7 @@ impl AnyText {
     pub fn new(texts: &[String]) -> Self {
         let texts = || texts.iter().filter(|text| !text.is_empty());
         Self {
+            // One pass over the message, as most messages have none of the texts.
             searcher: Searcher::new(texts().map(String::as_bytes)),
             finders: texts().map(|text| Finder::new(text).into_owned()).collect(),
         }

@@ -9,6 +9,7 @@ pub fn append(bytes: &[u8], start: usize, end: usize, out: &mut Vec<u8>) {
     let length = end.wrapping_sub(start);
     let chunk = bytes.get(start..).and_then(<[u8]>::first_chunk::<SHORT>);
     match chunk {
+        // A copy of constant length is two instructions; the bytes too many are cut off again.
         Some(chunk) if length <= SHORT => {
             let before = out.len();
             out.extend_from_slice(chunk);

@@ -23,6 +23,7 @@ pub struct Bound {
 impl Bound {
     /// Refuses text with one byte per character.
     pub fn check_text(&self, text: &str) -> Result<()> {
+        // Characters are counted only if the bytes are too many: a character has at least one.
         let is_longer = |longest| text.len() > longest && text.chars().count() > longest;
         if self.longest.is_some_and(is_longer) {
             return Err(TOO_MANY);
@@ -45,6 +46,8 @@ impl Bound {
     }
 
     fn check_form(&self, text: &[u8]) -> Result<()> {
+        // Some producers of canal-json write binary values in hexadecimal, without a mark.  The
+        // reference decides by all bytes of the message; a single value proves nothing.
         let digits = text.strip_prefix(b"0x").unwrap_or(text);
         if self.doubts_hex && !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit) {
             return Err(MAY_BE_HEX);
@@ -62,6 +65,7 @@ pub const NO_BYTE: Refusal = Refusal::new("character beyond U+00FF in text of by
 /// Refuses text with a character above U+00FF.
 pub fn check_latin1(text: &[u8]) -> Result<()> {
     let most = text.iter().fold(0, |most, byte| most.max(*byte));
+    // The maximum is computed without a branch per byte.
     // Characters up to U+00FF have at most two bytes in UTF-8.
     if most > 0xc3 { Err(NO_BYTE) } else { Ok(()) }
 }
@@ -91,6 +95,7 @@ pub fn latin1(text: &str, padded: usize, out: &mut Vec<u8>) -> Result<()> {
         let end = narrow(text.as_bytes().iter(), out, start);
         out.truncate(end);
     }
+    // BINARY(n): Canal drops trailing zeros, which MySQL stores.
     out.resize(out.len().max(start + padded), 0);
     Ok(())
 }
@@ -98,6 +103,7 @@ pub fn latin1(text: &str, padded: usize, out: &mut Vec<u8>) -> Result<()> {
 /// Appends the bytes of padded base64.
 pub fn decode_base64(text: &str, out: &mut Vec<u8>) -> Result<()> {
     let broken = |_| Refusal::new("invalid base64", 0);
+    // The room follows from the text's length, which exists: no length is claimed here.
     let (text, start) = (text.as_bytes(), out.len());
     out.resize(start + STANDARD.decoded_length(text).map_err(broken)?, 0);
     let decoded = STANDARD.decode(text, out[start..].as_out());
@@ -124,6 +130,7 @@ pub fn encode_hex(data: &[u8], out: &mut Vec<u8>) {
 pub fn decode_hex(text: &str, out: &mut Vec<u8>) -> Result<()> {
     let found = match text.strip_prefix(r"\x") {
         // As PostgreSQL prints a bytea.
+        // `\x0x…` would otherwise lose two prefixes, and the reference accepts one.
         Some(digits) if !digits.starts_with("0x") => hex_bytes(digits, out),
         _ => hex_bytes(text, out),
     };
@@ -173,11 +180,14 @@ pub fn detect(
         };
     }
     for (is_hex, read) in [
+        // In the order of Python's `BYTE_READERS`; all are tried, since a value that two of them
+        // read differently is ambiguous.
         (false, as_it_is as Read),
         (false, decode_base64),
         (true, decode_hex),
     ] {
         let mut data = Vec::new();
+        // No producer mixes the cases of hexadecimal digits; base64 has both.
         let is_read = !(is_hex && has_both_cases(text)) && read(text, &mut data).is_ok();
         if is_read && fits(&data) {
             found.push(data);
@@ -185,6 +195,7 @@ pub fn detect(
     }
     let mut full = found.iter().filter(|data| Some(data.len()) == exact);
     let chosen = match (full.next(), full.next()) {
+        // The column's length decides if only one form has it.
         (Some(one), None) => Some(one),
         _ => found
             .first()

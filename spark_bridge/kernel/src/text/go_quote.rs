@@ -12,6 +12,7 @@ pub fn unquote_go(text: &str, out: &mut Vec<u8>) -> Result<()> {
     let mut rest = text.as_bytes();
     while let Some(special) = rest
         .iter()
+        // Quote escapes all of these: a bare one shows that the text was never quoted.
         .position(|byte| matches!(byte, b'\\' | b'"' | ..=0x1f | 0x7f))
     {
         out.extend_from_slice(&rest[..special]);
@@ -42,6 +43,7 @@ fn escape<'a>(data: &'a [u8], out: &mut Vec<u8>) -> Option<&'a [u8]> {
         }
         b'u' | b'U' => {
             let digits = if *letter == b'u' { 4 } else { 8 };
+            // Quote writes bytes that are no character as `\x`, never as a surrogate.
             let rune = char::from_u32(hex(rest.get(..digits)?)?)?;
             out.extend_from_slice(rune.encode_utf8(&mut [0; 4]).as_bytes());
             return rest.get(digits..);
@@ -83,6 +85,7 @@ impl Printable {
                 match character {
                     '"' | '\\' => out.extend_from_slice(&[b'\\', character as u8]),
                     ' '..='~' => out.push(character as u8),
+                    // The bytes 7 to 13 have letters, in this order.
                     '\x07'..='\x0d' => {
                         out.extend_from_slice(&[b'\\', b"abtnvfr"[character as usize - 7]]);
                     }
@@ -94,6 +97,7 @@ impl Printable {
                     _ => drop(write!(out, "\\U{code:08x}")),
                 }
             }
+            // Byte by byte, as Go does for invalid UTF-8.
             for byte in chunk.invalid() {
                 hexadecimal(*byte, out);
             }

@@ -21,6 +21,7 @@ pub fn equal(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len()
         && match one.len() {
             0..=3 => one.iter().eq(other),
+            // Two loads that overlap compare all bytes of a length without a loop.
             4..=7 => ends::<4>(one, other),
             8..=16 => ends::<8>(one, other),
             _ => one == other,
@@ -105,6 +106,8 @@ pub struct Names {
     slots: Vec<u32>,
 }
 
+// Names come from messages: with a constant seed, a hostile table could make all its columns
+// collide.
 static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
 
 /// Multiplies two numbers, and folds the product.
@@ -117,6 +120,7 @@ fn fold(one: u64, other: u64) -> u64 {
 fn hash(name: &[u8]) -> u64 {
     const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut state = *SEED ^ name.len() as u64;
+    // The last eight bytes may overlap the words before: no loop over the rest.
     // May hash some bytes twice.
     let last = if let Some(last) = name.last_chunk::<8>() {
         for chunk in name[..name.len() - 1].chunks_exact(8) {
@@ -184,6 +188,7 @@ impl Names {
         }
         let place = self.texts.len();
         self.texts.push(name);
+        // Half of the slots stay empty, so that a search for an unknown name ends soon.
         if 2 * self.texts.len() > self.slots.len() {
             let places = (2 * self.texts.len()).next_power_of_two().max(8);
             self.slots.clear();

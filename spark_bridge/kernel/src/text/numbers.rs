@@ -27,6 +27,7 @@ fn digits_of(digits: &[u8]) -> Option<i128> {
     if digits.is_empty() || digits.len() > MAX_DIGITS {
         return None;
     }
+    // Eighteen digits fit into 64 bits, whose arithmetic is several times as fast as that of 128.
     let (head, tail) = digits.split_at(digits.len().min(18));
     let mut value = i128::from(small(head)?);
     for digit in tail {
@@ -59,6 +60,7 @@ pub fn decimal(text: &str) -> Option<(i128, u8)> {
         None => (digits_of(data)?, 0),
         Some(point) => {
             let (whole, fraction) = (&data[..point], &data[point + 1..]);
+            // `.5` and `5.` are no forms of MySQL or JSON.
             if whole.is_empty() || fraction.is_empty() || whole.len() + fraction.len() > MAX_DIGITS
             {
                 return None;
@@ -95,6 +97,7 @@ pub fn plain(text: &str) -> Cow<'_, str> {
 
 /// Whether a decimal has a short exponent.
 pub fn is_scientific(text: &str) -> bool {
+    // Its digits are written out, so an exponent must not be able to ask for millions of them.
     const EXPONENT: usize = 4;
     let exponent = text.split_once(['e', 'E']).map(|(_, exponent)| exponent);
     exponent.is_some_and(|exponent| exponent.len() <= EXPONENT) && float(text).is_some()
@@ -152,6 +155,7 @@ impl Digits {
 
     /// The number as an integer, and its number of fractional digits; None beyond 38 digits.
     pub fn unscaled(&self) -> Option<(i128, u8)> {
+        // A zero has any scale: 0E-100 is valid, and its scale has no place in a byte.
         let scale = u8::try_from(self.scale()).ok();
         let scale = scale.filter(|scale| usize::from(*scale) <= MAX_DIGITS);
         if self.is_zero() {
@@ -198,6 +202,7 @@ impl Digits {
 ///
 /// Scale 0 means any scale.
 pub fn is_printed_decimal(text: &str, scale: usize) -> bool {
+    // A DECIMAL of MySQL has at most 65 digits.
     const MOST: usize = 65;
     let plain = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = plain
@@ -209,6 +214,7 @@ pub fn is_printed_decimal(text: &str, scale: usize) -> bool {
         Some(fraction) => digits(fraction) && (scale == 0 || fraction.len() == scale),
     };
     let count = whole.len() + fraction.map_or(0, str::len);
+    // Leading zeros are another text of the same number, so a comparison of texts would differ.
     as_printed && digits(whole) && (whole == "0" || !whole.starts_with('0')) && count <= MOST
 }
 
@@ -221,6 +227,7 @@ const MAX_SCALE: u8 = 22;
 
 /// A decimal of at most `digits` digits, as the nearest float.
 pub fn held(value: i128, scale: u8, digits: u32) -> Option<f64> {
+    // With more digits, the nearest double has other shortest digits than the text.
     let value = i64::try_from(value).ok()?;
     if value.unsigned_abs() >= 10_u64.pow(digits) || scale > MAX_SCALE {
         return None;
@@ -247,6 +254,8 @@ pub fn float(text: &str) -> Option<f64> {
     if !rest.is_empty() {
         return None;
     }
+    // Rust reads `inf` and `nan`, too, but the forms above were checked: what is infinite now was
+    // too large.
     let value: f64 = text.parse().ok()?;
     value.is_finite().then_some(value)
 }
@@ -258,6 +267,7 @@ fn skip_digits(data: &[u8]) -> Option<&[u8]> {
 
 /// YEAR: 0 or 1901 to 2155.
 pub fn year(text: &str) -> Option<i128> {
+    // MySQL prints the zero year as 0000; JSON numbers have one digit.
     if text == "0" {
         return Some(0);
     }

@@ -27,6 +27,8 @@ pub fn push(
 ) -> Result<()> {
     let (date, clock) = parts.split_at(3);
     match logical {
+        // The list has the same seven places for all types: only the filled ones show which one it
+        // is.
         // An hour, or a missing clock, could mean another type of the value.
         MysqlText::Date if clock[0] == Part::Null && micros(clock, 0) == Some(0) => {
             let days = days(date).and_then(|days| i32::try_from(days).ok());
@@ -67,6 +69,7 @@ pub fn printed_parts<const N: usize>(text: &str) -> Option<[Part; N]> {
         let digits = rest.strip_prefix(b"-").unwrap_or(rest);
         let length = digits.iter().take_while(|digit| digit.is_ascii_digit());
         let (digits, behind) = digits.split_at(length.count());
+        // Eighteen digits fit into 64 bits; longer numbers are read as JSON.
         if digits.is_empty() || digits.len() > 18 || (digits[0] == b'0' && digits.len() > 1) {
             return None;
         }
@@ -108,6 +111,7 @@ fn micros(clock: &[Part], most_hours: i64) -> Option<i64> {
         (SECOND - 1, 1),
     ]) {
         match *part {
+            // Missing parts of a clock are zero, as in Python's `to_datetime`.
             Part::Null => {}
             Part::Number(number) if (0..=limit).contains(&number) => value += number * unit,
             _ => return None,

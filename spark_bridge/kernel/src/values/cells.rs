@@ -20,6 +20,8 @@ pub enum Form {
 impl Form {
     /// Refuses an integer whose sign is not known.
     pub fn check(self, value: i128) -> Result<()> {
+        // Debezium may write unsigned BIGINT as signed.  `extra` names the columns with negative
+        // values, a list that only the reference makes.
         if self == Self::Signless && (i128::from(i64::MIN)..0).contains(&value) {
             let text = "an integer whose sign is not known";
             return Err(Refusal::of(Reason::Doubt, text, 0));

@@ -43,6 +43,8 @@ impl DefaultNull {
             (Value::Number(value), Kind::Integer) if !value.is_f64() => {
                 Ok(numbers::integer(text) == whole.or_else(|| value.as_u64().map(i128::from)))
             }
+            // 1, 1.0 and true are equal in Python; which of them a column means is for the
+            // reference to count.
             _ => Err(Refusal::of(
                 Reason::Doubt,
                 "value may equal the counted default",

@@ -28,6 +28,7 @@ impl From<Description> for Numbers {
     fn from(description: Description) -> Self {
         let Description { names, is_set } = description;
         let number = |place: usize| match is_set {
+            // A SET has at most 64 members; a longer list has no numbers beyond.
             true => 1_i128.checked_shl(u32::try_from(place).unwrap_or(127)),
             false => Some(place as i128 + 1),
         };
@@ -42,6 +43,7 @@ impl From<Description> for Numbers {
 
 impl Numbers {
     fn number(&self, text: &str) -> Result<i128> {
+        // Members of a SET are distinct in the source, so their numbers add up to the bitmap.
         let found = if self.is_set {
             let numbers = text.split(',').map(|name| self.by_name.get(name));
             numbers.sum::<Option<i128>>()

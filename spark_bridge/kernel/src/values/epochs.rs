@@ -34,6 +34,7 @@ pub fn clock(
     let micros = match unit {
         Unit::Millis => value.checked_mul(1000),
         Unit::Micros => Some(value),
+        // Digits that a column would lose are counted by the reference.
         Unit::Nanos => (value % 1000 == 0).then_some(value / 1000),
         Unit::Guessed => guessed(value, clock),
     };
@@ -54,21 +55,26 @@ pub fn clock(
 fn guessed(value: i64, clock: &Clock) -> Option<i64> {
     match clock {
         Clock::DateTime { fsp } => {
+            // Within 230 years of 1970, but not within one: a time that is so in one unit is not in
+            // another.
             let near = |micros: i64| {
                 let size = micros.unsigned_abs();
                 (YEAR_MICROS..=230 * YEAR_MICROS).contains(&size)
             };
             let millis = value.checked_mul(1000)?;
+            // Debezium's `adaptive` mode: the unit follows from the digits of the type.
             let usual = if fsp.unwrap_or(0) > 3 { value } else { millis };
             // Nanoseconds are possible, too; refuses values with more digits than the column's.
             let is_open = near(millis) || near(value) || near(value / 1000);
             (near(usual) || !is_open).then_some(usual)
         }
+        // Debezium writes TIMESTAMP as text: a number has no usual unit.
         Clock::Timestamp => None,
         Clock::Time { fsp } => {
             let other = value.checked_mul(1000)?;
             let step = 10_i64.checked_pow(6_u32.checked_sub(fsp.unwrap_or(0))?)?;
             let is_none = other.checked_abs()? > MAX_TIME || other % step != 0;
+            // A time of day in milliseconds is also a short TIME in microseconds.
             let is_of_day = (1..DAY_MICROS).contains(&other);
             (value == 0 || is_none || (value % step == 0 && !is_of_day)).then_some(value)
         }

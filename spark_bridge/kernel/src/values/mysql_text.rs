@@ -65,6 +65,7 @@ impl Domain {
     ) -> Result<()> {
         match logical {
             MysqlText::Int { low, high } => {
+                // Leading zeros are valid: ZEROFILL prints them.
                 let value = numbers::integer(text).ok_or(BROKEN)?;
                 if value < i128::from(*low) || value > i128::from(*high) {
                     return Err(BROKEN);
@@ -72,6 +73,8 @@ impl Domain {
                 column.push_number_text(value, None, text)
             }
             MysqlText::Text => column.push_text(text),
+            // DECIMALs of more than 38 digits are columns of text: the message's is kept if MySQL
+            // prints the same.
             MysqlText::Decimal { scale } if column.is_text() => {
                 if numbers::is_printed_decimal(text, scale.unwrap_or(0)) {
                     return column.push_text(text);
@@ -98,6 +101,7 @@ impl Domain {
                 column.push_datetime_text(temporal::datetime(text).ok_or(BROKEN)?, text)
             }
             MysqlText::Timestamp => {
+                // A zone in the text overrides that of the source, but few producers write one.
                 let instant = tools.zone.instant(text).or_else(|| zoned_text(text));
                 column.push_instant(instant.ok_or(BROKEN)?)
             }
@@ -119,13 +123,17 @@ impl Domain {
             },
             MysqlText::Enum { names } => match (names, self.names.get(text)) {
                 (Some(_), Some(name)) => column.push_text(name),
+                // A name that the column lacks is kept, as by Python: its schema may be an older
+                // one.
                 (Some(_), None) if !is_number(text) => column.push_text(text),
+                // Without names, a number is the index that MySQL stores.
                 (None, _) if is_number(text) => {
                     column.push_integer(within(numbers::integer(text), 65_535)?)
                 }
                 _ => Err(BROKEN),
             },
             MysqlText::Set { names } => match names {
+                // Names joined by commas are the form of the column itself.
                 Some(_) if !is_number(text) => column.push_text(text),
                 Some(names) => {
                     let most = 1_i128.checked_shl(u32::try_from(names.len()).unwrap_or(127));

@@ -17,6 +17,7 @@ pub fn zoned(
 ) -> Result<()> {
     let name = name.text(document);
     let Some(zone) = tools.zones.get(name) else {
+        // The bridge adds the zone's offsets, and offers the message again.
         tools.missing_zone = Some(name.to_owned());
         return Err(Refusal::of(
             Reason::UnknownZone,
@@ -54,6 +55,7 @@ pub fn items<const N: usize>(token: Token, document: &str) -> Result<[Token; N]>
     cursor.expect(b'[', "expected a list")?;
     for (place, item) in found.iter_mut().enumerate() {
         *item = cursor.value()?;
+        // Zone names and times need no escapes.
         if item.kind == Kind::Escaped || cursor.more(b']')? != (place + 1 < N) {
             return cursor.refuse("list has an unexpected form");
         }
@@ -75,6 +77,7 @@ pub fn members<const N: usize>(
         let value = cursor.value()?;
         let place = names.iter().position(|known| *known == name.text(document));
         match place {
+            // Another member could change the meaning: the reference reads it.
             Some(place) if found[place].kind == Kind::Missing && value.kind == Kind::Text => {
                 found[place] = value;
             }

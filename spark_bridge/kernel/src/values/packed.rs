@@ -17,6 +17,7 @@ impl BytesText {
     /// Appends the bytes of a text; refuses one that has both forms.
     pub fn read(&self, text: &str, out: &mut Vec<u8>) -> Result<()> {
         let as_base64 = (!text.is_empty() && text.len() % 4 == 0).then_some(text.len() / 4 * 3);
+        // All hexadecimal text of a length divisible by four is base64, too.
         let pairs = text.len() % 2 == 0 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         // The reference takes text with upper and lower case digits as base64.
         let mixed = text.bytes().any(|byte| byte.is_ascii_lowercase())
@@ -27,6 +28,7 @@ impl BytesText {
             BytesForm::Auto if !pairs || mixed => false,
             BytesForm::Auto => match as_base64 {
                 Some(bytes) if self.longest.is_none_or(|longest| bytes <= longest) => {
+                    // Both forms fit: only the exact length of BINARY(n) proves one of them.
                     if self.exact != as_base64 {
                         return Err(OTHER);
                     }
@@ -65,6 +67,7 @@ pub fn unscaled(
     decode(token, document, MAX_BYTES, data)?;
     let first = data.first().ok_or(OTHER)?;
     let negative = first & 0x80 != 0;
+    // Fifteen bytes leave room for the sign in 128 bits.
     if data.len() > 15 {
         return match kind {
             Unscaled::Decimal { scale } if cell.is_text() || cell.is_image() => {
@@ -149,6 +152,7 @@ pub fn bits(
 ) -> Result<()> {
     let value = match token.kind {
         Kind::Integer => small(token, token.text(document))?,
+        // Debezium writes BIT(1) as a boolean.
         Kind::True | Kind::False if count == 1 => i128::from(token.kind == Kind::True),
         _ => {
             decode(token, document, 8, data)?;
@@ -166,6 +170,7 @@ pub fn bits(
 fn decode(token: Token, document: &str, most: usize, out: &mut Vec<u8>) -> Result<()> {
     let text = token.text(document);
     out.clear();
+    // Before decoding: a text of megabytes is no decimal.
     if token.kind != Kind::Text || text.len() > most.div_ceil(3) * 4 {
         return Err(OTHER);
     }

@@ -323,6 +323,7 @@ impl Reader {
 
     /// Reads a number from its text.
     fn read_printed(&self, token: Token, column: &mut impl Cells, tools: &mut Tools) -> Result<()> {
+        // Taken out, as the other buffers are used while it is read.
         let mut text = std::mem::take(&mut tools.number);
         text.clear();
         let kind = if let Some(value) = token.double() {

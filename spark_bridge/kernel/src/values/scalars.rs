@@ -29,15 +29,18 @@ pub fn number(kind: &Number, token: Token, document: &str, cell: &mut impl Cells
         Number::Int { low, high, wraps } => {
             let value = whole_number(token, text)?;
             let wrapped =
+                // The producer's signed number has the bits of the unsigned one.
                 *wraps && token.kind != Kind::Fraction && (-(1 << 63)..0).contains(&value);
             let value = if wrapped { value + (1 << 64) } else { value };
             let value = within(value, *low, *high)?;
+            // The text is not that of the value.
             if wrapped || token.kind != Kind::Integer {
                 return cell.push_integer(value);
             }
             cell.push_number_text(value, None, text)
         }
         Number::Year => match whole_number(token, text)? {
+            // Debezium's connectors write 1900 for 0000, as YEAR begins in 1901.
             0 | 1900 => cell.push_integer(0),
             year @ 1901..=2155 => cell.push_integer(year),
             _ => Err(RANGE),
@@ -70,6 +73,7 @@ fn double(token: Token, text: &str) -> Result<f64> {
     if !matches!(token.kind, Kind::Integer | Kind::Fraction) {
         return Err(OTHER);
     }
+    // JSON's -0 is Python's integer 0, which has no sign.
     if text == "-0" {
         return Ok(0.0);
     }
@@ -88,6 +92,7 @@ fn whole_number(token: Token, text: &str) -> Result<i128> {
     }
     let (value, scale) = numbers::exact(text).ok_or(RANGE)?;
     let one = numbers::power_of_ten(scale).ok_or(RANGE)?;
+    // 1.0 and 1e3 are integers of the column, 1.5 is an error that the reference words.
     if value % one == 0 {
         Ok(value / one)
     } else {
@@ -136,6 +141,7 @@ fn decimal_number(
     if !fits {
         return Err(RANGE);
     }
+    // Integers have no negative zero, and Python's decimals do.
     if doubles && text.starts_with('-') && exact.is_some_and(|(value, _)| value == 0) {
         return Err(OTHER);
     }
@@ -146,18 +152,21 @@ fn decimal_number(
     if !cell.is_text()
         && let Some((value, scale)) = number
     {
+        // The text has other digits than the value.
         return if doubles || token.kind == Kind::Long || has_exponent {
             cell.push_decimal(value, scale)
         } else {
             cell.push_number_text(value, Some(scale), text)
         };
     }
+    // More than 38 digits: only text and images have room for them.
     if !cell.is_text() && !cell.is_image() {
         return Err(RANGE);
     }
     let mut plain = numbers::plain(text).into_owned();
     let fraction = plain.find('.').map_or(0, |point| plain.len() - point - 1);
     let mut zeros = usize::from(of_column.unwrap_or(0)).saturating_sub(fraction);
+    // An image has the message's digits; a typed column those of its scale.
     if !doubles && cell.is_image() {
         zeros = 0;
     }
@@ -165,6 +174,7 @@ fn decimal_number(
         plain.push('.');
     }
     plain.push_str(&"0".repeat(zeros));
+    // A double has no trailing zeros of its own: those beyond the scale come from its exponent.
     if let (true, Some(least)) = (doubles, of_column) {
         let more = fraction.saturating_sub(least.into());
         let ends = plain.bytes().rev().take(more);
@@ -201,6 +211,7 @@ pub fn decimal(value: i128, scale: u8, of_column: Option<u8>, cell: &mut impl Ce
     let of_column = of_column.ok_or(OTHER)?;
     let more = of_column.checked_sub(scale).ok_or(OTHER)?;
     let digits = numbers::scaled(value, more).ok_or(RANGE)?;
+    // As MySQL prints it, with all digits of the scale.
     let text = with_point(&digits.unsigned_abs().to_string(), digits < 0, of_column);
     cell.push_text(&text.ok_or(RANGE)?)
 }
@@ -272,6 +283,7 @@ fn any_number(kind: Kind, text: &str, cell: &mut impl Cells) -> Result<()> {
     if cell.is_float() {
         let value: f64 = text.parse().map_err(|_| OTHER)?;
         let is_zero = || numbers::Digits::of(text).is_zero();
+        // Rounding is wanted, but neither infinity nor a zero for digits.
         return if value.is_finite() && (value != 0.0 || is_zero()) {
             cell.push_float(value)
         } else {
@@ -288,6 +300,7 @@ fn any_number(kind: Kind, text: &str, cell: &mut impl Cells) -> Result<()> {
         return cell.push_float(value);
     }
     let digits = numbers::Digits::of(text);
+    // 1e400 would be 401 characters of text in every row.
     if (digits.point() - 1).abs() > MOST_DIGITS {
         return Err(RANGE);
     }

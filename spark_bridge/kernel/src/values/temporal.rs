@@ -36,10 +36,13 @@ pub fn days_of(year: i64, month: i64, day: i64) -> Option<i64> {
         4 | 6 | 9 | 11 => 30,
         _ => 31,
     };
+    // `0000-00-00` and `2024-00-01` are values of MySQL, which the reference keeps as invalid
+    // values.
     let fits = (1..=9999).contains(&year) && (1..=12).contains(&month);
     if !fits || !(1..=last).contains(&day) {
         return None;
     }
+    // Without a crate for calendars: only the years 1 to 9999 are needed, the range of Python.
     // Howard Hinnant's days_from_civil; the year begins in March.
     let shifted = year - i64::from(month <= 2);
     let era = shifted / 400;
@@ -86,6 +89,7 @@ pub fn date(text: &str) -> Option<i32> {
 pub fn datetime(text: &str) -> Option<i64> {
     let data = text.as_bytes();
     let days = day(data)?;
+    // Producers differ: MySQL prints a blank, ISO has `T`.
     if !matches!(data.get(10)?, b' ' | b'T') {
         return None;
     }
@@ -102,6 +106,7 @@ pub fn time(text: &str) -> Option<i64> {
         [b'-', rest @ ..] => (true, rest),
         _ => (false, data),
     };
+    // TIME has two or three digits of hours.
     let value = if data.get(3) == Some(&b':') {
         let hundreds = i64::from(data[0].wrapping_sub(b'0'));
         if hundreds > 9 {
@@ -125,6 +130,7 @@ pub fn print_time(micros: i64, fsp: Option<u32>, out: &mut String) {
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
     let _ = write!(out, "{sign}{hours:02}:{minutes:02}:{:02}", seconds % 60);
     let digits = match fsp {
+        // The type's digits; a value with more than these is not cut.
         Some(fsp) if fsp <= 6 && fraction % 10_u64.pow(6 - fsp) == 0 => fsp,
         _ if fraction != 0 => 6,
         _ => 0,

@@ -64,6 +64,7 @@ pub fn zoned_instant(text: &str) -> Option<i64> {
     if let Some(clock) = text.strip_suffix('Z') {
         return datetime(clock);
     }
+    // PostgreSQL prints `+08`, others `+08:00`.
     let size = if has_minutes(text) { 6 } else { 3 };
     let (clock, offset) = text.split_at_checked(text.len().checked_sub(size)?)?;
     Some(datetime(clock)? - micros_of(offset)?)

@@ -4,6 +4,7 @@ use crate::json::{Kind, Token};
 use crate::refusal::{Reason, Refusal, Result};
 use crate::text::numbers;
 
+// A short string has its length in the header's six bits.
 const SHORT: usize = 64;
 const MAX_SCALE: u8 = 38;
 /// Spark's limit for a value, and for its metadata.
@@ -62,12 +63,14 @@ pub fn integer(value: i128, out: &mut Vec<u8>) {
 /// Appends a decimal of at most 38 digits.
 pub fn unscaled(value: i128, scale: u8, out: &mut Vec<u8>) {
     debug_assert!(value.abs() < MAX_UNSCALED);
+    // A zero of any scale is valid in JSON; a variant's decimal has at most 38 digits.
     let scale = if value == 0 && scale > MAX_SCALE {
         0
     } else {
         scale
     };
     let size = value.abs();
+    // The smallest type that holds the digits, as in Python: both decoders make the same bytes.
     let (kind, bytes) = if scale <= 9 && size < 1_000_000_000 {
         (8, 4)
     } else if scale <= 18 && size < 1_000_000_000_000_000_000 {
@@ -119,6 +122,7 @@ pub fn object<'a>(values: impl Iterator<Item = &'a [u8]> + Clone, count: usize, 
 
 /// Header, number of fields and field ids: everything before the offsets.
 pub fn object_head(ids: &[usize], offset_width: u8, out: &mut Vec<u8>) {
+    // As narrow as possible, as in Python.
     let id_width = width(ids.iter().copied().max().unwrap_or(0));
     let large = u8::from(ids.len() > 0xff);
     out.push(large << 6 | (id_width - 1) << 4 | (offset_width - 1) << 2 | 2);

@@ -68,6 +68,7 @@ impl Variants {
     ) -> Result<()> {
         let (start, before) = (value.len(), metadata.len());
         self.clear();
+        // Taken out, as the dictionary is borrowed while `self` changes.
         let nothing = std::mem::take(&mut self.nothing);
         let result = self.document(&nothing, text, value);
         self.nothing = nothing;
@@ -212,6 +213,7 @@ impl Variants {
         let fields = &mut self.fields[first..];
         let in_order = self.keeps_order.then(|| fields.to_vec());
         let name = |field: &Field| &self.texts[field.name.0..field.name.1];
+        // ASCII has the same order in UTF-8 and UTF-16.
         if self.texts[first_text..].is_ascii() {
             fields.sort_unstable_by(|one, other| name(one).cmp(name(other)));
         } else {
@@ -223,6 +225,7 @@ impl Variants {
         }
         if fields
             .windows(2)
+            // Python's parser keeps the last of them.
             .any(|pair| name(&pair[0]) == name(&pair[1]))
         {
             return Err(Refusal::new(
@@ -240,6 +243,7 @@ impl Variants {
             let known = known.unwrap_or_else(|| self.names.add(name, dictionary.names.texts.len()));
             self.ends.push(known);
         }
+        // With the narrowest offsets: their width is known only when the values are written.
         object_head(&self.ends[first_id..], 1, out);
         self.ends.truncate(first_id);
         let (values, count) = (out.len(), fields.len());
@@ -279,6 +283,7 @@ fn push_metadata(first: &Texts, second: &Texts, out: &mut Vec<u8>) {
     let total = first.text.len() + second.text.len();
     let names = || first.iter().chain(second.iter());
     let width = width(total.max(count));
+    // The flag lets readers search names by halves.
     let in_order = count > 0
         && names()
             .zip(names().skip(1))

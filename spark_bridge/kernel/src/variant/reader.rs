@@ -35,6 +35,7 @@ impl<'a> Variant<'a> {
             (0, 11) => Cell::Date(i32::from_le_bytes(fixed(rest)?)),
             (0, 12) => Cell::Instant(i64::from_le_bytes(fixed(rest)?)),
             (0, 13) => Cell::Clock(i64::from_le_bytes(fixed(rest)?)),
+            // Not `Single`: Python's reader returns a double, and both must print the same digits.
             (0, 14) => Cell::Double(f32::from_le_bytes(fixed(rest)?).into()),
             (0, 15) => Cell::Bytes(sized(rest)?),
             (0, 16) => Cell::Text(sized(rest)?),
@@ -63,6 +64,7 @@ impl<'a> Variant<'a> {
             0 => (usize::from(*rest.first().ok_or(BROKEN)?), 1),
             _ => (u32::from_le_bytes(fixed(rest)?) as usize, 4),
         };
+        // So a claimed count is bounded by bytes that exist.
         // Every item has at least one byte.
         if count > rest.len() {
             return Err(BROKEN);
@@ -136,6 +138,7 @@ fn name(metadata: &[u8], id: usize) -> Result<&[u8]> {
         little_endian(rest, 1 + id, width)?,
         little_endian(rest, 2 + id, width)?,
     );
+    // Checked, as size and width come from the bytes.
     let names = size
         .checked_add(2)
         .and_then(|count| count.checked_mul(width))
@@ -168,6 +171,7 @@ fn decimal(info: u8, data: &[u8]) -> Result<Cell<'_>> {
         9 => i64::from_le_bytes(fixed(rest)?).into(),
         _ => i128::from_le_bytes(fixed(rest)?),
     };
+    // Powers of ten beyond have no 128 bits.
     if *scale > 38 {
         return Err(BROKEN);
     }

@@ -46,6 +46,7 @@ impl Column {
             DataType::Int64 => Column::Long(array.as_primitive().clone()),
             DataType::Float32 => Column::Float(array.as_primitive().clone()),
             DataType::Float64 => Column::Double(array.as_primitive().clone()),
+            // Spark's decimals have no negative scale.
             DataType::Decimal128(_, scale) if *scale >= 0 => {
                 Column::Decimal(array.as_primitive().clone(), scale.unsigned_abs())
             }
@@ -109,6 +110,7 @@ pub fn bytes<T: ByteArrayType<Offset = i32>>(
     if array.is_null(row) {
         return None;
     }
+    // Text of Arrow may be any bytes: `value` would have to trust that it is UTF-8.
     let offset = |row: usize| usize::try_from(array.value_offsets()[row]).ok();
     array.value_data().get(offset(row)?..offset(row + 1)?)
 }
@@ -124,6 +126,7 @@ impl Variants {
     pub fn new(array: &dyn Array) -> Option<Self> {
         let whole = array.as_struct_opt()?;
         let child = |name| whole.column_by_name(name)?.as_binary_opt().cloned();
+        // A struct with other fields is a struct of the user's, which no format writes.
         if whole.num_columns() != 2 {
             return None;
         }

@@ -18,6 +18,7 @@ pub type Begun = BTreeMap<i32, PartialMessage>;
 impl PartialMessage {
     /// Whether an event of this size must begin the next message.
     pub fn is_full_for(&self, key: usize, value: usize, limits: &Limits) -> bool {
+        // Two lengths of eight bytes.
         let size = self.key.len() + self.value.len() + key + value + 16;
         self.rows > 0 && size > limits.max_bytes
     }

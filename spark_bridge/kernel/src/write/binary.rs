@@ -46,6 +46,7 @@ impl PrintEncoding {
             (PrintEncoding::IntegerText, Printer::Decimal { .. }, _) => {
                 scratch.clear();
                 match cell {
+                    // Python's printer of integers takes no booleans.
                     Cell::Bool(_) => return Err(MISFIT),
                     cell => decimal(cell.integer().ok_or(MISFIT)?, 0, scratch),
                 }
@@ -59,6 +60,7 @@ impl PrintEncoding {
             }
             (PrintEncoding::CalendarParts, ..) => {
                 for part in parts(printer, cell)? {
+                    // A union of null and int: its branch, then the value.
                     match part {
                         Some(part) => {
                             out.push(2);
@@ -88,6 +90,7 @@ fn wide(cell: Cell, bits: u8) -> Result<f64> {
         _ => return Err(MISFIT),
     };
     let (exact, short) = (f64::from(single), shortest_double(single));
+    // The digits that JSON would have, as a double.
     if exact.to_bits() != short.to_bits() {
         return Ok(short);
     }
@@ -110,6 +113,7 @@ fn parts(printer: &Printer, cell: Cell) -> Result<Parts> {
             let [hour, minute, second] = clock(seconds.rem_euclid(DAY));
             let fraction = micros.rem_euclid(SECOND);
             let mut parts = [year, month, day, hour, minute, second, fraction].map(Some);
+            // DTS has null for no fraction.
             parts[6] = parts[6].filter(|fraction| *fraction != 0);
             Ok(parts)
         }

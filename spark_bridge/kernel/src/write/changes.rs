@@ -138,6 +138,7 @@ impl Changes {
         };
         let last = after.or(before).unwrap_or(row);
         let commit_ts = number(self.commit_version.as_ref(), last);
+        // The versions of a Delta table are small numbers: they would be dates of 1970.
         if commit_ts.is_some_and(|commit_ts| commit_ts < self.first_commit_ts) {
             return Err(NO_COMMIT_TS);
         }
@@ -175,6 +176,7 @@ impl Changes {
             .rescued
             .as_ref()
             .is_some_and(|all| all.get(row).is_some());
+        // Bad rows, rescued values and absent columns have options that only the encoder knows.
         let absent = self.absent.as_ref().and_then(|all| span(all, row));
         if is_bad || has_rescued || absent.is_some_and(|absent| !absent.is_empty()) {
             return Err(UNUSUAL);
@@ -195,6 +197,7 @@ impl Changes {
         match (sequence.pair(row), sequence.pair(next)) {
             (None, None) => return Ok(()),
             (one, other) if one != other => return Err(ALONE),
+            // Such a sequence has the offset of one message, or no rank: its rows are one update.
             (Some([_, _, rank, _, offset, _]), _)
                 if offset.unwrap_or(0) != 0 || rank.unwrap_or(0) == 0 =>
             {

@@ -28,6 +28,7 @@ impl Checksum {
     ) -> Result<()> {
         let (version, corrupted, current, previous) = match row.facts().of_extra("checksum")? {
             Some(came @ Cell::Nested(object)) if object.is_object() => {
+                // JSON repeats the object that came with the event, digit by digit.
                 if wire != Wire::Avro {
                     let items = object.items()?;
                     for number in 0..items.count {
@@ -90,6 +91,7 @@ impl Checksum {
             let printer = &table.columns[*place].printer;
             scratch.clear();
             // A value that cannot be printed has no checksum.
+            // TiDB computes checksums of TIMESTAMPs in UTC, whatever zone the message has.
             printer.plain(cell, &utc, scratch)?;
             sum = match (kind, cell) {
                 (SummedKind::Number, cell) => {
@@ -97,6 +99,7 @@ impl Checksum {
                     crc32(&number.to_le_bytes(), sum)
                 }
                 (SummedKind::Float, Cell::Single(value)) => double(value.into(), sum),
+                // A FLOAT is summed as the double of its 32 bits.
                 (SummedKind::Float, Cell::Double(value)) => double((value as f32).into(), sum),
                 (SummedKind::Double, Cell::Double(value)) => double(value, sum),
                 (SummedKind::Text, _) => {

@@ -13,6 +13,7 @@ pub struct Compress(pub Py<PyAny>);
 impl Compress {
     /// Compresses the bytes from a position to the end, in place.
     pub fn replace(&self, start: usize, out: &mut Vec<u8>) -> Result<()> {
+        // The GIL was released while rows are written.
         Python::attach(|py| {
             let data = PyBytes::new(py, &out[start..]);
             let compressed = self.0.bind(py).call1((data,)).map_err(|_| NOT_COMPRESSED)?;

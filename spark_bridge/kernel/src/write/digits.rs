@@ -90,6 +90,7 @@ pub fn float(value: f64, out: &mut Vec<u8>) -> Result<()> {
 
 /// The double with the digits of the FLOAT.
 pub fn shortest(value: f64) -> Result<f64> {
+    // Zero is in every width, but not in the range below.
     if value == 0.0 {
         return Ok(value);
     }
@@ -102,6 +103,7 @@ pub fn shortest(value: f64) -> Result<f64> {
         return Ok(value);
     }
     let nearest = |value: f64| value as f32;
+    // The double has the float's digits already, as in Spark's conversion of a column.
     if zmij::Buffer::new().format_finite(nearest(value)).as_bytes() == text {
         return Ok(value);
     }
@@ -212,6 +214,7 @@ fn as_i32(length: usize) -> i32 {
 pub fn nearest_double(value: i128, scale: u8) -> Result<(f64, bool)> {
     const EXACT: u128 = 1 << 53;
     const MAX_DIGITS: u32 = 15;
+    // Both numbers are exact doubles, so the quotient is rounded once.
     if value.unsigned_abs() < EXACT && scale <= 22 {
         let number = value as f64 / 10_f64.powi(scale.into());
         if value.unsigned_abs() < 10_u128.pow(MAX_DIGITS) {
@@ -224,6 +227,7 @@ pub fn nearest_double(value: i128, scale: u8) -> Result<(f64, bool)> {
     let number: f64 = text.parse().map_err(|_| MISFIT)?;
     let mut shown = Vec::new();
     double(number, &mut shown)?;
+    // Trailing zeros are no digits that a double could lose.
     let trimmed = match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.'),
         false => text,

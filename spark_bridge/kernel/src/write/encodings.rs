@@ -134,6 +134,7 @@ impl PrintEncoding {
         match (self, printer, cell) {
             (Self::IsoInstant, Printer::Timestamp { fsp }, Cell::Instant(micros)) => {
                 out.push(b'"');
+                // The place of the blank between date and time.
                 let day = out.len() + "0000-00-00".len();
                 times::clock(micros, *fsp, out)?;
                 out[day] = b'T';
@@ -178,6 +179,7 @@ impl PrintEncoding {
         };
         if in_micros {
             integer(micros, out);
+        // Digits that milliseconds would lose are refused: the reference counts or rejects them.
         } else if micros % 1_000 == 0 {
             integer(micros / 1_000, out);
         } else {
@@ -233,6 +235,7 @@ fn boolean(printer: &Printer, cell: Cell, out: &mut Vec<u8>) -> Result<()> {
 
 fn float(bits: u8, exponent_digits: usize, cell: Cell, out: &mut Vec<u8>) -> Result<()> {
     match cell {
+        // Spark may hold a FLOAT as a double; Go prints the digits of the 32 bits.
         Cell::Double(value) if bits == 32 => {
             digits::go_json(digits::shortest(value)?, exponent_digits, out);
         }

@@ -91,6 +91,7 @@ impl Events {
                 named.text("schema")?,
                 named.text("table")?,
             ];
+            // Rows name no plan: what identifies their table is compared as bytes.
             let described = Described::new(named.list("columns")??, named.list("key_columns")?)?;
             Tables::Described(Box::new(names), Box::new(described))
         };
@@ -164,6 +165,7 @@ impl Events {
             Image::Before => (before.is_some(), after.is_some()),
             Image::After => (after.is_some(), before.is_some()),
         };
+        // An insert with a before image contradicts itself.
         if !has || (has_other && !other) {
             return Err(NO_IMAGE);
         }
@@ -178,8 +180,10 @@ impl Events {
         let extra = self.extra.as_ref().and_then(|all| all.get(row));
         if let Some(extra) = extra.filter(|extra| extra.is_object()) {
             facts.extra = Some(extra);
+            // Completely, as a message may contain any part of it.
             check(extra, 0)?;
             let items = extra.items()?;
+            // Images that are marked as partial are never written as complete ones.
             if items.find("partial")?.is_some() {
                 return Err(EXTRA);
             }
@@ -210,6 +214,7 @@ impl Events {
             .source
             .as_ref()
             .filter(|source| source.whole.is_valid(row))?;
+        // Without an offset nothing orders the row.
         let offset = number(source.offset.as_ref(), row)?;
         let int = |array: &Option<PrimitiveArray<Int32Type>>| small(array.as_ref()?, row);
         let text = |array: &'a Option<StringArray>| {

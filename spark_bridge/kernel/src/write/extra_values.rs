@@ -18,6 +18,7 @@ impl ExtraValue {
         let start = out.len();
         out.extend_from_slice(&self.head.0);
         let found = match (row.facts().of_extra(&self.name)?, self.column) {
+            // Rows of changes have no `extra`: a column may have the same number.
             (None | Some(Cell::Null), Some(column)) => Some(number(row, column)?),
             (found, _) => found,
         };
@@ -34,6 +35,7 @@ impl ExtraValue {
                 wire.integer(value, out);
                 self.zero.as_ref().filter(|_| value == 0)
             }
+            // An integer beyond 64 bits: the reference words the error.
             (ExtraType::Integer, Some(Cell::Decimal(..))) => return Err(UNUSUAL),
             (ExtraType::Integers, Some(Cell::Nested(list))) if !list.is_object() => {
                 let items = list.items()?;
@@ -73,12 +75,14 @@ impl Texts {
             _ => None,
         };
         let count = found.map_or(0, |items| items.count);
+        // The search for duplicates compares all pairs.
         if count > MAX_TEXTS {
             return Err(UNUSUAL);
         }
         let mut names = Vec::with_capacity(count);
         for number in 0..count {
             let name = found.ok_or(UNUSUAL)?.name(number)?;
+            // A variant of another writer may repeat names; Python's dicts do not.
             if std::str::from_utf8(name).is_err() || names.contains(&name) {
                 return Err(UNUSUAL);
             }

@@ -40,6 +40,7 @@ impl Fields {
         if items.count != count {
             return Err(NO_IMAGE);
         }
+        // Images of one writer have the same names in the same order, so the mapping is kept.
         if self.fields.len() != count || self.ids != items.ids || self.metadata != items.metadata {
             self.fields.clear();
             self.fields.resize(count, usize::MAX);

@@ -28,6 +28,8 @@ impl<'a, R: Row> WithCommitTs<'a, R> {
         if is_made {
             let time = facts.source_time.filter(|_| settings.made.is_some());
             let millis = time.ok_or(NO_COMMIT_TS)?.div_euclid(1_000);
+            // Larger than the last one, so that the rows of a task keep their order within a
+            // millisecond.
             let next = last.checked_add(1).ok_or(NO_COMMIT_TS)?;
             if millis > MAX_MILLIS {
                 return Err(NO_COMMIT_TS);

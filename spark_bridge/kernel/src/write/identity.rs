@@ -29,6 +29,7 @@ impl Described {
             None => None,
             Some(lists) => Some(lists.values().as_string_opt()?.clone()),
         };
+        // A NULL in place of a column has no name to compare.
         if items.null_count() > 0 {
             return None;
         }
@@ -68,6 +69,7 @@ fn texts(array: &StringArray, items: std::ops::Range<usize>, out: &mut Vec<u8>) 
     if array.null_count() > 0 && items.clone().any(|item| array.is_null(item)) {
         return None;
     }
+    // Lengths and ends keep apart what concatenation would join: `a`, `bc` and `ab`, `c`.
     out.extend_from_slice(&items.len().to_le_bytes());
     let offsets = array.value_offsets().get(items.start..=items.end)?;
     let first = *offsets.first()?;

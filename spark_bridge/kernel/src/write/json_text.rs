@@ -37,6 +37,7 @@ const CLASSES: [u8; 256] = {
     classes[b'<' as usize] = OF_GO;
     classes[b'>' as usize] = OF_GO;
     classes[b'&' as usize] = OF_GO;
+    // The first byte of U+2028 and U+2029 in UTF-8.
     classes[0xe2] = OF_GO;
     classes
 };
@@ -51,6 +52,7 @@ pub fn string(text: &[u8], escapes: Escapes, out: &mut Vec<u8>) {
     let mut from = 0;
     for (at, byte) in text.iter().enumerate() {
         let class = CLASSES[usize::from(*byte)];
+        // Copied in spans between escapes, which are rare.
         if class == PLAIN || class > most {
             continue;
         }
@@ -130,6 +132,7 @@ pub fn value(cell: Cell, depth: usize, escapes: Escapes, out: &mut Vec<u8>) -> R
         Cell::Bool(false) => out.extend_from_slice(b"false"),
         Cell::Int(number) => out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
         Cell::Decimal(number, scale) => digits::decimal(number, scale, out),
+        // Outside of this range writers differ in their exponents.
         Cell::Double(number) if number.is_common() || number == 0.0 => {
             out.extend_from_slice(zmij::Buffer::new().format_finite(number).as_bytes());
         }

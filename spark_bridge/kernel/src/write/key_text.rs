@@ -11,6 +11,7 @@ pub const NO_TEXT: Refusal = Refusal::new("type of a key column has no plain tex
 /// Appends the text of a value.
 pub fn append(printer: &Printer, cell: Cell, out: &mut Vec<u8>) -> Result<()> {
     match (printer, cell) {
+        // Python's `str` of each value, as the reference may have checked the same key before.
         (_, Cell::Null) => out.extend_from_slice(b"None"),
         (Printer::Bool, Cell::Bool(value)) => {
             out.extend_from_slice(if value { b"True" } else { b"False" });

@@ -38,6 +38,7 @@ impl Printer {
                 },
                 Cell::Bytes(data),
             ) => data.len() <= *longest,
+            // Other types have no limits, or their printers check them.
             _ => true,
         };
         if fits { Ok(()) } else { Err(MISFIT) }

@@ -67,6 +67,8 @@ impl Printing<'_> {
                     above,
                 } => {
                     let value = row.cell(*image, *place)?.integer();
+                    // A producer marks large unsigned numbers by another type number, so the text
+                    // depends on the value.
                     let is_above = value.is_some_and(|value| value >= i128::from(*limit));
                     let text = if is_above { above } else { below };
                     out.extend_from_slice(&text.0);
@@ -115,6 +117,7 @@ impl Printing<'_> {
             out.extend_from_slice(&member.label.0);
             let value = out.len();
             self.member(member, members.image, row, out)?;
+            // Compared as printed: what the message shows as equal did not change for its readers.
             if members.changed {
                 let of_other = match members.image {
                     Image::Before => Image::After,
@@ -128,6 +131,7 @@ impl Printing<'_> {
                 step?;
                 let [one, two] =
                     [members.image, of_other].map(|image| row.cell(image, member.place));
+                // Digits that the encoding drops may be all that changed.
                 if is_equal && !(members.by_value && differ(one?, two?)?) {
                     out.truncate(before);
                 }
@@ -200,6 +204,7 @@ fn differ(one: Cell, other: Cell) -> Result<bool> {
     match (one, other) {
         // Equal text means equal values.
         (Cell::Nested(_), Cell::Nested(_)) => Ok(false),
+        // Cells of two types have equal values only by Python's rules.
         _ if discriminant(&one) == discriminant(&other) => Ok(one != other),
         _ => Err(MISFIT),
     }

@@ -44,6 +44,7 @@ fn hash(
         false => Image::Before,
     };
     text.clear();
+    // No name contains a zero byte, so names and values cannot run together.
     text.extend_from_slice(table.name.join("\0").as_bytes());
     for place in places {
         let column = &table.columns[place];
@@ -55,6 +56,7 @@ fn hash(
     Ok(crc32(text, 0))
 }
 
+// Keys are short: a table of 1 KiB is fast enough without another crate.
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;

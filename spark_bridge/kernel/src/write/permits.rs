@@ -44,6 +44,7 @@ impl Permits {
     /// Refuses a row without a permit.
     pub fn check(&mut self, rows: OfRows, now: i64) -> Result<()> {
         match self.by_rows.get(&rows) {
+            // The encoder inserts a schema message after so many rows, or so much time.
             Some(known) if known.written < known.rows && now < known.until => Ok(()),
             _ => {
                 self.missing = rows;

@@ -81,6 +81,7 @@ impl Printer {
             (Printer::JsonText, Cell::Text(text)) => {
                 out.extend_from_slice(json_text::checked(text)?);
             }
+            // Digits are ASCII: nothing to check.
             _ => return self.text(cell, zone, out),
         }
         let checked = simdutf8::basic::from_utf8(&out[start..]);
@@ -125,6 +126,7 @@ impl Printer {
                 }
                 Ok(value)
             }
+            // MySQL's range of YEAR, with the zero year.
             (Printer::Year, Cell::Int(value)) if value == 0 || (1901..=2155).contains(&value) => {
                 Ok(value.into())
             }

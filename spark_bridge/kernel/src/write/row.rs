@@ -85,6 +85,7 @@ impl Writing<'_> {
             Some(version) => {
                 let version = version.of(row.facts())?;
                 let of_rows = (self.number, partition.unwrap_or(0), version);
+                // Before the order of keys, which remembers the row.
                 self.permits.check(of_rows, self.now)?;
                 Some(of_rows)
             }
@@ -100,6 +101,7 @@ impl Writing<'_> {
                 of_rows.inspect(|of_rows| self.permits.count(*of_rows));
             }
             Err(_) => {
+                // Half a message must not stay before the reference's.
                 self.messages.values.truncate(value);
                 self.messages.keys.truncate(key);
             }
@@ -186,6 +188,7 @@ impl Writing<'_> {
         printing.scratch.rounded = 0;
         printing.append(&message.value, row, values)?;
         let last_number = printing.last_number;
+        // JSON is checked as a whole, which is cheaper than each text.
         // Texts in Avro were checked one by one.
         for data in [&values[value..], &keys[key..]] {
             if message.wire != Wire::Avro {
@@ -198,12 +201,14 @@ impl Writing<'_> {
                 compress.replace(key, keys)?;
             }
         }
+        // After compression, as the broker compares what it receives.
         if values.len() - value + keys.len() - key > self.settings.max_bytes {
             return Err(TOO_LARGE);
         }
         if self.settings.lines {
             check_line(message, &values[value..], self.compress.is_some())?;
         }
+        // Only now: a refused row has taken no number.
         *self.last_number = last_number;
         Ok(())
     }

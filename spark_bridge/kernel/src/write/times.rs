@@ -20,6 +20,7 @@ pub fn clock(micros: i64, fsp: Option<u32>, out: &mut Vec<u8>) -> Result<()> {
     let of_day = micros.rem_euclid(DAY_MICROS);
     let (text, fraction) = (temporal::clock_text(of_day), of_day % 1_000_000);
     let digits = fsp.unwrap_or(0).min(6);
+    // A value finer than its type is an error of the limits, not of the printer.
     // Digits beyond those of the type are kept.
     let length = match digits {
         _ if fraction % 10_i64.pow(6 - digits) != 0 => text.len(),

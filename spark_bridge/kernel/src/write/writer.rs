@@ -199,6 +199,7 @@ impl Writer {
         events.op(at)?;
         self.text.clear();
         events.identity(at, &mut self.text)?;
+        // Rows of one table usually follow each other.
         if self.number < self.tables.len() && self.text == self.identity {
             return Ok(true);
         }
@@ -207,6 +208,7 @@ impl Writer {
         };
         self.number = *number;
         std::mem::swap(&mut self.identity, &mut self.text);
+        // Columns of another table have other places, even with equal ids.
         self.fields.iter_mut().for_each(Fields::clear);
         Ok(true)
     }
@@ -254,6 +256,7 @@ impl Writer {
                 continue;
             };
             match self.counts.get_mut(note) {
+                // Without a copy of the note for each row.
                 Some(count) => *count += more,
                 None => drop(self.counts.insert(note.clone(), more)),
             }

@@ -38,6 +38,7 @@ impl Batch {
             Content::CommitTimestamp => {
                 let array: TimestampMicrosecondArray = rows()
                     .map(|(_, origin)| match origin.commit_ts {
+                        // The physical part of a TSO is in milliseconds.
                         Some(commit_ts) => Some((commit_ts >> 18) * 1000),
                         None => origin.source_time.map(|time| time * origin.unit),
                     })
@@ -77,22 +78,27 @@ impl Batch {
         for row in &self.rows {
             let origin = &self.origins[row.origin as usize];
             let place = origin.place;
+            // A `commit_ts` of 0 orders nothing.
             let known = origin.commit_ts.is_some_and(|commit_ts| commit_ts != 0);
             // A redelivered change of a row with a key gets the same sequence.
             let anywhere = known && origin.keyed;
             let has_commit_ts = origin.commit_ts.is_some();
+            // A commit_ts orders changes across partitions and recreated topics.
             epochs.push(if has_commit_ts { 0 } else { place.epoch });
             commits.push(match (origin.commit_ts, origin.source_time) {
                 (Some(commit_ts), _) => commit_ts,
                 (None, Some(time)) if origin.orders_by_source_time => time << 18,
                 _ => 0,
             });
+            // Within a commit a key is deleted before it is inserted again.
             ranks.push(if known { row.change.rank() } else { 0 });
             partitions.push(if anywhere { 0 } else { place.partition });
             offsets.push(if anywhere { Some(0) } else { place.offset });
             index.push(if anywhere { 0 } else { row.index });
             parts.push(row.change.part());
             let time = origin.source_time.map(|time| time * origin.unit);
+            // Behind all compared fields: clocks order nothing, but show what came first between
+            // partitions.
             times.push(time.filter(|_| !has_commit_ts));
             let log = origin.log.as_ref().filter(|_| !has_commit_ts);
             servers.push(log.map(|log| log.server));

@@ -27,6 +27,7 @@ impl Cells for Column {
             let text = "NULL in a column that is NOT NULL";
             return Err(Refusal::of(Reason::Target, text, 0));
         }
+        // A NULL has a value, too: Arrow's arrays have one for each row.
         self.valid.push(false);
         self.nulls += 1;
         match &mut self.values {
@@ -73,12 +74,14 @@ impl Cells for Column {
             _ => 0,
         };
         if most > 0 {
+            // A decimal that the double would round is converted by the reference, which decides.
             return self.push_float(numbers::held(value, scale, most).ok_or(RANGE)?);
         }
         let (values, precision, column_scale) = match &mut self.values {
             Values::Decimal(values, precision, scale) => (values, precision, scale),
             Values::Byte(_) | Values::Short(_) | Values::Integer(_) | Values::Long(_) => {
                 let one = numbers::power_of_ten(scale).ok_or(RANGE)?;
+                // A decimal without a fraction is an integer of the column.
                 let whole = (value % one == 0).then_some(value / one);
                 return self.push_integer(whole.ok_or(RANGE)?);
             }
@@ -107,6 +110,7 @@ impl Cells for Column {
             Values::Double(values) => values.push(value),
             Values::Float(values) => {
                 let rounded = value as f32;
+                // What does not fit into a 32-bit float, the reference words as an error.
                 if rounded.is_infinite() {
                     return Err(RANGE);
                 }
@@ -199,6 +203,7 @@ impl Cells for Column {
         match (&mut self.values, &self.zone) {
             (Values::TimestampNtz(values), _) => values.push(micros),
             (Values::Timestamp(values), Some(zone)) => {
+                // The user declared an instant for a wall clock: it is one of the source's zone.
                 let instant = zone.of_wall(micros).ok_or(RANGE)?;
                 temporal::check_instant(instant)?;
                 values.push(instant);
@@ -243,6 +248,7 @@ impl Cells for Column {
                 self.added();
                 Ok(())
             }
+            // Text of JSON is unchanged in a STRING column.
             _ => self.push_text(text),
         }
     }

@@ -32,6 +32,7 @@ impl Bytes {
     pub fn end(&mut self) -> Result<()> {
         let end = i32::try_from(self.data.len());
         self.ends.push(
+            // Offsets of Arrow's strings have 32 bits.
             end.map_err(|_| Refusal::of(Reason::Size, "column of a batch reaches 2 GiB", 0))?,
         );
         Ok(())
@@ -265,6 +266,7 @@ pub fn take_nulls(valid: &mut Vec<bool>, count: &mut usize) -> Option<NullBuffer
 
 /// Takes the values of a batch, and leaves room for those of the next one: probably as many.
 fn take_values<T>(values: &mut Vec<T>) -> Vec<T> {
+    // Without growing again and again, which copies.
     let room = (values.len() + values.len() / 8).min(MAX_ROOM);
     std::mem::replace(values, Vec::with_capacity(room))
 }

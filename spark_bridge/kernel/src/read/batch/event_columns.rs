@@ -70,6 +70,7 @@ pub fn array<'a>(
     origins: impl Iterator<Item = &'a Origin>,
     extras: &Extras,
 ) -> Result<ArrayRef, ArrowError> {
+    // All rows of a batch of events have one.
     let events = origins.filter_map(|origin| Some((origin, origin.event.as_ref()?)));
     let plans = events.map(|(origin, event)| (origin, event, event.plan.shown.as_ref()));
     Ok(match content {

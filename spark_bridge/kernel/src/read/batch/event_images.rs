@@ -72,6 +72,7 @@ impl EventImages {
         let Self {
             format, scratch, ..
         } = self;
+        // The image after first: most values before an update are equal, and are copied from it.
         self.after
             .push(*format, source, after, None, tools, scratch)?;
         let earlier = after.map(|tokens| (tokens, &self.after));
@@ -187,6 +188,7 @@ impl ImageColumn {
         });
         let notes = tools.notes.len();
         self.variant_cells(source, image, earlier, same_names, tools)?;
+        // Only then are the cells written twice.
         if same_names && self.names.has_any() {
             // A JSON column adds names that the earlier image lacks.
             same_names = false;

@@ -37,6 +37,7 @@ pub fn cell_of(image: &[Token], earlier: Option<&[Token]>, place: usize, source:
         token: if is_missing { other } else { token },
         is_earlier: is_missing
             || (token.equals(other, source.document)
+                // A counted value must be counted in both images.
                 && !source.plan.columns[place].reader.counts()),
     }
 }

@@ -87,6 +87,8 @@ impl JsonCells<'_> {
                 self.out.push(b'}');
                 Ok(())
             }
+            // Numbers keep the form that the reference prints, which is not always the text of the
+            // document.
             _ => {
                 let (mut scratch, mut variants) = (Vec::new(), Variants::default());
                 scalars::any(token, text, &mut self.plain(), &mut scratch, &mut variants)
@@ -148,6 +150,7 @@ impl Cells for JsonCells<'_> {
     }
 
     fn push_number_text(&mut self, value: i128, scale: Option<u8>, text: &str) -> Result<()> {
+        // -0 and 0.00 are printed as 0.
         let printed = json_numbers::printed(text).filter(|_| value != 0);
         match (printed, scale) {
             (Some(printed), Some(_)) => self.out.extend_from_slice(printed),
@@ -166,6 +169,8 @@ impl Cells for JsonCells<'_> {
         text: &str,
         read: impl FnOnce(&str) -> Result<f64>,
     ) -> Result<()> {
+        // Parsing and printing a double costs more than to see that the text is already its
+        // shortest.
         if !json_numbers::is_shortest(text) {
             return self.push_float(read(text)?);
         }
@@ -187,6 +192,7 @@ impl Cells for JsonCells<'_> {
     fn push_string(&mut self, token: Token, document: &str, scratch: &mut Vec<u8>) -> Result<()> {
         let text = token.text(document).as_bytes();
         let stands = match token.kind {
+            // Texts of Avro have no escapes, and may need some in JSON.
             Kind::Text => self.is_json || find_special(text).is_none(),
             _ => has_short_escapes(text),
         };
@@ -268,6 +274,7 @@ impl Cells for JsonCells<'_> {
     }
 
     fn push_json(&mut self, text: &str, _: &mut Variants) -> Result<()> {
+        // Copied as it is, so it must be valid; numbers beyond 38 digits are the reference's.
         Cursor::exact(text)?.check()?;
         self.out.extend_from_slice(text.as_bytes());
         Ok(())

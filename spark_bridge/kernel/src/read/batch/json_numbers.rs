@@ -17,6 +17,7 @@ pub fn print(value: i128, scale: u8, out: &mut Vec<u8>) {
 
 fn print_small(is_negative: bool, size: u64, scale: usize, out: &mut Vec<u8>) {
     let (mut rest, mut behind) = (size, scale);
+    // A decimal 1.50 is 1.5 in JSON, as the reference prints it.
     while behind > 0 && rest % 10 == 0 {
         rest /= 10;
         behind -= 1;

@@ -129,6 +129,7 @@ impl Batch {
     /// Adds a row whose values were appended; `index`: its number in the message.
     pub fn push(&mut self, change: Change, index: usize) {
         let origin = self.origins.len() as u32 - 1;
+        // Summed up as rows come, so that the size of a batch needs no visit of its rows.
         self.row_bytes += self.origins[origin as usize].row_bytes;
         self.rows.push(Row {
             change,

@@ -22,6 +22,7 @@ pub struct VariantCells<'a> {
 impl VariantCells<'_> {
     fn sized(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         const BINARY: u8 = 15;
+        // The length is known only behind the bytes.
         encode::primitive(BINARY, [0; 4], self.out);
         let start = self.out.len();
         write(self.out)?;
@@ -113,6 +114,7 @@ impl Cells for VariantCells<'_> {
 
     fn push_time(&mut self, micros: i64, _: Option<u32>, scratch: &mut String) -> Result<()> {
         scratch.clear();
+        // Variants have no type for TIME: it is text with six digits.
         temporal::print_time(micros, Some(6), scratch);
         self.push_text(scratch)
     }

@@ -39,9 +39,11 @@ impl Envelope {
         prints: bool,
         document: &mut Vec<u8>,
     ) -> Result<()> {
+        // Optional fields are the last ones: a message may end before them.
         if slot.is_optional && datum.is_at_end() {
             return Ok(());
         }
+        // Read a second time below, if the map has members of the schema key.
         let (start, mut ahead) = (datum.position(), *datum);
         let is_printed = prints && slot.role == Role::Extra;
         // Parts of `extra` and words of rows are read as text.
@@ -60,6 +62,7 @@ impl Envelope {
             } else {
                 slot.type_.skip(datum)?;
             }
+            // Grows as slots are met: most layouts have few nested fields.
             if slot.number >= self.previous_values.len() {
                 self.previous_values
                     .resize_with(slot.number + 1, PreviousDatum::default);
@@ -116,6 +119,7 @@ impl Envelope {
             all += count;
         }
         for value in found {
+            // A missing member is not an empty one.
             self.schema_key.push(u8::from(value.is_some()));
             self.schema_key.extend_from_slice(value.unwrap_or_default());
         }

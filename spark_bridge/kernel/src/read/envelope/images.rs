@@ -31,6 +31,7 @@ impl Images {
     pub fn add_row(&mut self, has_image: bool) {
         if !has_image {
             let size = self.tokens.len() + self.width;
+            // So that rows are found by their number, also behind a row without an image.
             self.tokens.resize(size, Token::MISSING);
         }
         self.found.push(has_image);

@@ -36,6 +36,7 @@ impl MemberOrder {
 
     /// The usual index of a member in its object.
     pub fn next(&self, key: usize) -> usize {
+        // A wrong place costs one comparison, so nothing here needs to be right.
         let places = self.of_layouts.get(self.layout);
         let place = places.and_then(|places| places.get(key));
         place.copied().unwrap_or(0)

@@ -67,6 +67,7 @@ pub struct Envelope {
 impl Envelope {
     /// Resets for the next document.
     pub fn start(&mut self, layout: &Layout) {
+        // Slots of another layout have other types.
         if self.layout != layout.number {
             self.previous_values.clear();
         }
@@ -110,6 +111,7 @@ impl Envelope {
     /// Whether a row lacks the time that it needs: any time, if messages have no `commit_ts`; none,
     /// if they have no times.
     pub fn lacks_time(&self, layout: &Layout) -> bool {
+        // Where messages may have a `commit_ts`, the emit time alone does not order them.
         let lacks_other = self.other_time.is_none() || layout.has_commit_ts;
         layout.has_times && self.commit_ts.is_none() && self.source_time.is_none() && lacks_other
     }

@@ -24,6 +24,7 @@ impl Envelope {
     ) -> Result<()> {
         let at = token.start as usize;
         match role {
+            // MySQL has no schemas; producers write null for it.
             Role::Schema if token.kind == Kind::Null => {}
             Role::Database | Role::Schema | Role::Table => return self.name_part(role, token),
             Role::ObjectName => return self.object_name(token, document),
@@ -70,6 +71,7 @@ impl Envelope {
     /// Keeps a part of the table's name.
     #[inline]
     fn name_part(&mut self, role: Role, token: Token) -> Result<()> {
+        // Plans are found by the bytes of names, which an escape would change.
         if token.kind != Kind::Text {
             let at = token.start as usize;
             return Err(Refusal::new("name is not plain text", at));
@@ -107,6 +109,7 @@ impl Envelope {
     fn object_name(&mut self, token: Token, document: &[u8]) -> Result<()> {
         let text = token.bytes(document);
         let refusal = Refusal::new("name has an unexpected form", token.start as usize);
+        // The reference splits names that have dots of their own.
         // A backslash may escape a dot.
         if token.kind != Kind::Text || text.contains(&b'\\') {
             return Err(refusal);
@@ -122,6 +125,7 @@ impl Envelope {
         }
         (self.database, self.schema, self.table) = match tokens[..] {
             [database, table] => (database, Token::MISSING, table),
+            // The reference takes such a schema for none.
             // Some sources without schemas repeat the database as schema.
             [database, schema, table] if database.bytes(document) != schema.bytes(document) => {
                 (database, schema, table)

@@ -66,6 +66,7 @@ impl Run {
         ) {
             self.named.push((role, token));
         }
+        // A bit per member of the object, like `seen` in `read/object.rs`.
         self.places |= 1 << place;
         self.last = MemberOrder::behind(member.number);
     }
@@ -101,6 +102,8 @@ impl Unchanged {
 
     /// Whether a member may belong to a run: it depends on nothing but its own bytes.
     pub fn may_repeat(&self, role: Role, number: usize) -> bool {
+        // The others fill fields that a message must set anew, or images and keys that are read by
+        // a plan.
         let is_alone = !matches!(
             role,
             Role::Same
@@ -146,6 +149,7 @@ impl Unchanged {
         if *seen & run.places != 0 {
             return None;
         }
+        // A number may go on behind the text, such as `1` in `12`.
         if !cursor.take_label(&run.text) || !cursor.ends_value() {
             cursor.go_back(start);
             // The next run ends before a member that differs too often.

@@ -87,6 +87,7 @@ impl Kernel {
             return Ok(outcome);
         }
         let length = document.len();
+        // A clone of the pointer, as the plan is used while the kernel changes.
         let guess = self.guess_for(text).cloned();
         if let Some(plan) = guess
             && self.record_by(&plan, &opened, op, value, document)?
@@ -96,6 +97,7 @@ impl Kernel {
         }
         document.truncate(length);
         let plans = self.plans.of(self.envelope.name(utf8(document)?)).to_vec();
+        // The document ends where the envelope's texts end: another plan reads the images anew.
         for plan in plans {
             document.truncate(length);
             if plan.layout == opened.layout
@@ -123,6 +125,7 @@ impl Kernel {
         let Some(avro) = &layout.avro else {
             return Ok(false);
         };
+        // The bytes of all fields that determine the schema: no field is parsed for this.
         if plan.key.record != envelope.schema_key || !plan.holds(envelope) {
             return Ok(false);
         }
@@ -165,6 +168,7 @@ impl Kernel {
                 return datum.refuse("unexpected image for the operation");
             }
         }
+        // Cut or joined messages would otherwise look like whole ones.
         if !datum.is_at_end() {
             return datum.refuse("unexpected data after the message");
         }

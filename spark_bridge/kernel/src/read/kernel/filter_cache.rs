@@ -27,6 +27,7 @@ pub struct CachedFilter {
 impl FilterCache {
     /// Adds a table, or a schema of its payloads; empty: payloads have none.
     pub fn add(&mut self, name: Name, schema: &str, is_unwanted: bool) {
+        // All at once, as for plans: each table costs one message of the reference.
         if self.bytes > MAX_BYTES {
             self.by_table.clear();
             self.bytes = 0;

@@ -199,12 +199,14 @@ impl Kernel {
             beside,
             ..Current::default()
         };
+        // A refusal may come after some rows of the message: all of them are removed.
         let (rows, extras) = (self.batch.row_count(), self.batch.extras.sizes());
         let outcome = self.caught(|kernel| kernel.message(value, key, place));
         let refusal = match outcome {
             Ok(Outcome::Read | Outcome::Skipped) => {
                 self.batch.messages += 1;
                 self.skipped += usize::from(outcome == Ok(Outcome::Skipped));
+                // Counted only now: a refused message is counted by the reference.
                 for note in self.tools.notes.drain(..) {
                     *self.counts.entry(note).or_default() += 1;
                 }
@@ -345,6 +347,7 @@ impl Kernel {
             &mut self.plans.shared,
         )?;
         self.plans.add(plan);
+        // The next message is looked up by its name, and finds the new plan.
         self.guess = None;
         Ok(())
     }
@@ -353,6 +356,8 @@ impl Kernel {
     pub fn missing_zone(&mut self, value: &[u8], key: Option<&[u8]>) -> Option<String> {
         let (rows, extras) = (self.batch.row_count(), self.batch.extras.sizes());
         self.tools.missing_zone = None;
+        // Read once more for the zone: refusals have no room for a name, and an unknown zone is
+        // rare.
         let _ = self.caught(|kernel| kernel.message(value, key, Place::default()));
         self.undo(rows, extras);
         self.tools.missing_zone.take()
@@ -412,6 +417,7 @@ impl Kernel {
             }
             return self.events(most, key, value, place);
         }
+        // Before the document is read: its first bytes are a header, not text.
         if self.is_avro() {
             return self.record(value, place);
         }
@@ -431,6 +437,7 @@ impl Kernel {
 
     /// The text of a message's key, if keys are read.
     pub fn keys<'a>(&self, key: Option<&'a [u8]>) -> Result<Option<&'a str>> {
+        // Keys of frames belong to the events; those of Avro are not read.
         if self.max_events().is_some() || self.is_avro() {
             return Ok(None);
         }

@@ -29,6 +29,7 @@ impl Kernel {
         let mut keys = Frames::of_key(key.unwrap_or_default())?;
         let whole = value;
         let mut values = Frames(value);
+        // Counted before any event is read: the number of rows bounds their bytes.
         let count = keys.count()?;
         if count == 0 || count > most || count != values.count()? {
             return Err(Refusal::new(
@@ -37,6 +38,7 @@ impl Kernel {
             ));
         }
         let size = key.map_or(0, <[u8]>::len) + value.len();
+        // Before the events: a message of a few bytes each may have 100 000 of them.
         if count > 1 && self.repeats_much(count, self.current.beside, 0, size) {
             return Err(Refusal::of(
                 Reason::Size,
@@ -67,6 +69,8 @@ impl Kernel {
             match self.one_event(&joined, place)? {
                 Outcome::Skipped => outcome = Outcome::Skipped,
                 Outcome::Read => {}
+                // The rows of the events before are removed; the reference decodes the whole
+                // message.
                 Outcome::Unknown => return Ok(Outcome::Unknown),
             }
             self.current.event += 1;

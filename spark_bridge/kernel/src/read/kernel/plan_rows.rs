@@ -54,6 +54,7 @@ impl Kernel {
                 return Ok(Outcome::Read);
             }
         }
+        // Copies of pointers, as plans are used while the envelope changes; tables have few plans.
         let plans = self.plans.of(self.envelope.name(document)).to_vec();
         let mut read_by = self.guess.as_ref().map(|plan| Arc::clone(&plan.rows));
         for plan in plans {

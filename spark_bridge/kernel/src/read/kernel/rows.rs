@@ -60,6 +60,7 @@ impl Kernel {
         let keys = plan.rows.event.as_ref().map_or(0, |event| event.name_bytes);
         let names = keys + plan.shown.as_ref().map_or(0, Shown::bytes);
         let row_bytes = self.row_bytes() + plan.rows.absent_bytes + names + extra_bytes;
+        // Twice, as an update may have two rows.
         if count > 1 && 2 * count * row_bytes > self.settings.max_bytes {
             return Err(Refusal::of(
                 Reason::Size,
@@ -250,6 +251,7 @@ impl Kernel {
             && let Some(before) = before
             && before.iter().any(|value| value.kind == Kind::Missing)
         {
+            // What a partial image lacks is unknown, and a preimage would show it as NULL.
             return Err(Refusal::new("before image is incomplete", 0));
         }
         if let (Some(event), Some(images)) = (&plan.event, &mut batch.images) {
@@ -269,6 +271,8 @@ impl Kernel {
         if let Some(before) = before {
             for (place, (old, new)) in before.iter().zip(image).enumerate() {
                 let column = &plan.columns[place];
+                // Equal values are parsed once, and copied: most columns of an update do not
+                // change.
                 let is_same = old.kind == Kind::Missing
                     || (old.equals(*new, document) && !column.reader.counts());
                 if !is_same {
@@ -374,6 +378,7 @@ fn append_value(
                 let value = numbers::integer(token.text(document)).unwrap_or(-1);
                 Form::Signless.check(value)?;
             }
+            // The format validates values that no row shows, too.
             let mut dropped = Column::new(target, true);
             column.reader.read(token, document, &mut dropped, tools)
         }
@@ -391,6 +396,7 @@ fn same_key(plan: &RowPlan, before: &[Token], after: &[Token], document: &str) -
     for (column, (old, new)) in plan.columns.iter().zip(before.iter().zip(after)) {
         let same = old.kind == Kind::Missing || old.equals(*new, document);
         if column.key && !same {
+            // The reference splits such an update, or reads the key before it.
             return Err(Refusal::new("update changes the key", old.start as usize));
         }
     }

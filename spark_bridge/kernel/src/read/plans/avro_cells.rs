@@ -50,6 +50,7 @@ impl Forms {
         let Type::Union(fields) = type_ else {
             return Err(refusal);
         };
+        // A misspelt branch would leave its values to the reference for ever, without a notice.
         if !branches
             .keys()
             .all(|name| fields.iter().any(|field| field.name == *name))
@@ -90,6 +91,7 @@ impl Forms {
                 if Some(datum.choice(*symbols)?) == *null {
                     return Ok(Some(Token::new(Kind::Null, start, start)));
                 }
+                // The enumeration's other symbols mean a value that the producer left out.
                 datum.refuse("column has no value")
             }
             Form::Scalar(type_) => type_.scalar(datum, true, document),
@@ -123,12 +125,14 @@ fn form_of(
     are_bytes: bool,
 ) -> Option<Form> {
     let scalar = |type_: &Type| match type_ {
+        // Text in UTF-8, checked with the document; other bytes become Latin-1 characters.
         Type::Bytes if !are_bytes => Type::Text,
         other => other.clone(),
     };
     let Type::Record(fields) = type_ else {
         return Some(Form::Scalar(scalar(type_)));
     };
+    // A record of one field stands for its value.
     if let [field] = &fields[..] {
         return Some(Form::Scalar(scalar(&field.type_)));
     }

@@ -96,8 +96,10 @@ impl EventPlan {
         for (at, label) in labels.iter().enumerate() {
             before.push(&format!("{}{label}:", if at == 0 { '{' } else { ',' }));
         }
+        // Labels are copied for each value of each row.
         before.pad();
         let ids: Vec<usize> = (0..order.len()).collect();
+        // Which width is needed depends on the row's bytes; the names are always the same.
         let heads = [1, 2, 4].map(|width| {
             let mut head = Vec::new();
             object_head(&ids, width, &mut head);

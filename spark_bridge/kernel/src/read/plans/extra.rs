@@ -87,6 +87,7 @@ impl Extra {
                 default: (!description.default.is_null()).then(|| description.default.to_string()),
             });
         }
+        // Spark searches fields of a variant in Java's order.
         parts.sort_by(|one, other| one.name.encode_utf16().cmp(other.name.encode_utf16()));
         Ok(Self { parts })
     }
@@ -116,6 +117,7 @@ impl Extra {
             known.text.clear();
             known.text.push_str(leaf.text(document));
             known.size = part.size(leaf, document)?;
+            // Nested values bring names of their own, to whose indexes all values refer.
             has_other_names |= known.names() != names_before || leaf.kind.is_nested();
             if known.size.is_some() && !has_other_names {
                 let (text, token) = part.value(leaf, document)?;
@@ -242,11 +244,13 @@ impl Part {
                 return Ok(None);
             }
         }
+        // The reference decides whether null stands for the default.
         if token.kind == Kind::Null && self.default.is_some() {
             return Err(Refusal::new("null in extra", token.start as usize));
         }
         check(token, text)?;
         let length = token.text(text).len();
+        // An estimate: numbers and nested values may take more in a variant than in JSON.
         let of_value = if token.is_text() {
             length
         } else {

@@ -28,6 +28,7 @@ impl Heads {
     }
 
     fn with(multiplier: u64, wholes: &[Label]) -> Self {
+        // Eight slots per member: few collisions, and still a small part of the plan.
         let places = (8 * wholes.len()).next_power_of_two();
         let mut heads = Self {
             slots: vec![(u32::MAX, 0); places],
@@ -101,6 +102,7 @@ impl PartialEq for Members {
             let place = self.names.find(name);
             place.and_then(|place| self.values.get(place)) == Some(value)
         };
+        // TiCDC writes the members of `mysqlType` in random order.
         self.values.len() == other.values.len() && other.iter().all(is_in)
     }
 }
@@ -128,6 +130,7 @@ impl Members {
             loop {
                 let name = cursor.name()?.text(document);
                 let place = members.names.add(name, 0);
+                // Python's parser would keep the last of them.
                 if place != members.values.len() {
                     return cursor.refuse("two members have one name");
                 }
@@ -181,6 +184,8 @@ impl Members {
                     None => return Ok(false),
                 },
             };
+            // A member that is there twice leaves another one out, which the count alone would not
+            // show.
             if !met.is_new(place) {
                 return Ok(false);
             }

@@ -65,6 +65,7 @@ pub fn cells(
         let end = cursor.position();
         let (from, to) = value.whole_span();
         let one = Cell {
+            // Compared as bytes: a cell with another order of members gets a plan of its own.
             opens: document[start..from].to_owned(),
             behind_name,
             closes: document[to..end].to_owned(),
@@ -95,6 +96,7 @@ fn members_in<const N: usize>(cursor: &mut Cursor, wanted: [&str; N]) -> Result<
         if let Some(place) = wanted.iter().position(|each| *each == name) {
             found[place] = value;
         }
+        // Few members, so a search is cheaper than a set.
         if names.contains(&name) {
             return cursor.refuse("two members have one name");
         }

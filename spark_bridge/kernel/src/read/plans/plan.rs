@@ -106,6 +106,7 @@ impl Plan {
 
     /// Approximate bytes of memory, excluding key and rows.
     pub fn bytes(&self) -> usize {
+        // An estimate is enough: it decides when plans are dropped, not how much is allocated.
         // The table's name is usually not shared with other plans.
         size_of::<Self>() + self.table[2].len()
     }

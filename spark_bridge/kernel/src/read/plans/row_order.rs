@@ -32,6 +32,7 @@ impl RowOrder {
                 }
             }
         }
+        // Partial images lack columns; they keep a rank, so that each column has one.
         order.extend((0..names.texts.len()).filter(|place| is_missing[*place]));
         let mut ranks = vec![0; order.len()];
         for (rank, place) in order.iter().enumerate() {

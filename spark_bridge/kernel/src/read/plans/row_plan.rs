@@ -151,6 +151,7 @@ impl RowPlan {
                 return Err(Refusal::new("two columns have one name", 0));
             }
             if let Sink::Output(place) = column.use_ {
+                // Two columns for one output would give it two values per row.
                 if lacking.get(place) != Some(&true) {
                     return Err(Refusal::new("plan has a wrong column", 0));
                 }
@@ -173,11 +174,14 @@ impl RowPlan {
                 let cell = found.remove(name);
                 cells.push(cell.ok_or(Refusal::new("column without a cell", 0))?);
             }
+            // A column that the plan lacks would be read as unknown, or not at all.
             if !found.is_empty() {
                 return Err(Refusal::new("cells of unknown columns", 0));
             }
         }
         let mut order = RowOrder::default();
+        // Cells are compared one by one, and Avro's names have no quotes: only plain objects have
+        // labels.
         if layout.avro.is_none() && cells.is_empty() {
             order = RowOrder::new(&names, envelope.row_token(), document)?;
         }
@@ -300,6 +304,7 @@ impl RowPlan {
             let (members, follows) = cursor.fast_members(order, &mut tokens[start..]);
             count += members;
             rank += members;
+            // The last member was read, or the next one has another form.
             if !follows {
                 if !cursor.more(closes)? {
                     break;
@@ -384,6 +389,7 @@ impl RowPlan {
             if count == 0 {
                 return Ok(Some(found));
             }
+            // Before the loop: the count is claimed by the message.
             if count > tokens.len() - found {
                 return Ok(None);
             }

@@ -50,7 +50,9 @@ impl SchemaKey {
         for (place, (token, name)) in envelope.key.iter().zip(&layout.parts).enumerate() {
             let part = if layout.schema == Some(place) && token.kind != Kind::Missing {
                 let schema = token.text(document);
+                // Once per plan: messages with the same bytes have the same schema.
                 connect::check_schema(schema)?;
+                // Searched once per plan: of each message, only the images are.
                 if layout.has_foreign_text(schema) {
                     return Err(Refusal::new(
                         "unexpected text between fields",
@@ -68,6 +70,8 @@ impl SchemaKey {
                         token.start as usize,
                     ));
                 };
+                // A column without a type may have another one in the next message, with an equal
+                // key.
                 if !columns.texts.iter().all(|name| types.is_text(name)) {
                     return Err(Refusal::new("column has no type", token.start as usize));
                 }
@@ -120,6 +124,7 @@ impl SchemaKey {
     pub fn lacks_parts(&self, key: &[Token]) -> bool {
         key.iter()
             .zip(&self.parts)
+            // Parts that exist were compared while they were read.
             .all(|(token, part)| token.kind != Kind::Missing || *part == Part::Missing)
     }
 

@@ -32,6 +32,7 @@ impl PlanTable {
 
     /// Adds a plan in place of those with the same key and columns.
     pub fn add(&mut self, plan: Plan) {
+        // What no plan uses any more is dropped first.
         if self.bytes + self.shared.bytes() > MAX_BYTES {
             self.shared.sweep();
         }
@@ -45,6 +46,7 @@ impl PlanTable {
             self.bytes -= if stays { 0 } else { known.bytes() };
             stays
         });
+        // Newest first: after ALTER TABLE the next messages have its schema.
         plans.insert(0, Arc::new(plan));
         if plans.len() > PLANS_OF_TABLE
             && let Some(oldest) = plans.pop()
