@@ -158,7 +158,7 @@ impl Domain {
 pub fn text_of<'a>(logical: &MysqlText, token: Token, document: &'a str) -> Result<&'a str> {
     let text = token.text(document);
     let is_integer = token.kind == Kind::Integer;
-    let says_it = match logical {
+    let is_valid = match logical {
         MysqlText::Int { .. } | MysqlText::Year => is_integer,
         // A negative number as text would be a name.
         MysqlText::Enum { .. } | MysqlText::Set { .. } => is_integer && !text.starts_with('-'),
@@ -169,7 +169,7 @@ pub fn text_of<'a>(logical: &MysqlText, token: Token, document: &'a str) -> Resu
         MysqlText::Bool => is_integer || matches!(token.kind, Kind::True | Kind::False),
         _ => false,
     };
-    says_it.then_some(text).ok_or(BROKEN)
+    is_valid.then_some(text).ok_or(BROKEN)
 }
 
 fn is_number(text: &str) -> bool {

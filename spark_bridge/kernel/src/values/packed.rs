@@ -135,8 +135,8 @@ pub fn guessed_decimal(
         return cell.push_decimal(value, scale);
     }
     // Some base64 texts are also numbers: 1E5, Infinity.
-    let says_number = |byte: u8| byte.is_ascii_digit() || b"+eEnNaAsSiIfFtTyY".contains(&byte);
-    if text.bytes().all(says_number) {
+    let is_of_number = |byte: u8| byte.is_ascii_digit() || b"+eEnNaAsSiIfFtTyY".contains(&byte);
+    if text.bytes().all(is_of_number) {
         return Err(OTHER);
     }
     unscaled(&Unscaled::Decimal { scale }, token, document, cell, data)

@@ -92,7 +92,7 @@ fn whole_number(token: Token, text: &str) -> Result<i128> {
     }
     let (value, scale) = numbers::exact(text).ok_or(RANGE)?;
     let one = numbers::power_of_ten(scale).ok_or(RANGE)?;
-    // 1.0 and 1e3 are integers of the column, 1.5 is an error that the reference words.
+    // 1.0 and 1e3 are integers of the column, 1.5 is an error of the reference.
     if value % one == 0 {
         Ok(value / one)
     } else {

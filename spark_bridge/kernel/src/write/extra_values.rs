@@ -35,7 +35,7 @@ impl ExtraValue {
                 wire.integer(value, out);
                 self.zero.as_ref().filter(|_| value == 0)
             }
-            // An integer beyond 64 bits: the reference words the error.
+            // An integer beyond 64 bits is an error of the reference.
             (ExtraType::Integer, Some(Cell::Decimal(..))) => return Err(UNUSUAL),
             (ExtraType::Integers, Some(Cell::Nested(list))) if !list.is_object() => {
                 let items = list.items()?;

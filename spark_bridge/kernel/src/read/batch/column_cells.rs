@@ -110,7 +110,7 @@ impl Cells for Column {
             Values::Double(values) => values.push(value),
             Values::Float(values) => {
                 let rounded = value as f32;
-                // What does not fit into a 32-bit float, the reference words as an error.
+                // The reference reports what does not fit into a 32-bit float.
                 if rounded.is_infinite() {
                     return Err(RANGE);
                 }

@@ -236,7 +236,7 @@ impl Kernel {
         })
     }
 
-    /// Removes the rows of a message, and what was noted for it.
+    /// Removes the rows of a message, and its notes.
     fn undo(&mut self, rows: usize, extras: (usize, usize)) {
         self.batch.truncate(rows);
         self.batch.extras.truncate(extras);

@@ -184,8 +184,7 @@ impl Members {
                     None => return Ok(false),
                 },
             };
-            // A member that is there twice leaves another one out, which the count alone would not
-            // show.
+            // A repeated member leaves another one out, which the count alone would not show.
             if !met.is_new(place) {
                 return Ok(false);
             }
