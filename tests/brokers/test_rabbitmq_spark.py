@@ -90,7 +90,7 @@ def start(reader: Any, folder: Path, **trigger: Any) -> StreamingQuery:
     )
 
 
-def test_what_is_written_comes_back(
+def test_written_messages_round_trip(
     spark: SparkSession, rabbitmq: RabbitBroker, tmp_path: Path
 ) -> None:
     read = filled(rabbitmq, "to-copy", CANAL)

@@ -20,7 +20,7 @@ MUTANTS = [
     Mutant("wrong endian", "test_golden", "frames", 'Struct(">q")', 'Struct("<q")'),
     Mutant(
         "off-by-one batch",
-        "test_golden test_nothing_is_left_out",
+        "test_golden test_no_row_is_left_out",
         "frames",
         "    return frames\n",
         "    return frames[:-1] or frames\n",
@@ -120,7 +120,7 @@ MUTANTS = [
     Mutant(
         "bad messages skipped",
         "test_any_bytes test_cut_off_at_every_byte test_every_bit_is_flipped "
-        "test_bytes_are_lost_or_put_in",
+        "test_bytes_lost_or_inserted",
         "decode",
         "    return _Decoder(options, context).decode",
         """\
@@ -164,7 +164,7 @@ MUTANTS = [
     ),
     Mutant(
         "state outside of the decoder",
-        "test_nothing_is_shared",
+        "test_events_share_no_state",
         "plans",
         "self._plans = Plans(self._make, _COLUMN_BYTES)",
         "self._plans = globals().setdefault('shared', Plans(self._make, _COLUMN_BYTES))",
@@ -180,7 +180,7 @@ MUTANTS = [
     ),
     Mutant(
         "events that share an object",
-        "test_nothing_is_shared",
+        "test_events_share_no_state",
         "event_key",
         "    return extra or None",
         "    shared = globals().setdefault('shared', {})\n"
@@ -203,7 +203,7 @@ MUTANTS = [
     ),
     Mutant(
         "plans by name only",
-        "test_bad_messages_harm_no_others",
+        "test_bad_messages_do_not_affect_others",
         "plans",
         "return self._plans.find(database, table, types, stored)",
         "known, key = self.__dict__.setdefault('known', {}), (database, table, stored)\n"
@@ -211,14 +211,14 @@ MUTANTS = [
     ),
     Mutant(
         "sniff too greedy",
-        "test_messages_of_others_are_refused",
+        "test_foreign_messages_are_refused",
         "sniff",
         "    if key is None or key[:8] != _VERSION_1:",
         "    if message.value:\n        return 0.5\n    if key is None or key[:8] != _VERSION_1:",
     ),
     Mutant(
         "sniff that expects text",
-        "test_anything_is_sniffed",
+        "test_any_message_is_sniffed",
         "sniff",
         "    if key is None or",
         "    (key or b'').decode()\n    if key is None or",
@@ -232,21 +232,21 @@ MUTANTS = [
     ),
     Mutant(
         "sniff that fails",
-        "test_messages_of_others_are_refused",
+        "test_foreign_messages_are_refused",
         "sniff",
         "if key is None or key",
         "if key",
     ),
     Mutant(
         "another format that reads the same",
-        "test_others_leave_its_messages",
+        "test_other_formats_refuse_its_messages",
         "__init__",
         'name="open-protocol"',
         'name="open-two"',
     ),
     Mutant(
         "a summary of two lines",
-        "test_the_codec_says_what_it_is",
+        "test_codec_declaration",
         "__init__",
         "summary=\"TiCDC's Open Protocol, ",
         "summary=\"TiCDC's Open Protocol\\n",
@@ -274,14 +274,14 @@ MUTANTS = [
     ),
     Mutant(
         "allocation by a claimed length",
-        "test_lengths_lie",
+        "test_false_lengths",
         "frames",
         "        position += 8\n",
         "        position += 8\n        bytearray(min(abs(length), 1 << 28))\n",
     ),
     Mutant(
         "endless loop by a claimed length",
-        "test_lengths_lie",
+        "test_false_lengths",
         "frames",
         "        position += 8\n",
         "        position += 8\n        while length > 1 << 40:\n            length += 1\n",

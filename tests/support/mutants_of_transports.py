@@ -29,7 +29,7 @@ def _changed(bug: str, tests: str, change: str) -> Mutant:
 
 MUTANTS = [
     # Declaration
-    Mutant("no title", "test_the_transport_says_what_it_is", "__init__", '"Spool"', '""'),
+    Mutant("no title", "test_transport_declaration", "__init__", '"Spool"', '""'),
     Mutant(
         "options of all topics missing",
         "test_options_are_documented",
@@ -283,10 +283,10 @@ MUTANTS = [
         "None",
     ),
     # Connection errors
-    Mutant("no remedy", "test_nothing_answers", "folder", "{self.path}; check spool.path", "it"),
+    Mutant("no remedy", "test_unreachable_broker", "folder", "{self.path}; check spool.path", "it"),
     Mutant(
         "asks for ever",
-        "test_nothing_answers",
+        "test_unreachable_broker",
         "folder",
         "        if not self.path.is_dir():\n",
         "        while not self.path.is_dir():\n            __import__('time').sleep(0.05)\n"
@@ -294,7 +294,7 @@ MUTANTS = [
     ),
     Mutant(
         "another error than it should be",
-        "test_nothing_answers",
+        "test_unreachable_broker",
         "folder",
         'raise error(f"there is no folder',
         'raise OSError(f"there is no folder',
@@ -321,28 +321,28 @@ MUTANTS = [
     # Writing
     Mutant(
         "written backwards",
-        "test_what_is_written_comes_back test_flushed_messages_are_there",
+        "test_written_messages_round_trip test_flushed_messages_are_readable",
         "sink",
         "start + len(lines)), lines)",
         "start + len(lines)), lines[::-1])",
     ),
     Mutant(
         "not flushed at the end",
-        "test_what_is_written_comes_back test_without_a_partition",
+        "test_written_messages_round_trip test_without_a_partition",
         "sink",
         "        yield producer\n        producer.flush()\n",
         "        yield producer\n",
     ),
     Mutant(
         "flushed twice",
-        "test_flushed_messages_are_there",
+        "test_flushed_messages_are_readable",
         "sink",
         "        self._waiting.clear()\n",
         "",
     ),
     Mutant(
         "flushed at the end only",
-        "test_flushed_messages_are_there",
+        "test_flushed_messages_are_readable",
         "sink",
         "        yield producer\n        producer.flush()\n",
         "        flush, producer.flush = producer.flush, lambda: None\n"
@@ -350,7 +350,7 @@ MUTANTS = [
     ),
     Mutant(
         "headers not written",
-        "test_messages_are_written_whole[usual] test_what_is_written_comes_back",
+        "test_messages_are_written_whole[usual] test_written_messages_round_trip",
         "sink",
         "message.headers, timestamp",
         "(), timestamp",
@@ -381,7 +381,7 @@ MUTANTS = [
     ),
     Mutant(
         "partitions counted wrong",
-        "test_what_is_written_comes_back",
+        "test_written_messages_round_trip",
         "sink",
         "return len(self.folder.partitions(self.path()))",
         "return 1",

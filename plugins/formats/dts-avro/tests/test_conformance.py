@@ -48,8 +48,8 @@ ONE_FORM = "the record class takes more than one form of it, and events do not t
 class TestDtsAvro(CodecTests):
     codec = "dts-avro"
     known_failures: ClassVar = {
-        "test_bad_messages_harm_no_others": "a column of NULLs has the type of the values that "
-        "it had before, also of those in a corrupt record",
+        "test_bad_messages_do_not_affect_others": "a column of NULLs has the type of the values "
+        "before it, also of those in a corrupt record",
     }
     round_trips = (
         RoundTrip(

@@ -65,7 +65,7 @@ QUICK = [
     "test_own_messages_are_recognised",
     "test_every_option_works",
     "test_factories_and_options_are_pickled",
-    "test_nothing_is_shared",
+    "test_events_share_no_state",
     "test_absent_is_not_null",
     "test_errors_name_the_field",
     "test_cut_off_at_every_byte",
@@ -112,7 +112,7 @@ def test_every_kit_test_catches_a_mutant() -> None:
     # layouts (test_kernel_kit.py), and one messages of one row (test_kernel_layout_shapes.py).
     assert tests - seen == {
         "test_known_failures_name_tests",
-        "test_differences_are_there",
+        "test_listed_differences_exist",
         "test_kernel_equals_reference",
         "test_images_are_not_swapped",
     }

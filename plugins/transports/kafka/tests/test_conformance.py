@@ -103,11 +103,11 @@ class TestKafka(TransportTests):
     def harness(self, kafka: Broker) -> Harness:
         return KafkaHarness(kafka)
 
-    def test_nothing_answers(self, harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unreachable_broker(self, harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
         # Users' brokers may be slow; a missing one never answers.
         monkeypatch.setattr(KafkaClient, "first_contact_seconds", 1.0)
         monkeypatch.setattr(sink, "FIRST_CONTACT_SECONDS", 1.0)
-        super().test_nothing_answers(harness)
+        super().test_unreachable_broker(harness)
 
     def test_a_range_behind_the_end(
         self, harness: Harness, monkeypatch: pytest.MonkeyPatch

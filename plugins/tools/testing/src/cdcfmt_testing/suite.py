@@ -139,7 +139,7 @@ class CodecTests(KnownFailures):
     def test_written_again(self, case: Case) -> None:
         written.check_case(self._written_subject(), case, self.differences)
 
-    def test_differences_are_there(self) -> None:
+    def test_listed_differences_exist(self) -> None:
         written.check_differences(self._written_subject(), self.differences)
 
     def test_round_trip(self, round_trip: RoundTrip) -> None:
@@ -162,29 +162,29 @@ class CodecTests(KnownFailures):
             pytest.skip(f"{self.codec} is read-only: its codec has no open_encoder")
         return self.subject()
 
-    test_the_codec_says_what_it_is = _test(declaration.check_spec)
+    test_codec_declaration = _test(declaration.check_spec)
     test_options_are_documented = _test(declaration.check_options)
     test_every_option_works = _test(declaration.check_option_values)
     test_factories_and_options_are_pickled = _test(declaration.check_pickles)
     test_deterministic = _test(state.check_deterministic)
-    test_nothing_is_shared = _test(state.check_nothing_is_shared)
+    test_events_share_no_state = _test(state.check_nothing_is_shared)
     test_absent_is_not_null = _test(meaning.check_absent)
     test_null_is_not_absent = _test(meaning.check_null)
     test_digits_are_kept = _test(meaning.check_digits)
     test_images_are_not_swapped = _test(meaning.check_sides)
-    test_nothing_is_left_out = _test(meaning.check_items)
+    test_no_row_is_left_out = _test(meaning.check_items)
     test_times_have_their_units = _test(meaning.check_times)
     test_rows_name_their_keys = _test(meaning.check_keys)
     test_errors_name_the_field = _test(meaning.check_fields)
     test_own_messages_are_recognised = _test(recognising.check_own)
-    test_messages_of_others_are_refused = _test(recognising.check_others)
-    test_others_leave_its_messages = _test(recognising.check_left_alone)
-    test_anything_is_sniffed = _test(recognising.check_any)
+    test_foreign_messages_are_refused = _test(recognising.check_others)
+    test_other_formats_refuse_its_messages = _test(recognising.check_left_alone)
+    test_any_message_is_sniffed = _test(recognising.check_any)
     test_cut_off_at_every_byte = _test(malformed.check_cut_off)
     test_every_bit_is_flipped = _test(malformed.check_flipped)
-    test_lengths_lie = _test(malformed.check_lengths)
-    test_bytes_are_lost_or_put_in = _test(malformed.check_patched)
-    test_bad_messages_harm_no_others = _test(malformed.check_neighbours)
+    test_false_lengths = _test(malformed.check_lengths)
+    test_bytes_lost_or_inserted = _test(malformed.check_patched)
+    test_bad_messages_do_not_affect_others = _test(malformed.check_neighbours)
     test_any_bytes = _test(malformed.check_any_bytes)
     test_tombstones = _test(malformed.check_tombstones)
     test_any_value_in_any_place = _test(malformed.check_wrong_types)

@@ -73,7 +73,7 @@ class TransportTests(KnownFailures):
         tests = ("test_messages_are_whole", "test_messages_are_written_whole")
         return {f"{test}[{name}]" for test in tests for name in SAMPLES} | super().names_of_tests()
 
-    test_the_transport_says_what_it_is = _test(declaration.check_spec)
+    test_transport_declaration = _test(declaration.check_spec)
     test_options_are_documented = _test(declaration.check_options)
     test_sources_and_sinks_are_pickled = _test(declaration.check_pickles)
     test_secrets_are_hidden = _test(declaration.check_secrets)
@@ -105,15 +105,15 @@ class TransportTests(KnownFailures):
 
     # After the tests of loss: some brokers delete nothing in the first minute after a start.
     test_the_broker_restarts = _test(streams.check_restart)
-    test_nothing_answers = _test(connecting.check_unreachable)
+    test_unreachable_broker = _test(connecting.check_unreachable)
     test_a_wrong_login = _test(connecting.check_wrong_login)
     test_an_unknown_topic = _test(connecting.check_unknown_topic)
     test_the_doctor = _test(connecting.check_diagnose)
-    test_what_is_written_comes_back = _test(writing.check_written)
+    test_written_messages_round_trip = _test(writing.check_written)
 
     def test_messages_are_written_whole(self, harness: Harness, sample: str) -> None:
         self.check(harness, writing.check_sample, sample)
 
     test_without_a_partition = _test(writing.check_unplaced)
-    test_flushed_messages_are_there = _test(writing.check_flush)
+    test_flushed_messages_are_readable = _test(writing.check_flush)
     test_a_block_that_fails = _test(writing.check_failed_block)
