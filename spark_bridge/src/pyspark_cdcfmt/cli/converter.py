@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 logger = open_logger("pyspark_cdcfmt")
 
 MAX_TABLES: Final = 20_000
+_BATCH_BYTES: Final = 1 << 19
 
 Converted: TypeAlias = "Message | LinesOfMessages"
 
@@ -88,6 +89,10 @@ class Converter(KernelFeed[Converted]):
             logger.debug("written by the kernel: %d rows", self._rows_by_kernel)
         if errors:
             raise errors[0]
+
+    def _is_full(self) -> bool:
+        # As large as a block of a file: larger batches cost a tenth of the time in page faults.
+        return super()._is_full() or self._kernel.size >= _BATCH_BYTES
 
     def _by_reference(self, message: Message | BadLine) -> Iterator[Converted]:
         yield from self._finish()
