@@ -16,6 +16,7 @@ from support.examples import examples
 from support.golden_data import scan_schemas
 
 from cdcfmt_core.events import Message
+from cdcfmt_core.schemas.store import SchemaStore
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
 
@@ -283,7 +284,7 @@ def test_rows_have_the_schema_of_their_position() -> None:
     schemas = scan_schemas(messages, protocol="debezium")
     schema = inferred_schema(rows[:5], read, schemas)
     assert schema is not None
-    for some, known in ((messages, None), (rows, schemas), (messages[::-1], schemas)):
+    for some, known in ((messages, SchemaStore()), (rows, schemas), (messages[::-1], schemas)):
         result = check_equal(some, schema, read, schemas=known)
         assert result.by_kernel > result.by_reference
 
