@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+
 import pytest
 from support.installed_plugins import DIALECTS
 
@@ -45,7 +47,8 @@ class Plugin:
 
 
 def registry(**plugins: object) -> Registry:
-    result = Registry(entry_points=DIALECTS)
+    files = metadata.entry_points(group="cdcfmt", name="files")
+    result = Registry(entry_points=[*DIALECTS, *files])
     for name, plugin in plugins.items():
         result.register(plugin, name)
     return result
@@ -58,7 +61,7 @@ def test_nothing_installed() -> None:
         "FORMAT  PACKAGE  READS  WRITES  SUMMARY\n"
         "no format is installed; for example: pip install cdcfmt-canal-json\n"
         "\n"
-        "transports: files (cdcfmt-files)\n"
+        f"transports: files (cdcfmt-files {metadata.version('cdcfmt-files')})\n"
         "type maps: mysql (cdcfmt-mysql)"
     )
 
@@ -73,7 +76,7 @@ def test_formats_and_overrides() -> None:
         "acme-json  acme in this process   yes    yes     the acme-json format\n"
         "b          types in this process  yes    no      the b format\n"
         "\n"
-        "transports: files (cdcfmt-files)\n"
+        f"transports: files (cdcfmt-files {metadata.version('cdcfmt-files')})\n"
         "type maps: mysql (cdcfmt-mysql), b-types (types)\n"
         "type map mysql is overridden by b-types (types in this process)"
     )

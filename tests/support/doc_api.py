@@ -28,6 +28,7 @@ PUBLIC = {
         "cdcfmt_toolkit.encodings",
         "cdcfmt_toolkit.flat_rows",
         "cdcfmt_toolkit.images",
+        "cdcfmt_toolkit.inputs",
         "cdcfmt_toolkit.layout",
         "cdcfmt_toolkit.message_writer",
         "cdcfmt_toolkit.plans",

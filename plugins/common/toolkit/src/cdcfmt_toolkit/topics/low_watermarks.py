@@ -9,7 +9,6 @@ changes below it for the first time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.offsets import EARLIEST, TopicPartition
@@ -51,6 +50,8 @@ class LowWatermarks:
         0, which drops nothing, if a partition has no watermark before its start.
         """
         first = self._source.offsets(dict.fromkeys(starts, EARLIEST))
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             searches = {
                 place: threads.submit(self._before, place, first[place], start)
