@@ -108,7 +108,7 @@ def foreign_file(head: bytes, *, lines: bool, recognises: Callable[[bytes], bool
         kind = _text(head.removeprefix(b"\xef\xbb\xbf"))
         if kind is not None and recognises(head.partition(b"\n")[0].rstrip(b"\r")):
             kind = None
-    return None if kind is None else "the file is {}, of which nothing is read: {}".format(*kind)
+    return None if kind is None else "the file is {} and is not read: {}".format(*kind)
 
 
 def foreign_value(value: bytes, *, rows: bool = True) -> str | None:
