@@ -155,7 +155,7 @@ impl Digits {
 
     /// The number as an integer, and its number of fractional digits; None beyond 38 digits.
     pub fn unscaled(&self) -> Option<(i128, u8)> {
-        // A zero has any scale: 0E-100 is valid, and its scale has no place in a byte.
+        // A zero may have any scale, also beyond 38 digits or a byte.
         let scale = u8::try_from(self.scale()).ok();
         let scale = scale.filter(|scale| usize::from(*scale) <= MAX_DIGITS);
         if self.is_zero() {

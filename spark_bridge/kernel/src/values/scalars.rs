@@ -300,7 +300,7 @@ fn any_number(kind: Kind, text: &str, cell: &mut impl Cells) -> Result<()> {
         return cell.push_float(value);
     }
     let digits = numbers::Digits::of(text);
-    // 1e400 would be 401 characters of text in every row.
+    // 1e600 would be 601 characters of text in every row.
     if (digits.point() - 1).abs() > MOST_DIGITS {
         return Err(RANGE);
     }

@@ -171,7 +171,7 @@ fn decimal(info: u8, data: &[u8]) -> Result<Cell<'_>> {
         9 => i64::from_le_bytes(fixed(rest)?).into(),
         _ => i128::from_le_bytes(fixed(rest)?),
     };
-    // Powers of ten beyond have no 128 bits.
+    // 10^39 does not fit into 128 bits.
     if *scale > 38 {
         return Err(BROKEN);
     }

@@ -44,7 +44,7 @@ fn hash(
         false => Image::Before,
     };
     text.clear();
-    // No name contains a zero byte, so names and values cannot run together.
+    // Joined as in Python: both must choose the same partition.
     text.extend_from_slice(table.name.join("\0").as_bytes());
     for place in places {
         let column = &table.columns[place];
