@@ -167,7 +167,7 @@ class MissingSchemas:
         return True
 
     def _find(self, wanted: _Wanted, error: MissingSchemaError, message: Message) -> bool:
-        started = said = time.monotonic()
+        started = reported = time.monotonic()
         seconds = self._options["schemaWaitTimeout"].total_seconds()
         waits = self._policy == "wait"
         known = self._newest(error)
@@ -178,8 +178,8 @@ class MissingSchemas:
                 now = time.monotonic()
                 if waits and now - started > seconds:
                     break
-                if now - said > SECONDS_BETWEEN_NEWS:
-                    said = now
+                if now - reported > SECONDS_BETWEEN_NEWS:
+                    reported = now
                     self._say(error, message, now - started)
             if not waits:
                 break
