@@ -21,7 +21,7 @@ from cdcfmt_toolkit.images import read_image
 from cdcfmt_toolkit.layout import Layout
 from cdcfmt_toolkit.plans import TablePlan
 from cdcfmt_toolkit.value_readers import value_reader
-from cdcfmt_toolkit.wire_json import list_of, loads_exact, names_of, text_of
+from cdcfmt_toolkit.wire_json import loads_exact, names_of, object_of, text_of
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
 
@@ -36,7 +36,7 @@ TYPES: Any = {
 
 
 def open_decoder(options: Any, context: Any) -> Any:
-    """Qualified names, columns in lists, and before an update only the key."""
+    """Qualified names, columns as objects, and before an update only the key."""
 
     @cache
     def find(names: tuple[str, ...], types: tuple[tuple[str, str], ...], keys: Any) -> Any:
@@ -88,12 +88,12 @@ def schema_of(names: tuple[str, ...]) -> str | None:
 
 
 def cells(wire: Any, side: str) -> list[tuple[str, str, Any]] | None:
-    found = list_of(wire, side)
-    for cell in found or ():
-        is_cell = type(cell) is dict and cell.keys() == {"name", "type", "value"}
-        if not is_cell or type(cell["name"]) is not str or cell["type"] not in [*TYPES]:
+    found = object_of(wire, side)
+    for cell in (found or {}).values():
+        is_cell = type(cell) is dict and cell.keys() == {"type", "value"}
+        if not is_cell or cell["type"] not in [*TYPES]:
             raise DecodeError("is no cell", field=side, sample=cell)
-    return found and [(cell["name"], cell["type"], cell["value"]) for cell in found]
+    return found and [(name, cell["type"], cell["value"]) for name, cell in found.items()]
 
 
 def encodings(value: bytes, table: TableSchema) -> Any:
@@ -111,7 +111,6 @@ def open_layouts(options: Any) -> list[Layout]:
             encodings,
             extra=lambda envelope: {},
             cell="value",
-            cell_name="name",
             partial_before=True,
         )
     ]
@@ -140,10 +139,10 @@ def sniff(message: Message) -> float:
 
 
 def message(op: str, number: int, table: str = "shop.orders", **more: Any) -> Message:
-    key = {"name": "id", "type": "int", "value": number}
-    row = [key, {"name": "note", "type": "text", "value": None if number % 3 else f'a"{number}'}]
-    row.append({"name": "at", "type": "millis", "value": 1_700_000_000_123 + number})
-    sides = {"I": {"new": row}, "U": {"new": row, "old": [key]}, "D": {"old": row}}[op]
+    key = {"id": {"type": "int", "value": number}}
+    note = {"type": "text", "value": None if number % 3 else f'a"{number}'}
+    row = {**key, "note": note, "at": {"type": "millis", "value": 1_700_000_000_123 + number}}
+    sides = {"I": {"new": row}, "U": {"new": row, "old": key}, "D": {"old": row}}[op]
     wire = {"table": table, "op": op, "key": ["id"], **sides, **more}
     return Message(None, json.dumps(wire, separators=(",", ":")).encode(), offset=number)
 
@@ -177,8 +176,8 @@ def test_kernel_reads_the_shapes(subject: Subject) -> None:
 def test_other_orders_and_types_fall_back(subject: Subject) -> None:
     first = message("I", 3)
     wire = json.loads(first.value or b"")
-    turned = json.dumps(wire | {"new": wire["new"][::-1]}).encode()
-    wire["new"][0] |= {"type": "text", "value": "3"}
+    turned = json.dumps(wire | {"new": dict(reversed(wire["new"].items()))}).encode()
+    wire["new"]["id"] |= {"type": "text", "value": "3"}
     others = [Message(None, value) for value in (turned, json.dumps(wire).encode())]
     options = parsed({"protocol": "shapes", "images": "after", "includeColumns": "true"})
     result = check_equal([first, *others, first], events_schema(options), options, inferred=False)

@@ -170,7 +170,9 @@ impl Encoding {
     pub fn is_of_bytes(&self) -> bool {
         matches!(
             self,
-            Self::MysqlText(MysqlText::Binary { .. }) | Self::CharsetText { .. }
+            Self::MysqlText(MysqlText::Binary { .. })
+                | Self::MysqlJson(MysqlText::Binary { .. })
+                | Self::CharsetText { .. }
         )
     }
 }

@@ -118,8 +118,6 @@ pub struct Layout {
     pub times: (i64, i64, i64),
     /// Times are ISO texts; then the unit is a microsecond.
     pub iso_times: bool,
-    /// Texts without a zone are times in UTC.
-    pub assumes_utc: bool,
     /// A source time is exactly `commit_ts >> 18`.
     pub orders_by_source_time: bool,
     /// The member of the schema key with the type of every column.
@@ -128,10 +126,8 @@ pub struct Layout {
     pub max_events: Option<usize>,
     /// The member of a column's object with its value.
     pub cell: Option<String>,
-    /// The member with its name: images are lists of such objects.
-    pub cell_name: Option<String>,
-    /// Without a row id, NULLs before updates may mean something else.
-    pub doubts_nulls: bool,
+    /// Without a row id, NULLs before updates may mean that a value is unknown.
+    pub nulls_may_mean_unknown: bool,
     /// Values before updates must be valid, even if no row shows them.
     pub reads_before: bool,
     /// The members with a position in the source's log: server, file, and offset in it.
@@ -207,7 +203,7 @@ impl Layout {
 
     /// The kind of members with images, and their first byte.
     pub fn form(&self) -> (Kind, u8) {
-        if self.in_lists || self.cell_name.is_some() {
+        if self.in_lists {
             (Kind::Array, b'[')
         } else {
             (Kind::Object, b'{')

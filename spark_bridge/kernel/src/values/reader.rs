@@ -81,7 +81,7 @@ impl Reader {
         }
         // Nearly all values of canal-json and its relatives: without a call of `read_any`.
         match &self.encoding {
-            Encoding::MysqlText(logical)
+            Encoding::MysqlText(logical) | Encoding::MysqlJson(logical)
                 if token.kind == Kind::Text && self.default_null.is_none() =>
             {
                 if *logical == MysqlText::Text {
@@ -181,7 +181,7 @@ impl Reader {
             MysqlText::Json if token.is_text() && column.is_text() => {
                 return column.push_string(token, document, &mut tools.plain);
             }
-            MysqlText::Binary { padded } if !is_json && token.kind == Kind::Escaped => {
+            MysqlText::Binary { padded } if token.kind == Kind::Escaped => {
                 let bytes = &mut tools.bytes;
                 unescape_latin1(token.text(document), bytes)?;
                 if let Some(bound) = &self.domain.bound {

@@ -48,8 +48,8 @@ class FlatRows:
             raise DecodeError(f"a row event has no rows ({self.word})", field=self.field)
         if self.olds and len(self.olds) != len(self.rows):
             raise DecodeError(
-                f"data has {len(self.rows)} rows and {self.old_field} has {len(self.olds)}: they "
-                "cannot be matched",
+                f"{self.field} has {len(self.rows)} rows and {self.old_field} has "
+                f"{len(self.olds)}: they cannot be matched",
                 field=self.old_field,
             )
         events: list[Event] = []

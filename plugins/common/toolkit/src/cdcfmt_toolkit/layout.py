@@ -60,7 +60,7 @@ Role: TypeAlias = Literal[
 - ``position``: an integer that orders the schemas of a stream; otherwise like ``extra``.
 - ``before``, ``after``: images, objects of column → value.  ``deleted``: the image of a deleted
   row, if it has its own member.
-- ``row_id``: an integer; if it is missing, NULLs in ``before`` may mean something else.
+- ``row_id``: an integer; if it is missing, see ``nulls_may_mean_unknown``.
 - ``integer``: an integer or null; otherwise like ``extra``.
 - ``extra``: a value that is used only in an event's ``extra``.
 - ``object``, ``passed``: an object or null, and any value; both are skipped.
@@ -140,7 +140,7 @@ class Layout:
       may have only the key.  The kernel reads such updates for ``images=after``.
     - ``times``: the smallest and the largest time, and the number of microseconds in a unit.
       ``iso_times``: times are texts such as ``2024-01-01T00:00:00.5Z`` or
-      ``2024-01-01 08:00:00+08``, the bounds microseconds; with ``assumes_utc`` also without a zone.
+      ``2024-01-01 08:00:00+08``, the bounds microseconds.
     - ``orders_by_source_time``: the source time is exactly ``commit_ts >> 18``, in milliseconds.
     - ``zoned``: how TIMESTAMP values are objects; None: they are not.
     - ``begins``: first bytes of such a message (JSON may have blanks between them);
@@ -153,11 +153,10 @@ class Layout:
       ``members`` then describes the objects ``key`` and ``value``.  ``value`` holds the images, and
       the words of ``ops`` are the roles ``after``, ``before`` (optional) and ``deleted``.
       Callables receive an event's value and key as value and envelope.
-    - ``cell``: the member of a column that holds its value; the column's other members must be
-      equal in all rows.  ``cell_name``: the member with its name, if images are lists of columns:
-      ``[{"name": "id", "type": "integer", "value": 1}]``.
-    - ``doubts_nulls``: NULLs in an update's ``before`` may mean something else if the message has
-      no ``row_id`` and no column is unchanged.
+    - ``cell``: columns are objects, such as ``{"type": "integer", "value": 1}``, and this member
+      holds the value; the column's other members must be equal in all rows.
+    - ``nulls_may_mean_unknown``: a NULL in an update's ``before`` may be an unknown value if the
+      message has no ``row_id`` and no column is unchanged.
     - ``log``: the paths of the members with a position in the source's log: server, file, and
       offset in the file, as :func:`~cdcfmt_toolkit.row_changes.log_position` reads them from
       ``extra``.
@@ -186,7 +185,6 @@ class Layout:
     partial_before: bool = False
     times: tuple[int, int, int] = (0, MAX_TIMESTAMP // 1000, 1000)
     iso_times: bool = False
-    assumes_utc: bool = False
     orders_by_source_time: bool = False
     begins: bytes = b""
     lacks: tuple[bytes, ...] = ()
@@ -194,8 +192,7 @@ class Layout:
     column_types: str | None = None
     keyed: bool = False
     cell: str | None = None
-    cell_name: str | None = None
-    doubts_nulls: bool = False
+    nulls_may_mean_unknown: bool = False
     max_events: int | None = None
     avro: Avro | None = None
     reads_before: bool = False

@@ -10,17 +10,17 @@ import attrs
 from cdcfmt_canal_json.binary import HINT, Form, detecting
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.types import Binary, Unknown
+from cdcfmt_core.types import Binary
 from cdcfmt_mysql import parse_column_type
 from cdcfmt_mysql.statement_tables import refined_type
 from cdcfmt_toolkit import plans
-from cdcfmt_toolkit.encodings import Encoding, EncodingName, bounded
+from cdcfmt_toolkit.encodings import Encoding, bounded
 from cdcfmt_toolkit.images import ReadValue
 from cdcfmt_toolkit.plans import Plans
 from cdcfmt_toolkit.table_changes import RowTypes, type_of
 from cdcfmt_toolkit.value_readers import value_reader
 
-_UNTYPED = Encoding("json-value")
+_TEXT = Encoding("mysql-json")
 _MAX_BINARY_LENGTH = 255
 _COLUMN_BYTES = 600
 """Memory of a column in a plan, in addition to its schema."""
@@ -114,7 +114,7 @@ class TablePlans:
 
     def _reader(self, column: Column, form: Form) -> ReadValue:
         zone, counts = self._context.time_zone, self._context.counts
-        encoding = _encoding(column, form, "mysql-json")
+        encoding = _encoding(column, form)
         read = value_reader(encoding, column.type, time_zone=zone, counts=counts)
         if not isinstance(column.type, Binary):
             return read
@@ -132,23 +132,18 @@ def column_encodings(form: Form) -> Callable[[bytes, TableSchema], dict[str, Enc
     """A function from a message and its table to the value encodings of the columns."""
 
     def of_columns(value: bytes, table: TableSchema) -> dict[str, Encoding]:
-        return {
-            column.name: _UNTYPED
-            if isinstance(column.type, Unknown)
-            else _encoding(column, form, "mysql-text")
-            for column in table.columns
-        }
+        return {column.name: _encoding(column, form) for column in table.columns}
 
     return of_columns
 
 
-def _encoding(column: Column, form: Form, name: EncodingName) -> Encoding:
+def _encoding(column: Column, form: Form) -> Encoding:
     if not isinstance(column.type, Binary):
-        return Encoding(name)
+        return _TEXT
     padded = _padded_length(column)
     if form in ("hex", "base64"):
         return bounded(Encoding(form, padded), column)
-    return bounded(Encoding(name, padded, or_hex=form == "auto"), column)
+    return bounded(Encoding("mysql-json", padded, or_hex=form == "auto"), column)
 
 
 def _padded_length(column: Column) -> int:

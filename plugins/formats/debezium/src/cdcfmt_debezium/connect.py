@@ -40,7 +40,7 @@ from cdcfmt_core.types import (
     Vector,
     Year,
 )
-from cdcfmt_debezium.encoding import Encoding
+from cdcfmt_debezium.profile import ProducerProfile
 from cdcfmt_debezium.table_changes import type_text as source_type_text
 from cdcfmt_mysql.column_type import ColumnType
 from cdcfmt_mysql.type_map import resolve_type
@@ -70,7 +70,7 @@ class FieldType:
     logical: LogicalType
     source_type: str
     fits: tuple[type, ...]
-    encoding: Encoding
+    profile: ProducerProfile
 
     def refined(self, logical: LogicalType) -> LogicalType | None:
         """The database's own type with missing parameters added; None if it does not fit."""
@@ -138,9 +138,9 @@ _MEMBERS: Final[dict[str, type[Enum] | type[Set]]] = {_DATA + "Enum": Enum, _DAT
 
 
 def field_type(
-    field: Mapping[str, Any], encoding: Encoding, *, of_bytes: bool = False
+    field: Mapping[str, Any], profile: ProducerProfile, *, of_bytes: bool = False
 ) -> FieldType:
-    """The type of one field; ``encoding`` is the default for facts that its schema lacks.
+    """The type of one field; ``profile`` is the default for facts that its schema lacks.
 
     ``of_bytes``: Bits are bytes, as in Flink CDC, and their length is in bytes.
 
@@ -155,17 +155,17 @@ def field_type(
     if (kind, name) in _NAMED:
         logical, overrides = _NAMED[kind, str(name)]
         return FieldType(
-            logical, str(name), (type(logical),), attrs.evolve(encoding, guessed=False, **overrides)
+            logical, str(name), (type(logical),), attrs.evolve(profile, guessed=False, **overrides)
         )
     if (kind, name) == ("bytes", _DECIMAL):
-        return _connect_decimal(parameters, encoding)
+        return _connect_decimal(parameters, profile)
     if (kind, name) == ("bytes", _BITS):
-        return _bits(parameters.get("length"), encoding, of_bytes=of_bytes)
+        return _bits(parameters.get("length"), profile, of_bytes=of_bytes)
     if kind == "string" and name in _MEMBERS:
         members = _MEMBERS[name](_allowed(parameters))
-        return FieldType(members, _text_of_members(name, members), (type(members),), encoding)
+        return FieldType(members, _text_of_members(name, members), (type(members),), profile)
     if kind not in _PLAIN:
-        return FieldType(Unknown(name or kind), name or kind, (), encoding)
+        return FieldType(Unknown(name or kind), name or kind, (), profile)
     # An unknown name alone does not determine the type in type_of_text.
     source_type = kind if name is None else f"{name} {kind}"
     logical, fits = _PLAIN[kind]
@@ -174,14 +174,14 @@ def field_type(
         fits = (type(logical),)
     if kind == "bytes":
         # binary.handling.mode=bytes; the other modes write strings.
-        encoding = attrs.evolve(encoding, binary="certain")
+        profile = attrs.evolve(profile, binary="certain")
     if kind == "string":
         # decimal.handling.mode=string; Connect Decimals are bytes.
-        binary = "contradicted" if encoding.binary == "bytes" else encoding.binary
-        encoding = attrs.evolve(encoding, decimals="text", binary=binary)
+        binary = "contradicted" if profile.binary == "bytes" else profile.binary
+        profile = attrs.evolve(profile, decimals="text", binary=binary)
     if kind == "double":
-        encoding = attrs.evolve(encoding, doubles=True)
-    return FieldType(logical, source_type, fits, encoding)
+        profile = attrs.evolve(profile, doubles=True)
+    return FieldType(logical, source_type, fits, profile)
 
 
 def propagated_type(field: Mapping[str, Any]) -> str | None:
@@ -227,20 +227,20 @@ def _text_of_members(name: str, members: Enum | Set) -> str:
     return name + type_text(column, full=True).removeprefix("enum")
 
 
-def _bits(length: Any, encoding: Encoding, *, of_bytes: bool) -> FieldType:
+def _bits(length: Any, profile: ProducerProfile, *, of_bytes: bool) -> FieldType:
     bits = int(length) if type(length) is str and _LENGTH(length) else 0
     if of_bytes:
-        encoding = attrs.evolve(encoding, binary="certain")
+        profile = attrs.evolve(profile, binary="certain")
         source_type = f"varbinary({bits})" if 0 < bits <= _MAX_VARBINARY else "longblob"
-        return FieldType(Binary(), source_type, (Binary,), encoding)
+        return FieldType(Binary(), source_type, (Binary,), profile)
     source_type = f"{_BITS}({bits})" if bits else _BITS
     if bits > _MAX_BITS:
-        encoding = attrs.evolve(encoding, binary="certain")
-        return FieldType(Binary(), source_type, (Binary,), encoding)
-    return FieldType(Bit(bits or None), source_type, (Bit,), encoding)
+        profile = attrs.evolve(profile, binary="certain")
+        return FieldType(Binary(), source_type, (Binary,), profile)
+    return FieldType(Bit(bits or None), source_type, (Bit,), profile)
 
 
-def _connect_decimal(parameters: Mapping[str, Any], encoding: Encoding) -> FieldType:
+def _connect_decimal(parameters: Mapping[str, Any], profile: ProducerProfile) -> FieldType:
     scale = _number(parameters.get("scale"))
     precision = _number(parameters.get("connect.decimal.precision"))
     logical = Decimal(None, scale if scale is not None and scale >= 0 else None)
@@ -251,7 +251,7 @@ def _connect_decimal(parameters: Mapping[str, Any], encoding: Encoding) -> Field
         logical,
         f"{_DECIMAL}({','.join(digits)})" if digits else _DECIMAL,
         (Decimal, Int),
-        attrs.evolve(encoding, decimals="connect", scale=scale, doubles=False),
+        attrs.evolve(profile, decimals="connect", scale=scale, doubles=False),
     )
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cdcfmt_core.types import Decimal, InvalidValue
-from cdcfmt_debezium.encoding import Encoding, ParseValue
+from cdcfmt_debezium.profile import ParseValue, ProducerProfile
 from cdcfmt_mysql import InexactNumber
 from cdcfmt_mysql.numbers import check_decimal, parse_decimal
 from cdcfmt_toolkit.scalar_readers import read_unscaled, scaled
@@ -30,12 +30,12 @@ _MAX_DIGITS: Final = 65
 _KEEPING_DIGITS: Final = decimal.Context(prec=400, traps=[decimal.Inexact])
 
 
-def decimal_parser(logical: Decimal, encoding: Encoding) -> ParseValue:
+def decimal_parser(logical: Decimal, profile: ProducerProfile) -> ParseValue:
     # A double that was rounded up may exceed the bounds of the type.
     limit = _limit(logical)
     unit = decimal.Decimal(1).scaleb(-(logical.scale or 0))
     scale = logical.scale
-    parse_text = _text_parser(logical, encoding)
+    parse_text = _text_parser(logical, profile)
 
     def parse_number(value: Any) -> Any:
         number = decimal.Decimal(repr(value) if type(value) is float else value)
@@ -53,7 +53,7 @@ def decimal_parser(logical: Decimal, encoding: Encoding) -> ParseValue:
         if type(value) is str:
             return parse_text(value)
         if type(value) is float:
-            if not encoding.doubles or scale is None:
+            if not profile.doubles or scale is None:
                 raise InexactNumber
             if not math.isfinite(value):
                 raise ValueError("not a number")
@@ -61,7 +61,7 @@ def decimal_parser(logical: Decimal, encoding: Encoding) -> ParseValue:
         if type(value) is int:
             return parse_number(value)
         if type(value) is decimal.Decimal:
-            return parse_number(value) if encoding.doubles else check_decimal(value)
+            return parse_number(value) if profile.doubles else check_decimal(value)
         if type(value) is dict and type(value.get("scale")) is int:
             return scaled(read_unscaled(value.get("value")), value["scale"])
         raise ValueError("not a decimal")
@@ -73,19 +73,19 @@ def _limit(logical: Decimal) -> decimal.Decimal:
     return decimal.Decimal(10) ** ((logical.precision or _MAX_DIGITS) - (logical.scale or 0))
 
 
-def _text_parser(logical: Decimal, encoding: Encoding) -> Callable[[str], Any]:
-    scale = logical.scale if encoding.scale is None else encoding.scale
+def _text_parser(logical: Decimal, profile: ProducerProfile) -> Callable[[str], Any]:
+    scale = logical.scale if profile.scale is None else profile.scale
 
     def precise(text: str) -> Any:
         return scaled(read_unscaled(text), scale)
 
-    if encoding.decimals == "text" or encoding.texts:
+    if profile.decimals == "text" or profile.texts:
         return parse_decimal
-    if encoding.decimals == "connect":
+    if profile.decimals == "connect":
         return precise
-    if encoding.decimals == "precise":
+    if profile.decimals == "precise":
         return _hinting(precise)
-    if encoding.decimals == "string":
+    if profile.decimals == "string":
         return _hinting(parse_decimal)
     return _hinting(_detector(logical))
 

@@ -17,7 +17,6 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Event, Heartbeat, LogicalMessage, Message, Transaction, Watermark
 from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
 from cdcfmt_debezium.documents import Document, DocumentReader, is_wrapped
-from cdcfmt_debezium.encoding import encoding_of
 from cdcfmt_debezium.envelope import extra_of, position_of, time_of
 from cdcfmt_debezium.flattened import read_flat_record
 from cdcfmt_debezium.message import (
@@ -30,8 +29,9 @@ from cdcfmt_debezium.message import (
     TRANSACTION_FIELDS,
     TRANSACTION_STATUS,
 )
-from cdcfmt_debezium.options import encodings
+from cdcfmt_debezium.options import profiles
 from cdcfmt_debezium.plans import TablePlans
+from cdcfmt_debezium.profile import profile_of
 from cdcfmt_debezium.rows import RowDecoder, image_of
 from cdcfmt_debezium.unavailable import Unavailable
 from cdcfmt_mysql import InexactNumber
@@ -64,7 +64,7 @@ class _Decoder:
     def __init__(self, options: Mapping[str, Any], context: DecoderContext) -> None:
         self._context = context
         self._filter = context.event_filter
-        self._encodings = encodings(options)
+        self._profiles = profiles(options)
         self._decompress = open_decompressor(
             options["largeMessageHandleCompression"], context.max_message_bytes
         )
@@ -167,7 +167,7 @@ class _Decoder:
             place=(database, table, schema),
             stream=text_of(source, "name", "source."),
             position=position_of(source),
-            encoding=encoding_of(self._encodings, source.get("connector"), schema),
+            profile=profile_of(self._profiles, source.get("connector"), schema),
             key=self._key(message, document.exact)[0],
             may_lack=self._unavailable.in_message(document.value),
         )
@@ -205,7 +205,7 @@ class _Decoder:
             place=record.place,
             stream=record.stream,
             position=record.position,
-            encoding=encoding_of(self._encodings, record.connector, schema),
+            profile=profile_of(self._profiles, record.connector, schema),
             key=key,
             may_lack=document is not None and self._unavailable.in_message(document.value),
         )

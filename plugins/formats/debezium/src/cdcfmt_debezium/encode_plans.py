@@ -12,13 +12,13 @@ import orjson
 from cdcfmt_core.events import Column, Op, TableSchema
 from cdcfmt_core.types import Date, DateTime, Geometry, GeometryValue, Timestamp, Vector
 from cdcfmt_debezium.connect_output import envelope_schema, field_of, key_schema_of, schema_name
-from cdcfmt_debezium.encoding import Encoding
 from cdcfmt_debezium.payload_output import OP_WORDS, dumps, source
+from cdcfmt_debezium.profile import ProducerProfile
 from cdcfmt_debezium.value_encodings import value_encoding
 from cdcfmt_mysql.numbers import print_vector
 from cdcfmt_mysql.temporal import parse_date, parse_datetime
 from cdcfmt_mysql.type_output import column_type
-from cdcfmt_toolkit.encodings import Encoding as ValueEncoding
+from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.images import own_key
 from cdcfmt_toolkit.json_output import valid_name
 from cdcfmt_toolkit.message_writer import MessageWriter, RowMessageBuilder
@@ -42,7 +42,7 @@ _EPOCH_TEXT: Final = "1970-01-01T00:00:00Z"
 def column_template(
     column: Column,
     label: str,
-    encoding: ValueEncoding,
+    encoding: Encoding,
     *,
     nullable: bool,
     with_schema: bool,
@@ -105,11 +105,11 @@ class DebeziumRows(RowMessageBuilder):
             name, logical = column.name, column.type
             in_millis = isinstance(logical, DateTime) and (logical.fsp or 0) <= 3
             fields[name] = field = self._field(column, table, in_millis=in_millis)
-            units = Encoding(datetimes="ms" if in_millis else "us")
+            units = ProducerProfile(datetimes="ms" if in_millis else "us")
             encoding = value_encoding(column, field["type"], units)
             if logical == DateTime(None) and self.with_schema:
                 # Each message's schema has its unit; without a schema it is milliseconds.
-                encoding = ValueEncoding("epoch-guessed")
+                encoding = Encoding("epoch-guessed")
                 fine = self._field(column, table, in_millis=False)
                 texts = (orjson.dumps(each).decode() for each in (field, fine))
                 fields[name] = _slot(slots, ByPrecision(name, *texts))

@@ -11,7 +11,7 @@ from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_debezium.envelope import position_of
 from cdcfmt_debezium.message import OP_OF_WORD, SOURCE_TAKEN, TICDC
-from cdcfmt_debezium.options import encodings
+from cdcfmt_debezium.options import profiles
 from cdcfmt_debezium.unavailable import Unavailable
 from cdcfmt_debezium.value_encodings import column_encodings
 from cdcfmt_toolkit.layout import Extra, Layout, Members
@@ -60,7 +60,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
     layout = Layout(
         members=_PAYLOAD,
         ops={word: op for word, op in OP_OF_WORD.items() if op != "truncate"},
-        encodings=column_encodings(encodings(options)),
+        encodings=column_encodings(profiles(options)),
         times=_TIMES,
         lacks=Unavailable(options["unavailableValuePlaceholder"] or "").marks,
         connect=True,

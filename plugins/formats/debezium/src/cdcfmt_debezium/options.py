@@ -10,8 +10,8 @@ import attrs
 from cdcfmt_core import Option
 from cdcfmt_debezium.binary import BINARY_MODES
 from cdcfmt_debezium.decimals import DECIMAL_MODES
-from cdcfmt_debezium.encoding import SIGNED, Encoding
 from cdcfmt_debezium.message import DEFAULT_PLACEHOLDER, FLATTENED_PREFIX, TICDC
+from cdcfmt_debezium.profile import SIGNED, ProducerProfile
 from cdcfmt_toolkit.default_table import DEFAULT_TABLE_OPTION
 from cdcfmt_toolkit.large_messages import COMPRESSION_OPTION
 
@@ -91,11 +91,11 @@ OPTIONS = (
 )
 
 
-def encodings(options: Mapping[str, Any]) -> dict[str, Encoding]:
-    """The value encodings of TiCDC, CloudCanal, and (by options) the connectors."""
+def profiles(options: Mapping[str, Any]) -> dict[str, ProducerProfile]:
+    """The profiles of TiCDC, CloudCanal, and (by options) the connectors."""
     datetimes, times = _UNITS[options["timePrecisionMode"]]
     decimals, binary = options["decimalHandlingMode"], options["binaryHandlingMode"]
-    connector = Encoding(
+    connector = ProducerProfile(
         guessed=True,
         datetimes=datetimes,
         times=times,
@@ -105,10 +105,10 @@ def encodings(options: Mapping[str, Any]) -> dict[str, Encoding]:
     )
     found = {
         "connector": connector,
-        "cloudcanal": Encoding(doubles=False, binary=binary, texts=True),
+        "cloudcanal": ProducerProfile(doubles=False, binary=binary, texts=True),
     }
     signed = {SIGNED + name: attrs.evolve(each, unsigned=False) for name, each in found.items()}
-    return {TICDC: Encoding(null_years=True)} | found | signed
+    return {TICDC: ProducerProfile(null_years=True)} | found | signed
 
 
 ENCODE_OPTIONS = (

@@ -23,7 +23,7 @@ from cdcfmt_core.schemas.versions import Position
 from cdcfmt_core.types import Float, Int, LogicalType, Unknown
 from cdcfmt_debezium.connect import FieldType, field_type, propagated_type
 from cdcfmt_debezium.documents import WireSchema
-from cdcfmt_debezium.encoding import Encoding
+from cdcfmt_debezium.profile import ProducerProfile
 from cdcfmt_debezium.values import value_parser
 from cdcfmt_mysql.column_type import parse_column_type
 from cdcfmt_toolkit import plans
@@ -57,7 +57,7 @@ class RowSource:
     database: str
     table: str
     schema: str | None
-    encoding: Encoding
+    profile: ProducerProfile
     names: tuple[str, ...]
     keys: tuple[str, ...] | None
     position: Position | None = attrs.field(eq=False)
@@ -109,7 +109,7 @@ class TablePlans:
                 name,
                 field,
                 stored.get(name),
-                source.encoding,
+                source.profile,
                 key=name in key_names,
                 of_bytes=source.wire is not None and source.wire.is_flinks,
             )
@@ -117,7 +117,7 @@ class TablePlans:
             if unsure:
                 signless.append(name)
         schema = TableSchema(source.database, source.table, tuple(columns), keys, source.schema)
-        if source.encoding.texts:
+        if source.profile.texts:
             self._context.note_zoneless_timestamps(schema)
         return TablePlan.open(
             schema, self._context, lambda column: readers[column.name], signless=tuple(signless)
@@ -128,7 +128,7 @@ class TablePlans:
         name: str,
         field: Mapping[str, Any] | None,
         stored: Column | None,
-        encoding: Encoding,
+        profile: ProducerProfile,
         *,
         key: bool,
         of_bytes: bool,
@@ -140,18 +140,18 @@ class TablePlans:
             logical: LogicalType = stored.type if stored else Unknown()
             source_type = stored.source_type if stored else ""
             nullable = stored.nullable if stored else None
-            unsure = stored is None and encoding.unsigned
+            unsure = stored is None and profile.unsigned
         else:
-            type_ = field_type(field, encoding, of_bytes=of_bytes)
-            encoding = type_.encoding
+            type_ = field_type(field, profile, of_bytes=of_bytes)
+            profile = type_.profile
             logical, source_type, certain = self._database_type(field, type_, stored)
-            unsure = not certain and logical == Int(64) and encoding.unsigned
+            unsure = not certain and logical == Int(64) and profile.unsigned
             optional = field.get("optional")
             nullable = optional if type(optional) is bool else None
             if nullable:
                 default = field.get("default")
         read = value_parser(
-            logical, source_type, encoding, self._context.time_zone, self._context.counts
+            logical, source_type, profile, self._context.time_zone, self._context.counts
         )
         if default is not None:
             read = self._counting(default, read)
@@ -162,7 +162,7 @@ class TablePlans:
     ) -> tuple[LogicalType, str, bool]:
         """Logical type, source type, and whether they come from the database itself."""
         text = field.get("tidb_type")
-        if type(text) is not str and type_.encoding.unsigned:
+        if type(text) is not str and type_.profile.unsigned:
             text = propagated_type(field)
         known = None
         if stored is not None and not _is_narrower_float(stored, type_):

@@ -13,9 +13,9 @@ from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Image, Op, RowChange, TableSchema
 from cdcfmt_debezium.documents import WireSchema
-from cdcfmt_debezium.encoding import Encoding
 from cdcfmt_debezium.message import ROUTED_TABLE
 from cdcfmt_debezium.plans import RowSource, TablePlan, TablePlans
+from cdcfmt_debezium.profile import ProducerProfile
 from cdcfmt_debezium.unavailable import Unavailable
 from cdcfmt_toolkit.images import read_image
 from cdcfmt_toolkit.wire_json import object_of
@@ -43,7 +43,7 @@ class RowDecoder:
         place: tuple[str, str, str | None],
         stream: str,
         position: Any,
-        encoding: Encoding,
+        profile: ProducerProfile,
         key: dict[str, Any] | None,
         may_lack: bool,
     ) -> RowChange:
@@ -79,7 +79,7 @@ class RowDecoder:
         names = _names(before or None, after, wire, stored, lacking_before + lacking_after)
         keys = None if key is None else tuple(key)
         plan = self._plans.find(
-            RowSource(wire, stored, *place, encoding, names, keys, position, stream)
+            RowSource(wire, stored, *place, profile, names, keys, position, stream)
         )
 
         old: Image | None = None

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Final
 
-from cdcfmt_core.types import InvalidValue, LogicalType, Time
-from cdcfmt_debezium.encoding import Encoding, ParseValue
+from cdcfmt_core.types import Date, DateTime, InvalidValue, LogicalType, Time
+from cdcfmt_debezium.profile import ParseValue, ProducerProfile
 from cdcfmt_mysql import format_time, json_value_parser, text_parser
 from cdcfmt_mysql.temporal import EPOCH, MAX_TIME
-from cdcfmt_toolkit.scalar_readers import datetime_at, read_days, time_of, unit_reader
+from cdcfmt_toolkit.encodings import Encoding
+from cdcfmt_toolkit.scalar_readers import read_days
+from cdcfmt_toolkit.value_readers import value_reader
 from cdcfmt_toolkit.wire_json import read_instant
 
 HINT: Final = "set timePrecisionMode to the connector's time.precision.mode"
@@ -118,42 +120,59 @@ def _text_reader(logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Ca
     return parse
 
 
-def date_parser(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
-    from_text = _text_reader(logical, UTC, counts)
-
-    def parse(value: Any) -> Any:
-        if type(value) is int:
-            return read_days(value)
-        if type(value) is str:
-            return from_text(value.removesuffix("Z"))
-        raise ValueError("neither days since 1970 nor a date")
-
-    return parse
+_NOT_OF: Final[Mapping[type, str]] = {
+    Date: "neither days since 1970 nor a date",
+    DateTime: "neither a number since 1970 nor a datetime",
+    Time: "neither a number since midnight nor a time",
+}
 
 
-def datetime_parser(
-    logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]
+def clock_parser(
+    logical: Any, profile: ProducerProfile, zone: tzinfo, counts: Counter[str]
 ) -> ParseValue:
+    """The parser of a DATE, DATETIME or TIME: a number in the producer's unit, or text."""
     from_text = _text_reader(logical, UTC, counts)
-    microseconds = _unit_parser(encoding.datetimes, logical.fsp, counts, datetime_reader)
+    from_number = _number_reader(logical, profile, counts)
 
     def parse(value: Any) -> Any:
         if type(value) is int:
-            try:
-                return datetime_at(microseconds(value))
-            except OverflowError:
-                if encoding.guessed:
-                    raise ValueError(f"outside of the years 1 to 9999; {HINT}") from None
-                return InvalidValue(str(value))
+            return from_number(value)
         if type(value) is str:
             return from_text(value.removesuffix("Z"))
-        raise ValueError("neither a number since 1970 nor a datetime")
+        raise ValueError(_NOT_OF[type(logical)])
 
     return parse
+
+
+def _number_reader(
+    logical: Any, profile: ProducerProfile, counts: Counter[str]
+) -> Callable[[int], Any]:
+    if isinstance(logical, Date):
+        return read_days
+    is_time = isinstance(logical, Time)
+    encoding = profile.epoch(logical)
+    detect: Callable[[int], int] = int
+    if encoding.name == "epoch-guessed":
+        detect = (time_reader if is_time else datetime_reader)(logical.fsp)
+        encoding = Encoding("epoch-micros")
+    read_epoch = value_reader(encoding, logical, time_zone=UTC, counts=counts)
+    beyond = "beyond 838:59:59" if is_time else "outside of the years 1 to 9999"
+
+    def read(value: int) -> Any:
+        found = read_epoch(detect(value))
+        if type(found) is not InvalidValue:
+            return found
+        if profile.guessed:
+            raise ValueError(f"{beyond}; {HINT}")
+        if is_time:
+            raise ValueError(beyond)
+        return InvalidValue(str(value))
+
+    return read
 
 
 def timestamp_parser(
-    logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]
+    logical: Any, profile: ProducerProfile, zone: tzinfo, counts: Counter[str]
 ) -> ParseValue:
     from_text = _text_reader(logical, zone, counts)
 
@@ -164,50 +183,23 @@ def timestamp_parser(
         if instant is not None:
             return instant
         zoned = value.endswith(("Z", "infinity")) or value[-6:-5] in ("+", "-")
-        if not (encoding.texts or zoned):
+        if not (profile.texts or zoned):
             raise ValueError("a timestamp without zone")
         return from_text(value)
 
     return parse
 
 
-def time_parser(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
-    from_text = _text_reader(logical, UTC, counts)
-    microseconds = _unit_parser(encoding.times, logical.fsp, counts, time_reader)
-    beyond = "beyond 838:59:59" + (f"; {HINT}" if encoding.guessed else "")
-
-    def parse(value: Any) -> Any:
-        if type(value) is int:
-            time = time_of(microseconds(value))
-            if time is None:
-                raise ValueError(beyond)
-            return time
-        if type(value) is str:
-            return from_text(value.removesuffix("Z"))
-        raise ValueError("neither a number since midnight nor a time")
-
-    return parse
-
-
-def _unit_parser(
-    unit: str | None,
-    fsp: int | None,
-    counts: Counter[str],
-    detector: Callable[[int | None], Callable[[int], int]],
-) -> Callable[[int], int]:
-    if unit == "auto":
-        return detector(fsp)
-    return unit_reader(unit or ("us" if (fsp or 0) > 3 else "ms"), counts)
-
-
-def year_parser(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+def year_parser(
+    logical: Any, profile: ProducerProfile, zone: tzinfo, counts: Counter[str]
+) -> ParseValue:
     other = json_value_parser(logical, time_zone=UTC, counts=counts)
 
     def parse(value: Any) -> Any:
         if type(value) is int and 1900 <= value <= 2155:
             # YEAR starts at 1901; connectors write 1900 for 0000.
             return value if value > 1900 else 0
-        if encoding.null_years and type(value) is str:
+        if profile.null_years and type(value) is str:
             return None
         return other(value)
 

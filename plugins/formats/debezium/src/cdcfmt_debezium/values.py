@@ -1,6 +1,6 @@
 """Parsers: a column's JSON value → the Python value of its logical type.
 
-JSON has no bytes, decimals or times; an ``Encoding`` describes how a producer writes them:
+JSON has no bytes, decimals or times; a ``ProducerProfile`` describes how a producer writes them:
 
 - BINARY, VARBINARY, BLOB: base64, or another form by ``binary.handling.mode``
 - BIT(1): a boolean; BIT(n): base64 of the little-endian bytes
@@ -28,36 +28,32 @@ from cdcfmt_core import types
 from cdcfmt_core.types import GeometryValue, LogicalType
 from cdcfmt_debezium.binary import binary_parser
 from cdcfmt_debezium.decimals import decimal_parser
-from cdcfmt_debezium.encoding import Encoding, ParseValue
-from cdcfmt_debezium.temporal import (
-    date_parser,
-    datetime_parser,
-    time_parser,
-    timestamp_parser,
-    year_parser,
-)
+from cdcfmt_debezium.profile import ParseValue, ProducerProfile
+from cdcfmt_debezium.temporal import clock_parser, timestamp_parser, year_parser
 from cdcfmt_mysql import json_value_parser
 from cdcfmt_mysql.numbers import parse_vector
-from cdcfmt_toolkit.scalar_readers import bytes_of, read_bits, read_unscaled
+from cdcfmt_toolkit.encodings import Encoding
+from cdcfmt_toolkit.scalar_readers import bytes_of, read_unscaled
+from cdcfmt_toolkit.value_readers import value_reader
 
 
 def value_parser(
     logical: LogicalType,
     source_type: str,
-    encoding: Encoding,
+    profile: ProducerProfile,
     zone: tzinfo,
     counts: Counter[str],
 ) -> ParseValue:
     """The parser of a column; ``source_type`` is its type in the database, as text."""
     if isinstance(logical, types.Binary):
-        return binary_parser(encoding.binary, source_type)
+        return binary_parser(profile.binary, source_type)
     make = _PARSERS.get(type(logical))
     if make is None:
         return json_value_parser(logical, time_zone=UTC, counts=counts)
-    return make(logical, encoding, zone, counts)
+    return make(logical, profile, zone, counts)
 
 
-def _int(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+def _int(logical: Any, profile: ProducerProfile, zone: tzinfo, counts: Counter[str]) -> ParseValue:
     other = json_value_parser(logical, time_zone=UTC, counts=counts)
     if logical != types.Int(64, signed=False):
         return other
@@ -66,25 +62,21 @@ def _int(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -
         # It overflowed a signed 64-bit integer of Java or Go.
         if type(value) is int and -(1 << 63) <= value < 0:
             return value + (1 << 64)
-        if type(value) is str and not encoding.texts:
+        if type(value) is str and not profile.texts:
             return other(read_unscaled(value))
         return other(value)
 
     return parse_unsigned
 
 
-def _bit(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
-    other = json_value_parser(logical, time_zone=UTC, counts=counts)
-
-    def parse(value: Any) -> Any:
-        if type(value) is str and not encoding.texts:
-            return other(read_bits(value))
-        return other(value)
-
-    return parse
+def _bit(logical: Any, profile: ProducerProfile, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+    encoding = Encoding("mysql-json" if profile.texts else "little-endian-bits")
+    return value_reader(encoding, logical, time_zone=UTC, counts=counts)
 
 
-def _members(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+def _members(
+    logical: Any, profile: ProducerProfile, zone: tzinfo, counts: Counter[str]
+) -> ParseValue:
     other = json_value_parser(logical, time_zone=UTC, counts=counts)
     known = escaped_names(logical.names)
 
@@ -129,14 +121,14 @@ def _parse_geometry(value: Any) -> GeometryValue:
     return GeometryValue(srid or 0, bytes_of(value.get("wkb")))
 
 
-_PARSERS: Final[dict[type, Callable[[Any, Encoding, tzinfo, Counter[str]], ParseValue]]] = {
+_PARSERS: Final[dict[type, Callable[[Any, ProducerProfile, tzinfo, Counter[str]], ParseValue]]] = {
     types.Int: _int,
-    types.Decimal: lambda logical, encoding, *_: decimal_parser(logical, encoding),
+    types.Decimal: lambda logical, profile, *_: decimal_parser(logical, profile),
     types.Bit: _bit,
-    types.Date: date_parser,
-    types.DateTime: datetime_parser,
+    types.Date: clock_parser,
+    types.DateTime: clock_parser,
     types.Timestamp: timestamp_parser,
-    types.Time: time_parser,
+    types.Time: clock_parser,
     types.Year: year_parser,
     types.Enum: _members,
     types.Set: _members,

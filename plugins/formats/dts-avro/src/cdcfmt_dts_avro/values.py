@@ -9,7 +9,9 @@ costs one call per value.
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Callable
+from datetime import UTC
 from typing import Any, Final, TypeAlias
 
 from cdcfmt_core.types import (
@@ -31,13 +33,8 @@ from cdcfmt_dts_avro import message as wire
 from cdcfmt_dts_avro.calendar import kind_of, read_parts, to_instant
 from cdcfmt_dts_avro.charsets import BINARY, codec_of, errors_of
 from cdcfmt_dts_avro.types import Family, type_of_number
-from cdcfmt_mysql.numbers import (
-    int_parser,
-    integer_decimal_parser,
-    parse_bool,
-    parse_decimal,
-    parse_year,
-)
+from cdcfmt_mysql import text_parser
+from cdcfmt_mysql.numbers import integer_decimal_parser, parse_decimal
 from cdcfmt_toolkit.scalar_readers import PART_READERS, to_timestamp
 from cdcfmt_toolkit.wire_avro import read_bytes, read_choice, read_long, read_text
 
@@ -76,7 +73,11 @@ def read_empty(data: bytes, at: int) -> tuple[Any, int]:
 def _integer(expected: LogicalType, data: bytes, at: int) -> Opened:
     is_known = isinstance(expected, (Int, Year, Bit, Bool)) or expected == Decimal(20, 0)
     logical = expected if is_known else Decimal(scale=0)
-    parse = _integer_parser(logical)
+    parse: Callable[[str], Any] = (
+        integer_decimal_parser(logical)
+        if isinstance(logical, Decimal)
+        else text_parser(logical, time_zone=UTC, counts=Counter())
+    )
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
         # Skips the precision: its unit (bytes or digits) varies, and the type does not need it.
@@ -85,18 +86,6 @@ def _integer(expected: LogicalType, data: bytes, at: int) -> Opened:
         return parse(text), at
 
     return logical, read
-
-
-def _integer_parser(logical: LogicalType) -> Callable[[str], Any]:
-    if isinstance(logical, Int):
-        return int_parser(*logical.bounds)
-    if isinstance(logical, Bit):
-        return int_parser(0, (1 << 64) - 1)
-    if isinstance(logical, Year):
-        return parse_year
-    if isinstance(logical, Bool):
-        return parse_bool
-    return integer_decimal_parser(logical)
 
 
 def _decimal(expected: LogicalType, data: bytes, at: int) -> Opened:

@@ -56,7 +56,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
             encodings=_encodings,
             extra=lambda _: extra,
             row_words=(ROW,),
-            doubts_nulls=architecture != "classic",
+            nulls_may_mean_unknown=architecture != "classic",
             max_events=options["maxBatchEvents"],
             completes_before=True,
             cell="v",

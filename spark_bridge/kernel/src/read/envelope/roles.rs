@@ -5,7 +5,6 @@ use crate::plan::{Layout, Op, Role};
 use crate::read::envelope::Envelope;
 use crate::refusal::{Refusal, Result};
 use crate::text::numbers;
-use crate::values::temporal;
 use crate::values::zoned_instant;
 
 const NO_ROWS: &str = "not a message of rows";
@@ -181,10 +180,7 @@ fn time_of(layout: &Layout, token: Token, document: &[u8]) -> Result<Option<i64>
     }
     let text = std::str::from_utf8(token.bytes(document)).ok();
     let text = text.filter(|_| token.kind == Kind::Text);
-    let micros = text.and_then(|text| match zoned_instant(text) {
-        None if layout.assumes_utc => temporal::datetime(text),
-        found => found,
-    });
+    let micros = text.and_then(zoned_instant);
     match micros.filter(|micros| (low..=high).contains(micros)) {
         Some(micros) => Ok(Some(micros)),
         None => Err(Refusal::new(

@@ -157,8 +157,8 @@ impl Envelope {
 
     /// Whether a NULL before an update may mean something else: neither a row id nor an unchanged
     /// value shows that NULLs are certain.
-    pub fn doubts_nulls(&self, document: &str, layout: &Layout) -> bool {
-        if !layout.doubts_nulls || self.has_row_id || self.op != Some(Op::Update) {
+    pub fn has_doubtful_nulls(&self, document: &str, layout: &Layout) -> bool {
+        if !layout.nulls_may_mean_unknown || self.has_row_id || self.op != Some(Op::Update) {
             return false;
         }
         let (Some(before), Some(after)) = (self.images_before.row(0), self.images_after.row(0))

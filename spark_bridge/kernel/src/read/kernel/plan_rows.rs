@@ -156,7 +156,7 @@ impl Kernel {
                 0,
             ));
         }
-        if envelope.doubts_nulls(document, layout) {
+        if envelope.has_doubtful_nulls(document, layout) {
             return Err(Refusal::new("NULL may stand for an unknown value", 0));
         }
         Ok(true)

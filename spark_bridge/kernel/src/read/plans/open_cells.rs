@@ -35,33 +35,15 @@ impl Cell {
 }
 
 /// The cells of an image by column name; the member `cell` of each has its value.
-///
-/// `cell_name`: the member with the column's name, if the image is a list of cells.
-pub fn cells(
-    token: Token,
-    cell: &str,
-    cell_name: Option<&str>,
-    document: &str,
-) -> Result<HashMap<String, Cell>> {
+pub fn cells(token: Token, cell: &str, document: &str) -> Result<HashMap<String, Cell>> {
     let mut found = HashMap::new();
     let mut cursor = Cursor::at(document, token.start)?;
-    let (opens, closes) = ends(cell_name.is_some());
-    cursor.expect(opens, "image has an unexpected form")?;
+    cursor.expect(b'{', "image has an unexpected form")?;
     loop {
-        let (name, start, behind_name, value);
-        if let Some(cell_name) = cell_name {
-            cursor.blanks();
-            (start, behind_name) = (cursor.position(), 0);
-            [value, name] = members_in(&mut cursor, [cell, cell_name])?;
-            if name.kind != Kind::Text {
-                return cursor.refuse("column has no name");
-            }
-        } else {
-            name = cursor.name()?;
-            start = name.start as usize - 1;
-            behind_name = cursor.position() - start;
-            [value] = members_in(&mut cursor, [cell])?;
-        }
+        let name = cursor.name()?;
+        let start = name.start as usize - 1;
+        let behind_name = cursor.position() - start;
+        let value = member_in(&mut cursor, cell)?;
         let end = cursor.position();
         let (from, to) = value.whole_span();
         let one = Cell {
@@ -74,27 +56,22 @@ pub fn cells(
         if twice.is_some() {
             return cursor.refuse("two columns have one name");
         }
-        if !cursor.more(closes)? {
+        if !cursor.more(b'}')? {
             return Ok(found);
         }
     }
 }
 
-/// The first and the last byte of an image, which may be a list of cells.
-pub fn ends(in_list: bool) -> (u8, u8) {
-    if in_list { (b'[', b']') } else { (b'{', b'}') }
-}
-
-/// Reads a cell; returns the values of these members.
-fn members_in<const N: usize>(cursor: &mut Cursor, wanted: [&str; N]) -> Result<[Token; N]> {
+/// Reads a cell; returns the value of this member.
+fn member_in(cursor: &mut Cursor, wanted: &str) -> Result<Token> {
     let mut names = Vec::new();
-    let mut found = [Token::MISSING; N];
+    let mut found = Token::MISSING;
     cursor.expect(b'{', "cell is not an object")?;
     loop {
         let name = cursor.name()?.text(cursor.document);
         let value = cursor.value()?;
-        if let Some(place) = wanted.iter().position(|each| *each == name) {
-            found[place] = value;
+        if name == wanted {
+            found = value;
         }
         // Few members, so a search is cheaper than a set.
         if names.contains(&name) {
@@ -105,8 +82,8 @@ fn members_in<const N: usize>(cursor: &mut Cursor, wanted: [&str; N]) -> Result<
             break;
         }
     }
-    if found.iter().any(|value| value.kind == Kind::Missing) {
-        return cursor.refuse("cell has no value or no name");
+    if found.kind == Kind::Missing {
+        return cursor.refuse("cell has no value");
     }
     Ok(found)
 }
@@ -119,7 +96,7 @@ mod tests {
     fn cells_are_what_is_around_values() {
         let text = r#"{"a":{"t":3,"v":"x","f":1},"b" : {"v":null}}"#;
         let token = Cursor::new(text).unwrap().value().unwrap();
-        let found = cells(token, "v", None, text).unwrap();
+        let found = cells(token, "v", text).unwrap();
         assert_eq!(found["a"].opens, r#""a":{"t":3,"v":"#);
         assert_eq!(
             &found["a"].opens[found["a"].behind_name..],
@@ -135,29 +112,7 @@ mod tests {
             "{}",
         ] {
             let token = Cursor::new(text).unwrap().value().unwrap();
-            assert!(cells(token, "v", None, text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn cells_in_lists_have_their_names() {
-        let cells = |text: &str| {
-            let token = Cursor::new(text).unwrap().value().unwrap();
-            cells(token, "v", Some("n"), text)
-        };
-        let found = cells(r#"[{"n":"a","t":3,"v":"x"}, {"v":1 ,"n":"b"}]"#).unwrap();
-        assert_eq!(found["a"].opens, r#"{"n":"a","t":3,"v":"#);
-        assert_eq!(found["a"].closes, "}");
-        assert_eq!(found["b"].closes, r#" ,"n":"b"}"#);
-        for text in [
-            r#"[{"n":"a"}]"#,
-            r#"[{"v":1}]"#,
-            r#"[{"n":1,"v":1}]"#,
-            r#"[{"n":"a","v":1},{"n":"a","v":2}]"#,
-            r#"{"n":"a","v":1}"#,
-            "[]",
-        ] {
-            assert!(cells(text).is_err(), "{text}");
+            assert!(cells(token, "v", text).is_err(), "{text}");
         }
     }
 }

@@ -116,8 +116,6 @@ pub struct RowPlan {
     pub forms: Vec<Forms>,
     /// By column, if values are in cells.
     cells: Vec<Cell>,
-    /// Images are lists of cells.
-    lists_cells: bool,
     pub absent: Arc<[String]>,
     /// Bytes of `_absent` in a row.
     pub absent_bytes: usize,
@@ -168,8 +166,7 @@ impl RowPlan {
         }
         let mut cells = Vec::new();
         if let Some(cell) = &layout.cell {
-            let cell_name = layout.cell_name.as_deref();
-            let mut found = open_cells::cells(envelope.row_token(), cell, cell_name, document)?;
+            let mut found = open_cells::cells(envelope.row_token(), cell, document)?;
             for name in names.texts.iter() {
                 let cell = found.remove(name);
                 cells.push(cell.ok_or(Refusal::new("column without a cell", 0))?);
@@ -200,7 +197,6 @@ impl RowPlan {
             names,
             forms,
             cells,
-            lists_cells: layout.cell_name.is_some(),
             absent_bytes: description.absent.iter().map(|name| name.len() + 4).sum(),
             absent: description.absent.into(),
             lacking: (0..outputs).filter(|place| lacking[*place]).collect(),
@@ -293,9 +289,8 @@ impl RowPlan {
     ) -> Result<Option<()>> {
         let start = tokens.len();
         tokens.resize(start + self.columns.len(), Token::MISSING);
-        let (opens, closes) = open_cells::ends(self.lists_cells);
-        cursor.expect(opens, "image has an unexpected form")?;
-        if cursor.take(closes) {
+        cursor.expect(b'{', "image has an unexpected form")?;
+        if cursor.take(b'}') {
             return Ok((!whole || self.columns.is_empty()).then_some(()));
         }
         let (mut count, mut rank) = (0, 0);
@@ -306,7 +301,7 @@ impl RowPlan {
             rank += members;
             // The last member was read, or the next one has another form.
             if !follows {
-                if !cursor.more(closes)? {
+                if !cursor.more(b'}')? {
                     break;
                 }
                 continue;
@@ -316,7 +311,7 @@ impl RowPlan {
             };
             count += 1;
             rank = self.order.rank(place) + 1;
-            if !cursor.more(closes)? {
+            if !cursor.more(b'}')? {
                 break;
             }
         }
@@ -336,13 +331,6 @@ impl RowPlan {
         let is_expected = self.cells.get(expected);
         let place = if is_expected.is_some_and(|cell| cell.take(cursor)) {
             expected
-        } else if self.lists_cells {
-            // Only a part of a row may lack the expected cell.
-            let found = self.cells.iter().position(|cell| cell.take(cursor));
-            let Some(place) = found.filter(|_| !whole) else {
-                return Ok(None);
-            };
-            place
         } else {
             let name = cursor.name()?;
             let Some(place) = self.names.find_from(expected, cursor.bytes_of(name)) else {

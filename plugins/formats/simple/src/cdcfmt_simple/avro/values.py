@@ -16,7 +16,6 @@ from cdcfmt_core.types import (
     Binary,
     Bit,
     Float,
-    Int,
     Json,
     Set,
     Text,
@@ -60,9 +59,7 @@ def open_converters(
     elif isinstance(logical, (Text, Json, Unknown)):
         of_text, of_bytes = str, _decode
     of_long, of_float = of_number, _without_floats(of_number)
-    if isinstance(logical, Int):
-        of_long = _within(*logical.bounds)
-    elif isinstance(logical, (Bit, Set)):
+    if isinstance(logical, (Bit, Set)):
         # Unsigned 64-bit numbers, stored as signed ones.
         of_long = lambda value: of_number(value & _UINT64)  # noqa: E731
     elif isinstance(logical, Float):
@@ -92,15 +89,6 @@ def _without_floats(convert: Convert) -> Convert:
             raise ValueError("a float is not a value of this type") from None
 
     return convert_float
-
-
-def _within(low: int, high: int) -> Convert:
-    def convert(value: int) -> int:
-        if low <= value <= high:
-            return value
-        raise ValueError(f"not within {low} and {high}")
-
-    return convert
 
 
 def _decode(data: bytes) -> str:

@@ -7,16 +7,25 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from cdcfmt_core.types import DateTime, Time
 from cdcfmt_debezium.message import TICDC, WITHOUT_UNSIGNED
+from cdcfmt_toolkit.encodings import Encoding
 
 SIGNED: Final = "signed "
-"""Prefix of the encodings of databases without unsigned integers."""
+"""Prefix of the profiles of databases without unsigned integers."""
 
 ParseValue: TypeAlias = Callable[[Any], Any]
 
+_EPOCHS: Final = {
+    "auto": Encoding("epoch-guessed"),
+    "ms": Encoding("epoch-millis"),
+    "us": Encoding("epoch-micros"),
+    "ns": Encoding("epoch-nanos"),
+}
+
 
 @attrs.frozen(cache_hash=True)
-class Encoding:
+class ProducerProfile:
     """A producer's encoding of values for which JSON has no type.
 
     - ``guessed``: time units come from an option, and the message does not confirm them
@@ -43,14 +52,21 @@ class Encoding:
     unsigned: bool = True
     null_years: bool = False
 
+    def epoch(self, logical: DateTime | Time) -> Encoding:
+        """The encoding of numbers in this column."""
+        unit = self.times if isinstance(logical, Time) else self.datetimes
+        return _EPOCHS[unit or ("us" if (logical.fsp or 0) > 3 else "ms")]
 
-def encoding_of(encodings: Mapping[str, Encoding], connector: Any, schema: str | None) -> Encoding:
-    """The encoding of the producer with this connector name; ``schema``: of the row's table."""
+
+def profile_of(
+    profiles: Mapping[str, ProducerProfile], connector: Any, schema: str | None
+) -> ProducerProfile:
+    """The profile of the producer with this connector name; ``schema``: of the row's table."""
     if connector == TICDC:
-        return encodings[TICDC]
+        return profiles[TICDC]
     name = connector if type(connector) is str else ""
     # Debezium's connector names are lower-case; CloudCanal writes database names.
     producer = "connector" if name == name.lower() else "cloudcanal"
     # MySQL has no schemas.
     is_signed = schema is not None or name.lower() in WITHOUT_UNSIGNED
-    return encodings[SIGNED + producer if is_signed else producer]
+    return profiles[SIGNED + producer if is_signed else producer]
