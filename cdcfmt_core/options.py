@@ -53,7 +53,7 @@ READING = _BOTH | _names(
     onschemachange ontruncate op pathglobfilter paths requiretables scanschemas
     schemasearchmessages schemastore schemawaittimeout startingcommitts startingoffsets
     startingoffsetsbytimestamp startingoffsetsbytimestampstrategy startingtimestamp subscribe
-    subscribepattern timeas watermarklookback
+    subscribepattern tasklog timeas watermarklookback
     """
 )
 """Names of the options of reading, in lower case, which no format may declare: a user's value

@@ -81,7 +81,7 @@ def test_extras_of_the_bridge() -> None:
     names = {extra: {Requirement(each).name for each in extras[extra]} for extra in extras}
     assert names["formats"] == set(packages("formats").values())
     (everything,) = map(Requirement, extras["all"])
-    assert everything.extras == set(extras) - {"all", "spark"}
+    assert everything.extras == set(extras) - {"all", "java", "spark"}
 
 
 def test_the_extra_all_brings_every_package_but_the_kit() -> None:
@@ -102,7 +102,7 @@ def test_the_extra_all_brings_every_package_but_the_kit() -> None:
 
 @pytest.mark.parametrize("folder", [p for p in PROJECTS if p != KERNEL], ids=lambda p: p.name)
 def test_wheels_include_type_information(folder: Path) -> None:
-    (package,) = settings(folder)["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    package, *_ = settings(folder)["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     assert (folder / package / "py.typed").is_file()
 
 
