@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import attrs
 import click
@@ -13,8 +15,9 @@ from cdcfmt_cli.inputs import open_input, public
 from cdcfmt_cli.parameters import declare, numbers_option, reads
 from cdcfmt_cli.printing import number
 from cdcfmt_cli.progress import no_bars
-from cdcfmt_cli.reading import Reader
+from cdcfmt_cli.reading import Decoded, Reader
 from cdcfmt_cli.records import CHANGE_COLUMNS, EVENT_COLUMNS, change_records, event_record
+from cdcfmt_cli.selection import Selection, selects
 from cdcfmt_cli.settings import Settings
 from cdcfmt_cli.tables import write_changes, write_events
 from cdcfmt_cli.writers import Record, write_csv, write_json
@@ -72,6 +75,12 @@ _FORMATS = ("json", "csv", "table")
     is_flag=True,
     help="Topics: wait for new messages; startingOffsets defaults to the end of the topic.",
 )
+@selects
+@click.option(
+    "--tail",
+    type=click.IntRange(min=1),
+    help="Only the last rows, after the whole input was read.",
+)
 @numbers_option
 def command(
     paths: tuple[str, ...],
@@ -79,7 +88,9 @@ def command(
     output: str,
     limit: int | None,
     follow: bool,
+    tail: int | None,
     numbers: str,
+    **selected: Any,
 ) -> None:
     """Print the events of INPUT, or with --table the typed changes of one table.
 
@@ -90,17 +101,24 @@ def command(
     no_bars(streams=output != "table")
     if follow and output == "table":
         raise OptionError("--follow never ends, but a table is printed at the end: use -f json")
+    if tail is not None and (follow or limit is not None):
+        raise OptionError("--tail is for inputs that end, and without --limit")
     source = open_input(paths, settings, follow=follow)
     reader = Reader(source, settings)
-    rows = _Rows(reader, settings, again=source.again)
+    selection = Selection(**selected, key_columns=tuple(settings["keyColumns"]))
+    rows = _Rows(reader, settings, selection, again=source.again)
+
+    def shown() -> Iterable[Record]:
+        return itertools.islice(rows, limit) if tail is None else deque(rows, tail)
+
     if output == "json":
-        write_json(itertools.islice(rows, limit), live=source.live, numbers=numbers)
+        write_json(shown(), live=source.live, numbers=numbers)
     elif output == "csv":
         columns = _columns(rows, source.again)
-        write_csv(itertools.islice(rows, limit), columns, live=source.live, numbers=numbers)
+        write_csv(shown(), columns, live=source.live, numbers=numbers)
     else:
-        limit = limit or _TABLE_ROWS
-        records = list(itertools.islice(rows, limit + 1))
+        limit = tail or limit or _TABLE_ROWS
+        records = list(itertools.islice(rows, limit + 1) if tail is None else shown())
         write = write_events if settings.table is None else write_changes
         write(records[:limit])
         if len(records) > limit:
@@ -116,13 +134,17 @@ def command(
     if rows.ended:
         reader.check_names()
         rows.check_keys()
+        selection.check_names()
 
 
 class _Rows:
     """The records that the options select; each iteration reads the input again."""
 
-    def __init__(self, reader: Reader, settings: Settings, *, again: bool) -> None:
+    def __init__(
+        self, reader: Reader, settings: Settings, selection: Selection, *, again: bool
+    ) -> None:
         self._reader = reader
+        self._selection = selection
         self._again = again
         self._columns = UnitedNames()
         self._met_all = False
@@ -152,24 +174,30 @@ class _Rows:
                     self._meet_keys(event.table)
                 self.corrupt += isinstance(event, Corrupt)
                 self.truncated += self._changes and _is_truncate(event)
-                if self._changes:
-                    yield from change_records(
-                        decoded,
-                        event,
-                        after_only=self._images == "after",
-                        key_columns=self._keys,
-                        columns=self._columns,
-                    )
-                else:
-                    record = event_record(decoded, event, key_columns=self._keys)
-                    if self._images != "both":
-                        self._drop_images(record)
-                    yield record
+                if self._selection.has(event, decoded.message):
+                    for record in self._records(decoded, event):
+                        if self._selection.shows(record):
+                            yield self._selection.narrowed(record, of_event=not self._changes)
                 if isinstance(event, Corrupt):
                     # Only the first bad row of a message has its bytes.
                     held = attrs.evolve(decoded.message, key=None, value=None)
                     decoded = attrs.evolve(decoded, message=held)
         self.ended = True
+
+    def _records(self, decoded: Decoded, event: Event) -> Iterator[Record]:
+        if self._changes:
+            yield from change_records(
+                decoded,
+                event,
+                after_only=self._images == "after",
+                key_columns=self._keys,
+                columns=self._columns,
+            )
+            return
+        record = event_record(decoded, event, key_columns=self._keys)
+        if self._images != "both":
+            self._drop_images(record)
+        yield record
 
     def columns(self) -> Iterable[str]:
         """Names of all columns of the table; the first call reads the whole input."""
@@ -179,6 +207,11 @@ class _Rows:
                     self._meet(event)
             self._met_all = True
         return self._columns
+
+    def header(self) -> list[str]:
+        """The selected columns of the table, then those of changes."""
+        names = [*(name for name in self.columns() if name not in CHANGE_COLUMNS), *CHANGE_COLUMNS]
+        return [*self._selection.narrowed(dict.fromkeys(names), of_event=False)]
 
     def _meet(self, event: Event) -> None:
         if not self._changes or self._met_all:
@@ -223,4 +256,4 @@ def _columns(rows: _Rows, again: bool) -> list[str]:
             "CSV of changes needs the columns of the whole input first, and this input can be "
             "read only once: write it to a file, or use -f json"
         )
-    return [*(name for name in rows.columns() if name not in CHANGE_COLUMNS), *CHANGE_COLUMNS]
+    return rows.header()

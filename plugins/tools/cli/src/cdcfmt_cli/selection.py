@@ -1,0 +1,204 @@
+"""The part of an input that ``cat`` prints: by time, key, condition and columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import attrs
+import click
+
+from cdcfmt_cli.conditions import Condition, moment
+from cdcfmt_cli.records import CHANGE_COLUMNS, EVENT_COLUMNS
+from cdcfmt_cli.writers import Record
+from cdcfmt_core.column_names import option_names
+from cdcfmt_core.errors import CdcfmtError, OptionError
+from cdcfmt_core.events import Corrupt, Event, Message, RowChange
+from cdcfmt_core.partitioning import key_text
+from cdcfmt_core.texts import did_you_mean
+
+_AGO = re.compile(r"(\d{1,9}) *(s|m|h|d|sec|min|second|minute|hour|day)s?( +ago)?", re.IGNORECASE)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def point_in_time(text: str) -> int:
+    """Microseconds since 1970 of ISO text (UTC without a zone), or of ``10 minutes ago``.
+
+    :raises OptionError: for any other text.
+    """
+    if (ago := _AGO.fullmatch(text.strip())) is not None:
+        past = timedelta(**{_UNITS[ago[2][0].lower()]: int(ago[1])})
+        return int((datetime.now(UTC) - past).timestamp() * 1_000_000)
+    found = moment(text.strip())
+    if found is None:
+        raise OptionError(
+            f"{text!r} is not a time: write 2024-01-31T10:00:00Z, 2024-01-31 (UTC without a "
+            "zone), or 10 minutes ago"
+        )
+    return round(found.timestamp() * 1_000_000)
+
+
+def _parsed(parse: Callable[[str], Any]) -> Callable[[Any, Any, str | None], Any]:
+    return lambda _, __, text: None if text is None else parse(text)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name for name in map(str.strip, text.split(",")) if name)
+
+
+OPTIONS = (
+    click.option(
+        "--where",
+        metavar="CONDITION",
+        callback=_parsed(Condition),
+        help="Only records for which this is true, in Spark's words: \"id = 42 AND name LIKE "
+        "'a%'\". For events its names are columns of either image, or of the event.",
+    ),
+    click.option(
+        "--key",
+        metavar="VALUE,…",
+        callback=_parsed(_names),
+        help="Only rows with this key: the values of the key columns, in their order.",
+    ),
+    click.option(
+        "--columns",
+        metavar="NAME,…",
+        callback=_parsed(_names),
+        help="Only these columns of rows; those that begin with _ stay, unless some are named.",
+    ),
+    click.option(
+        "--since",
+        metavar="TIME",
+        callback=_parsed(point_in_time),
+        help="Only events at or after this time of the source: ISO text, UTC without a zone, or "
+        "'10 minutes ago'.",
+    ),
+    click.option(
+        "--until",
+        metavar="TIME",
+        callback=_parsed(point_in_time),
+        help="Only events before this time of the source.",
+    ),
+)
+
+
+@attrs.define
+class Selection:
+    """What is selected; a part that is None selects everything.
+
+    Bad rows and messages have neither columns nor a time of the source: any condition leaves them
+    out.
+    """
+
+    where: Condition | None = None
+    key: Sequence[str] | None = None
+    columns: Sequence[str] | None = None
+    since: int | None = None
+    until: int | None = None
+    key_columns: tuple[str, ...] = ()
+    _met_key: bool = False
+    _unmet: dict[str, None] = attrs.field(init=False)
+    _known: dict[str, None] = attrs.field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self._unmet = dict.fromkeys(self.columns or ())
+
+    def has(self, event: Event, message: Message) -> bool:
+        """Whether the event is of the time and key."""
+        if self.since is not None or self.until is not None:
+            at = _time_of(event, message)
+            if (
+                at is None
+                or at < (self.since or at)
+                or (self.until is not None and at >= self.until)
+            ):
+                return False
+        return self.key is None or self._has_key(event)
+
+    def shows(self, record: Record) -> bool:
+        """Whether the condition holds for a record, or for one image of an event."""
+        if self.where is None:
+            return True
+        if "_corrupt_record" in record:
+            return False
+        images = [record[name] for name in ("after", "before") if name in record] or [{}]
+        return any(self.where.holds({**record, **image}) for image in images)
+
+    def narrowed(self, record: Record, *, of_event: bool) -> Record:
+        """The record with the selected columns only."""
+        if self.columns is None:
+            return record
+        if not of_event:
+            keeps = not any(name in CHANGE_COLUMNS for name in self.columns)
+            return {
+                name: value
+                for name, value in record.items()
+                if (keeps and name in CHANGE_COLUMNS) or self._is_shown(name)
+            }
+        images: Record = {}
+        for name in ("before", "after"):
+            if name in record:
+                image = record[name].items()
+                images[name] = {column: value for column, value in image if self._is_shown(column)}
+        return {**record, **images}
+
+    def check_names(self) -> None:
+        """Call at the end of the input.
+
+        :raises CdcfmtError: for a name that no record had, and for a key where no row has one.
+        """
+        if self.where is not None:
+            self.where.check_names({*EVENT_COLUMNS, *CHANGE_COLUMNS})
+        if self._unmet and self._known:
+            name = next(iter(self._unmet))
+            raise CdcfmtError(f"--columns: no row has {name}{did_you_mean(name, self._known)}")
+        if self.key is not None and not self._met_key:
+            raise CdcfmtError(
+                f"--key: no row has a key of {len(self.key)} columns: name them by --key-columns"
+            )
+
+    def _is_shown(self, name: str) -> bool:
+        self._known[name] = None
+        for each in self.columns or ():
+            if each.lower() == name.lower():
+                self._unmet.pop(each, None)
+                return True
+        return False
+
+    def _has_key(self, event: Event) -> bool:
+        if not isinstance(event, RowChange) or self.key is None:
+            return False
+        names = event.table.key_columns
+        if self.key_columns:
+            names = option_names("keyColumns", self.key_columns, event.table.column_names)
+        if len(names) != len(self.key):
+            return False
+        self._met_key = True
+        images = (image.values for image in (event.before, event.after) if image is not None)
+        return any(_texts(names, values) == [*self.key] for values in images)
+
+
+def _texts(names: Sequence[str], values: Mapping[str, Any]) -> list[str | None]:
+    return [key_text(values[name]) if name in values else None for name in names]
+
+
+def _time_of(event: Event, message: Message) -> int | None:
+    """Microseconds since 1970 of an event at the source."""
+    if isinstance(event, Corrupt):
+        return None
+    commit_ts = getattr(event, "commit_ts", None)
+    if commit_ts is not None:
+        return int(commit_ts >> 18) * 1000
+    time: int | None = getattr(event, "source_time", None)
+    if time is None and message.timestamp is not None:
+        return message.timestamp * 1000
+    return time
+
+
+def selects(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add these options to a command."""
+    for option in reversed(OPTIONS):
+        function = option(function)
+    return function
