@@ -233,11 +233,11 @@ def test_limit_closes_the_reader(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_printed_options_hide_secrets() -> None:
-    given = {"path": "x", "storageoptions": '{"secret": "s3cr3t"}', "kafka.sasl.password": "s3cr3t"}
-    given |= {"kafka.bootstrap.servers": "a:1", "subscribe": "t"}
-    options = parse_options(given)
-    assert options["storageOptions"]
-    assert "s3cr3t" not in f"{options!r} {options}"
+    files = parse_options({"path": "x", "storageoptions": '{"secret": "s3cr3t"}'})
+    topic = {"kafka.bootstrap.servers": "a:1", "subscribe": "t", "kafka.sasl.password": "s3cr3t"}
+    topics = parse_options(topic)
+    assert files["storageOptions"]
+    assert "s3cr3t" not in f"{files!r} {files} {topics!r} {topics}"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import Row
 from pyspark.sql.types import StructType
 
-from cdcfmt_core.errors import OptionError
+from cdcfmt_core.errors import OptionError, SourceError
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
 from pyspark_cdcfmt.sync.delta import DeltaTarget
 from pyspark_cdcfmt.sync.expressions import At, LogPlace
@@ -705,6 +705,14 @@ def test_states_round_trip() -> None:
     truncate = statement("TRUNCATE TABLE orders", "TRUNCATE", 0, 5, "t/0")
     state = plan(version(place="t/0", first=(0, 9)), statements=(truncate,)).state
     assert TableState.from_json(state.to_json()) == state
+
+
+@pytest.mark.parametrize("damage", [('"name": "id"', '"name": 1e300'), ('"id"', "{}"), ("[", "7")])
+def test_a_damaged_state_is_an_error_that_says_so(damage: tuple[str, str]) -> None:
+    text = plan(version(place="t/0", first=(0, 9))).state.to_json()
+    assert damage[0] in text
+    with pytest.raises(SourceError, match="state of a table in the folder control is damaged"):
+        TableState.from_json(text.replace(*damage))
 
 
 def test_options_equal_the_docs_table() -> None:

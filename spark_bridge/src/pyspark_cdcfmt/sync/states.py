@@ -21,6 +21,10 @@ SNAPSHOT_RANK = 2
 """The rank of a snapshot in its commit: after all changes of the commit."""
 
 
+_DAMAGES = (ValueError, LookupError, TypeError, AttributeError, AssertionError)
+"""Errors about parts of another type; Spark asserts those of its schemas."""
+
+
 @attrs.frozen
 class Retired:
     """A column name that the source renamed or dropped.
@@ -216,7 +220,7 @@ class TableState:
         """:raises SourceError: if the text is damaged, or of a later version."""
         try:
             return cls._of(parse_json(text))
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+        except _DAMAGES as error:
             raise SourceError(
                 f"the state of a table in the folder control is damaged ({error!r:.200}): restore "
                 "the folder, or start a new sync with another checkpoint and control"
