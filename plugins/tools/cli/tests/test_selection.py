@@ -15,11 +15,13 @@ from support.golden_data import native_messages
 from cdcfmt_cli.conditions import Condition
 from cdcfmt_cli.selection import point_in_time
 from cdcfmt_core.errors import OptionError
+from cdcfmt_core.types import InvalidValue
 
 RECORD = {
     "id": 42, "name": "abc", "price": Decimal("1.50"), "big": 9007199254740993, "none": None,
     "at": "2026-11-20 22:38:51", "instant": "2026-11-20T22:38:51Z", "code": "20261120",
-    "_source": {"offset": 5}, "data": b"xy", "ratio": 0.1, "ok": True, "two words": 3,
+    "_source": {"offset": 5}, "data": b"xy", "ratio": 0.1, "ok": True,
+    "zero": InvalidValue("0000-00-00"), "two words": 3,
 }  # fmt: skip
 
 
@@ -42,6 +44,7 @@ def rows(*arguments: str) -> list[dict[str, Any]]:
         "id BETWEEN 42 AND 43", "id > -42", "price = 1.5", "price >= '1.50'",
         "big = 9007199254740993", "ratio = 0.1", "ok", "ok = true", "NOT id = 1",
         "name LIKE 'a%'", "name LIKE '_b_'", "name NOT LIKE 'A%'", "name ILIKE 'A%'",
+        "id RLIKE 4", "zero = '0000-00-00'",
         "name RLIKE '^a.c$'", "name = \"abc\"", "none IS NULL", "id IS NOT NULL", "none <=> NULL",
         "at = '2026-11-20T22:38:51'", "instant >= '2026-11-20 22:38'", "at > DATE '2026-11-20'",
         "instant < TIMESTAMP '2026-11-20T22:38:51+00:01' OR id = 42", "_source.offset = 5",

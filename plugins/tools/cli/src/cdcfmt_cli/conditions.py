@@ -17,8 +17,9 @@ from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
-from cdcfmt_core.errors import CdcfmtError, MissingDependencyError, OptionError
+from cdcfmt_core.errors import CdcfmtError, OptionError
 from cdcfmt_core.texts import did_you_mean
+from cdcfmt_core.types import InvalidValue
 
 Find: TypeAlias = Callable[[tuple[str, ...]], Any]
 """The value of a name; None also where the record has no such column."""
@@ -37,7 +38,7 @@ _SUPPORTED = {*_COMPARISONS, "In", "Between", "Is", "NullSafeEQ", "Like", "ILike
 
 
 class Condition:
-    """A parsed condition; it keeps the names that no record had.
+    """A parsed condition, which keeps the names that records had.
 
     :raises OptionError: for text that is not a condition of this kind.
     """
@@ -125,10 +126,9 @@ class Condition:
 
 
 def _parse(text: str) -> Any:
-    try:
-        import sqlglot
-    except ImportError:
-        raise MissingDependencyError("--where needs sqlglot: pip install sqlglot") from None
+    # It takes a tenth of a second to import.
+    import sqlglot
+
     try:
         return sqlglot.parse_one(text, dialect="spark")
     except (sqlglot.errors.SqlglotError, RecursionError) as error:
@@ -236,6 +236,8 @@ def moment(value: Any) -> datetime | None:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, InvalidValue):
+        return value.text
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
@@ -245,7 +247,7 @@ def _is_like(value: Any, pattern: Any, kind: str, negated: bool) -> bool | None:
     text = _text(value)
     if kind == "RegexpLike":
         try:
-            return (re.search(pattern, text) is None) is negated
+            return (re.search(str(pattern), text) is None) is negated
         except re.error as error:
             text = f"--where: {pattern!r} is not a regular expression: {error}"
             raise OptionError(text) from None
