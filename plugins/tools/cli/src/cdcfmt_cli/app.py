@@ -23,6 +23,7 @@ from cdcfmt_core.errors import (
     SourceError,
     UnknownFormatError,
 )
+from cdcfmt_core.texts import did_you_mean
 
 EXIT_CODES = {
     0: "success",
@@ -42,6 +43,20 @@ COMMANDS = (
     "schemas", "sample", "new", "doctor",
 )  # fmt: skip
 
+_GUESSES = {
+    "check": "validate",
+    "count": "stats",
+    "decode": "cat",
+    "explain": "inspect",
+    "head": "cat -n 10",
+    "list": "formats",
+    "ls": "formats",
+    "plugins": "formats",
+    "show": "inspect",
+    "tail": "cat --tail 10",
+}
+"""What people call a command that has another name."""
+
 # Decoders accept images nested up to 1024 levels; each level takes a few stack frames.
 _RECURSION_LIMIT = 10_000
 
@@ -59,6 +74,16 @@ class Group(click.Group):
             return None
         command: click.Command = importlib.import_module(f"cdcfmt_cli.commands.{cmd_name}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            guess = _GUESSES.get(name)
+            near = f"; did you mean {guess}?" if guess else did_you_mean(name, COMMANDS)
+            ctx.fail(f"No such command {name!r}{near}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> None:
         sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION_LIMIT))

@@ -1,13 +1,15 @@
-"""INPUT: messages in order from files, standard input, or topics."""
+"""INPUT: messages in order from files, standard input, pipes, or topics."""
 
 from __future__ import annotations
 
 import io
 import os
+import stat
 import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -23,6 +25,11 @@ from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.transport_opening import split_options
 from cdcfmt_files import FILES
 from cdcfmt_files.sources import BadLine, Lines
+from cdcfmt_files.sources.compression import (
+    compression_of_head,
+    decompress,
+    may_begin_compressed,
+)
 from cdcfmt_files.sources.lines import line_parser
 from cdcfmt_files.sources.reader import checked, cut_lines, foreign
 from cdcfmt_toolkit.inputs import Input, Slice
@@ -120,10 +127,11 @@ def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False
         return SlicedInput(topics, follow=follow)
     if follow:
         raise OptionError("--follow is for topics, such as kafka://…; pipe a growing file into -")
-    if STDIN in paths:
-        if len(paths) > 1:
-            raise OptionError("standard input (-) is read alone")
-        return StdinInput(settings)
+    for path in paths:
+        if path == STDIN or _is_pipe(path):
+            if len(paths) > 1:
+                raise OptionError("standard input (-) and pipes are read alone")
+            return StreamInput(settings, path)
     files = SlicedInput(
         open_transport(FILES, {**settings.values, "path": None, "paths": paths}, {})
     )
@@ -134,6 +142,14 @@ def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False
             f"no file in {', '.join(paths)}{matching}; names that start with _ or . are hidden"
         )
     return files
+
+
+def _is_pipe(path: str) -> bool:
+    """Whether an input is a named pipe, or what a shell makes of ``<(command)``."""
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def is_input_file(path: Path, source: CommandInput) -> bool:
@@ -206,31 +222,28 @@ class SlicedInput(CommandInput):
             at = moved
 
 
-class StdinInput(CommandInput):
-    """Lines of standard input, as they arrive."""
+class StreamInput(CommandInput):
+    """Lines of standard input or of a pipe, as they arrive, compressed or not."""
 
     again = False
     live = True
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, path: str) -> None:
         self._settings = settings
+        self._path = path
 
     def messages(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine]:
         separator = self._settings["lineSep"]
-        parse = line_parser(self._settings["lineFormat"], _STDIN_NAME)
-        # read() would wait for a whole block.
-        stdin = cast(io.BufferedReader, sys.stdin.buffer)
+        name = _STDIN_NAME if self._path == STDIN else self._path
+        parse = line_parser(self._settings["lineFormat"], name)
         protocol = self._settings["protocol"]
         lines = cut_lines(
-            checked(
-                iter(lambda: stdin.read1(_BLOCK), b""),
-                partial(foreign, protocol=protocol, lines=separator is None),
-            ),
+            checked(self._pieces(), partial(foreign, protocol=protocol, lines=separator is None)),
             offset=0,
             separator=b"\n" if separator is None else separator.encode(),
             limit=self._settings["maxMessageBytes"],
             strip_cr=separator is None,
-            path=_STDIN_NAME,
+            path=name,
         )
         for offset, line in lines:
             if isinstance(line, BadLine):
@@ -238,3 +251,37 @@ class StdinInput(CommandInput):
             elif isinstance(line, bytes) and line and not line.isspace():
                 yield parse(line, offset)
             advance(0)
+
+    def _pieces(self) -> Iterator[bytes]:
+        with (
+            nullcontext(sys.stdin.buffer) if self._path == STDIN else open(self._path, "rb") as file
+        ):
+            stream = cast(io.BufferedReader, file)
+            # read() would wait for a whole block.
+            head = stream.read1(_BLOCK)
+            while may_begin_compressed(head) and (more := stream.read1(_BLOCK)):
+                head += more
+            compression = compression_of_head(head)
+            if compression is not None:
+                yield from decompress(_Rest(head, stream), compression, _BLOCK)
+                return
+            while head:
+                yield head
+                head = stream.read1(_BLOCK)
+
+
+class _Rest(io.RawIOBase):
+    """A stream whose first bytes were read."""
+
+    def __init__(self, head: bytes, stream: io.BufferedReader) -> None:
+        self._head = head
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._head[: len(buffer)] or self._stream.read1(len(buffer))
+        self._head = self._head[len(piece) :]
+        buffer[: len(piece)] = piece
+        return len(piece)

@@ -148,6 +148,9 @@ def _show_changed(changed: list[Change], most: int) -> None:
 
 
 def _show_verdict(messages: int, events: int, problems: int, changed: list[Change]) -> None:
+    if not messages:
+        console().print(Text("no messages: nothing was checked", "warn"))
+        return
     verdict = Text(f"{number(problems)} corrupt", "bad") if problems else Text("all good", "ok")
     if changed:
         count = f"{number(sum(change.count for change in changed))} changed"

@@ -37,6 +37,11 @@ _UNREADABLE_SUFFIXES = {
 
 _BZIP2_BYTES = 1 << 18
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_MAGICS: dict[bytes, Compression] = {
+    b"\x1f\x8b\x08": "gzip",
+    _ZSTD_MAGIC: "zstd",
+    b"BZh": "bzip2",
+}
 _ZSTD_DICTIONARY_SIZES = (0, 1, 2, 4)
 
 
@@ -56,6 +61,16 @@ def compression_of(path: str) -> Compression | None:
         if name.endswith(suffix):
             return compression
     return None
+
+
+def compression_of_head(head: bytes) -> Compression | None:
+    """The compression of data without a name, by its first bytes; None if it is plain."""
+    return next((name for magic, name in _MAGICS.items() if head.startswith(magic)), None)
+
+
+def may_begin_compressed(head: bytes) -> bool:
+    """Whether more bytes are needed to know the compression."""
+    return any(len(head) < len(magic) and magic.startswith(head) for magic in _MAGICS)
 
 
 def decompress(file: io.RawIOBase, compression: Compression, piece_bytes: int) -> Iterator[bytes]:
