@@ -91,6 +91,8 @@ def test_unknown_options_name_the_nearest(spark: SparkSession, orders: str) -> N
     with pytest.raises(PySparkException, match="option mode: 'STRICT' is not one of PERMISSIVE"):
         spark.read.format("cdc").option("mode", "STRICT").load(orders)
     with pytest.raises(PySparkException, match="needs one of the options subscribe"):
+        spark.read.format("cdc").option("kafka.bootstrap.servers", "x").load()
+    with pytest.raises(PySparkException, match="has both a path and options of Kafka"):
         spark.read.format("cdc").option("kafka.bootstrap.servers", "x").load(orders)
     with pytest.raises(PySparkException, match="startingOffsets is for Kafka"):
         spark.read.format("cdc").option("startingOffsets", "latest").load(orders)
