@@ -153,6 +153,10 @@ def test_a_known_column_that_is_always_null_is_no_error(dump: str) -> None:
     assert rows("--where", "commit_ts > 0", dump) == []
 
 
+def test_a_time_without_rows_is_no_error_of_the_key(dump: str) -> None:
+    assert rows("--key", "51,new", "--since", "2030-01-01", dump) == []
+
+
 def test_tail_needs_an_end(dump: str) -> None:
     result = run("cat", "--tail", "1", "-n", "2", dump)
     assert (result.exit_code, "--tail is for inputs that end" in result.stderr) == (2, True)

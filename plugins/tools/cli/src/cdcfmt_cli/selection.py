@@ -98,7 +98,8 @@ class Selection:
     since: int | None = None
     until: int | None = None
     key_columns: tuple[str, ...] = ()
-    _met_key: bool = False
+    # None before a row was compared: the time may leave out all of them.
+    _met_key: bool | None = None
     _unmet: dict[str, None] = attrs.field(init=False)
     _known: dict[str, None] = attrs.field(factory=dict)
 
@@ -109,11 +110,9 @@ class Selection:
         """Whether the event is of the time and key."""
         if self.since is not None or self.until is not None:
             at = _time_of(event, message)
-            if (
-                at is None
-                or at < (self.since or at)
-                or (self.until is not None and at >= self.until)
-            ):
+            if at is None or (self.since is not None and at < self.since):
+                return False
+            if self.until is not None and at >= self.until:
                 return False
         return self.key is None or self._has_key(event)
 
@@ -154,7 +153,7 @@ class Selection:
         if self._unmet and self._known:
             name = next(iter(self._unmet))
             raise CdcfmtError(f"--columns: no row has {name}{did_you_mean(name, self._known)}")
-        if self.key is not None and not self._met_key:
+        if self.key is not None and self._met_key is False:
             raise CdcfmtError(
                 f"--key: no row has a key of {len(self.key)} columns: name them by --key-columns"
             )
@@ -173,9 +172,10 @@ class Selection:
         names = event.table.key_columns
         if self.key_columns:
             names = option_names("keyColumns", self.key_columns, event.table.column_names)
-        if len(names) != len(self.key):
+        fits = len(names) == len(self.key)
+        self._met_key = bool(self._met_key) or fits
+        if not fits:
             return False
-        self._met_key = True
         images = (image.values for image in (event.before, event.after) if image is not None)
         return any(_texts(names, values) == [*self.key] for values in images)
 
