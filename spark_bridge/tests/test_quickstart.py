@@ -21,8 +21,8 @@ from support.kafka_broker import Broker
 from support.spark_jars import DELTA_CATALOG, DELTA_EXTENSIONS, DELTA_PACKAGE
 from support.workspace import ROOT
 
-from pyspark_cdcfmt.cli.versions import MATRIX
 from pyspark_cdcfmt.local import environment
+from pyspark_cdcfmt.versions import MATRIX
 
 PAGE = snippets("docs/quickstart.md")
 (INSTALL,) = [block.code for block in PAGE if block.code.startswith("pip install")]

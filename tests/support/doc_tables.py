@@ -29,10 +29,10 @@ from cdcfmt_testing import Carries, CodecTests, suite
 from cdcfmt_testing.transports import Harness, TransportTests
 from cdcfmt_testing.transports import suite as transport_suite
 from cdcfmt_toolkit.topics.options import TOPIC_OPTIONS
-from pyspark_cdcfmt.cli.versions import MATRIX
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 from pyspark_cdcfmt.sync.options import OPTIONS as SYNC_OPTIONS
+from pyspark_cdcfmt.versions import MATRIX
 from pyspark_cdcfmt.write_options import OUTPUT_GROUPS
 from support import doc_examples
 from support.alter_kinds import CONVERTED, HALTED, SAME

@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from pyspark_cdcfmt.cli.versions import MATRIX
+from pyspark_cdcfmt.versions import MATRIX
 from support.workspace import ROOT, projects, settings
 
 SUPPORTED = tuple((3, minor) for minor in MATRIX[0].pythons)

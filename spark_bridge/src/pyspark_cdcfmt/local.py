@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdcfmt_core.errors import MissingDependencyError, OptionError
-from pyspark_cdcfmt.cli.versions import PIP, find_deltas, line_of
+from pyspark_cdcfmt.versions import PIP, find_deltas, line_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
+JAVA_VERSION = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
+"""The major version in what ``java -version`` prints."""
 
 # Spark's launcher always adds this module (SPARK-48021), which the wheel's Java does not have.
 _SHIM = """#!/bin/sh
@@ -118,7 +120,7 @@ def java_version(java: str) -> int:
         ).stderr
     except (OSError, subprocess.SubprocessError):
         return 0
-    found = re.search(r'version "(?:1\.)?(\d+)', output)
+    found = JAVA_VERSION.search(output)
     return int(found.group(1)) if found else 0
 
 

