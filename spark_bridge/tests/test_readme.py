@@ -32,6 +32,10 @@ FILES = (
     "README.md",
     "docs/index.md",
     "docs/spark.md",
+    "docs/schemas.md",
+    "docs/bad-input.md",
+    "docs/order.md",
+    "docs/troubleshooting.md",
     "docs/streaming.md",
     "docs/decode.md",
     "docs/operations.md",
@@ -127,7 +131,7 @@ def check(
         )
         assert sum(batch["corrupt"] for batch in batches) == 1
         assert {lag for batch in batches for lag in batch["lag"]} == {0}
-    if snippet.file == "docs/spark.md" and "orders" in names:
+    if snippet.file == "docs/schemas.md" and "orders" in names:
         bad = names["orders"].where("_change_type is null").count()
         assert bad == 1
         assert names["orders"].where("id is not null").count() >= 5

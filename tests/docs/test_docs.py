@@ -89,12 +89,12 @@ def test_every_option_is_documented() -> None:
         text = (ROOT / file).read_text(encoding="utf-8")
         return [option.name for option in options if f"| `{option.name}` |" not in text]
 
-    assert missing("docs/spark.md", bridge_options()) == []
+    assert missing("docs/options.md", bridge_options()) == []
     own = [option for option in output_options() if option not in ENCODING_OPTIONS]
-    assert missing("docs/writing.md", own) == []
+    assert missing("docs/writing-options.md", own) == []
     for transport in default_registry().transports().values():
-        assert missing("docs/spark.md", transport.options) == []
-        assert missing("docs/writing.md", transport.sink_options) == []
+        assert missing("docs/options.md", transport.options) == []
+        assert missing("docs/writing-options.md", transport.sink_options) == []
     for name, spec in default_registry().codecs().items():
         assert missing(f"docs/formats/{name}.md", spec.options) == []
         for option in spec.options:

@@ -75,12 +75,11 @@ def tables() -> dict[Path, dict[str, str]]:
     writing = {name: group for name, group in OUTPUT_GROUPS.items() if name != "Messages"}
     writing |= {spec.title: spec.sink_options for spec in transports}
     result = {
-        ROOT / "docs/spark.md": {"options": option_groups(reading), "types": type_table()},
-        ROOT / "docs/writing.md": {"options": option_groups(writing)},
-        ROOT / "docs/sync.md": {
-            "options": option_table(SYNC_OPTIONS),
-            "conversions": alter_table(),
-        },
+        ROOT / "docs/options.md": {"options": option_groups(reading)},
+        ROOT / "docs/types.md": {"types": type_table()},
+        ROOT / "docs/writing-options.md": {"options": option_groups(writing)},
+        ROOT / "docs/sync-options.md": {"options": option_table(SYNC_OPTIONS)},
+        ROOT / "docs/sync-schemas.md": {"conversions": alter_table()},
         ROOT / "docs/layouts.md": {"encodings": encoding_table()},
         ROOT / "docs/troubleshooting.md": {"errors": error_table()},
         ROOT / "docs/deployment.md": {"versions": version_table()},
@@ -149,7 +148,7 @@ def tables() -> dict[Path, dict[str, str]]:
 
 def option_groups(groups: Mapping[str, Sequence[Option]]) -> str:
     return "\n\n".join(
-        f"**{group}**\n\n{option_table(options)}" for group, options in groups.items()
+        f"## {group}\n\n{option_table(options)}" for group, options in groups.items()
     )
 
 
@@ -318,7 +317,7 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 def main() -> None:
     written = tables()
-    written[ROOT / "docs/writing.md"]["conversions"] = conversions()
+    written[ROOT / "docs/conversions.md"] = {"conversions": conversions()}
     for path, of_file in written.items():
         text = path.read_text(encoding="utf-8")
         for name, table in of_file.items():

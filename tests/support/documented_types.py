@@ -44,4 +44,4 @@ DOCUMENTED: tuple[tuple[str, LogicalType], ...] = (
     ("Geometry", logical.Geometry()),
     ("Unknown", logical.Unknown()),
 )
-"""The rows of the table of Spark types in docs/spark.md."""
+"""The rows of the table of Spark types in docs/types.md."""

@@ -41,7 +41,7 @@ class CdcDataSource(DataSource):
     """Change-data-capture messages of any installed format.
 
     Without the option ``table``: events, one row per event, of all tables.  With it: the
-    typed changes of that table.  Options: docs/spark.md.
+    typed changes of that table.  Options: docs/options.md.
     """
 
     _inferred: InferredSchema | None = None

@@ -1,8 +1,8 @@
 """The checks of ``doctor`` for Spark: Java, versions, and whether Spark would find ``cdc``.
 
 Spark looks for data sources with an interpreter that it chooses, and imports every module
-named ``pyspark_*`` there: one that fails hides all (docs/spark.md).  This module does the same,
-in separate processes and without a JVM.
+named ``pyspark_*`` there: one that fails hides all (docs/troubleshooting.md).  This module does
+the same, in separate processes and without a JVM.
 """
 
 from __future__ import annotations

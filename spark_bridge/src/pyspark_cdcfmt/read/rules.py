@@ -292,7 +292,7 @@ _WALL_CLOCKS = (
 _OFFSETS_OF_FILES = (
     "the messages have no commit_ts, so {} goes by the byte offset in each file: it does not order "
     "changes of one key in different files, and a newer one may have a smaller {}; read the topic, "
-    "or files of whole messages with Kafka's offsets (docs/spark.md, Order)"
+    "or files of whole messages with Kafka's offsets (docs/order.md)"
 )
 
 

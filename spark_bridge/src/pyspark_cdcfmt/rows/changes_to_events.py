@@ -247,7 +247,7 @@ class ChangeInput:
         pair = tuple(sequence.get(name) for name in _COMPARED[:-1])
         if sequence.get("offset") or not sequence.get("rank"):
             return pair
-        # All changes of a commit_ts have this sequence (docs/spark.md, Order).
+        # All changes of a commit_ts have this sequence (docs/order.md).
         return (*pair, *(str(image.values.get(name)) for name in self.table.key_columns))
 
     def _alone(self) -> EncodeError:

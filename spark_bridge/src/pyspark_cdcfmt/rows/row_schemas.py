@@ -166,7 +166,7 @@ SEQUENCE = struct_of(
     pos=LongType(),
 )
 """Fields up to ``part`` compare from left to right; those after it order changes of a key from
-different partitions (docs/spark.md, Order)."""
+different partitions (docs/order.md)."""
 
 RESCUED = "rescued"
 

@@ -1,4 +1,4 @@
-"""Logical type → Spark type, the source of the table in docs/spark.md; and back.
+"""Logical type → Spark type, the source of the table in docs/types.md; and back.
 
 :mod:`pyspark_cdcfmt.rows.values` converts values for declared types other than these defaults.
 """

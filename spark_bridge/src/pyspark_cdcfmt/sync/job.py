@@ -110,7 +110,7 @@ def sync(
     :param trigger: arguments of Spark's ``trigger``, such as ``{"availableNow": True}``.
     :param snapshot: initial rows by source table: DataFrames, or names for ``spark.table``.
     :param on_batch: called with the report of each completed batch.
-    :param options: see docs/sync.md.
+    :param options: see docs/sync-options.md.
     :raises OptionError: for wrong options, for a session without Delta, and over Spark Connect.
     """
     wanted, texts, types = check_job(source, trigger, snapshot, options)

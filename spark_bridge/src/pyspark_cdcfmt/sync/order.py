@@ -1,4 +1,4 @@
-"""The order of a key's changes, also from several partitions (docs/spark.md, Order).
+"""The order of a key's changes, also from several partitions (docs/order.md).
 
 ``_sequence`` compares from left to right within one partition, and by epoch and commit anywhere.
 Without a commit, two changes from different partitions are compared by their positions in the

@@ -31,7 +31,7 @@ def change_position(
 ) -> dict[str, Any]:
     """The added columns of a row: change type, commit and sequence.
 
-    Names have no prefix; the timestamp is in microseconds (docs/spark.md, Order).
+    Names have no prefix; the timestamp is in microseconds (docs/order.md).
     """
     commit_ts = event.commit_ts
     is_ordered = commit_ts is not None
