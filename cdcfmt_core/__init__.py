@@ -5,7 +5,7 @@ on neither Spark nor any wire format.  Python users need only :func:`open_decode
 :func:`open_encoder`; a plugin returns a :class:`CodecSpec` from a hook.
 """
 
-from cdcfmt_core.codec import API_VERSIONS, CodecSpec, Decode, DecoderContext
+from cdcfmt_core.codec import CodecSpec, Decode, DecoderContext
 from cdcfmt_core.encoder import Encoder, EncoderContext
 from cdcfmt_core.errors import CdcfmtError, DecodeError, EncodeError, OptionError
 from cdcfmt_core.events import (
@@ -25,8 +25,9 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.hookspecs import hookimpl
 from cdcfmt_core.opening import open_decoder, open_encoder
-from cdcfmt_core.options import Option
+from cdcfmt_core.options import API_VERSIONS, Option
 from cdcfmt_core.registry import Registry, default_registry
+from cdcfmt_core.schema_registry import SchemaRegistrySpec
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.types import LogicalType, TypeMap
 
@@ -53,6 +54,7 @@ __all__ = [
     "Registry",
     "RowChange",
     "SchemaChange",
+    "SchemaRegistrySpec",
     "TableSchema",
     "TableSchemaEvent",
     "Transaction",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from cdcfmt_core.events import Column, TableSchema
@@ -112,39 +112,3 @@ def table_size(table: TableSchema, each: int = 0) -> int:
     """Approximate size in bytes of a table schema, plus ``each`` bytes per column."""
     names = text_size(table.database, table.schema, table.table)
     return names + columns_size(table.columns, each)
-
-
-class Variants(Generic[K, V]):
-    """Several values per key, such as the variants of a table; the caller picks one.
-
-    Beyond ``limit`` values of a key the oldest is dropped; a full cache drops whole keys.
-    """
-
-    __slots__ = ("_cache", "_limit", "_max_bytes")
-
-    def __init__(self, limit: int = 100, max_bytes: int | None = None) -> None:
-        self._limit = limit
-        self._max_bytes = MAX_CACHE_BYTES if max_bytes is None else max_bytes
-        self._cache: Cache[K, tuple[list[V], list[int]]] = Cache(max_bytes)
-
-    @property
-    def bytes(self) -> int:
-        """The total size of all values."""
-        return self._cache.bytes
-
-    def of(self, key: K) -> Sequence[V]:
-        """The key's values, oldest first."""
-        found = self._cache.get(key)
-        return () if found is None else found[0]
-
-    def add(self, key: K, value: V, size: int) -> V:
-        """Add a value of about ``size`` bytes."""
-        values, sizes = self._cache.get(key) or ([], [])
-        values.append(value)
-        sizes.append(size)
-        total = sum(sizes)
-        while len(values) > 1 and (len(values) > self._limit or total > self._max_bytes):
-            total -= sizes.pop(0)
-            del values[0]
-        self._cache.add(key, (values, sizes), total)
-        return value

@@ -7,26 +7,24 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from functools import partial
-from typing import Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, get_args
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 import attrs
 
 from cdcfmt_core.column_names import fold, spelled
 from cdcfmt_core.encoder import Encoder, EncoderContext
-from cdcfmt_core.errors import OptionError, PluginApiError, join_names
+from cdcfmt_core.errors import OptionError, join_names
 from cdcfmt_core.events import Event, Kind, Message, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.lazy import function_of
-from cdcfmt_core.options import READING, WRITING, Option, check_declared
+from cdcfmt_core.options import READING, WRITING, Option, Versioned, check_declared
+from cdcfmt_core.schema_registry import MessageSchemas, WriterSchema
 from cdcfmt_core.schemas.records import SchemaRecord, Statement
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import one_line, open_logger, warn_zoneless
 from cdcfmt_core.types import LogicalType
 
 logger = open_logger("cdcfmt_core")
-
-API_VERSIONS = range(1, 2)
-"""Versions of the plugin API that this core supports.  A spec names the one it was written for."""
 
 AUTO = "auto"
 """The ``protocol`` for which each message's format is recognised."""
@@ -121,6 +119,7 @@ class DecoderContext:
     - ``event_filter``, ``projection``: let a decoder skip unwanted rows and columns early.  The
       caller filters again, so a decoder may ignore both.
     - ``claim_checks``: the store of claim-check messages, or None.
+    - ``writer_schemas``: those of framed messages; None if no registry and no store is given.
     - ``counts``: number of changes to values that are not errors, by a description.
     """
 
@@ -130,6 +129,7 @@ class DecoderContext:
     projection: Projection = attrs.field(factory=Projection)
     source_time_zone: tzinfo | None = None
     claim_checks: ClaimChecks | None = None
+    writer_schemas: MessageSchemas | None = None
     max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES
     counts: Counter[str] = attrs.field(factory=Counter)
     on_zoneless: Callable[[str, str], None] = warn_zoneless
@@ -145,26 +145,8 @@ class DecoderContext:
             self.on_zoneless(one_line(table.database, 200), one_line(table.table, 200))
 
 
-def check_api_version(version: int | None) -> None:
-    """Check the version of a spec, before its other arguments: those of another may differ.
-
-    :raises PluginApiError: unless this core supports it.
-    """
-    if version in API_VERSIONS:
-        return
-    oldest, newest = API_VERSIONS[0], API_VERSIONS[-1]
-    supported = str(newest) if oldest == newest else f"{oldest} to {newest}"
-    named = "an unnamed plugin API" if version is None else f"plugin API {version!r}"
-    remedy = "upgrade the plugin"
-    if version is None:
-        remedy = "give its specs an api_version"
-    elif isinstance(version, int) and version > newest:
-        remedy = "upgrade cdcfmt-core"
-    raise PluginApiError(f"{named}, this cdcfmt-core supports {supported}", remedy)
-
-
 @attrs.frozen
-class CodecSpec:
+class CodecSpec(Versioned):
     """A format: its name, its options and how to open it.
 
     Every function may be given as a path, ``"package.module:function"``, which is imported on the
@@ -198,6 +180,9 @@ class CodecSpec:
     ``sniff(message)`` returns 0.0 (another format) to 1.0 (certainly this format).  It is cheap:
     it looks at the bytes and never parses a whole message.
 
+    ``sniff_schema(schema)`` is for formats with framed messages: the same for the writer schema of
+    a value (or of a key without value), called once per schema instead of ``sniff``.
+
     ``ddl_partitions``: whether DDL is written to all partitions or to the first only.
 
     ``type_map``: the name of the type map that resolves its source types, unless the user names
@@ -226,6 +211,9 @@ class CodecSpec:
         attrs.field(default=None, converter=function_of)
     )
     needs_schemas: bool = False
+    sniff_schema: Callable[[WriterSchema], float] | None = attrs.field(
+        default=None, converter=function_of
+    )
     explain: Explain | None = attrs.field(default=None, converter=function_of)
     open_layouts: Callable[[Mapping[str, Any]], Sequence[Any]] | None = attrs.field(
         default=None, converter=function_of
@@ -233,12 +221,6 @@ class CodecSpec:
     aliases: tuple[str, ...] = ()
     api_version: int = attrs.field(kw_only=True)
     package: str = attrs.field(default="", eq=False, repr=False)
-
-    def __new__(cls, *arguments: Any, **given: Any) -> Self:
-        # Unpickling gives no arguments.
-        if arguments or given:
-            check_api_version(given.get("api_version"))
-        return super().__new__(cls)
 
     def __attrs_post_init__(self) -> None:
         """:raises ValueError: for invalid names, and for settings that contradict each other.

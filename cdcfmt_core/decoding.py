@@ -45,9 +45,11 @@ from cdcfmt_core.recognition import (
     recognise,
 )
 from cdcfmt_core.registry import Registry, default_registry
+from cdcfmt_core.schema_registry import Part, SchemaId, WriterSchema
 from cdcfmt_core.schema_scan import open_scans
 from cdcfmt_core.schemas.store import DEFAULT_MAX_SCHEMA_BYTES, SchemaStore
 from cdcfmt_core.texts import warn_broken, warn_zoneless
+from cdcfmt_core.writer_schemas import open_writer_schemas
 
 DECODING_OPTIONS = (
     Option(
@@ -141,13 +143,18 @@ class MessageDecoder:
         self._filter = event_filter
         self._filters_nothing = event_filter == EventFilter()
         self._limit = options["maxMessageBytes"]
+        if schemas is None:
+            schemas = SchemaStore(options["maxCachedSchemaBytes"])
+        self.writer_schemas = open_writer_schemas(options, schemas.persistence, self._registry)
+        self._of_schema: dict[SchemaId, CodecSpec] = {}
         self._new_context = functools.partial(
             DecoderContext,
-            schemas=SchemaStore(options["maxCachedSchemaBytes"]) if schemas is None else schemas,
+            schemas=schemas,
             event_filter=event_filter,
             projection=projection,
             source_time_zone=options["sourceTimeZone"],
             claim_checks=claim_checks,
+            writer_schemas=self.writer_schemas,
             max_message_bytes=self._limit,
             counts=Counter() if counts is None else counts,
             on_zoneless=on_zoneless or warn_zoneless,
@@ -233,13 +240,22 @@ class MessageDecoder:
         self._decoders[codec.name] = decode
 
     def _recognise(self, message: Message) -> CodecSpec:
-        last = self._last
-        if last is not None and confidence(last, message) >= CERTAIN_ENOUGH:
+        last, schema, damage = self._last, None, None
+        try:
+            schema = self.schema_of(message)
+        except DecodeError as error:
+            # Its first bytes may be those of another format.
+            damage = error
+        if schema is not None and schema.id in self._of_schema:
+            return self._of_schema[schema.id]
+        if last is not None and confidence(last, message, schema=schema) >= CERTAIN_ENOUGH:
             return last
-        while (best := recognise(self._codecs, message)) is not None:
+        while (best := recognise(self._codecs, message, schema)) is not None:
             try:
                 if best.name not in self._decoders:
                     self._open(best)
+                if schema is not None:
+                    self._of_schema[schema.id] = best
                 return best
             except CdcfmtError as error:
                 # The others go on without it.
@@ -247,12 +263,25 @@ class MessageDecoder:
                 self._codecs = [codec for codec in self._codecs if codec is not best]
                 self._unusable.append((best, error))
         for codec, reason in self._unusable:
-            if confidence(codec, message) >= CERTAIN_ENOUGH:
+            if confidence(codec, message, schema=schema) >= CERTAIN_ENOUGH:
                 raise DecodeError(
                     f"the message looks like {codec.name}, which cannot be read: {reason}",
                     sample=message.value,
                 )
-        raise not_recognised(self._codecs, message, self._registry.broken_packages())
+        raise damage or not_recognised(
+            self._codecs, message, self._registry.broken_packages(), schema
+        )
+
+    def schema_of(self, message: Message, part: Part = "value") -> WriterSchema | None:
+        """The writer schema of a message's value or key; None if it has no framing.
+
+        :raises DecodeError, SourceError: as :meth:`MessageSchemas.split`.
+        """
+        data: bytes | None = getattr(message, part)
+        if self.writer_schemas is None or data is None:
+            return None
+        framed = self.writer_schemas.split(data, message.headers, part)
+        return None if framed is None else framed.schema
 
     def _wanted(self, events: list[Event]) -> Iterator[Event]:
         for event in events:

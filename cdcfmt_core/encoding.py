@@ -15,7 +15,6 @@ from cdcfmt_core.encoding_options import ENCODING_OPTIONS, check_claim_options
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError, join_names
 from cdcfmt_core.event_checks import check_name, check_written, locate
 from cdcfmt_core.events import KIND_OF, Event, Message, Op, RowChange, split_key_update
-from cdcfmt_core.partitioning import open_partitioner
 from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.services import service
 
@@ -78,7 +77,7 @@ class MessageEncoder:
         self._upsert_as = options["upsertAs"]
         self.partitions = partitions
         self.partitioner = options["partitioner"], tuple(options["partitionColumns"])
-        self._partition_of = open_partitioner(*self.partitioner, partitions or 1)
+        self._partition_of = service("partitioner")(*self.partitioner, partitions or 1)
         self._last_commit_ts = RowNumbers()
         # Validate options now, not at the first event.
         self._encoder = self._open_encoder()

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.options import FORMATS_OWN, Option
-from cdcfmt_core.partitioning import PARTITIONERS
 
 PRODUCER_MAX_MESSAGE_BYTES: Final = 10 << 20
 """TiCDC's default of ``max-message-bytes``."""
@@ -88,7 +87,7 @@ ENCODING_OPTIONS = (
     Option(
         name="partitioner",
         type="choice",
-        choices=PARTITIONERS,
+        choices=("index-value", "table", "ts", "columns"),
         default="index-value",
         help="What determines a row's partition: the values of its key, its table, its commit_ts, "
         "or `partitionColumns`.",

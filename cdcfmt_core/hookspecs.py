@@ -1,4 +1,4 @@
-"""The three hooks of cdcfmt, all that a plugin implements (docs/hooks.md).
+"""The four hooks of cdcfmt, all that a plugin implements (docs/hooks.md).
 
 A plugin is a module (or object) that an entry point of the group ``cdcfmt`` names::
 
@@ -25,6 +25,7 @@ from collections.abc import Iterable
 import pluggy
 
 from cdcfmt_core.codec import CodecSpec
+from cdcfmt_core.schema_registry import SchemaRegistrySpec
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.types import TypeMap
 
@@ -48,3 +49,8 @@ def cdcfmt_register_transports() -> Iterable[TransportSpec]:  # type: ignore[emp
 @hookspec
 def cdcfmt_register_type_maps() -> Iterable[TypeMap]:  # type: ignore[empty-body]
     """The type maps of this package, including those that override another package's map."""
+
+
+@hookspec
+def cdcfmt_register_schema_registries() -> Iterable[SchemaRegistrySpec]:  # type: ignore[empty-body]
+    """The kinds of schema registries of this package."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-Kind: TypeAlias = Literal["formats", "transports", "type_maps", "services"]
+Kind: TypeAlias = Literal["formats", "transports", "schema_registries", "type_maps", "services"]
 
 
 def packages(kind: Kind) -> Mapping[str, str]:

@@ -16,6 +16,7 @@ from cdcfmt_core.options import check_once, split_by_owner, validate
 from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.services import service
+from cdcfmt_core.writer_schemas import registry_options
 
 OWNER = "cdcfmt"
 
@@ -105,9 +106,10 @@ def decoding_options(
     """Validated options: the common ones, and the format's own (``auto``: of all formats)."""
     codecs = registry.codecs_of(protocol)
     of_formats = [option for codec in codecs for option in codec.options]
-    own, common, _ = split_by_owner(options, of_formats, DECODING_OPTIONS, owner=OWNER)
+    declared = [*DECODING_OPTIONS, *registry_options(options, registry)]
+    own, common, _ = split_by_owner(options, of_formats, declared, owner=OWNER)
     given = format_options(codecs, own)
-    return validate({**common, "protocol": protocol}, DECODING_OPTIONS, owner=OWNER), given
+    return validate({**common, "protocol": protocol}, declared, owner=OWNER), given
 
 
 def _together(

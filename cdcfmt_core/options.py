@@ -11,13 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import UTC, timedelta, tzinfo
 from itertools import chain
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 from zoneinfo import ZoneInfo
 
 import attrs
 
-from cdcfmt_core.errors import OptionError, join_names
+from cdcfmt_core.errors import OptionError, PluginApiError, join_names
 from cdcfmt_core.texts import did_you_mean, parse_json
+
+API_VERSIONS = range(1, 2)
+"""Versions of the plugin API that this core supports.  A spec names the one it was written for."""
 
 OptionType: TypeAlias = Literal[
     "string", "bool", "int", "bytes", "duration", "choice", "list", "timezone"
@@ -225,6 +228,36 @@ def check_declared(options: object, owner: str, taken: Container[str] = ()) -> N
             f"{owner}: options with names that every format has: {join_names(others)}; choose "
             "other names"
         )
+
+
+def check_api_version(version: int | None) -> None:
+    """Check the version of a spec, before its other arguments: those of another may differ.
+
+    :raises PluginApiError: unless this core supports it.
+    """
+    if version in API_VERSIONS:
+        return
+    oldest, newest = API_VERSIONS[0], API_VERSIONS[-1]
+    supported = str(newest) if oldest == newest else f"{oldest} to {newest}"
+    named = "an unnamed plugin API" if version is None else f"plugin API {version!r}"
+    remedy = "upgrade the plugin"
+    if version is None:
+        remedy = "give its specs an api_version"
+    elif isinstance(version, int) and version > newest:
+        remedy = "upgrade cdcfmt-core"
+    raise PluginApiError(f"{named}, this cdcfmt-core supports {supported}", remedy)
+
+
+class Versioned:
+    """Base class of specs: checks ``api_version`` before other arguments, which may be unknown."""
+
+    __slots__ = ()
+
+    def __new__(cls, *arguments: Any, **given: Any) -> Self:
+        # Unpickling gives no arguments.
+        if arguments or given:
+            check_api_version(given.get("api_version"))
+        return super().__new__(cls)
 
 
 def check_once(names: Iterable[str]) -> None:

@@ -26,6 +26,7 @@ from cdcfmt_core.errors import (
     show,
 )
 from cdcfmt_core.lazy import installed, load, name_of
+from cdcfmt_core.schema_registry import SchemaRegistrySpec
 from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.types import LogicalType, TypeMap
@@ -42,6 +43,7 @@ class PluginInfo:
     version: str
     codecs: tuple[str, ...] = ()
     transports: tuple[str, ...] = ()
+    schema_registries: tuple[str, ...] = ()
     type_maps: tuple[str, ...] = ()
     error: PluginError | None = None
     disabled: bool = False
@@ -64,6 +66,7 @@ class Loaded:
     info: PluginInfo
     codecs: list[CodecSpec] = attrs.field(factory=list)
     transports: list[TransportSpec] = attrs.field(factory=list)
+    schema_registries: list[SchemaRegistrySpec] = attrs.field(factory=list)
     type_maps: list[TypeMap] = attrs.field(factory=list)
 
 
@@ -144,17 +147,20 @@ class PluginLoader:
             ask = self._manager.subset_hook_caller
             codecs = _flatten(ask("cdcfmt_register_codecs", others)())
             transports = _flatten(ask("cdcfmt_register_transports", others)())
+            registries = _flatten(ask("cdcfmt_register_schema_registries", others)())
             type_maps = _flatten(ask("cdcfmt_register_type_maps", others)())
             _check_results(codecs, CodecSpec)
             _check_results(transports, TransportSpec)
+            _check_results(registries, SchemaRegistrySpec)
             _check_results(type_maps, TypeMap)
-            if not (codecs or transports or type_maps):
+            if not (codecs or transports or registries or type_maps):
                 raise TypeError("its hooks return nothing: return lists of its specs")
             if names is not None:
-                _check_names([spec.name for spec in (*codecs, *transports)], names)
+                _check_names([spec.name for spec in (*codecs, *transports, *registries)], names)
                 _check_names([item.overrides or item.name for item in type_maps], names)
             codecs = [guarded(spec, info) for spec in codecs]
             transports = [guarded(spec, info) for spec in transports]
+            registries = [guarded(spec, info) for spec in registries]
         except INTERRUPTIONS:
             raise
         except BaseException as error:
@@ -163,8 +169,9 @@ class PluginLoader:
             return self._reject(info, error)
         info.codecs = tuple(spec.name for spec in codecs)
         info.transports = tuple(spec.name for spec in transports)
+        info.schema_registries = tuple(spec.name for spec in registries)
         info.type_maps = tuple(type_map.name for type_map in type_maps)
-        return Loaded(info, codecs, transports, type_maps)
+        return Loaded(info, codecs, transports, registries, type_maps)
 
     def _reject(self, info: PluginInfo, cause: BaseException) -> Loaded:
         error: PluginError
@@ -197,8 +204,8 @@ def _check_hooks(plugin: object, manager: pluggy.PluginManager) -> None:
         others = (name for name in dir(plugin) if name not in HOOKS)
         near = (f"; {name}{mean}" for name in others if (mean := did_you_mean(name, HOOKS)))
         raise TypeError(
-            "it has no hook: mark cdcfmt_register_codecs, cdcfmt_register_transports or "
-            f"cdcfmt_register_type_maps with @cdcfmt_core.hookimpl{next(near, '')}"
+            f"it has no hook: mark one of {join_names(HOOKS)} with "
+            f"@cdcfmt_core.hookimpl{next(near, '')}"
         )
 
 
@@ -216,14 +223,16 @@ _RETURNS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 _GUARDED = (
     *_RETURNS, "explain", "diagnose", "open_source", "open_sink", "open_drain", "options_of_url",
+    "open", "sniff_schema",
 )  # fmt: skip
 
-_Spec = TypeVar("_Spec", CodecSpec, TransportSpec)
+_Spec = TypeVar("_Spec", CodecSpec, TransportSpec, SchemaRegistrySpec)
+_KINDS = {TransportSpec: "transport", SchemaRegistrySpec: "schema registry"}
 
 
 def guarded(spec: _Spec, info: PluginInfo) -> _Spec:
     """A spec whose functions name the plugin when they fail."""
-    what = "format" if isinstance(spec, CodecSpec) else "transport"
+    what = _KINDS.get(type(spec), "format")
     changes: dict[str, Any] = {
         name: Guarded(function, f"{name} of {what} {spec.name!r} ({info.package})", info.remedy)
         for name in _GUARDED
@@ -294,7 +303,7 @@ def _distinct(entry_points: Iterable[metadata.EntryPoint]) -> list[metadata.Entr
 
 def _flatten(results: Iterable[Iterable[Any]]) -> list[Any]:
     for result in results:
-        if isinstance(result, CodecSpec | TransportSpec | TypeMap):
+        if isinstance(result, CodecSpec | TransportSpec | SchemaRegistrySpec | TypeMap):
             raise TypeError(f"a hook returned a {type(result).__name__}: return a list")
     return [item for result in results for item in result]
 

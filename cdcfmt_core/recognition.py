@@ -14,6 +14,7 @@ from cdcfmt_core.errors import (
     show,
 )
 from cdcfmt_core.events import Message
+from cdcfmt_core.schema_registry import WriterSchema
 from cdcfmt_core.services import service
 from cdcfmt_core.texts import warn_broken
 
@@ -22,14 +23,21 @@ CERTAIN_ENOUGH = 0.5
 
 
 def confidence(
-    codec: CodecSpec, message: Message, note: Callable[[BrokenPluginError], None] | None = None
+    codec: CodecSpec,
+    message: Message,
+    note: Callable[[BrokenPluginError], None] | None = None,
+    schema: WriterSchema | None = None,
 ) -> float:
     """The result of the format's ``sniff``; 0.0 if it fails or is out of range.
 
     :param note: gets the failure; by default, the first one of a format is logged.
+    :param schema: the writer schema of a framed message, for ``sniff_schema`` instead.
     """
     try:
-        found = codec.sniff(message)
+        if schema is None:
+            found = codec.sniff(message)
+        else:
+            found = 0.0 if codec.sniff_schema is None else codec.sniff_schema(schema)
     except INTERRUPTIONS:
         raise
     except BaseException as error:
@@ -47,16 +55,32 @@ def confidence(
     return 0.0
 
 
-def recognise(codecs: Iterable[CodecSpec], message: Message) -> CodecSpec | None:
+def recognise(
+    codecs: Iterable[CodecSpec], message: Message, schema: WriterSchema | None = None
+) -> CodecSpec | None:
     """The format that is most confident of the message; None if none is certain enough."""
-    best = max(codecs, key=lambda codec: confidence(codec, message), default=None)
-    return None if best is None or confidence(best, message) < CERTAIN_ENOUGH else best
+
+    def sure(codec: CodecSpec) -> float:
+        return confidence(codec, message, schema=schema)
+
+    best = max(codecs, key=sure, default=None)
+    return None if best is None or sure(best) < CERTAIN_ENOUGH else best
 
 
 def not_recognised(
-    codecs: Iterable[CodecSpec], message: Message, broken: Sequence[str] = ()
+    codecs: Iterable[CodecSpec],
+    message: Message,
+    broken: Sequence[str] = (),
+    schema: WriterSchema | None = None,
 ) -> DecodeError:
     """The error for a message that no format recognises; ``broken``: packages with formats."""
+    if schema is not None:
+        able = join_names(codec.name for codec in codecs if codec.sniff_schema is not None)
+        return DecodeError(
+            f"no installed format recognises the writer schema {schema.id} ({schema.kind}) of this "
+            f"message (formats that read a schema registry: {able}); set the option protocol",
+            sample=schema.text,
+        )
     if (kind := service("foreign-value")(message.value or b"")) is not None:
         return DecodeError(kind, sample=message.value)
     problem = service("value-problem")(message.value or b"")

@@ -36,6 +36,7 @@ from cdcfmt_core.plugins import (
     duplicate,
     resolved,
 )
+from cdcfmt_core.schema_registry import SchemaRegistrySpec
 from cdcfmt_core.texts import did_you_mean, warn_broken
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.types import LogicalType, Unknown
@@ -55,6 +56,7 @@ class Registry:
         self._transports = Registrations("transport", owners)
         prefixes = {f"{name}.": package for name, package in owners.items()}
         self._prefixes = Registrations("prefix of options", prefixes)
+        self._schema_registries = Registrations("schema registry", packages("schema_registries"))
         maps = {**self._codecs.owners, **packages("type_maps")}
         self._type_maps = Registrations("type map", maps)
         self._complete = False
@@ -132,6 +134,11 @@ class Registry:
         prefixes = self._prefixes.usable()
         return {name: spec for name, spec in self._transports.usable().items() if name in prefixes}
 
+    def schema_registries(self) -> dict[str, SchemaRegistrySpec]:
+        """Every usable kind of schema registry by its name, sorted."""
+        self.discover()
+        return self._schema_registries.usable()
+
     def plugins(self) -> list[PluginInfo]:
         """Every entry point with its registrations, or its error."""
         self.discover()
@@ -141,7 +148,9 @@ class Registry:
         """An error for every name that more than one package registers."""
         self.discover()
         formats = Registrations("format", self._codecs.owners, self._aliases | self._codecs)
-        kinds = (formats, self._transports, self._prefixes, self._type_maps)
+        kinds = (
+            formats, self._transports, self._prefixes, self._schema_registries, self._type_maps
+        )  # fmt: skip
         errors = [error for each in kinds for error in each.conflicts()]
         picked = (self._pick_type_map(name) for name in sorted(self._type_maps))
         overrides = (error for error in picked if isinstance(error, PluginError))
@@ -268,6 +277,8 @@ class Registry:
         for transport in loaded.transports:
             self._transports.add(transport.name, transport, loaded.info)
             self._prefixes.add(transport.prefix, transport, loaded.info)
+        for kind in loaded.schema_registries:
+            self._schema_registries.add(kind.name, kind, loaded.info)
         for type_map in loaded.type_maps:
             self._type_maps.add(type_map.name, type_map, loaded.info)
 

@@ -38,6 +38,10 @@ def service(name: str) -> Callable[..., Any]:
     - ``foreign-value(value, rows=…)``: the name of a value of another kind, with what to do; None
       if it is unknown
     - ``value-problem(value)``: the reason why no format can read a value; None if there is none
+    - ``message-schemas(chosen, kept, registry)``: a
+      :class:`~cdcfmt_core.schema_registry.MessageSchemas` of the chosen registry (or None), and of
+      the schemas kept by a :class:`~cdcfmt_core.schemas.records.Persistence` (or None)
+    - ``partitioner(name, columns, partitions)``: a function from a row to its partition
     - ``search-marks(lines, marks, names)``: whether lines hold one of the marks, or (unless
       ``names`` is empty) a whole message
     - ``statement-tables(statements)``: tables, and the positions where they begin, from

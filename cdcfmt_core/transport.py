@@ -11,12 +11,11 @@ from typing import Any, Literal, Protocol, Self, TypeAlias, get_args
 
 import attrs
 
-from cdcfmt_core.codec import check_api_version
 from cdcfmt_core.errors import join_names
 from cdcfmt_core.events import Message
 from cdcfmt_core.lazy import function_of
 from cdcfmt_core.offsets import OffsetRange, Offsets, TopicPartition
-from cdcfmt_core.options import Option, check_declared
+from cdcfmt_core.options import Option, Versioned, check_declared
 
 Ability: TypeAlias = Literal["keys", "headers", "ordering", "transactions"]
 
@@ -32,17 +31,6 @@ class Check:
     state: Literal["ok", "warn", "bad"]
     text: str
     remedy: str = ""
-
-
-def port_problem(host: str, port: int) -> str | None:
-    """The reason why a port accepts no connection, for :class:`Check`; None if it does."""
-    import socket
-
-    try:
-        socket.create_connection((host, port), timeout=5.0).close()
-    except OSError as error:
-        return str(error)
-    return None
 
 
 @attrs.frozen
@@ -219,7 +207,7 @@ class Drain(Protocol):
 
 
 @attrs.frozen
-class TransportSpec:
+class TransportSpec(Versioned):
     """A transport: its name, its options and how to open it for reading and writing.
 
     Every function may be given as a path, ``"package.module:function"``, which is imported on the
@@ -270,12 +258,6 @@ class TransportSpec:
         default=None, converter=function_of
     )
     api_version: int = attrs.field(kw_only=True)
-
-    def __new__(cls, *arguments: Any, **given: Any) -> Self:
-        # Unpickling gives no arguments.
-        if arguments or given:
-            check_api_version(given.get("api_version"))
-        return super().__new__(cls)
 
     def __attrs_post_init__(self) -> None:
         """:raises ValueError: for invalid names and options, and for unknown abilities."""

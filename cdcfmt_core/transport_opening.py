@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.options import Option, split_by_owner, validate
@@ -111,21 +110,3 @@ def open_drain(spec: TransportSpec, given: Mapping[str, str]) -> AbstractContext
     if spec.open_drain is None:
         raise OptionError(f"{spec.title} has no queues to drain; read it directly")
     return spec.open_drain(*_split(spec, given, spec.drain_options))
-
-
-def split_address(url: str, path: str, *, secrets: str) -> tuple[str, str, dict[str, str]]:
-    """The servers and path of an address on the command line, and its options, unchanged.
-
-    :param path: the form of the path, for errors.
-    :param secrets: how to give user and password instead, for errors.
-    :raises OptionError: for an address without a server, or with a password in it.
-    """
-    parts = urlsplit(url)
-    if "@" in parts.netloc:
-        raise OptionError(
-            f"a {parts.scheme}:// address cannot hold user and password: give {secrets}"
-        )
-    if not parts.netloc:
-        form = f"{parts.scheme}://host:port/{path}"
-        raise OptionError(f"a {parts.scheme}:// address has the form {form}")
-    return parts.netloc, parts.path, dict(parse_qsl(parts.query, keep_blank_values=True))

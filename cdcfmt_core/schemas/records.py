@@ -88,6 +88,12 @@ class Persistence(Protocol):
     def note(self, note: Note) -> None:
         """Keep a note; those of earlier batches of its query may be dropped."""
 
+    def keep(self, folder: str, data: bytes) -> object:
+        """Keep data of a writer schema, once, with others of the same relative folder."""
+
+    def kept(self, folder: str) -> Sequence[bytes]:
+        """The data kept in a folder, in no particular order."""
+
     def noted(self, note: Note) -> bool:
         """Whether the note is kept."""
 
@@ -106,3 +112,11 @@ class Search(Protocol):
 
     def follow(self, messages: Iterable[_M]) -> Iterator[_M]:
         """The messages that are read; before each one, it may add schemas that precede it."""
+
+
+class LookupLog(Protocol):
+    """Records which tables' schemas were requested from a store, and added to it."""
+
+    def record_lookup(self, key: TableKey) -> None: ...
+
+    def record_addition(self, key: TableKey) -> None: ...

@@ -21,8 +21,8 @@ from typing import Any, Final, Self
 from cdcfmt_core.caches import Cache, TableKey, short_key, table_size, text_size
 from cdcfmt_core.errors import MissingSchemaError
 from cdcfmt_core.events import TableSchema
-from cdcfmt_core.schemas.records import Persistence, SchemaRecord, Search, Statement
-from cdcfmt_core.schemas.versions import Lookups, Position, TableName, Versions, alike, with_newest
+from cdcfmt_core.schemas.records import LookupLog, Persistence, SchemaRecord, Search, Statement
+from cdcfmt_core.schemas.versions import Position, TableName, Versions, alike, with_newest
 from cdcfmt_core.services import service
 from cdcfmt_core.texts import open_logger
 
@@ -63,7 +63,7 @@ class SchemaStore:
     ) -> None:
         self.changes = 0
         self.persistence = persistence
-        self.lookups: Lookups | None = None
+        self.lookups: LookupLog | None = None
         self.search: Search | None = None
         self.statements = Statements()
         self.bytes = 0
@@ -342,13 +342,6 @@ def _received(kind: type[SchemaStore], data: bytes) -> SchemaStore:
     store = kind.__new__(kind)
     store.__dict__ |= pickle.loads(zlib.decompress(data))
     return store
-
-
-class NoSchemas(SchemaStore):
-    """No-op store: each message is decoded in isolation."""
-
-    def add(self, record: SchemaRecord | Statement) -> None:
-        """Ignore the record."""
 
 
 class Statements:

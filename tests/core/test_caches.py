@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cdcfmt_core.caches import Cache, Variants, text_size
+from cdcfmt_core.caches import Cache, text_size
+from cdcfmt_toolkit.plans import Variants
 
 
 def test_least_recently_used_entry_is_evicted_first() -> None:

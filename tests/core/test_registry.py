@@ -25,10 +25,10 @@ from cdcfmt_core import (
     CodecSpec,
     Registry,
     TypeMap,
-    codec,
     default_registry,
     hookimpl,
     opening,
+    options,
 )
 from cdcfmt_core.errors import (
     BrokenPluginError,
@@ -115,7 +115,7 @@ BROKEN = {
     ),
     "no hook": (
         codec_module("bad").replace("@hookimpl\n", ""),
-        "it has no hook: mark cdcfmt_register_codecs",
+        "it has no hook: mark one of cdcfmt_register_codecs",
     ),
     "a name with blanks": (codec_module("my format"), "format 'my format': use letters"),
     "a path to no function": (
@@ -287,10 +287,10 @@ def test_specs_can_be_pickled(name: str) -> None:
 
 
 def test_error_lists_the_supported_api_versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codec, "API_VERSIONS", range(3, 6))
-    codec.check_api_version(4)
+    monkeypatch.setattr(options, "API_VERSIONS", range(3, 6))
+    options.check_api_version(4)
     with pytest.raises(PluginApiError, match="plugin API 2, this cdcfmt-core supports 3 to 5"):
-        codec.check_api_version(2)
+        options.check_api_version(2)
 
 
 # Names

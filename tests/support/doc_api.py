@@ -18,6 +18,7 @@ PUBLIC = {
         "cdcfmt_core.offsets",
         "cdcfmt_core.options",
         "cdcfmt_core.registry",
+        "cdcfmt_core.schema_registry",
         "cdcfmt_core.schemas.records",
         "cdcfmt_core.schemas.store",
         "cdcfmt_core.schemas.versions",

@@ -11,8 +11,8 @@ from cdcfmt_core.errors import MissingSchemaError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.schemas.records import SchemaRecord
 from cdcfmt_core.schemas.store import MAX_SCHEMA_BYTES, SchemaStore
-from cdcfmt_core.schemas.versions import Lookups
 from cdcfmt_core.types import Int
+from cdcfmt_toolkit.schema_lookups import Lookups
 
 
 def schema(*names: str, table: str = "t") -> TableSchema:

@@ -9,7 +9,7 @@ import pytest
 
 from cdcfmt_core.events import Column
 from cdcfmt_core.schemas.records import Statement
-from cdcfmt_core.schemas.store import NoSchemas, SchemaStore, Statements
+from cdcfmt_core.schemas.store import SchemaStore, Statements
 from cdcfmt_core.types import Bool, Decimal, LogicalType
 from cdcfmt_mysql import resolve_type
 from cdcfmt_mysql.statement_tables import refined_type
@@ -78,9 +78,6 @@ def test_copy_keeps_types_without_the_statements() -> None:
     assert copy.statements.find("db", "t", 1) is None
     empty = pickle.loads(pickle.dumps(SchemaStore()))
     assert not empty.statements
-    none = NoSchemas()
-    none.add(Statement("create table T (a int)", "db", "T", 1, 1))
-    assert not none.statements
 
 
 def test_too_many_statements_yield_no_types(caplog: pytest.LogCaptureFixture) -> None:

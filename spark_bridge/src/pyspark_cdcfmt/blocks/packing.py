@@ -16,9 +16,10 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schemas.records import SchemaRecord
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.schemas.versions import Lookups, TableName
+from cdcfmt_core.schemas.versions import TableName
 from cdcfmt_files.sources import Lines
 from cdcfmt_toolkit.inputs import Input, Slice
+from cdcfmt_toolkit.schema_lookups import Lookups
 from pyspark_cdcfmt.blocks.schema import ARROW_BLOCKS, EVENTS, MESSAGES, pack
 from pyspark_cdcfmt.blocks.summary import Group, groups_of
 from pyspark_cdcfmt.kernel.batches import Item, cut_chunks
@@ -117,7 +118,7 @@ class _Packed:
         database, schema, table = (group.summary[part] for part in ("database", "schema", "table"))
         name = database or "", schema, table or ""
         lookups = self._schemas.lookups
-        if self._schemas.forgetful or lookups is None or lookups.is_late(name):
+        if self._schemas.forgetful or not isinstance(lookups, Lookups) or lookups.is_late(name):
             return None
         return [*self._schemas.records_of(self._keys.get(name, ()))]
 

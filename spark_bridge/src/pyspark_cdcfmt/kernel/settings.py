@@ -13,11 +13,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField
 
 from cdcfmt_core.codec import Projection
-from cdcfmt_core.column_names import lacking
 from cdcfmt_core.errors import PolicyError
 from cdcfmt_core.events import Op, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_toolkit.column_names import lacking
 from cdcfmt_toolkit.layout import Layout, Members
 from pyspark_cdcfmt.rows.columns import match_fields, match_keys
 from pyspark_cdcfmt.rows.policy import ValuePolicy

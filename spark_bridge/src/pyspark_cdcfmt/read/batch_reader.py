@@ -15,7 +15,8 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.schema_scan import open_schema_scan
-from cdcfmt_core.schemas.store import NoSchemas, SchemaStore
+from cdcfmt_core.schemas.records import SchemaRecord, Statement
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_toolkit.inputs import Input, Slice
 from pyspark_cdcfmt.kernel.batches import Item
 from pyspark_cdcfmt.options import ReadOptions
@@ -136,6 +137,13 @@ def release_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
         del batch
         if empty is not None:
             yield empty
+
+
+class NoSchemas(SchemaStore):
+    """No-op store: each message is decoded in isolation."""
+
+    def add(self, record: SchemaRecord | Statement) -> None:
+        """Ignore the record."""
 
 
 def stream_schemas(source: Input, slice_: Slice, options: ReadOptions) -> SchemaStore:

@@ -9,7 +9,7 @@ from itertools import islice
 import attrs
 from pyspark.sql.types import StructField, StructType
 
-from cdcfmt_core.column_names import clashes, fold
+from cdcfmt_core.column_names import fold
 from cdcfmt_core.errors import OptionError, SourceError, show
 from cdcfmt_core.events import Column, Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import nearest_tables, split_name, table_names
@@ -17,6 +17,7 @@ from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import open_logger
 from cdcfmt_core.types import Decimal, LogicalType, Unknown
 from cdcfmt_files.sources import BadLine
+from cdcfmt_toolkit.column_names import clashes
 from cdcfmt_toolkit.decimal_digits import DecimalDigits
 from cdcfmt_toolkit.inputs import Slice
 from pyspark_cdcfmt.options import SPARKS_SWITCH, ReadOptions

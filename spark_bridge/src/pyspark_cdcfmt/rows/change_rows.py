@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from cdcfmt_core.column_names import lacking
 from cdcfmt_core.events import (
     Corrupt,
     Event,
@@ -22,6 +21,7 @@ from cdcfmt_core.filters import split_name
 from cdcfmt_core.texts import one_line, warn_zoneless
 from cdcfmt_core.types import LogicalType, Timestamp
 from cdcfmt_mysql.column_changes import emptied_tables, is_emptied, namespace, vacated_names
+from cdcfmt_toolkit.column_names import lacking
 from cdcfmt_toolkit.plans import Plans
 from cdcfmt_toolkit.row_changes import change_images, change_position
 from pyspark_cdcfmt.rows.columns import match_fields, match_keys

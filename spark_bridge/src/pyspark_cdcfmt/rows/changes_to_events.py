@@ -15,12 +15,13 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 
 from cdcfmt_core import types as logical
-from cdcfmt_core.column_names import option_names, spelled
+from cdcfmt_core.column_names import spelled
 from cdcfmt_core.errors import DecodeError, EncodeError, OptionError, join_names
 from cdcfmt_core.events import Column, Corrupt, Image, Op, RowChange, TableSchema
 from cdcfmt_core.filters import split_name
 from cdcfmt_core.texts import qualified
 from cdcfmt_core.types import LogicalType
+from cdcfmt_toolkit.column_names import option_names
 from pyspark_cdcfmt.rows.columns import (
     array_cells,
     check_columns,

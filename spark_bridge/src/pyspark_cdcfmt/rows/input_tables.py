@@ -13,11 +13,11 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.caches import Cache, table_size
-from cdcfmt_core.column_names import option_names
 from cdcfmt_core.errors import CdcfmtError, EncodeError, join_names
 from cdcfmt_core.events import Column, Image, TableSchema
 from cdcfmt_core.registry import Registry
 from cdcfmt_core.types import Geometry, Int, LogicalType, Unknown
+from cdcfmt_toolkit.column_names import option_names
 from pyspark_cdcfmt.rows.columns import ColumnCells
 from pyspark_cdcfmt.rows.event_values import event_value, is_certain, own_type
 from pyspark_cdcfmt.rows.policy import BadValue, Convert

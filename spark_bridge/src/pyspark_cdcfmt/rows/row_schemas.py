@@ -18,8 +18,8 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from cdcfmt_core.column_names import clashes
 from cdcfmt_core.errors import OptionError, show
+from cdcfmt_toolkit.column_names import clashes
 from pyspark_cdcfmt.options import SPARKS_SWITCH, ReadOptions
 from pyspark_cdcfmt.rows.types import struct_of
 from pyspark_cdcfmt.rows.values import SUPPORTED

@@ -20,11 +20,11 @@ from pyspark.sql.types import (
 )
 
 from cdcfmt_core import default_registry
-from cdcfmt_core.column_names import clashes
 from cdcfmt_core.events import full_name
 from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.types import Bit, Decimal, Enum, LogicalType, Set, Time, Unknown
 from cdcfmt_mysql.statement_tables import refined_types
+from cdcfmt_toolkit.column_names import clashes
 from pyspark_cdcfmt import columns_schema, spark_schema
 from pyspark_cdcfmt.sync.definitions import in_force
 from pyspark_cdcfmt.sync.expressions import is_wider

@@ -17,8 +17,8 @@ from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.errors import EncodeError, SinkError, UnsupportedEventError
 from cdcfmt_core.events import KIND_OF, Kind, Message, RowChange, SchemaChange, Watermark
 from cdcfmt_core.opening import claim_check_writer
-from cdcfmt_core.partitioning import key_text
 from cdcfmt_core.texts import open_logger, qualified
+from cdcfmt_toolkit.partitioning import key_text
 from cdcfmt_toolkit.row_rules import row_rules
 from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.rows.columns import check_events

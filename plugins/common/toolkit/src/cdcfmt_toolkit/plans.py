@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar
 
 import attrs
 
-from cdcfmt_core.caches import Cache, table_size
+from cdcfmt_core.caches import MAX_CACHE_BYTES, Cache, table_size
 from cdcfmt_core.codec import DecoderContext
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_toolkit.encodings import Encodings
@@ -24,6 +24,8 @@ class Plan(Protocol):
 
 P = ParamSpec("P")
 Made = TypeVar("Made", bound=Plan)
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Plans(Generic[P, Made]):
@@ -104,3 +106,39 @@ def encoded_plan(schema: TableSchema, context: DecoderContext, encodings: Encodi
         return value_reader(encoding, column.type, time_zone=zone, counts=context.counts)
 
     return TablePlan.open(schema, context, open_reader)
+
+
+class Variants(Generic[K, V]):
+    """Several values per key, such as the variants of a table; the caller picks one.
+
+    Beyond ``limit`` values of a key the oldest is dropped; a full cache drops whole keys.
+    """
+
+    __slots__ = ("_cache", "_limit", "_max_bytes")
+
+    def __init__(self, limit: int = 100, max_bytes: int | None = None) -> None:
+        self._limit = limit
+        self._max_bytes = MAX_CACHE_BYTES if max_bytes is None else max_bytes
+        self._cache: Cache[K, tuple[list[V], list[int]]] = Cache(max_bytes)
+
+    @property
+    def bytes(self) -> int:
+        """The total size of all values."""
+        return self._cache.bytes
+
+    def of(self, key: K) -> Sequence[V]:
+        """The key's values, oldest first."""
+        found = self._cache.get(key)
+        return () if found is None else found[0]
+
+    def add(self, key: K, value: V, size: int) -> V:
+        """Add a value of about ``size`` bytes."""
+        values, sizes = self._cache.get(key) or ([], [])
+        values.append(value)
+        sizes.append(size)
+        total = sum(sizes)
+        while len(values) > 1 and (len(values) > self._limit or total > self._max_bytes):
+            total -= sizes.pop(0)
+            del values[0]
+        self._cache.add(key, (values, sizes), total)
+        return value

@@ -26,6 +26,7 @@ from cdcfmt_toolkit.filesystem import FileSystem, open_filesystem
 from cdcfmt_toolkit.schema_json import record_from_json, record_to_json
 
 _SUFFIX = ".json"
+_KEPT = ".schema"
 _UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9_]+")
 
 logger = open_logger("cdcfmt_core")
@@ -82,18 +83,7 @@ class SchemaDirectory(Persistence):
             )
             return False
         folder = _folder_of(table.database, table.schema, table.table)
-        name = f"{folder}/{hashlib.sha256(data).hexdigest()[:32]}{_SUFFIX}"
-        if name in self._saved:
-            return False
-        filesystem, root = self._open()
-        path = f"{root}/{name}"
-        with self._failing_at(path):
-            written = not filesystem.exists(path)
-            if written:
-                filesystem.makedirs(f"{root}/{folder}", exist_ok=True)
-                self._put(filesystem, path, data)
-        self._saved.add(name)
-        return written
+        return self._write(folder, data, _SUFFIX)
 
     def note(self, note: Note) -> None:
         """Store a note; removes those of earlier batches, which are not read again."""
@@ -116,6 +106,21 @@ class SchemaDirectory(Persistence):
         path = f"{root}/{_path_of(note)}"
         with self._failing_at(path):
             return filesystem.exists(path)
+
+    def keep(self, folder: str, data: bytes) -> bool:
+        """Write data to a folder unless it is there; True if it was written."""
+        return self._write(folder, data, _KEPT)
+
+    def kept(self, folder: str) -> list[bytes]:
+        """The data of a folder, in no particular order."""
+        filesystem, root = self._open()
+        found = []
+        with self._failing_at(f"{root}/{folder}"):
+            if filesystem.isdir(f"{root}/{folder}"):
+                for path in map(str, filesystem.ls(f"{root}/{folder}", detail=False)):
+                    if path.endswith(_KEPT) and not path.rpartition("/")[2].startswith("_"):
+                        found.append(self._bytes_of(filesystem, path))
+        return found
 
     def load(self, database: str, table: str, schema: str | None = None) -> list[SchemaRecord]:
         """All schemas of one table, in no particular order."""
@@ -149,6 +154,20 @@ class SchemaDirectory(Persistence):
         # Other tasks write here too.
         filesystem.invalidate_cache()
         return filesystem, root.rstrip("/")
+
+    def _write(self, folder: str, data: bytes, suffix: str) -> bool:
+        name = f"{folder}/{hashlib.sha256(data).hexdigest()[:32]}{suffix}"
+        if name in self._saved:
+            return False
+        filesystem, root = self._open()
+        path = f"{root}/{name}"
+        with self._failing_at(path):
+            written = not filesystem.exists(path)
+            if written:
+                filesystem.makedirs(f"{root}/{folder}", exist_ok=True)
+                self._put(filesystem, path, data)
+        self._saved.add(name)
+        return written
 
     def _put(self, filesystem: FileSystem, path: str, data: bytes) -> None:
         folder, _, _ = path.rpartition("/")
@@ -200,11 +219,14 @@ class SchemaDirectory(Persistence):
 
     def _read_one(self, filesystem: FileSystem, path: str) -> SchemaRecord:
         with self._failing_at(path):
-            with filesystem.open(path, "rb") as file:
-                data = file.read(MAX_SCHEMA_BYTES + 1)
-            if len(data) > MAX_SCHEMA_BYTES:
-                raise ValueError(f"it has more than {MAX_SCHEMA_BYTES} bytes")
-            return record_from_json(data)
+            return record_from_json(self._bytes_of(filesystem, path))
+
+    def _bytes_of(self, filesystem: FileSystem, path: str) -> bytes:
+        with filesystem.open(path, "rb") as file:
+            data: bytes = file.read(MAX_SCHEMA_BYTES + 1)
+        if len(data) > MAX_SCHEMA_BYTES:
+            raise ValueError(f"it has more than {MAX_SCHEMA_BYTES} bytes")
+        return data
 
     @contextmanager
     def _failing_at(self, path: str) -> Iterator[None]:

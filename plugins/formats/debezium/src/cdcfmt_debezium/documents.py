@@ -8,8 +8,8 @@ from typing import Any, Final
 import attrs
 import orjson
 
-from cdcfmt_core.caches import Variants
 from cdcfmt_core.errors import DecodeError
+from cdcfmt_toolkit.plans import Variants
 from cdcfmt_toolkit.wire_json import loads_exact, loads_fast, loads_refused
 
 _BYTES_OF_A_BYTE: Final = 10

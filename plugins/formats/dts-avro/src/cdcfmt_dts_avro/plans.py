@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, TypeAlias
 
-from cdcfmt_core.caches import Variants, text_size
+from cdcfmt_core.caches import text_size
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Image, TableSchema
 from cdcfmt_core.types import LogicalType, Text
@@ -17,6 +17,7 @@ from cdcfmt_dts_avro.message import EMPTY_OBJECT, NULL
 from cdcfmt_dts_avro.record import Envelope
 from cdcfmt_dts_avro.types import family_of, overruled_number, source_type_of, type_of_nulls
 from cdcfmt_dts_avro.values import ABSENT, OtherType, Reader, open_reader, read_empty, read_null
+from cdcfmt_toolkit.plans import Variants
 from cdcfmt_toolkit.wire_avro import read_block, read_choice, read_long, read_text
 
 PK_TAG = "pk_uk_info"

@@ -7,7 +7,6 @@ from typing import Any
 
 from cdcfmt_cli.json_text import image_values, time_text
 from cdcfmt_cli.reading import Decoded
-from cdcfmt_core.column_names import UnitedNames, lacking, option_names
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import (
     KIND_OF,
@@ -20,6 +19,7 @@ from cdcfmt_core.events import (
     named_by,
     split_key_update,
 )
+from cdcfmt_toolkit.column_names import UnitedNames, lacking, option_names
 from cdcfmt_toolkit.row_changes import change_images, change_position, extra_of, fields_of_schema
 
 EVENT_COLUMNS = (

@@ -13,11 +13,11 @@ import click
 from cdcfmt_cli.conditions import Condition, moment
 from cdcfmt_cli.records import CHANGE_COLUMNS, EVENT_COLUMNS
 from cdcfmt_cli.writers import Record
-from cdcfmt_core.column_names import option_names
 from cdcfmt_core.errors import CdcfmtError, OptionError
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange
-from cdcfmt_core.partitioning import key_text
 from cdcfmt_core.texts import did_you_mean
+from cdcfmt_toolkit.column_names import option_names
+from cdcfmt_toolkit.partitioning import key_text
 
 _AGO = re.compile(r"(\d{1,9}) *(s|m|h|d|sec|min|second|minute|hour|day)s?( +ago)?", re.IGNORECASE)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}

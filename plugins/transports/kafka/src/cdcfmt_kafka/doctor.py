@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.transport import Check, port_problem
+from cdcfmt_core.transport import Check
 from cdcfmt_kafka.sink import FIRST_CONTACT_SECONDS
+from cdcfmt_toolkit.topics.topic_options import port_problem
 
 
 def diagnose(server: str) -> Iterator[Check]:

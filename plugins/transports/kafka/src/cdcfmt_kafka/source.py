@@ -11,11 +11,11 @@ import attrs
 from cdcfmt_core.events import Message
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_core.transport import MessageColumns
-from cdcfmt_core.transport_opening import split_address
 from cdcfmt_kafka.client import KafkaClient
 from cdcfmt_kafka.ends import SECONDS, read_ends
 from cdcfmt_kafka.options import KafkaOptions, parse_kafka_options
 from cdcfmt_kafka.reader import read_columns, read_range
+from cdcfmt_toolkit.topics.topic_options import split_address
 from cdcfmt_toolkit.topics.topic_source import TopicSource
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cdcfmt_core.transport import Check, port_problem
+from cdcfmt_core.transport import Check
 from cdcfmt_rabbitmq.broker_errors import BrokerError
 from cdcfmt_rabbitmq.links import Links
 from cdcfmt_rabbitmq.settings import parse_settings
+from cdcfmt_toolkit.topics.topic_options import port_problem
 
 
 def diagnose(address: str) -> Iterator[Check]:

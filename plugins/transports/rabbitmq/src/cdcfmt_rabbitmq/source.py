@@ -12,11 +12,11 @@ import attrs
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.offsets import OffsetRange
-from cdcfmt_core.transport_opening import split_address
 from cdcfmt_rabbitmq.client import StreamClient
 from cdcfmt_rabbitmq.options import SELECTING, StreamOptions
 from cdcfmt_rabbitmq.reader import read_range
 from cdcfmt_rabbitmq.settings import parse_settings
+from cdcfmt_toolkit.topics.topic_options import split_address
 from cdcfmt_toolkit.topics.topic_source import TopicSource
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cdcfmt_core.transport import Check, port_problem
+from cdcfmt_core.transport import Check
 from cdcfmt_rocketmq.cluster import Cluster, RefusedError
 from cdcfmt_rocketmq.frames import NoAnswerError
 from cdcfmt_rocketmq.settings import ConnectionSettings, split_address
+from cdcfmt_toolkit.topics.topic_options import port_problem
 
 
 def diagnose(server: str) -> Iterator[Check]:

@@ -10,12 +10,12 @@ import attrs
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.offsets import OffsetRange
-from cdcfmt_core.transport_opening import split_address
 from cdcfmt_rocketmq.client import RocketClient
 from cdcfmt_rocketmq.options import SELECTING, RocketOptions
 from cdcfmt_rocketmq.progress import RocketProgress
 from cdcfmt_rocketmq.reader import read_range
 from cdcfmt_rocketmq.settings import NAME_SERVERS, ConnectionSettings
+from cdcfmt_toolkit.topics.topic_options import split_address
 from cdcfmt_toolkit.topics.topic_source import TopicSource
 
 

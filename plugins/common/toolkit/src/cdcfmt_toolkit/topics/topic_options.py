@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
+from urllib.parse import parse_qsl, urlsplit
 
 import attrs
 
@@ -95,3 +96,32 @@ def _selection(values: Mapping[str, Any]) -> TopicSelection:
             f"option subscribePattern: {pattern!r} is not a regular expression: {error}"
         ) from None
     return TopicSelection(pattern=pattern)
+
+
+def split_address(url: str, path: str, *, secrets: str) -> tuple[str, str, dict[str, str]]:
+    """The servers and path of an address on the command line, and its options, unchanged.
+
+    :param path: the form of the path, for errors.
+    :param secrets: how to give user and password instead, for errors.
+    :raises OptionError: for an address without a server, or with a password in it.
+    """
+    parts = urlsplit(url)
+    if "@" in parts.netloc:
+        raise OptionError(
+            f"a {parts.scheme}:// address cannot hold user and password: give {secrets}"
+        )
+    if not parts.netloc:
+        form = f"{parts.scheme}://host:port/{path}"
+        raise OptionError(f"a {parts.scheme}:// address has the form {form}")
+    return parts.netloc, parts.path, dict(parse_qsl(parts.query, keep_blank_values=True))
+
+
+def port_problem(host: str, port: int) -> str | None:
+    """The reason why a port accepts no connection, for a check; None if it does."""
+    import socket
+
+    try:
+        socket.create_connection((host, port), timeout=5.0).close()
+    except OSError as error:
+        return str(error)
+    return None

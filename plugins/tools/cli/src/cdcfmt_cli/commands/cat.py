@@ -21,10 +21,10 @@ from cdcfmt_cli.selection import Selection, selects
 from cdcfmt_cli.settings import Settings
 from cdcfmt_cli.tables import write_changes, write_events
 from cdcfmt_cli.writers import Record, write_csv, write_json
-from cdcfmt_core.column_names import UnitedNames, lacking
 from cdcfmt_core.errors import CdcfmtError, OptionError
 from cdcfmt_core.events import Corrupt, Event, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.options import Option
+from cdcfmt_toolkit.column_names import UnitedNames, lacking
 from cdcfmt_toolkit.repeats import limited
 
 OPTIONS = (

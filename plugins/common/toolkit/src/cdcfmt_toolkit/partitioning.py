@@ -9,12 +9,10 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
 from cdcfmt_core.errors import EncodeError, OptionError, join_names
 from cdcfmt_core.events import RowChange
-
-PARTITIONERS: Final = ("index-value", "table", "ts", "columns")
 
 
 def open_partitioner(
