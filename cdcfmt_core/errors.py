@@ -20,7 +20,7 @@ INTERRUPTIONS = (KeyboardInterrupt, GeneratorExit)
 also exits and the panics of compiled libraries, which are not an :class:`Exception`."""
 
 _MAX_CHARACTERS = {"reason": 1000, "field": 300, "column": 300}
-_LONGEST_NAME = 1200  # as long as a path in an object store
+LONGEST_NAME = 1200  # as long as a path in an object store
 
 
 class CdcfmtError(Exception):
@@ -105,7 +105,7 @@ class _Located:
     def _located(self, text: str, **place: object) -> str:
         """``text`` after the known parts of the message's format and place."""
         known = [
-            f"{name} {one_line(str(value), _LONGEST_NAME)}"
+            f"{name} {one_line(str(value), LONGEST_NAME)}"
             for name, value in place.items()
             if value is not None
         ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from support.cli_tools import WIDE, start, write_messages
 from support.golden_data import load_variant
+from support.terminal import Terminal
 
 from cdcfmt_cli.app import COMMANDS, EXIT_CODES
 
@@ -100,42 +100,15 @@ def test_data_is_utf_8_in_every_locale(canal: Path, encoding: str) -> None:
         assert "测试char" in done.stdout.decode() or arguments[0] == "stats"
 
 
-def on_a_terminal(*arguments: object) -> str:
-    """The command's stdout and stderr on a terminal of 100 columns."""
-    leader, follower = pty.openpty()
-    environment = os.environ | {"COLUMNS": "100", "TERM": "xterm-256color"}
-    environment.pop("NO_COLOR", None)
-    with subprocess.Popen(
-        [str(Path(sys.executable).with_name("cdcfmt")), *map(str, arguments)],
-        stdout=follower,
-        stderr=follower,
-        stdin=subprocess.DEVNULL,
-        env=environment,
-    ) as process:
-        os.close(follower)
-        written = b""
-        while True:
-            try:
-                piece = os.read(leader, 1 << 16)
-            except OSError:  # Linux reports a closed terminal like this.
-                break
-            if not piece:
-                break
-            written += piece
-        assert process.wait(60) == 0
-    os.close(leader)
-    return written.decode()
-
-
 def test_colours_and_progress_are_for_terminals(canal: Path) -> None:
-    written = on_a_terminal("stats", canal)
+    written = Terminal(100).run("stats", canal)
     assert "\x1b[32m" in written
     assert "messages" in written
     piped = start("stats", canal)
     out, errors = piped.communicate(timeout=60)
     assert b"\x1b" not in out + errors
     # Rows and a progress bar on one screen would overwrite each other.
-    assert "reading" not in on_a_terminal("cat", canal)
+    assert "reading" not in Terminal(100).run("cat", canal)
 
 
 def test_without_click_and_rich() -> None:

@@ -202,6 +202,7 @@ def test_position_and_reason_of_each(name: str, tmp_path: Path) -> None:
     result = run("validate", path, "--protocol", protocol, "--json")
     assert result.exit_code == 1
     problems = [json.loads(line) for line in result.stdout.split("\n")[:-1]]
+    problems = [problem for problem in problems if problem["found"] == "corrupt"]
     by_offset = {problem["offset"]: problem for problem in problems}
     for number, (what, (_, expected)) in enumerate(damages.items()):
         problem = by_offset.pop(1000 + number, None)
@@ -238,16 +239,55 @@ def test_text_output_has_position_and_reason(name: str, tmp_path: Path) -> None:
     assert f"{len(damages)} corrupt: {2 * len(damages)} messages" in result.stdout
     assert "next: cdcfmt inspect --nth 2 --raw" in result.stdout
     few = run("validate", path, "--protocol", protocol, "-n", 2).stdout
-    assert "1001" in few
-    assert "1002" not in few
-    assert f"{len(damages)} problems in all" in few
+    listed, mark, _ = few.partition(f"{len(damages)} problems in all")
+    assert "1001" in listed
+    assert "1002" not in listed
+    assert mark
+
+
+def test_reasons_are_counted(tmp_path: Path) -> None:
+    _, good, _ = victims()["canal-json"]
+    kinds = {
+        "table: a required field": (member("table", to=...), 40),
+        "data[#].id: not an integer": (member("data", 0, "id", to="one"), 25),
+        "es: ": (member("es", to="now"), 3),
+    }
+    damages = [damage for damage, count in kinds.values() for _ in range(count)]
+    path = write_messages(tmp_path / "m.jsonl", interleaved(good, damages))
+    text = run("validate", path).stdout
+    assert "… 68 problems in all, by reason below" in text
+    listed, _, by_reason = text.partition("problems in all")
+    assert listed.count("t[3] @") == 20
+    lines = [line.split() for line in by_reason.splitlines() if "t[3] @" in line]
+    assert [(line[0], line[-1]) for line in lines] == [
+        ("40", "1000"),
+        ("25", "1040"),
+        ("3", "1065"),
+    ]
+    for name in kinds:
+        assert name in by_reason
+    found = [json.loads(line) for line in run("validate", path, "--json").stdout.splitlines()]
+    reasons = [line for line in found if line["found"] == "reason"]
+    assert [(line["count"], line["first"]["offset"]) for line in reasons] == [
+        (40, 1000), (25, 1040), (3, 1065)
+    ]  # fmt: skip
+    assert all(line["reason"].startswith(name) for line, name in zip(reasons, kinds, strict=True))
+    assert reasons[1]["first"] == {"message": 82, "topic": "t", "path": str(path), "partition": 3,
+                                   "offset": 1040}  # fmt: skip
+    assert len(found) == 68 + 3
+    few = run("validate", path, "--json", "-n", 5).stdout
+    assert len(few.splitlines()) == 5 + 3
+    only_reasons = run("validate", path, "-n", 0).stdout
+    assert only_reasons.count("t[3] @") == 3
+    # Everything was listed.
+    assert "in all" not in run("validate", path, "-n", 68).stdout
 
 
 def test_invalid_lines(tmp_path: Path) -> None:
     path = tmp_path / "m.jsonl"
     path.write_bytes(b'{"value":"e30"}\n' + b"x" * 2000 + b"\n")
     result = run("validate", path, "--json", "--line-format", "message", "--max-message-bytes", 999)
-    first, second = [json.loads(line) for line in result.stdout.split("\n")[:-1]]
+    first, second, *_ = [json.loads(line) for line in result.stdout.split("\n")[:-1]]
     assert (first["path"], first["offset"], first["field"]) == (str(path), 0, "value")
     assert (second["offset"], "the line has 2000 bytes" in second["reason"]) == (16, True)
 
@@ -267,4 +307,5 @@ def test_a_long_topic_is_cut(tmp_path: Path) -> None:
     )
     for command in ("validate", "stats", "sniff", "inspect"):
         assert len(run(command, path).output) < 20_000
+    assert len(run("validate", "--json", path).output) < 20_000
     assert len(run("cat", "--format", "table", path).output) < 20_000

@@ -11,7 +11,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from cdcfmt_cli.console import Quiet, error_console, gathered
+from cdcfmt_cli.console import Quiet, gathered, print_error
 from cdcfmt_cli.parameters import Context
 from cdcfmt_core.errors import (
     BrokenPluginError,
@@ -124,8 +124,7 @@ class Failure(click.ClickException):
     """An error: its text on stderr, and the exit code."""
 
     def show(self, file: Any = None) -> None:
-        console = error_console()
-        console.print(Text.assemble(("error: ", "bad"), self.message), soft_wrap=True)
+        print_error(Text.assemble(("error: ", "bad"), self.message))
 
 
 class WrongCommand(Failure):

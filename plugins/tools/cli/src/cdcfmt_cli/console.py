@@ -62,10 +62,16 @@ class Quiet:
     on = False
 
 
+def print_error(text: Text | str, style: str = "") -> None:
+    """Print a line on stderr; a terminal breaks it between words."""
+    out = error_console()
+    out.print(text, style=style, soft_wrap=not out.is_terminal)
+
+
 def note(text: str) -> None:
     """Print a line for people on stderr."""
     if not Quiet.on:
-        error_console().print(text, style="faint", soft_wrap=True)
+        print_error(text, "faint")
 
 
 def next_command(command: Sequence[str], paths: Sequence[str]) -> None:
@@ -133,7 +139,6 @@ def gathered() -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.propagate = propagates
-        console = error_console()
         for texts in [] if Quiet.on else handler.texts.values():
             more = f" (and {len(texts) - 1} more like it)" if len(texts) > 1 else ""
-            console.print(Text.assemble(("note: ", "warn"), texts[0] + more), soft_wrap=True)
+            print_error(Text.assemble(("note: ", "warn"), texts[0] + more))

@@ -184,9 +184,9 @@ def _partitions(statistics: Statistics) -> str:
 
 def _reasons(statistics: Statistics) -> str:
     rows = (
-        f"<tr><td>{number(count)}</td><th>{_text(reason)}<small>{_text(printable(first, 400))}"
-        "</small></th></tr>"
-        for reason, (count, first) in statistics.sorted_reasons()[:_MAX_REASONS]
+        f"<tr><td>{number(reason.count)}</td><th>{_text(reason.text)}"
+        f"<small>{_text(printable(reason.error, 400))}</small></th></tr>"
+        for reason in statistics.reasons.most_frequent()[:_MAX_REASONS]
     )
     return _section("corrupt", "<th>count</th><th>reason, and the first one</th>", rows)
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from cdcfmt_cli.json_text import clean
 from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Message
 from cdcfmt_core.types import LogicalType
 
 # A header line, a rule, and spaces between columns: easy to read, grep and copy.
@@ -141,6 +142,13 @@ def span_text(microseconds: int) -> str:
             amount = seconds / length
             return f"{amount:.0f} {unit}" if amount >= 100 else f"{amount:.1f} {unit}"
     return f"{seconds * 1000:.0f} ms"
+
+
+def position_text(message: Message) -> str:
+    """Topic or file, partition and offset: ``orders[3] @ 42``."""
+    name = message.topic or (message.path or "").rpartition("/")[2]
+    place = "" if message.partition is None else f"[{message.partition}]"
+    return f"{printable(name)}{place} @ {message.offset}"
 
 
 def kind_text(kind: str, op: str | None = None) -> Text:

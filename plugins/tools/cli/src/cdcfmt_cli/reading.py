@@ -46,6 +46,7 @@ class Reader:
 
     - ``schemas``: the schemas that the decoder uses
     - ``counts``: values that were changed without an error
+    - ``count``: number of messages that the last iteration has read
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Reader:
         self.settings = settings
         self.schemas = SchemaStore(settings["maxCachedSchemaBytes"])
         self.counts: Counter[str] = Counter()
+        self.count = 0
         self.event_filter = settings.event_filter() if event_filter is None else event_filter
         self.decoder = MessageDecoder(
             settings.values,
@@ -70,6 +72,7 @@ class Reader:
 
     def __iter__(self) -> Iterator[Decoded]:
         for number, message in enumerate(self.messages()):
+            self.count = number + 1
             yield self.decode(number, message)
 
     def heads(self, count: int) -> Iterator[Decoded]:

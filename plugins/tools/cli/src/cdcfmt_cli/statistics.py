@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
 from typing import Any
@@ -10,16 +9,14 @@ from typing import Any
 import attrs
 
 from cdcfmt_cli.json_text import time_text
-from cdcfmt_cli.printing import reason_of
 from cdcfmt_cli.reading import Decoded
+from cdcfmt_cli.reasons import OTHERS, Reasons
 from cdcfmt_cli.records import table_name
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange, Watermark
 
 _MAX_NAMES = 100_000
-_NUMBERS = re.compile(r"(?<!\w)\d+(?!\w)")
 _EARLIEST = 0
 _NO_TABLE = "(no table)"
-OTHERS = "(others)"
 _MAX_SLOTS = 4096
 _FINEST = 1_000
 
@@ -117,7 +114,7 @@ class Statistics:
     ops: Counter[str] = attrs.field(factory=Counter)
     tables: dict[str, Counter[str]] = attrs.field(factory=dict)
     last_changes: dict[str, int] = attrs.field(factory=dict)
-    reasons: dict[str, tuple[int, str]] = attrs.field(factory=dict)
+    reasons: Reasons = attrs.field(factory=Reasons)
     partitions: dict[tuple[str, int | None], Partition] = attrs.field(factory=dict)
     times: Timeline = attrs.field(factory=Timeline)
     producer_lag: Lags = attrs.field(factory=Lags)
@@ -140,7 +137,7 @@ class Statistics:
         partition.messages += 1
         partition.last_offset = message.offset
         for event in decoded.events:
-            self._add_event(message, event, partition)
+            self._add_event(decoded, event, partition)
 
     @property
     def corrupt(self) -> int:
@@ -198,8 +195,8 @@ class Statistics:
             },
             "rows_behind_watermark": self.late_rows,
             "corrupt": [
-                {"reason": reason, "count": count, "first": first}
-                for reason, (count, first) in self.sorted_reasons()
+                {"reason": reason.text, "count": reason.count, "first": reason.error}
+                for reason in self.reasons.most_frequent()
             ],
             "timeline": {
                 "start": time_text(start), "column_ms": None if width is None else width / 1000,
@@ -214,9 +211,6 @@ class Statistics:
     def sorted_partitions(self) -> list[tuple[tuple[str, int | None], Partition]]:
         """The partitions, by topic or path, then by number."""
         return sorted(self.partitions.items(), key=lambda item: (item[0][0], item[0][1] or 0))
-
-    def sorted_reasons(self) -> list[tuple[str, tuple[int, str]]]:
-        return sorted(self.reasons.items(), key=lambda item: (-item[1][0], item[0]))
 
     def _partition(self, message: Message) -> Partition:
         place = (message.topic or message.path or "", message.partition)
@@ -240,12 +234,13 @@ class Statistics:
             "rows_behind_watermark": partition.late_rows,
         }
 
-    def _add_event(self, message: Message, event: Event, partition: Partition) -> None:
+    def _add_event(self, decoded: Decoded, event: Event, partition: Partition) -> None:
         kind = KIND_OF[type(event)]
         self.kinds[kind] += 1
         if isinstance(event, Corrupt):
-            self._add_corrupt(event)
-            self._add_time(message.timestamp and message.timestamp * 1000, "corrupt")
+            self.reasons.add(decoded, event)
+            timestamp = decoded.message.timestamp
+            self._add_time(timestamp and timestamp * 1000, "corrupt")
             return
         self.events += 1
         name = table_name(event) or _NO_TABLE
@@ -267,14 +262,6 @@ class Statistics:
             partition.last_time = max(partition.last_time or happened, happened)
             if name in self.tables:
                 self.last_changes[name] = max(self.last_changes.get(name, happened), happened)
-
-    def _add_corrupt(self, event: Corrupt) -> None:
-        # Numbers such as positions and lengths vary between errors of the same cause.
-        reason = _NUMBERS.sub("#", reason_of(event.error))
-        if reason not in self.reasons and len(self.reasons) >= _MAX_NAMES:
-            reason = OTHERS
-        count, first = self.reasons.get(reason, (0, str(event.error)))
-        self.reasons[reason] = count + 1, first
 
     def _add_position(self, event: Any, partition: Partition) -> None:
         commit_ts = event.commit_ts

@@ -12,6 +12,7 @@ import click
 
 from cdcfmt_cli.console import note
 from cdcfmt_cli.inputs import open_input, public
+from cdcfmt_cli.interruption import until_interrupted
 from cdcfmt_cli.parameters import declare, numbers_option, reads
 from cdcfmt_cli.printing import number
 from cdcfmt_cli.progress import no_bars
@@ -108,21 +109,32 @@ def command(
     selection = Selection(**selected, key_columns=tuple(settings["keyColumns"]))
     rows = _Rows(reader, settings, selection, again=source.again)
 
-    def shown() -> Iterable[Record]:
-        return itertools.islice(rows, limit) if tail is None else deque(rows, tail)
+    most = tail or limit or _TABLE_ROWS
+    held: deque[Record] = deque(maxlen=tail)
+    header: list[str] = []
 
-    if output == "json":
-        write_json(shown(), live=source.live, numbers=numbers)
-    elif output == "csv":
-        columns = _columns(rows, source.again)
-        write_csv(shown(), columns, live=source.live, numbers=numbers)
-    else:
-        limit = tail or limit or _TABLE_ROWS
-        records = list(itertools.islice(rows, limit + 1) if tail is None else shown())
-        write = write_events if settings.table is None else write_changes
-        write(records[:limit])
-        if len(records) > limit:
-            note(f"the first {number(limit)} rows; -n shows more")
+    def write(records: Iterable[Record]) -> None:
+        if output == "json":
+            write_json(records, live=source.live, numbers=numbers)
+        elif output == "csv":
+            write_csv(records, header, live=source.live, numbers=numbers)
+        else:
+            as_table = write_events if settings.table is None else write_changes
+            as_table([*itertools.islice(records, most)])
+
+    with until_interrupted() as interruption:
+        if output == "csv":
+            header = _columns(rows, source.again)
+        if tail is not None:
+            held.extend(rows)
+        elif output == "table":
+            held.extend(itertools.islice(rows, most + 1))
+        else:
+            write(itertools.islice(rows, limit))
+    if held or output == "table":
+        write(held)
+        if len(held) > most:
+            note(f"the first {number(most)} rows; -n shows more")
     if rows.truncated:
         note(
             f"{number(rows.truncated)} TRUNCATE or DROP of the table: they are not row changes; "
@@ -131,6 +143,7 @@ def command(
     if rows.corrupt:
         command_line = f"cdcfmt validate {' '.join(public(paths))}"
         note(f"{number(rows.corrupt)} corrupt: {command_line} lists them with position and reason")
+    interruption.end(f"{number(rows.count)} rows of {number(reader.count)} messages")
     if rows.ended:
         reader.check_names()
         rows.check_keys()
@@ -138,7 +151,12 @@ def command(
 
 
 class _Rows:
-    """The records that the options select; each iteration reads the input again."""
+    """The records that the options select; each iteration reads the input again.
+
+    - ``count``: number of records so far
+    - ``corrupt``, ``truncated``: number of events that are left out or bad
+    - ``ended``: whether the whole input was read
+    """
 
     def __init__(
         self, reader: Reader, settings: Settings, selection: Selection, *, again: bool
@@ -153,6 +171,7 @@ class _Rows:
         self._images = settings["images"]
         self._keys = tuple(settings["keyColumns"])
         self._unmet_keys = set(self._keys)
+        self.count = 0
         self.corrupt = 0
         self.truncated = 0
         self.ended = False
@@ -165,7 +184,7 @@ class _Rows:
         if self._changes and self._again:
             # Later rows may have columns that earlier rows lack.
             self.columns()
-        self.corrupt = self.truncated = 0
+        self.count = self.corrupt = self.truncated = 0
         for decoded in self._reader:
             shown = () if self._changes else ("topic", "path")
             for event in limited(decoded.message, decoded.events, shown, decoded.protocol):
@@ -178,6 +197,7 @@ class _Rows:
                     for record in self._records(decoded, event):
                         if self._selection.shows(record):
                             yield self._selection.narrowed(record, of_event=not self._changes)
+                            self.count += 1
                 if isinstance(event, Corrupt):
                     # Only the first bad row of a message has its bytes.
                     held = attrs.evolve(decoded.message, key=None, value=None)

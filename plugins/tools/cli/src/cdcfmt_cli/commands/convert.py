@@ -15,6 +15,7 @@ import click
 from cdcfmt_cli.console import note
 from cdcfmt_cli.conversion import Conversion
 from cdcfmt_cli.inputs import CommandInput, open_input
+from cdcfmt_cli.interruption import until_interrupted
 from cdcfmt_cli.parameters import Command, declare, reads
 from cdcfmt_cli.printing import number
 from cdcfmt_cli.progress import no_bars
@@ -117,16 +118,19 @@ def command(
     with _opened(output, source) as file:
         # For a terminal, control characters of each line are escaped.
         as_lines = lines == "message" and partitions is None and bool(output or not shown)
-        for part in Conversion(reader, encoder, counts).messages(as_lines=as_lines):
-            if isinstance(part, tuple):
-                file.write(part[0])
-                messages += part[1]
-                continue
-            messages += 1
-            line = wrap_line(part) if lines == "message" else _value(part)
-            if shown and not output:
-                line = harmless(line.decode("utf-8", "replace")).encode()
-            file.write(line + b"\n")
+        with until_interrupted() as interruption:
+            for part in Conversion(reader, encoder, counts).messages(as_lines=as_lines):
+                if isinstance(part, tuple):
+                    file.write(part[0])
+                    messages += part[1]
+                    continue
+                messages += 1
+                line = wrap_line(part) if lines == "message" else _value(part)
+                if shown and not output:
+                    line = harmless(line.decode("utf-8", "replace")).encode()
+                file.write(line + b"\n")
+        kept = "" if output is None else f"; {output} is not written"
+        interruption.end(f"{number(messages)} messages were converted{kept}")
         reader.check_names()
     if output is not None:
         note(f"written: {number(messages)} messages, {output}")

@@ -12,6 +12,7 @@ from rich.text import Text
 from cdcfmt_cli.console import console, next_command, note
 from cdcfmt_cli.html_page import page
 from cdcfmt_cli.inputs import is_topic, open_input, public
+from cdcfmt_cli.interruption import until_interrupted
 from cdcfmt_cli.json_text import time_text
 from cdcfmt_cli.parameters import declare, reads
 from cdcfmt_cli.printing import (
@@ -24,6 +25,7 @@ from cdcfmt_cli.printing import (
     span_text,
 )
 from cdcfmt_cli.reading import Reader
+from cdcfmt_cli.reasons import write_reasons
 from cdcfmt_cli.settings import TABLE_OPTION, Settings
 from cdcfmt_cli.statistics import Statistics
 from cdcfmt_cli.writers import OutputFile, open_output, print_json
@@ -56,14 +58,18 @@ def command(paths: tuple[str, ...], settings: Settings, html: Path | None, as_js
     source = open_input(paths, settings)
     reader = Reader(source, settings)
     with nullcontext() if html is None else open_output(html, source) as file:
-        for decoded in reader:
-            statistics.add(decoded)
+        with until_interrupted() as interruption:
+            for decoded in reader:
+                statistics.add(decoded)
+        if interruption.happened and html is not None:
+            interruption.end(f"{html} is not written")
         if file is not None:
             file.write(page(statistics, public(paths)).encode())
         if as_json:
             print_json(statistics.as_json())
         elif file is None:
             _show(statistics, paths)
+        interruption.end(f"the counts are of {number(statistics.messages)} messages")
         reader.check_names()
     if html is not None:
         note(f"written: {html}")
@@ -84,10 +90,7 @@ def _show(statistics: Statistics, paths: tuple[str, ...]) -> None:
         _show_partitions(statistics, out, live=live)
     if statistics.reasons:
         out.print()
-        table = plain_table("corrupt", "reason", right=("corrupt",))
-        for reason, (count, _) in statistics.sorted_reasons()[:_MAX_REASONS]:
-            table.add_row(Text(number(count), "bad"), reason)
-        print_table(table, out)
+        write_reasons(statistics.reasons, out, _MAX_REASONS, "--json has them")
         out.print()
         next_command(["validate"], public(paths))
 

@@ -12,15 +12,27 @@ from rich.text import Text
 from cdcfmt_cli.changed import IN_SPARK, Change, Changes
 from cdcfmt_cli.console import console, next_command, note
 from cdcfmt_cli.inputs import open_input, public
+from cdcfmt_cli.interruption import until_interrupted
 from cdcfmt_cli.parameters import declare, reads
-from cdcfmt_cli.printing import number, plain_table, print_table, printable, reason_of
+from cdcfmt_cli.printing import (
+    number,
+    plain_table,
+    position_text,
+    print_table,
+    printable,
+    reason_of,
+)
 from cdcfmt_cli.progress import no_bars
 from cdcfmt_cli.reading import Decoded, Reader
+from cdcfmt_cli.reasons import Reason, Reasons, write_reasons
 from cdcfmt_cli.settings import TABLE_OPTION, Settings
 from cdcfmt_cli.writers import print_json
-from cdcfmt_core.events import Corrupt
+from cdcfmt_core.errors import LONGEST_NAME
+from cdcfmt_core.events import Corrupt, Message
+from cdcfmt_core.texts import one_line
 
 _SAMPLE = 60
+_PROBLEMS = 20
 
 
 @declare("validate", "List messages that cannot be decoded.")
@@ -30,17 +42,16 @@ _SAMPLE = 60
     "--problems",
     "most",
     type=click.IntRange(min=0),
-    default=20,
     metavar="N",
-    show_default=True,
-    help="Maximum number of problems to list; all are counted.",
+    help=f"Maximum number of problems to list [{_PROBLEMS}; with --json all]; the others are "
+    "counted by reason.",
 )
-@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each problem.")
+@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each problem and reason.")
 @click.option(
     "--strict", is_flag=True, help="Exit code 1 also for values that are changed in Spark."
 )
 def command(
-    paths: tuple[str, ...], settings: Settings, most: int, as_json: bool, strict: bool
+    paths: tuple[str, ...], settings: Settings, most: int | None, as_json: bool, strict: bool
 ) -> bool:
     """Decode every message of INPUT, and list corrupt messages with position and reason.
 
@@ -50,37 +61,49 @@ def command(
     """
     no_bars(streams=as_json)
     reader = Reader(open_input(paths, settings), settings)
-    changes = Changes(settings.codec)
+    changes, reasons = Changes(settings.codec), Reasons()
     messages = events = problems = 0
     found: dict[Any, Problem] = {}
-    for decoded in reader:
-        messages += 1
-        changes.add(decoded)
-        for event in decoded.events:
-            if not isinstance(event, Corrupt):
-                events += 1
-                continue
-            problems += 1
-            if as_json:
-                print_json(_json(decoded, event))
-            elif (same := found.get(kind_of(decoded, event))) is not None:
-                same.more += 1
-            elif len(found) < most:
-                found[kind_of(decoded, event)] = Problem(decoded, event)
+    shown = _PROBLEMS if most is None else most
+    with until_interrupted() as interruption:
+        for decoded in reader:
+            messages += 1
+            changes.add(decoded)
+            for event in decoded.events:
+                if not isinstance(event, Corrupt):
+                    events += 1
+                    continue
+                problems += 1
+                reasons.add(decoded, event)
+                if as_json:
+                    if most is None or problems <= most:
+                        print_json(_json(decoded, event))
+                elif (same := found.get(kind_of(decoded, event))) is not None:
+                    same.more += 1
+                elif len(found) < shown:
+                    found[kind_of(decoded, event)] = Problem(decoded, event)
     changed = changes.found(reader.counts)
     if as_json:
+        for reason in reasons.most_frequent():
+            print_json(_reason_json(reason))
         for change in changed:
             print_json(_change_json(change))
     else:
         if problems:
             _show_corrupt([*found.values()], problems, paths)
+            if problems > sum(1 + problem.more for problem in found.values()):
+                write_reasons(reasons, console(), max(shown, _PROBLEMS), "-n lists more")
+                console().print()
         if changed:
-            _show_changed(changed, most)
-    reader.check_names()
+            _show_changed(changed, shown)
+    if not interruption.happened:
+        reader.check_names()
     if not as_json:
-        _show_verdict(messages, events, problems, changed)
+        verdict = _verdict(messages, problems, changed, so_far=interruption.happened)
+        console().print(verdict.append(f", {number(events)} good events" if messages else ""))
         for text, count in reader.counts.items():
             note(f"{text}: {number(count)}")
+    interruption.end(f"{number(messages)} messages were checked")
     return bool(problems or (strict and changed))
 
 
@@ -111,14 +134,14 @@ def _show_corrupt(found: Sequence[Problem], problems: int, paths: Sequence[str])
         more = f", and {number(problem.more)} more" if problem.more else ""
         table.add_row(
             Text(number(decoded.number + 1), justify="right"),
-            Text(_position(decoded) + more, "name"),
+            Text(position_text(decoded.message) + more, "name"),
             Text(str(event.index), "faint", justify="right"),
             event.error.protocol or "–",
             reason_of(event.error),
         )
     print_table(table, out)
     if problems > sum(1 + problem.more for problem in found):
-        out.print(f"… {number(problems)} problems in all; -n lists more", style="faint")
+        out.print(f"… {number(problems)} problems in all, by reason below", style="faint")
     out.print()
     next_command(["inspect", "--nth", str(found[0].decoded.number + 1), "--raw"], public(paths))
     out.print()
@@ -133,7 +156,7 @@ def _show_changed(changed: list[Change], most: int) -> None:
             Text(number(change.count), "warn"),
             Text(printable(".".join(filter(None, names))), "name"),
             change.what,
-            Text(_position(change.places[0]) if change.places else "", "faint"),
+            Text(position_text(change.places[0].message) if change.places else "", "faint"),
             printable(change.sample or "", _SAMPLE),
         )
     table.columns[0].no_wrap = True
@@ -147,31 +170,24 @@ def _show_changed(changed: list[Change], most: int) -> None:
     out.print()
 
 
-def _show_verdict(messages: int, events: int, problems: int, changed: list[Change]) -> None:
+def _verdict(messages: int, problems: int, changed: list[Change], *, so_far: bool) -> Text:
     if not messages:
-        console().print(Text("no messages: nothing was checked", "warn"))
-        return
-    verdict = Text(f"{number(problems)} corrupt", "bad") if problems else Text("all good", "ok")
+        return Text("no messages: nothing was checked", "warn")
+    if problems:
+        verdict = Text(f"{number(problems)} corrupt", "bad")
+    else:
+        verdict = Text("none corrupt") if changed or so_far else Text("all good", "ok")
     if changed:
         count = f"{number(sum(change.count for change in changed))} changed"
-        verdict = Text.assemble(verdict if problems else "none corrupt", ", ", (count, "warn"))
-    console().print(
-        Text.assemble(verdict, f": {number(messages)} messages, {number(events)} good events")
-    )
-
-
-def _position(decoded: Decoded) -> str:
-    message = decoded.message
-    name = message.topic or (message.path or "").rpartition("/")[2]
-    place = "" if message.partition is None else f"[{message.partition}]"
-    return f"{printable(name)}{place} @ {message.offset}"
+        verdict = Text.assemble(verdict, ", ", (count, "warn"))
+    return verdict.append(f"{' so far' if so_far else ''}: {number(messages)} messages")
 
 
 def _json(decoded: Decoded, event: Corrupt) -> dict[str, object]:
     error = event.error
     return {
         "found": "corrupt",
-        **_place_json(decoded),
+        **_place_json(decoded.number, decoded.message),
         "index": event.index,
         "protocol": error.protocol,
         "field": error.field,
@@ -180,17 +196,33 @@ def _json(decoded: Decoded, event: Corrupt) -> dict[str, object]:
     }
 
 
+def _reason_json(reason: Reason) -> dict[str, object]:
+    return {
+        "found": "reason",
+        "protocol": reason.protocol,
+        "reason": reason.text,
+        "count": reason.count,
+        "first": _place_json(reason.number, reason.first),
+    }
+
+
 def _change_json(change: Change) -> dict[str, object]:
     return {
         "found": "changed",
         "what": change.what,
-        "table": change.table,
-        "column": change.column,
+        "table": _cut(change.table),
+        "column": _cut(change.column),
         "count": change.count,
         "sample": change.sample,
-        "first": [_place_json(decoded) for decoded in change.places],
+        "first": [_place_json(decoded.number, decoded.message) for decoded in change.places],
     }
 
 
-def _place_json(decoded: Decoded) -> dict[str, object]:
-    return {"message": decoded.number + 1, **decoded.message.position}
+def _place_json(number: int, message: Message) -> dict[str, object]:
+    names = {name: _cut(getattr(message, name)) for name in ("topic", "path")}
+    return {"message": number + 1, **message.position, **names}
+
+
+def _cut(name: str | None) -> str | None:
+    """A name of bounded length, as in errors."""
+    return None if name is None else one_line(name, LONGEST_NAME)
