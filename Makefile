@@ -34,7 +34,7 @@ help:  ## this list
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
 
 test: setup  ## linters, types, docs, and all tests
-	$(MAKE) --jobs 3 lint site archive
+	$(MAKE) --jobs 2 lint archive
 	$(MAKE) tests
 
 setup: $(if $(findstring .uv/,$(UV)),.uv/bin/uv)  ## the environment in .venv, with the kernel where Rust is

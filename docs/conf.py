@@ -2,6 +2,7 @@
 
 import re
 from importlib import metadata
+from pathlib import Path
 
 from sphinx.application import Sphinx
 
@@ -12,25 +13,45 @@ release = metadata.version("cdcfmt-core")
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
 autodoc_class_signature = "separated"
 autodoc_typehints = "none"
-exclude_patterns = ["_build", "example"]
+exclude_patterns = ["_build", "**/.*"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
-# What is in the repository alone: links there, names here.
-nitpick_ignore_regex = [("myst", r"example/.*"), ("myst", r".*SECURITY.*")]
+# In the repository alone: a link there, a name here.
+nitpick_ignore_regex = [("myst", r".*SECURITY.*")]
 
 html_theme = "furo"
 html_title = f"cdcfmt {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).parent / "_static/scorer.js")
 html_show_sphinx = False
+html_use_index = False
 html_copy_source = False
 copybutton_prompt_text = "$ "
 
 
-def _name_pages_by_their_titles(_app: Sphinx, _page: str, source: list[str]) -> None:
-    """``[kafka.md](kafka.md#streams)`` is for readers of files; here it is the title."""
-    source[0] = re.sub(r"\[[\w./-]+\.md\](?=\([\w./-]+\.md(?:#[\w-]+)?\))", "[]", source[0])
+def _read_as_site(app: Sphinx, page: str, source: list[str]) -> None:
+    """What pages have only on the site.
+
+    ``[kafka.md](kafka.md#streams)`` is the title here. ``<!-- search: lag, metrics -->`` leads
+    a search for one of these words to this place, before all other pages. An example lists its
+    files, which are the folder of its page for readers of files.
+    """
+    text = re.sub(r"\[[\w./-]+\.md\](?=\([\w./-]+\.md(?:#[\w-]+)?\))", "[]", source[0])
+    text = re.sub(r"^<!-- search: (.+) -->$", _main_entries, text, flags=re.MULTILINE)
+    if page.startswith("example/"):
+        folder = (Path(app.srcdir) / page).parent
+        files = sorted(f.relative_to(folder) for f in folder.rglob("*") if f.suffix in _SHOWN)
+        text += "\n## Files\n\n" + "\n".join(f"- [{file}]({file})" for file in files) + "\n"
+    source[0] = text
+
+
+_SHOWN = (".json", ".jsonl", ".py", ".toml", ".txt")
+
+
+def _main_entries(words: re.Match[str]) -> str:
+    return "```{index} " + ", ".join(f"! {each}" for each in words[1].split(", ")) + "\n```"
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("source-read", _name_pages_by_their_titles)
+    app.connect("source-read", _read_as_site)

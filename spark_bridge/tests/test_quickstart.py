@@ -1,4 +1,4 @@
-"""docs/quickstart.md runs from its install line to its end, with the documented output.
+"""docs/quickstart.md runs from the line of docs/install.md to its end, with the printed output.
 
 In an environment with only the packages of that line.  Delta's jars come from
 the cache of the tests, as Ivy would need the network each time.
@@ -25,7 +25,11 @@ from pyspark_cdcfmt.local import environment
 from pyspark_cdcfmt.versions import MATRIX
 
 PAGE = snippets("docs/quickstart.md")
-(INSTALL,) = [block.code for block in PAGE if block.code.startswith("pip install")]
+(INSTALL,) = [
+    block.code
+    for block in snippets("docs/install.md")
+    if block.code.startswith("pip install . ./plugins/dialects")
+]
 
 DEFAULTS = """
 spark.master local[2]

@@ -1,0 +1,158 @@
+"""The built site: its links, and what its search finds."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from support.workspace import ROOT
+
+pytestmark = pytest.mark.slow
+
+Search = Callable[[str], list[str]]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", ROOT / "docs", folder]
+    subprocess.run(command, check=True)
+    return folder
+
+
+# --- Links -------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    """The ids of a page, and the targets of its links and pictures, those of raw HTML too."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: set[str] = {""}
+        self.targets: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if value and (name == "id" or (tag, name) == ("a", "name")):
+                self.ids.add(value)
+            elif value and name in ("href", "src", "srcset"):
+                self.targets.add(value)
+
+
+def test_links_of_the_site_lead_somewhere(site: Path) -> None:
+    pages = {
+        file.relative_to(site).as_posix(): Page(file.read_text(encoding="utf-8"))
+        for file in site.rglob("*.html")
+    }
+    assert len(pages) > 100
+    assert [*_dead_links(site, pages)] == []
+
+
+def _dead_links(site: Path, pages: dict[str, Page]) -> Iterator[str]:
+    for name, page in pages.items():
+        for target in page.targets:
+            parts = urlsplit(target)
+            if parts.scheme or parts.netloc:
+                continue
+            path = unquote(parts.path)
+            file = posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+            other = file if path else name
+            if not (site / other).is_file() or (
+                other in pages and unquote(parts.fragment) not in pages[other].ids
+            ):
+                yield f"{name}: {target}"
+
+
+# --- Search ------------------------------------------------------------------------------
+
+BROWSER = """
+var window = globalThis;
+var document = {
+  getElementById: () => null, addEventListener: () => {}, readyState: "loading",
+};
+var SPHINX_HIGHLIGHT_ENABLED = false;
+var _ = (text) => text;
+var _ready = () => {};
+"""
+"""What the script of the search takes from a browser before it shows results."""
+
+SCRIPTS = ("base-stemmer.js", "english-stemmer.js", "language_data.js", "searchtools.js")
+
+
+@pytest.fixture(scope="module")
+def search(site: Path) -> Iterator[Search]:
+    """The pages that the site's own script finds in its own index, best first."""
+    # Environments of other Pythons, which leave this test out, have no tools of the docs.
+    with pytest.importorskip("py_mini_racer").MiniRacer() as engine:
+        engine.eval(BROWSER)
+        for script in (*(site / "_static" / name for name in SCRIPTS), site / "searchindex.js"):
+            engine.eval(script.read_text(encoding="utf-8"))
+
+        def found(words: str) -> list[str]:
+            # The last result is shown first.
+            call = f"Search._performSearch(...Search._parseQuery({json.dumps(words)}))"
+            results = json.loads(str(engine.eval(f"JSON.stringify({call}.reverse())")))
+            return list(dict.fromkeys(page for page, *_ in results))
+
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("merge", "sync"),
+        ("merge", "merge-by-hand"),
+        ("upsert", "sync"),
+        ("postgres", "supported"),
+        ("registry", "supported"),
+        ("decimal", "types"),
+        ("timezone", "types"),
+        ("time zone", "types"),
+        ("tombstone", "merge-by-hand"),
+        ("dead letter", "operations"),
+        ("dead letters", "sync"),
+        ("exactly once", "sync"),
+        ("_corrupt_record", "bad-input"),
+        ("offsets", "kafka"),
+        ("lag", "monitoring"),
+        ("delete", "spark"),
+        ("schema evolution", "sync-schemas"),
+        ("schema evolution", "operations"),
+        ("databricks", "deployment"),
+        ("docker", "deployment"),
+        ("airflow", "deployment"),
+        ("unsigned", "types"),
+        ("emoji", "types"),
+        ("NULL", "concepts"),
+        ("install", "install"),
+        ("Timed out while waiting for the Python worker to connect back", "troubleshooting"),
+        ("DATA_SOURCE_NOT_FOUND", "troubleshooting"),
+        ("canal", "formats/canal-json"),
+        ("debezium", "formats/debezium"),
+    ],
+)
+def test_the_right_page_is_among_the_first_three(search: Search, words: str, page: str) -> None:
+    assert page in search(words)[:3]
+
+
+@pytest.mark.parametrize(
+    "words", ["postgres", "avro", "schema registry", "databricks", "iceberg", "oracle", "MySQL"]
+)
+def test_what_is_supported_comes_first(search: Search, words: str) -> None:
+    assert search(words)[0] == "supported"
+
+
+def test_pages_of_tables_come_last(search: Search) -> None:
+    found = search("option")
+    tables = {"options", "sync-options", "writing-options"}
+    assert set(found[:20]).isdisjoint(tables)
+    assert tables <= set(found)
+    assert not any(page.startswith("decisions/") for page in found)
