@@ -89,6 +89,15 @@ DECODING_OPTIONS = (
         help="Only events with at most this commit_ts.",
     ),
     Option(
+        name="startingSourceTime",
+        type="time",
+        help="Only events at or after this time of the source: the time in commit_ts, or else "
+        "source_time.",
+    ),
+    Option(
+        name="endingSourceTime", type="time", help="Only events before this time of the source."
+    ),
+    Option(
         name="claimCheckStorageUri",
         help="Folder of the claim-check files, as TiCDC's `claim-check-storage-uri`.",
     ),
@@ -288,8 +297,11 @@ class MessageDecoder:
             named = named_by(event)
             place = ("", "", None) if named is None else (named.database, named.table, named.schema)
             op, commit_ts = getattr(event, "op", None), getattr(event, "commit_ts", None)
+            kind, time = KIND_OF[type(event)], getattr(event, "source_time", None)
             try:
-                if self._filter.wants(KIND_OF[type(event)], *place, op=op, commit_ts=commit_ts):
+                if self._filter.wants(
+                    kind, *place, op=op, commit_ts=commit_ts
+                ) and self._filter.wants_source_time(kind, commit_ts, time):
                     yield event
             except DecodeError as error:
                 yield Corrupt(error, event.index)

@@ -1,4 +1,4 @@
-"""Filter events by kind, operation, table and commit_ts.
+"""Filter events by kind, operation, table, commit_ts and time of the source.
 
 Table patterns are case-sensitive shell globs over ``database.table`` (or
 ``database.schema.table``); in backticks, the dots and stars of a part are literal.  ``*.table``
@@ -7,10 +7,10 @@ also matches a table that has no database.
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import re
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import attrs
@@ -20,8 +20,7 @@ from cdcfmt_core.errors import DecodeError, OptionError
 from cdcfmt_core.events import full_name
 
 _PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^.`\s](?:[^.`]*[^.`\s])?))\s*(\.|$)")
-_NEAREST = 3
-_FIRST = 10
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST_KNOWN = 64 << 10
 _ALWAYS_WANTED = frozenset({"watermark", "transaction", "heartbeat", "message", "corrupt"})
 
@@ -91,6 +90,8 @@ class EventFilter:
       apply only to kinds that belong to a table, never to corrupt messages.
     - ``starting_commit_ts``, ``ending_commit_ts``: inclusive bounds.  An event without commit_ts is
       then an error, except a table's schema, which always passes.
+    - ``starting_source_time`` (inclusive), ``ending_source_time`` (exclusive): microseconds, for
+      the physical part of commit_ts, else ``source_time``.  An event with neither is as above.
     - ``every_statement``: DDL passes the table filters, as a statement may affect other tables
       than the one its message names.
     - ``rows_refused``: number of rows found unwanted.
@@ -101,6 +102,8 @@ class EventFilter:
     exclude_tables: tuple[str, ...] = ()
     starting_commit_ts: int | None = None
     ending_commit_ts: int | None = None
+    starting_source_time: int | None = None
+    ending_source_time: int | None = None
     kinds: frozenset[str] | None = None
     ops: frozenset[str] | None = None
     every_statement: bool = False
@@ -130,6 +133,8 @@ class EventFilter:
             exclude_tables=options["excludeTables"],
             starting_commit_ts=options["startingCommitTs"],
             ending_commit_ts=options["endingCommitTs"],
+            starting_source_time=microseconds(options["startingSourceTime"]),
+            ending_source_time=microseconds(options["endingSourceTime"]),
             **more,
         )
 
@@ -147,6 +152,11 @@ class EventFilter:
             raise OptionError(
                 f"option endingCommitTs: {high} is before startingCommitTs, {low}: no event is "
                 "between them"
+            )
+        low, high = self.starting_source_time, self.ending_source_time
+        if low is not None and high is not None and low >= high:
+            raise OptionError(
+                "option endingSourceTime is not after startingSourceTime: no event is between them"
             )
 
     def wants_table(self, database: str, table: str, schema: str | None = None) -> bool:
@@ -176,20 +186,14 @@ class EventFilter:
             text for n, text in enumerate(self.include_tables) if n not in self._includes_met
         ]
 
-    def describe_unmatched(self) -> str:
-        """An error text for :meth:`unmatched`, with the most similar tables seen."""
-        return self._describe(self.unmatched())
+    def unmatched_exclusions(self) -> list[str]:
+        """Patterns of ``excludeTables`` that matched no table seen so far."""
+        return [text for n, text in enumerate(self.exclude_tables) if n not in self._excludes_met]
 
-    def describe_unmatched_exclusions(self) -> str | None:
-        """A text for patterns of ``excludeTables`` that matched no table seen, or None."""
-        missing = [t for n, t in enumerate(self.exclude_tables) if n not in self._excludes_met]
-        if not missing or not len(self._tables):
-            return None
-        return f"excludeTables excludes nothing: {self._describe(missing)}"
-
-    def _describe(self, missing: list[str]) -> str:
-        met = [full_name(*name) for name in self._tables]
-        return f"no table {' or '.join(missing)} in the input; {nearest_tables(missing[0], met)}"
+    @property
+    def tables_seen(self) -> list[tuple[str, ...]]:
+        """The names of the last tables that were compared with the patterns."""
+        return [full_name(*name) for name in self._tables]
 
     def wants_kind(self, kind: str) -> bool:
         """Whether events of this kind can pass."""
@@ -213,6 +217,34 @@ class EventFilter:
         low, high = self.starting_commit_ts, self.ending_commit_ts
         return (low is None or commit_ts >= low) and (high is None or commit_ts <= high)
 
+    @property
+    def has_source_times(self) -> bool:
+        """Whether a range of times of the source is set."""
+        return self.starting_source_time is not None or self.ending_source_time is not None
+
+    def wants_source_time(self, kind: str, commit_ts: int | None, source_time: int | None) -> bool:
+        """Whether the time of an event is in the range; counts unwanted rows.
+
+        :raises DecodeError: if a range is set and the event has no time of the source.
+        """
+        if not self.has_source_times or kind == "corrupt":
+            return True
+        time = source_time if commit_ts is None else (commit_ts >> 18) * 1000
+        if time is None:
+            if kind == "schema":
+                return True
+            raise DecodeError(
+                "startingSourceTime/endingSourceTime are set, but this event has no time of the"
+                " source (the producer sends none); remove those options for this input"
+            )
+        wanted = self._is_in_source_times(time)
+        self.rows_refused += kind == "row" and not wanted
+        return wanted
+
+    def _is_in_source_times(self, time: int) -> bool:
+        low, high = self.starting_source_time, self.ending_source_time
+        return (low is None or time >= low) and (high is None or time < high)
+
     def wants(
         self,
         kind: str,
@@ -222,7 +254,10 @@ class EventFilter:
         op: str | None = None,
         commit_ts: int | None = None,
     ) -> bool:
-        """Whether an event passes all filters; counts unwanted rows."""
+        """Whether an event passes all filters; counts unwanted rows.
+
+        That of the source's time is applied only to a commit_ts; see :meth:`wants_source_time`.
+        """
         wanted = self._wants(kind, database, table, schema, op, commit_ts)
         if not wanted and kind == "row":
             self.rows_refused += 1
@@ -248,7 +283,14 @@ class EventFilter:
             return False
         if kind == "schema" and commit_ts is None:
             return True
-        return self.wants_commit_ts(commit_ts)
+        return self.wants_commit_ts(commit_ts) and (
+            commit_ts is None or self._is_in_source_times((commit_ts >> 18) * 1000)
+        )
+
+
+def microseconds(time: datetime | None) -> int | None:
+    """Microseconds since 1970."""
+    return None if time is None else (time - _EPOCH) // timedelta(microseconds=1)
 
 
 def table_names(names: Iterable[tuple[str, ...]]) -> str:
@@ -257,29 +299,6 @@ def table_names(names: Iterable[tuple[str, ...]]) -> str:
         ".".join(part if re.fullmatch(r"[\w$-]+", part) else _quoted(part) for part in name)
         for name in sorted(names)
     )
-
-
-def nearest_tables(wanted: str, known: Iterable[tuple[str, ...]]) -> str:
-    """The tables most similar to ``wanted``, else the first ones, for an error text."""
-    names = {table_names([name]).lower(): name for name in known if all(name)}
-    likeness = {text: _likeness(wanted.lower(), text) for text in names}
-    near = [text for text in names if likeness[text] >= 0.6]
-    near = sorted(near, key=likeness.__getitem__, reverse=True)[:_NEAREST]
-    if near:
-        return f"did you mean {' or '.join(table_names([names[text]]) for text in near)}?"
-    if not names:
-        return "it has no tables"
-    first = table_names(sorted(names.values())[:_FIRST])
-    return f"it has {first}" + (f", … {len(names)} in all" if len(names) > _FIRST else "")
-
-
-def _likeness(wanted: str, name: str) -> float:
-    """Similarity from 0 to 1; unless a pattern, the table part weighs as much as the whole name."""
-    whole = difflib.SequenceMatcher(None, wanted, name).ratio()
-    table = wanted.rpartition(".")[2]
-    if "*" in table or "?" in table:
-        return whole
-    return (whole + difflib.SequenceMatcher(None, table, name.rpartition(".")[2]).ratio()) / 2
 
 
 def _quoted(part: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
-from datetime import UTC, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import chain
 from typing import Any, Literal, Self, TypeAlias
 from zoneinfo import ZoneInfo
@@ -23,7 +23,7 @@ API_VERSIONS = range(1, 2)
 """Versions of the plugin API that this core supports.  A spec names the one it was written for."""
 
 OptionType: TypeAlias = Literal[
-    "string", "bool", "int", "bytes", "duration", "choice", "list", "timezone"
+    "string", "bool", "int", "bytes", "duration", "choice", "list", "time", "timezone"
 ]
 
 FORMATS_OWN: Mapping[str, str] = {
@@ -48,14 +48,14 @@ _BOTH = _names(
 READING = _BOTH | _names(
     """
     assign casesensitive deduplicate endingcommitts endingoffsets endingoffsetsbytimestamp
-    endingtimestamp enumas excludetables failondataloss groupidprefix ignorecolumns imageformat
-    images includecolumns includeheaders includesource includetables incompleterows
-    infersamplemessages invalidvalues jsonas kind linesep maxbytespertrigger
+    endingsourcetime endingtimestamp enumas excludetables failondataloss groupidprefix
+    ignorecolumns imageformat images includecolumns includeheaders includesource includetables
+    incompleterows infersamplemessages invalidvalues jsonas kind linesep maxbytespertrigger
     maxcachedschemabytes maxfileage maxfilespertrigger maxoffsetspertrigger maxpartitionbytes
-    maxrecordsperpartition maxtriggerdelay minoffsetspertrigger minpartitions mode
-    onschemachange ontruncate op pathglobfilter paths requiretables scanschemas
-    schemasearchmessages schemastore schemawaittimeout startingcommitts startingoffsets
-    startingoffsetsbytimestamp startingoffsetsbytimestampstrategy startingtimestamp subscribe
+    maxrecordsperpartition maxtriggerdelay minoffsetspertrigger minpartitions mode onschemachange
+    ontruncate op pathglobfilter paths requiretables scanschemas schemasearchmessages schemastore
+    schemawaittimeout startingcommitts startingoffsets startingoffsetsbytimestamp
+    startingoffsetsbytimestampstrategy startingsourcetime startingtimestamp subscribe
     subscribepattern tasklog timeas watermarklookback
     """
 )
@@ -70,6 +70,11 @@ WRITING = _BOTH | _names(
 )
 """The same for writing."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*\*?")
+_AGO = re.compile(r"(\d{1,9}) *(s|m|h|d|sec|min|second|minute|hour|day)s?( +ago)?", re.IGNORECASE)
+_AGO_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+# Only digits could be meant as milliseconds, or seconds.
+_TIME = re.compile(r"(\d{4}-.{1,40}?|\d{8}(?:T.{1,30}?)?)(?: *([A-Za-z]{2,}[\w/+-]*))?")
+_ONE_DIGIT = re.compile(r"(?<=[-:T+ ])(\d)(?=[-:T+ .]|$)")
 _TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
 _SIZE_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _DURATION_UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -83,8 +88,9 @@ class Option:
     - ``type``: ``string``; ``bool``; ``int``; ``bytes`` (an integer with an optional ``k``, ``m``,
       ``g``); ``duration`` (a whole number with a unit: ``ms``,
       ``s``, ``m`` or ``min``, ``h``, ``d``; parsed to a timedelta); ``choice``; ``list``
-      (comma-separated text or a JSON array; parsed to a tuple of str); ``timezone`` (an IANA name
-      or ``+08:00``).
+      (comma-separated text or a JSON array; parsed to a tuple of str); ``time`` (ISO text, or
+      ``10 minutes ago``; parsed to a datetime with a zone); ``timezone`` (an IANA name or
+      ``+08:00``).
     - ``choices``: the values of type ``choice``.
     - ``minimum``, ``maximum``: inclusive bounds.
     - ``hidden``: never show the value in a text (secrets).
@@ -151,6 +157,8 @@ class Option:
             "bytes": "a size in bytes such as 65536 or 64m",
             "duration": "a duration such as 90s, 30m, 12h or 7d",
             "list": "a list of names, separated by commas or as a JSON array",
+            "time": "a time such as 2024-01-31T10:00:00Z, 2024-01-31 (UTC without a zone) or 10 "
+            "minutes ago",
             "timezone": "a time zone such as Asia/Shanghai or +08:00",
         }[self.type]
         if self.minimum is not None:
@@ -348,19 +356,46 @@ def _parse_list(_: Option, value: Any) -> tuple[str, ...]:
 
 
 def _parse_timezone(_: Option, value: Any) -> tzinfo:
-    if isinstance(value, tzinfo):
-        return value
-    text = str(value).strip()
+    return value if isinstance(value, tzinfo) else _zone(str(value).strip())
+
+
+def _zone(text: str) -> tzinfo:
     if text.upper() in {"UTC", "Z", "GMT"}:
         return UTC
     if text[:1] in "+-":
-        from datetime import datetime
-
         zone = datetime.strptime(text, "%z").tzinfo
         if zone is None:
             raise ValueError(text)
         return zone
     return ZoneInfo(text)
+
+
+def is_relative_time(text: str) -> bool:
+    """Whether a time depends on the present, as ``10 minutes ago`` does."""
+    return _AGO.fullmatch(text.strip()) is not None
+
+
+def _parse_time(_: Option, value: Any) -> datetime:
+    time = value if isinstance(value, datetime) else _time_of_text(str(value).strip())
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+def _time_of_text(text: str) -> datetime:
+    if (ago := _AGO.fullmatch(text)) is not None:
+        return datetime.now(UTC) - timedelta(**{_AGO_UNITS[ago[2][0].lower()]: int(ago[1])})
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise ValueError(text)
+    try:
+        time = datetime.fromisoformat(found[1])
+    except ValueError:
+        # Spark prints and reads single digits, too.
+        time = datetime.fromisoformat(_ONE_DIGIT.sub(r"0\1", found[1]))
+    if found[2] is None:
+        return time
+    if time.tzinfo is not None:
+        raise ValueError(text)
+    return time.replace(tzinfo=_zone(found[2]))
 
 
 def _parse_string(_: Option, value: Any) -> str:
@@ -377,5 +412,6 @@ _PARSERS = {
     "duration": _parse_duration,
     "choice": _parse_choice,
     "list": _parse_list,
+    "time": _parse_time,
     "timezone": _parse_timezone,
 }

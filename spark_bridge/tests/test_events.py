@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -130,6 +130,22 @@ def test_filters_by_option(spark: SparkSession, tmp_path: Path) -> None:
         ("row", "orders"),
         ("corrupt", None),
     ]
+
+
+def test_times_of_the_source_select_without_commit_ts(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [row_message("INSERT", {"id": str(n)}, commit_ts=None) for n in range(4)]
+    for n, row in enumerate(rows):
+        row["es"] = PHYSICAL_MS + n
+    path = write_lines(tmp_path / "timed.json", *rows)
+    start, end = (datetime.fromtimestamp((PHYSICAL_MS + n) / 1000, UTC) for n in (1, 3))
+    times = {"startingSourceTime": start.isoformat(), "endingSourceTime": str(end)}
+    given = {**times, "table": "shop.orders"}
+    changes = spark.read.format("cdc").options(**given).load(path)
+    assert [row.id for row in changes.orderBy("id").collect()] == [1, 2]
+    stream = spark.readStream.format("cdc").options(**given).schema(changes.schema).load(path)
+    query = stream.writeStream.format("memory").queryName("timed").trigger(availableNow=True)
+    query.start().awaitTermination()
+    assert [row.id for row in spark.table("timed").orderBy("id").collect()] == [1, 2]
 
 
 def test_a_commit_ts_range_needs_commit_ts(spark: SparkSession, tmp_path: Path) -> None:

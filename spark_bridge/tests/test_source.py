@@ -247,6 +247,8 @@ def test_printed_options_hide_secrets() -> None:
     [
         ({"table": "a.b", "excludeTables": "a.*"}, "exclude table a.b"),
         ({"startingCommitTs": "5", "endingCommitTs": "4"}, "4 is before startingCommitTs, 5"),
+        ({"startingSourceTime": "1 h ago", "endingSourceTime": "2h ago"}, "is not after starting"),
+        ({"startingSourceTime": "5"}, "option startingSourceTime: '5' is not a time such as"),
         ({"typeMap": "mysqll"}, "unknown type map 'mysqll'"),
         ({"maxFileAge": "99999999999d"}, "option maxFileAge: '99999999999d' is not a duration"),
         ({"table": "a.b", "includeHeaders": "true"}, "includeHeaders is for events"),
@@ -258,6 +260,13 @@ def test_printed_options_hide_secrets() -> None:
 def test_contradictory_or_ineffective_options(given: dict[str, str], error: str) -> None:
     with pytest.raises(CdcfmtError, match=error):
         parse_options({"path": "x", **given})
+
+
+def test_a_stream_takes_no_time_that_moves() -> None:
+    options = parse_options({"path": "x", "startingsourcetime": "10 Minutes ago"})
+    with pytest.raises(CdcfmtError, match=r"startingSourceTime: '10 Minutes ago' .*: set 20\d\d-"):
+        options.in_stream()
+    parse_options({"path": "x", "startingsourcetime": "2024-01-31"}).in_stream()
 
 
 def test_defaults_may_be_given_in_either_shape() -> None:

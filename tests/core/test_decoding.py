@@ -439,6 +439,8 @@ EVENTS: list[Event] = [
         (EventFilter(exclude_tables=("*.orders",)), [1, 2, 5, 7, 8, 9, 10, 11]),
         (EventFilter(starting_commit_ts=11), [3, 11]),
         (EventFilter(ending_commit_ts=10), [0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11]),
+        (EventFilter(starting_source_time=1), [11]),
+        (EventFilter(ending_source_time=1), list(range(12))),
         (EventFilter(kinds=frozenset({"ddl", "corrupt"})), [4, 5, 11]),
         (EventFilter(kinds=frozenset({"row"}), ops=frozenset({"delete"})), []),
     ],
@@ -462,6 +464,22 @@ def test_event_without_commit_ts_in_a_range_is_corrupt() -> None:
     assert isinstance(good, RowChange)
     assert isinstance(bad, Corrupt)
     assert str(bad.error).startswith("acme offset 3: startingCommitTs/endingCommitTs are set")
+
+
+def test_event_without_a_time_of_the_source_in_a_range_is_corrupt() -> None:
+    timed = [attrs.evolve(row(commit_ts=None), source_time=time) for time in (4, 5, 19, 20)]
+    bare = TableSchemaEvent(table_schema=ORDERS)
+    fake = Fake("acme", lambda message: [*timed, row(commit_ts=None), bare])
+    decoder = open_decoder(
+        fake,
+        protocol="acme",
+        event_filter=EventFilter(starting_source_time=5, ending_source_time=20),
+    )
+    *found, bad, schema = decoder.decode(Message(None, b"x", offset=3))
+    assert found == timed[1:3]
+    assert isinstance(bad, Corrupt)
+    assert str(bad.error).startswith("acme offset 3: startingSourceTime/endingSourceTime are set")
+    assert schema is bare
 
 
 def test_canal_json_by_the_same_filters() -> None:

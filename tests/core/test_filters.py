@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from cdcfmt_core.errors import DecodeError, OptionError
 from cdcfmt_core.filters import (
     EventFilter,
-    nearest_tables,
     parse_table_name,
     split_name,
     table_names,
@@ -156,24 +155,25 @@ def test_a_range_over_events_without_commit_ts_is_an_error() -> None:
     assert EventFilter().wants("row", "shop", "orders")
 
 
+def test_the_range_of_times_of_the_source() -> None:
+    event_filter = EventFilter(starting_source_time=2_000, ending_source_time=4_000)
+    # A commit_ts has the time, so a decoder can skip the row before it is read.
+    wanted = [ms for ms in range(6) if event_filter.wants("row", "a", "b", commit_ts=ms << 18)]
+    assert wanted == [2, 3]
+    assert event_filter.wants("row", "a", "b")
+    assert event_filter.rows_refused == 4
+    assert event_filter.wants_source_time("row", 2 << 18, 9_000)
+    assert not event_filter.wants_source_time("row", None, 4_000)
+    assert event_filter.rows_refused == 5
+    assert event_filter.wants_source_time("schema", None, None)
+    assert event_filter.wants_source_time("corrupt", None, None)
+    with pytest.raises(DecodeError, match="startingSourceTime/endingSourceTime are set, but this"):
+        event_filter.wants_source_time("row", None, None)
+
+
 def test_table_names_for_errors() -> None:
     text = table_names([("shop", "orders"), ("a b", "c.d"), ("crm", "public", "x$")])
     assert text == "`a b`.`c.d`, crm.public.x$, shop.orders"
-
-
-@pytest.mark.parametrize(
-    ("wanted", "text"),
-    [
-        # A long database name does not make tables similar.
-        ("warehouse.composit", "did you mean warehouse.composites?"),
-        ("warehouse.t9", "did you mean warehouse.t1?"),
-        ("warehose.Orderz", "did you mean warehouse.orders?"),
-        ("warehouse.qqqq", "it has warehouse.composites, warehouse.orders, warehouse.t1"),
-    ],
-)
-def test_nearest_tables(wanted: str, text: str) -> None:
-    known = [("warehouse", table) for table in ("t1", "orders", "composites")]
-    assert nearest_tables(wanted, known) == text
 
 
 def test_a_schema_without_a_commit_ts_is_in_every_range() -> None:
@@ -199,10 +199,11 @@ def test_rows_of_other_tables_are_counted() -> None:
         EventFilter(table=("shop", "orders"), exclude_tables=("shop.*",)),
         EventFilter(table=("shop", "orders"), include_tables=("shop.o", "a.*")),
         EventFilter(starting_commit_ts=5, ending_commit_ts=4),
+        EventFilter(starting_source_time=5, ending_source_time=5),
     ],
 )
 def test_contradictory_filters_are_errors(wanted: EventFilter) -> None:
-    with pytest.raises(OptionError, match=r"exclude table shop\.orders|is before"):
+    with pytest.raises(OptionError, match=r"exclude table shop\.orders|is before|is not after"):
         wanted.check()
 
 

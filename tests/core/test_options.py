@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from cdcfmt_core.decoding import DECODING_OPTIONS
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.options import Option, OptionType, unknown_option, validate
+from cdcfmt_core.options import Option, OptionType, is_relative_time, unknown_option, validate
 from cdcfmt_files.sources.options import FILE_OPTIONS
 from pyspark_cdcfmt.write_options import FILE_OPTIONS as WRITTEN_FILE_OPTIONS
 
@@ -65,8 +65,49 @@ def test_values(kind: OptionType, value: object, parsed: object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "utc"),
+    [
+        ("2024-01-31", "2024-01-31T00:00:00"),
+        ("2024-01-31T10:00:00Z", "2024-01-31T10:00:00"),
+        (" 2024-01-31 10:00 ", "2024-01-31T10:00:00"),
+        ("2024-01-31T10:00:00.123456+08:00", "2024-01-31T02:00:00.123456"),
+        ("2024-01-31 10:00:00.5-0330", "2024-01-31T13:30:00.500000"),
+        ("20240131T100000Z", "2024-01-31T10:00:00"),
+        # As Spark casts text to a timestamp
+        ("2024-1-3 1:02:3", "2024-01-03T01:02:03"),
+        ("2024-01-31 10:00:00 Asia/Shanghai", "2024-01-31T02:00:00"),
+        ("2024-01-31 10:00:00 UTC", "2024-01-31T10:00:00"),
+        ("2024-01-31T10:00:00+8", "2024-01-31T02:00:00"),
+        (datetime(2024, 1, 31, 10), "2024-01-31T10:00:00"),
+        (datetime(2024, 1, 31, 10, tzinfo=timezone(timedelta(hours=8))), "2024-01-31T02:00:00"),
+    ],
+)
+def test_times(text: object, utc: str) -> None:
+    parsed = Option("some", "", type="time").parse(text)
+    assert parsed == datetime.fromisoformat(utc).replace(tzinfo=UTC)
+    assert parsed.tzinfo is not None
+
+
+def test_times_before_now() -> None:
+    ago = {"10 minutes ago": 600, "2h": 7200, "1 Day Ago": 86_400, "5s": 5}
+    for text, seconds in ago.items():
+        parsed = Option("some", "", type="time").parse(text)
+        assert abs(datetime.now(UTC) - timedelta(seconds=seconds) - parsed) < timedelta(minutes=1)
+        assert is_relative_time(text)
+    assert not is_relative_time("2024-01-31")
+
+
+@pytest.mark.parametrize(
     ("kind", "value"),
     [
+        ("time", "yesterday"),
+        ("time", "2024-13-01"),
+        ("time", "2024-01-31T10:00:00Z UTC"),
+        ("time", "2024-01-31 10:00:00 Mars/Olympus"),
+        ("time", "999999999 days ago"),
+        # Milliseconds since 1970, which ISO reads as the year 1612
+        ("time", "1612101000000"),
+        ("time", 1612101000000),
         ("string", 5),
         ("bool", "maybe"),
         ("bool", 2),

@@ -14,7 +14,7 @@ from cdcfmt_core import Option, Registry, default_registry
 from cdcfmt_core.codec import AUTO, format_options
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.options import check_once, split_by_owner, validate
+from cdcfmt_core.options import check_once, is_relative_time, split_by_owner, validate
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.transport_opening import choose_transport
 from cdcfmt_files import FILES
@@ -84,12 +84,14 @@ class ReadOptions(InputOptions):
     :ivar codec: the formats' options.
     :ivar input: the files or topics; None if the options select none.
     :ivar transport: the transport's title.
+    :ivar relative: the options with times such as ``10 minutes ago``.
     """
 
     codec: Mapping[str, Any]
     input: Input | None = None
     transport: str = ""
     streaming: bool = False
+    relative: Mapping[str, str] = attrs.field(factory=dict)
 
     @property
     def case_sensitive(self) -> bool:
@@ -113,9 +115,21 @@ class ReadOptions(InputOptions):
         return self.input
 
     def in_stream(self) -> ReadOptions:
-        """The same options for a stream, where formats always need their schemas."""
+        """The same options for a stream, where formats always need their schemas.
+
+        :raises OptionError: for a time such as ``10 minutes ago``.
+        """
+        self.check_restarts()
         codec = _with_policy(self.codec, self["onMissingSchema"] or "wait")
         return attrs.evolve(self, codec=codec, streaming=True)
+
+    def check_restarts(self) -> None:
+        """:raises OptionError: for a time that differs at each restart of a stream."""
+        for name, text in self.relative.items():
+            raise OptionError(
+                f"option {name}: {text!r} is another time after a restart of the stream, which "
+                f"would skip what came before: set {self[name].isoformat(' ', 'seconds')}"
+            )
 
     def event_filter(self) -> EventFilter:
         """The filter for the events to decode, from the options alone."""
@@ -231,6 +245,11 @@ def parse_options(
         _with_policy(format_options(codecs, codec), values["onMissingSchema"]),
         open_input(transport, values, client) if has_input else None,
         transport.title if has_input else "",
+        relative={
+            option.name: str(bridge[option.name])
+            for option in own
+            if option.type == "time" and is_relative_time(str(bridge.get(option.name, "")))
+        },
     )
     if options.table is None:
         check_type_options(given, "events hold values as they are")

@@ -69,6 +69,7 @@ class CdcDataSource(DataSource):
         if self._is_of_blocks:
             from pyspark_cdcfmt.blocks.schema import BLOCKS
 
+            options.check_restarts()
             return BLOCKS
         if options.table is None:
             return events_schema(options)

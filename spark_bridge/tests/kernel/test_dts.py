@@ -103,6 +103,15 @@ def test_kernel_reads_rows_and_operations() -> None:
     assert check(*rows[:5], usual(0, objectName="d.other"), *rows[:5]) == (9, 1)
 
 
+def test_times_of_the_source() -> None:
+    rows = [usual(at, sourceTimestamp=1_700_000_000 + at) for at in range(40)]
+    # 2023-11-14 22:13:20 is 1700000000.
+    end = {"endingSourceTime": "2023-11-14T22:13:30Z"}
+    options = parsed({"protocol": "dts-avro", "imageFormat": "json", **end})
+    result = check_equal(rows, events_schema(options), options)
+    assert (result.rows.num_rows, result.skipped, result.by_kernel) == (10, 30, 9)
+
+
 UNUSUAL: list[dict[str, Any]] = [
     {"objectName": "d.s.t"},
     {"objectName": "d.d.t"},

@@ -12,6 +12,7 @@ import pytest
 from kernel.test_golden import golden
 from support.canal_messages import row_message
 from support.damaged_messages import mutated_message
+from support.golden_data import native_messages
 from support.turns import in_turn
 
 from cdcfmt_core.events import Message
@@ -99,6 +100,44 @@ def test_commit_ts(protocol: str, name: str) -> None:
     for start, end in ((known[0], known[len(known) // 2]), (known[-1] + 1, known[-1] + 2)):
         read = parsed(given | {"startingCommitTs": str(start), "endingCommitTs": str(end)})
         assert check_equal(messages, events_schema(read), read).skipped > 20
+
+
+@pytest.mark.parametrize(("protocol", "name"), CASES)
+def test_times_of_the_source(protocol: str, name: str) -> None:
+    messages, given, _ = golden(protocol, name)
+    check_times(messages, given)
+    read = parsed(given | {"startingSourceTime": "2020-01-01", "imageFormat": "json"})
+    check_equal(with_damage(messages, in_frames=protocol == "open"), events_schema(read), read)
+
+
+@pytest.mark.parametrize(
+    ("name", "protocol"),
+    [
+        ("canal/canal_flat", "canal-json"),
+        ("debezium/noschema_default", "debezium"),
+        ("debezium/schema_default", "debezium"),
+        ("dts/dts", "dts-avro"),
+    ],
+)
+def test_times_of_sources_without_commit_ts(name: str, protocol: str) -> None:
+    check_times(list(native_messages(name)), {"protocol": protocol})
+
+
+def check_times(messages: list[Message], given: dict[str, str]) -> None:
+    """The rows of a range of times are those that all rows have in it."""
+    given = given | {"imageFormat": "json"}
+    read = parsed(given)
+    everything = check_equal(messages, events_schema(read), read).rows.to_pylist()
+    rows = [row for row in everything if row["kind"] == "row"]
+    times = sorted({row["commit_time"] or row["source_time"] for row in rows})
+    start, end = times[len(times) // 4], times[len(times) // 4 * 3]
+    of_times = {"startingSourceTime": start.isoformat(), "endingSourceTime": end.isoformat()}
+    read = parsed(given | of_times)
+    result = check_equal(messages, events_schema(read), read)
+    kept = [row for row in result.rows.to_pylist() if row["kind"] == "row"]
+    assert kept == [r for r in rows if start <= (r["commit_time"] or r["source_time"]) < end]
+    assert 0 < len(kept) < len(rows)
+    assert result.skipped
 
 
 @pytest.mark.parametrize(("protocol", "name"), CASES[1:])

@@ -218,6 +218,8 @@ def describe_settings(
         "outputs": outputs,
         "starting_commit_ts": shape.event_filter.starting_commit_ts,
         "ending_commit_ts": shape.event_filter.ending_commit_ts,
+        "starting_source_time": shape.event_filter.starting_source_time,
+        "ending_source_time": shape.event_filter.ending_source_time,
         "low_watermark": shape.low_watermark,
         "wanted_ops": _wanted_ops(shape.event_filter),
         "before_updates": shape.projection.before_updates,

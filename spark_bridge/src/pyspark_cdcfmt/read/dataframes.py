@@ -92,6 +92,8 @@ def decode(
     :raises OptionError: for wrong options, and for an invalid schema.
     """
     parsed = _parse(options)
+    if df.isStreaming:
+        parsed.check_restarts()
     default_registry().warn(parsed["protocol"])
     given, rows = _row_schemas(schema, parsed)
     sequence = parsed["metadataPrefix"] + "sequence"

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 from cdcfmt_core.column_names import fold
 from cdcfmt_core.errors import OptionError, SourceError, show
 from cdcfmt_core.events import Column, Event, Message, RowChange, TableSchema
-from cdcfmt_core.filters import nearest_tables, split_name, table_names
+from cdcfmt_core.filters import split_name, table_names
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import open_logger
 from cdcfmt_core.types import Decimal, LogicalType, Unknown
@@ -20,6 +20,7 @@ from cdcfmt_files.sources import BadLine
 from cdcfmt_toolkit.column_names import clashes
 from cdcfmt_toolkit.decimal_digits import DecimalDigits
 from cdcfmt_toolkit.inputs import Slice
+from cdcfmt_toolkit.table_texts import nearest_tables
 from pyspark_cdcfmt.options import SPARKS_SWITCH, ReadOptions
 from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.inputs import divide, with_progress

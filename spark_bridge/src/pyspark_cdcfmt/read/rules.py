@@ -15,9 +15,10 @@ from cdcfmt_core import types as logical
 from cdcfmt_core.column_names import fold
 from cdcfmt_core.errors import PolicyError, SourceError
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.filters import EventFilter, nearest_tables, split_name, table_names
+from cdcfmt_core.filters import EventFilter, split_name, table_names
 from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.types import LogicalType
+from cdcfmt_toolkit.table_texts import nearest_tables
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.survey import Survey, TableName
 from pyspark_cdcfmt.rows.policy import BadValue, ValuePolicy, refuse

@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import full_name
-from cdcfmt_core.filters import nearest_tables
+from cdcfmt_toolkit.table_texts import nearest_tables
 from pyspark_cdcfmt import decode, message_options
 from pyspark_cdcfmt.sync.control import ADDED, Batch, Control, LogRow
 from pyspark_cdcfmt.sync.expressions import of_tables

@@ -114,6 +114,9 @@ class _Decoder:
         op, place = OPS[operation], place_of(metadata)
         if not self._context.event_filter.wants("row", *place, None, op, None):
             return []  # Skipped without decoding, as in the kernel.
+        times = times_of(metadata)
+        if not self._context.event_filter.wants_source_time("row", None, times["source_time"]):
+            return []
         data, before = object_of(wire, "data"), object_of(wire, self._before)
         if not data:
             raise DecodeError("a required field of a row is missing", field="data")
@@ -126,7 +129,7 @@ class _Decoder:
         if op == "update" and before and table.reads_before(before, data):
             old = image(before, table, self._before)
         extra = extra_of(wire, metadata, "data", self._before) or None
-        return [RowChange(op, table.schema, old, new, **times_of(metadata), extra=extra)]
+        return [RowChange(op, table.schema, old, new, **times, extra=extra)]
 
     def _table(self, place: tuple[str, str], position: Position, names: set[str]) -> TablePlan:
         """The table with the newest schema before a row.

@@ -27,9 +27,11 @@ def open_decoder(options, context):
         if kind in OPS:
             if not context.event_filter.wants("row", *place, None, OPS[kind], None):
                 return []  # Skipped without decoding, as in the kernel: step 7.
+            time = time_of(wire, 1_000_000)
+            if not context.event_filter.wants_source_time("row", None, time):
+                return []
             images = images_of(OPS[kind], wire)
             table = table_of(place, tuple(wire["data"]), key_columns_of(message.key))
-            time = time_of(wire, 1_000_000)
             return [RowChange(OPS[kind], table, *images, source_time=time, extra=extra)]
         if kind.startswith(("table-", "database-")):
             query, time = text_of(wire, "sql"), time_of(wire, 1_000)

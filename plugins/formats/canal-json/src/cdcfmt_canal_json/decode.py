@@ -81,6 +81,10 @@ class _Decoder:
             place = self._default_table
         if not self._filter.wants("row", *place, op, commit_ts):
             return []
+        if self._filter.has_source_times:
+            source_time = time_of(wire, "es", self._dialect)
+            if not self._filter.wants_source_time("row", commit_ts, source_time):
+                return []
         location = claim_check_of(tidb, is_claimed=claim_check is not None)
         if location is not None:
             read_events = partial(self._events, claim_check=location)

@@ -103,6 +103,10 @@ class _Decoder:
         table = _table_of(wire)
         if not self._filter.wants("row", table.database, table.table, table.schema, op):
             return []
+        if self._filter.has_source_times:
+            source_time = milliseconds_of(wire, "execTs")
+            if not self._filter.wants_source_time("row", None, source_time):
+                return []
         if not table.table:
             raise DecodeError("a required field of a row event is missing", field="table")
         data, before = list_of(wire, "data"), list_of(wire, "before")

@@ -159,6 +159,10 @@ class _Decoder:
             raise DecodeError(NO_TABLE, field="source.table" if source else "source")
         if not self._filter.wants("row", database, table, schema, op, commit_ts):
             return []
+        if self._filter.has_source_times:
+            source_time = time_of(source, "source.")
+            if not self._filter.wants_source_time("row", commit_ts, source_time):
+                return []
         event = self._rows.decode(
             op,
             image_of(payload, "before"),
@@ -195,6 +199,8 @@ class _Decoder:
         )
         database, table, schema = record.place
         if not self._filter.wants("row", database, table, schema, record.op, None):
+            return []
+        if not self._filter.wants_source_time("row", None, record.source_time):
             return []
         event = self._rows.decode(
             record.op,

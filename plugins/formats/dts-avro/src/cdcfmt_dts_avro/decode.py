@@ -58,6 +58,10 @@ class _Decoder:
             database, schema, table = envelope.names
             if not self._filter.wants("row", database, table, schema, op):
                 return []
+            if self._filter.has_source_times and not self._filter.wants_source_time(
+                "row", None, envelope.source_time
+            ):
+                return []
         plan, at = self._plans.read(envelope, data)
         if plan is None:
             before, at = _read_text_image(data, at, "beforeImages")

@@ -26,8 +26,9 @@ _METAVARS = {
     "string": "TEXT",
     "int": "N",
     "bytes": "SIZE",
-    "duration": "TIME",
+    "duration": "DURATION",
     "list": "NAME,…",
+    "time": "TIME",
     "timezone": "ZONE",
 }
 

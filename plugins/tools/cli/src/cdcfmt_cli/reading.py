@@ -23,6 +23,7 @@ from cdcfmt_core.schema_scan import SCANS, open_input_scan
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_files.sources import BadLine, Lines, one_by_one
 from cdcfmt_files.sources.lines import marked_lines
+from cdcfmt_toolkit.table_texts import unmatched_exclusions, unmatched_tables
 
 
 @attrs.frozen
@@ -104,11 +105,10 @@ class Reader:
 
         :raises CdcfmtError: for a table or table pattern that matched nothing.
         """
-        left_nothing_out = self.event_filter.describe_unmatched_exclusions()
-        if left_nothing_out:
-            note(left_nothing_out)
-        if self.event_filter.unmatched():
-            raise CdcfmtError(self.event_filter.describe_unmatched())
+        if (text := unmatched_exclusions(self.event_filter)) is not None:
+            note(text)
+        if (text := unmatched_tables(self.event_filter)) is not None:
+            raise CdcfmtError(text)
 
     def schemas_of(self, table: tuple[str, ...]) -> Iterator[TableSchema]:
         """The table's schemas that are known so far."""

@@ -2,42 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import attrs
 import click
 
-from cdcfmt_cli.conditions import Condition, moment
+from cdcfmt_cli.conditions import Condition
 from cdcfmt_cli.records import CHANGE_COLUMNS, EVENT_COLUMNS
 from cdcfmt_cli.writers import Record
-from cdcfmt_core.errors import CdcfmtError, OptionError
+from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange
+from cdcfmt_core.filters import microseconds
+from cdcfmt_core.options import Option
 from cdcfmt_core.texts import did_you_mean
 from cdcfmt_toolkit.column_names import option_names
 from cdcfmt_toolkit.partitioning import key_text
 
-_AGO = re.compile(r"(\d{1,9}) *(s|m|h|d|sec|min|second|minute|hour|day)s?( +ago)?", re.IGNORECASE)
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
-
-def point_in_time(text: str) -> int:
-    """Microseconds since 1970 of ISO text (UTC without a zone), or of ``10 minutes ago``.
-
-    :raises OptionError: for any other text.
-    """
-    if (ago := _AGO.fullmatch(text.strip())) is not None:
-        past = timedelta(**{_UNITS[ago[2][0].lower()]: int(ago[1])})
-        return int((datetime.now(UTC) - past).timestamp() * 1_000_000)
-    found = moment(text.strip())
-    if found is None:
-        raise OptionError(
-            f"{text!r} is not a time: write 2024-01-31T10:00:00Z, 2024-01-31 (UTC without a "
-            "zone), or 10 minutes ago"
-        )
-    return round(found.timestamp() * 1_000_000)
+def _point_in_time(_: Any, parameter: click.Parameter, text: str | None) -> int | None:
+    """Microseconds since 1970."""
+    return microseconds(Option(str(parameter.name), "A time.", "time").parse(text))
 
 
 def _parsed(parse: Callable[[str], Any]) -> Callable[[Any, Any, str | None], Any]:
@@ -71,14 +56,14 @@ OPTIONS = (
     click.option(
         "--since",
         metavar="TIME",
-        callback=_parsed(point_in_time),
+        callback=_point_in_time,
         help="Only events at or after this time of the source: ISO text, UTC without a zone, or "
         "'10 minutes ago'.",
     ),
     click.option(
         "--until",
         metavar="TIME",
-        callback=_parsed(point_in_time),
+        callback=_point_in_time,
         help="Only events before this time of the source.",
     ),
 )

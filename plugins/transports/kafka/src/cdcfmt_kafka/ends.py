@@ -9,11 +9,12 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.offsets import OffsetRange, TopicPartition, messages_at_end
+from cdcfmt_core.offsets import OffsetRange, TopicPartition
 from cdcfmt_core.texts import open_logger
 from cdcfmt_kafka.config import open_client, reading_config
 from cdcfmt_kafka.options import KafkaOptions
 from cdcfmt_kafka.reader import columns_of
+from cdcfmt_toolkit.topics.ranges import messages_at_end
 
 logger = open_logger("cdcfmt_kafka")
 

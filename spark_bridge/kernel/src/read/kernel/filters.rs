@@ -72,7 +72,7 @@ impl Kernel {
             || self.plans.of(name).iter().any(is_plans)
     }
 
-    /// Whether to read rows with the envelope's operation and `commit_ts`.
+    /// Whether to read rows with the envelope's operation, `commit_ts` and time.
     pub(super) fn is_wanted(&self) -> Result<bool> {
         if let Some(ops) = &self.settings.wanted_ops
             && self.envelope.op.is_some_and(|op| !ops.contains(&op))
@@ -90,12 +90,31 @@ impl Kernel {
             self.settings.starting_commit_ts,
             self.settings.ending_commit_ts,
         );
+        if low.is_some() || high.is_some() {
+            let Some(commit_ts) = self.envelope.commit_ts else {
+                return Err(Refusal::new("missing commit_ts", 0));
+            };
+            if low.is_some_and(|low| commit_ts < low) || high.is_some_and(|high| commit_ts > high) {
+                return Ok(false);
+            }
+        }
+        self.is_in_source_times()
+    }
+
+    /// Whether the envelope's time is in the range of times of the source.
+    fn is_in_source_times(&self) -> Result<bool> {
+        let settings = &self.settings;
+        let (low, high) = (settings.starting_source_time, settings.ending_source_time);
         if low.is_none() && high.is_none() {
             return Ok(true);
         }
-        let Some(commit_ts) = self.envelope.commit_ts else {
-            return Err(Refusal::new("missing commit_ts", 0));
+        let unit = settings.layouts[self.envelope.layout].times.2;
+        let time = match (self.envelope.commit_ts, self.envelope.source_time) {
+            // The physical part of a TSO is in milliseconds.
+            (Some(commit_ts), _) => (commit_ts >> 18) * 1000,
+            (None, Some(time)) => time * unit,
+            (None, None) => return Err(Refusal::new("missing time of the source", 0)),
         };
-        Ok(low.is_none_or(|low| low <= commit_ts) && high.is_none_or(|high| commit_ts <= high))
+        Ok(low.is_none_or(|low| low <= time) && high.is_none_or(|high| time < high))
     }
 }

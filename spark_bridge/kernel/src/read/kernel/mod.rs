@@ -41,6 +41,9 @@ pub struct Settings {
     /// Rows with a `commit_ts` outside of these bounds are skipped.
     starting_commit_ts: Option<i64>,
     ending_commit_ts: Option<i64>,
+    /// The same for the time of the source in microseconds; the end is exclusive.
+    starting_source_time: Option<i64>,
+    ending_source_time: Option<i64>,
     /// Rows with a smaller `commit_ts` are refused.
     low_watermark: i64,
     /// Rows of other operations are skipped.

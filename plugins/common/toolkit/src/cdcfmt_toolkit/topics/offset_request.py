@@ -8,8 +8,9 @@ from typing import Any, Literal
 import attrs
 
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.offsets import EARLIEST, LATEST, Offsets, TopicPartition, show_partitions
+from cdcfmt_core.offsets import EARLIEST, LATEST, Offsets, TopicPartition
 from cdcfmt_core.texts import parse_json
+from cdcfmt_toolkit.topics.ranges import show_partitions
 
 _SECONDS = range(100_000_000, 315_532_800_000)
 """Milliseconds until 1980.  As seconds, these are times after 1973.  Smaller numbers, such as 0,

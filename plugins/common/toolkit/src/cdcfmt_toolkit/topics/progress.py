@@ -9,16 +9,10 @@ from datetime import timedelta
 from typing import Any
 
 from cdcfmt_core.errors import SourceError
-from cdcfmt_core.offsets import (
-    EARLIEST,
-    LATEST,
-    Offsets,
-    TopicPartition,
-    rate_limit,
-    show_partitions,
-)
+from cdcfmt_core.offsets import EARLIEST, LATEST, Offsets, TopicPartition
 from cdcfmt_core.texts import open_logger
 from cdcfmt_toolkit.topics.offset_request import OffsetRequest
+from cdcfmt_toolkit.topics.ranges import rate_limit, show_partitions
 from cdcfmt_toolkit.topics.stream_offset import INITIAL, StreamOffset
 from cdcfmt_toolkit.topics.topic_client import Topic, TopicClient
 

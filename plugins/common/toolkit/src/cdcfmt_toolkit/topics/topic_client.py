@@ -12,8 +12,9 @@ from typing import ClassVar
 import attrs
 
 from cdcfmt_core.errors import SourceError
-from cdcfmt_core.offsets import EARLIEST, LATEST, Offsets, TopicPartition, show_partitions
+from cdcfmt_core.offsets import EARLIEST, LATEST, Offsets, TopicPartition
 from cdcfmt_toolkit.topics.offset_request import OffsetRequest
+from cdcfmt_toolkit.topics.ranges import show_partitions
 from cdcfmt_toolkit.topics.topic_options import TopicOptions
 
 NO_MESSAGE = -1

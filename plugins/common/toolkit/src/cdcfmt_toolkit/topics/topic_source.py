@@ -13,18 +13,12 @@ import attrs
 
 from cdcfmt_core.errors import CdcfmtError, OptionError, SourceError
 from cdcfmt_core.events import Message
-from cdcfmt_core.offsets import (
-    EARLIEST,
-    LATEST,
-    OffsetRange,
-    Offsets,
-    TopicPartition,
-    messages_at_end,
-)
+from cdcfmt_core.offsets import EARLIEST, LATEST, OffsetRange, Offsets, TopicPartition
 from cdcfmt_core.texts import open_logger
 from cdcfmt_core.transport import MessageColumns
 from cdcfmt_toolkit.topics.offset_request import OffsetRequest
 from cdcfmt_toolkit.topics.progress import StreamProgress
+from cdcfmt_toolkit.topics.ranges import messages_at_end
 from cdcfmt_toolkit.topics.topic_client import TopicClient
 from cdcfmt_toolkit.topics.topic_options import TopicOptions, TopicSelection
 

@@ -20,9 +20,10 @@ from cdcfmt_cli.settings import Settings
 from cdcfmt_cli.writers import print_json, print_lines
 from cdcfmt_core.errors import CdcfmtError, MissingDependencyError, OptionError
 from cdcfmt_core.events import Corrupt
-from cdcfmt_core.filters import nearest_tables, table_names
+from cdcfmt_core.filters import table_names
 from cdcfmt_core.options import Option
 from cdcfmt_core.texts import one_line
+from cdcfmt_toolkit.table_texts import nearest_tables
 
 OPTIONS = (
     Option(

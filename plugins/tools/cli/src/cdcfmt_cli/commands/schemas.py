@@ -13,9 +13,10 @@ from cdcfmt_cli.parameters import Context
 from cdcfmt_cli.printing import number, plain_table, print_table, printable, size
 from cdcfmt_cli.writers import print_json
 from cdcfmt_core.errors import CdcfmtError, OptionError
-from cdcfmt_core.filters import nearest_tables, parse_table_name, table_names
+from cdcfmt_core.filters import parse_table_name, table_names
 from cdcfmt_files.sources.options import parse_storage_options
 from cdcfmt_toolkit.schema_directory import Entry, SchemaDirectory
+from cdcfmt_toolkit.table_texts import nearest_tables
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="The same as JSON, one line each.")
 

@@ -9,11 +9,11 @@ from itertools import islice
 from typing import TypeVar, Unpack
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.offsets import messages_at_end
 from cdcfmt_files.sources.compression import compression_of
 from cdcfmt_files.sources.reader import DEFAULT_BLOCK_BYTES, ReadParameters, read_split
 from cdcfmt_files.sources.splits import FileSplit
 from cdcfmt_toolkit.inputs import BadLine
+from cdcfmt_toolkit.topics.ranges import messages_at_end
 
 MAX_FILES = 100
 """Maximum number of files to open, spread evenly over all."""

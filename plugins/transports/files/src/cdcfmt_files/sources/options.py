@@ -21,7 +21,7 @@ STORAGE_OPTIONS = Option(
 )
 
 _ONE_LINE = "a message is one line; lineSep sets another separator"
-_COMMIT_TIMES = "select events by startingCommitTs and endingCommitTs"
+_COMMIT_TIMES = "select events by startingSourceTime and endingSourceTime"
 _OFFSETS = "kafkaConsumer.pollTimeoutMs is how long brokers are asked for offsets"
 _OTHER_READERS = {
     "badrecordspath": "mode=PERMISSIVE keeps bad rows, with _corrupt_record",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdcfmt_core.offsets import OffsetRange, rate_limit, split_ranges
+from cdcfmt_core.offsets import OffsetRange
+from cdcfmt_toolkit.topics.ranges import rate_limit, split_ranges
 
 spans = st.lists(st.tuples(st.integers(0, 1 << 62), st.integers(0, 10_000)), max_size=8)
 
