@@ -45,9 +45,7 @@ def open_registry(values: Mapping[str, Any], registry: Registry) -> SchemaRegist
         (kind,) = chosen
         return kind.open({option.name: values[option.name] for option in kind.options})
     choosing = join_names(name for kind in chosen or kinds for name in kind.chosen_by)
-    raise OptionError(
-        f"options {join_names(given)}: choose one schema registry by one of {choosing}"
-    )
+    raise OptionError(f"options {PREFIX}…: give exactly one of {choosing}")
 
 
 def open_writer_schemas(

@@ -39,6 +39,13 @@ _unknown: Cache[tuple[str, SchemaId], float] = Cache(1 << 20)
 _requesting = threading.Lock()
 
 
+def forget() -> None:
+    """Forget the schemas of this process; they are requested again."""
+    with _requesting:
+        _schemas.clear()
+        _unknown.clear()
+
+
 def open_message_schemas(
     chosen: SchemaRegistry | None, kept: Persistence | None, registry: Registry
 ) -> MessageSchemas | None:
