@@ -13,6 +13,12 @@ from cdcfmt_core import errors
 
 TEXT = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
 OF_SPARK = {
+    '"str" is null',
+    "INTERNAL_ERROR",
+    "NullPointerException",
+    "The provided partitioning or clustering columns do not match …",
+    "cdc does not support Update mode",
+    "plan_data_source_read",
     "DATA_SOURCE_NOT_FOUND",
     "PYTHON_VERSION_MISMATCH",
     "UNSUPPORTED_DATA_SOURCE_SAVE_MODE",
@@ -23,7 +29,8 @@ OF_SPARK = {
 }
 QUOTED = [
     text
-    for text in re.findall(r"^\| `([^`]+)` \|", TEXT, re.MULTILINE)
+    for heading in re.findall(r"^### (.+)$", TEXT, re.MULTILINE)
+    for text in re.findall(r"`([^`]+)`", heading)
     if text not in OF_SPARK and not hasattr(errors, text)
 ]
 PACKAGES = ("cdcfmt_core", "spark_bridge/src", "plugins/*/*/src")
