@@ -155,7 +155,7 @@ bench-kafka: setup
 bench-write: setup
 	$(JAVA) tests/benchmarks/spark_write.py
 
-# Writes the tables in docs/ that come from the code, then the site.
+# Writes the tables and pictures in docs/ that come from the code, then the site.
 docs: setup  ## the tables in docs/ that come from the code, and the site
 	PYTHONPATH=$(TESTS) $(RUN) python -m support.doc_tables
 	$(MAKE) site

@@ -1,4 +1,4 @@
-"""The tables of the docs that come from the code; ``make docs`` writes them, and examples.
+"""The tables of the docs that come from the code; ``make docs`` writes them, examples, pictures.
 
 A table stands between ``<!-- name:begin -->`` and ``<!-- name:end -->``.
 """
@@ -34,7 +34,7 @@ from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 from pyspark_cdcfmt.sync.options import OPTIONS as SYNC_OPTIONS
 from pyspark_cdcfmt.versions import MATRIX
 from pyspark_cdcfmt.write_options import OUTPUT_GROUPS
-from support import doc_examples
+from support import doc_examples, doc_pictures
 from support.alter_kinds import CONVERTED, HALTED, SAME
 from support.conversions import conversion_table
 from support.doc_api import PUBLIC, modules
@@ -325,6 +325,7 @@ def main() -> None:
         path.write_text(text, encoding="utf-8")
         print(path.relative_to(ROOT))
     doc_examples.main()
+    doc_pictures.main()
 
 
 if __name__ == "__main__":
