@@ -8,6 +8,7 @@ a :class:`~cdcfmt_core.events.Corrupt` event.  An unreadable claim-check folder 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections import Counter
@@ -313,8 +314,10 @@ class MessageDecoder:
             # A decoder's bug must not end a job that runs in PERMISSIVE mode.
             error = DecodeError(f"the decoder failed: {describe(error)}", sample=message.value)
         elif not (self._auto or self._codec is None or isinstance(error, MissingSchemaError)):
-            codecs = self._registry.codecs().values()
-            error = of_another_format(self._codec, codecs, message, error)
+            codecs, schema = self._registry.codecs().values(), None
+            with contextlib.suppress(DecodeError):
+                schema = self.schema_of(message)
+            error = of_another_format(self._codec, codecs, message, error, schema)
         return [Corrupt(self._locate(message, error))]
 
     def _locate(self, message: Message, error: DecodeError) -> DecodeError:

@@ -81,9 +81,10 @@ def not_recognised(
             f"message (formats that read a schema registry: {able}); set the option protocol",
             sample=schema.text,
         )
-    if (kind := service("foreign-value")(message.value or b"")) is not None:
+    value = message.value or b""
+    if (kind := service("foreign-value")(value, headers=message.headers)) is not None:
         return DecodeError(kind, sample=message.value)
-    problem = service("value-problem")(message.value or b"")
+    problem = service("value-problem")(value)
     problem = "" if problem is None else f"{problem}; "
     also = f"; broken: {join_names(broken)}, see cdcfmt formats" if broken else ""
     return DecodeError(
@@ -95,15 +96,20 @@ def not_recognised(
 
 
 def of_another_format(
-    own: CodecSpec, codecs: Iterable[CodecSpec], message: Message, error: DecodeError
+    own: CodecSpec,
+    codecs: Iterable[CodecSpec],
+    message: Message,
+    error: DecodeError,
+    schema: WriterSchema | None = None,
 ) -> DecodeError:
     """The error of a message that ``own`` cannot decode; names the format that it looks like."""
-    if confidence(own, message) >= CERTAIN_ENOUGH:
+    if confidence(own, message, schema=schema) >= CERTAIN_ENOUGH:
         return error
     where = f"{error.field}: " if error.field else ""
-    if (kind := service("foreign-value")(message.value or b"", rows=False)) is not None:
+    look = service("foreign-value") if schema is None else lambda *_, **__: None
+    if kind := look(message.value or b"", rows=False, headers=message.headers):
         return DecodeError(f"{kind} ({where}{error.reason})")
-    best = recognise(codecs, message)
+    best = recognise(codecs, message, schema)
     if best is None or best is own:
         return error
     other = DecodeError(

@@ -1,7 +1,7 @@
 """The plugin API for schema registries, which hold the schemas that messages were written with.
 
-A framed message begins with, or has in its headers, the id of its writer schema.  A decoder gets
-:class:`MessageSchemas` in its context, and needs to know neither framings nor registries.
+A framed message has the id of its writer schema in front of it or in its headers.  A decoder gets
+:class:`MessageSchemas` in its context, and knows neither framings nor registries.
 """
 
 from __future__ import annotations
@@ -78,23 +78,19 @@ class SchemaRegistry(Protocol):
         """
 
     def schema(self, schema_id: SchemaId) -> WriterSchema:
-        """The schema of an id; references are followed.
+        """The schema of an id, with its references.
 
         :raises LookupError: if the registry does not know the id.
         :raises SourceError: if it does not answer or refuses the login; names the option.
         """
 
     def describe(self, schema_id: SchemaId) -> Mapping[str, Any]:
-        """What the registry knows of a schema, for people: subjects and versions.
-
-        :raises: as :meth:`schema`.
-        """
+        """Subjects and versions of a schema, for people; raises as :meth:`schema`."""
 
     def register(self, subject: str, schema: WriterSchema) -> SchemaId:
         """The id of a schema, registered under a subject if the options allow that.
 
-        :raises SinkError: if it is incompatible with the subject's other schemas, or the registry
-            does not answer.
+        :raises SinkError: if it is incompatible with the subject's other schemas, or for no answer.
         """
 
     def frame(

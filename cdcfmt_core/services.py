@@ -35,8 +35,8 @@ def service(name: str) -> Callable[..., Any]:
       checks go to
     - ``large-messages(max_bytes, handle, compression, claim_checks)``: a
       :class:`~cdcfmt_core.encoder.LargeMessages`
-    - ``foreign-value(value, rows=…)``: the name of a value of another kind, with what to do; None
-      if it is unknown
+    - ``foreign-value(value, rows=…, headers=…)``: the name of a value of another kind, with what
+      to do; None if it is unknown
     - ``value-problem(value)``: the reason why no format can read a value; None if there is none
     - ``message-schemas(chosen, kept, registry)``: a
       :class:`~cdcfmt_core.schema_registry.MessageSchemas` of the chosen registry (or None), and of

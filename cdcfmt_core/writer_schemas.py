@@ -25,8 +25,7 @@ def registry_options(names: Iterable[str], registry: Registry) -> list[Option]:
     if not kinds:
         package = min(packages("schema_registries").values())
         raise UnknownFormatError(
-            f"options {PREFIX}… need a package that no plugin of this installation is. Install "
-            f"it, on driver and executors: pip install {package}"
+            f"options {PREFIX}…, on driver and executors: pip install {package}"
         )
     return list({option.name: option for kind in kinds for option in kind.options}.values())
 

@@ -17,6 +17,7 @@ from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import check_once, is_relative_time, split_by_owner, validate
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.transport_opening import choose_transport
+from cdcfmt_core.writer_schemas import open_registry, registry_options
 from cdcfmt_files import FILES
 from cdcfmt_files.sources.options import InputOptions
 from cdcfmt_toolkit.filesystem import is_relative
@@ -205,6 +206,7 @@ def parse_options(
     given = {name.lower(): value for name, value in given.items()}
     owner = "decode" if of_dataframe else "the cdc source"
     own = [*(dataframe_options() if of_dataframe else bridge_options())]
+    own += registry_options(given, registry)
     codecs = registry.codecs_of(str(given.get("protocol", AUTO)))
     of_codecs = [option for codec in codecs for option in codec.options]
     chosen = None
@@ -238,6 +240,8 @@ def parse_options(
     if values["typeMap"] is not None:
         # Fail here: only tasks look it up otherwise, and each of them would fail.
         registry.get_type_map(values["typeMap"])
+    # Without a connection: only the options are checked.
+    open_registry(values, registry)
     _check_transport(transport, bridge)
     has_input = chosen is not None or values.get("path") or values.get("paths")
     options = ReadOptions(

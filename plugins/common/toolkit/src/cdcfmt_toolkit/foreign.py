@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -80,8 +80,13 @@ _AVRO_JSON: Final = (
     'each value stands in its type, as in {"int": 1}; read the topic, or write it by JsonConverter',
 )
 _REGISTRY: Final = (
-    "cdcfmt reads no schema registry: write it by JsonConverter, or deserialize it first"
+    "set schema.registry.url to the registry's address (package cdcfmt-schema-registry), and see "
+    "that the option protocol, if set, is the format of its schemas"
 )
+_GLUE: Final = (
+    "cdcfmt does not read this registry: write it by JsonConverter, or deserialize it first"
+)
+_SCHEMA_HEADER: Final = re.compile(r"apicurio\.value\.(globalId|contentId)|__value_schema_id")
 _AVRO_TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
     "int": int,
     "long": int,
@@ -111,12 +116,14 @@ def foreign_file(head: bytes, *, lines: bool, recognises: Callable[[bytes], bool
     return None if kind is None else "the file is {} and is not read: {}".format(*kind)
 
 
-def foreign_value(value: bytes, *, rows: bool = True) -> str | None:
+def foreign_value(
+    value: bytes, *, rows: bool = True, headers: Sequence[tuple[str, bytes | None]] = ()
+) -> str | None:
     """What a message's value is, and what to do, if it is of a known other kind.
 
     :param rows: whether a JSON object of single values is a row without an envelope.
     """
-    kind = _binary(value) or _framed(value)
+    kind = _framed_by(headers) or _binary(value) or _framed(value)
     if kind is None and value.lstrip()[:1] in (b"{", b"["):
         try:
             check_values(value, 0)
@@ -173,14 +180,24 @@ def _binary(data: bytes) -> tuple[str, str] | None:
     return None
 
 
+def _framed_by(headers: Sequence[tuple[str, bytes | None]]) -> tuple[str, str] | None:
+    for name, _ in headers:
+        if _SCHEMA_HEADER.fullmatch(name):
+            return f"framed by a schema registry (header {name})", _REGISTRY
+    return None
+
+
 def _framed(value: bytes) -> tuple[str, str] | None:
     """A schema registry's framing, with the id that it holds."""
-    if value[:1] == b"\0" and len(value) > 5 and (number := int.from_bytes(value[1:5], "big")):
-        what = "JSON" if value[5:6] in (b"{", b"[") else "Avro or Protobuf"
-        return f"framed by a schema registry (0x00 and the schema id {number}; {what})", _REGISTRY
+    if value[:1] == b"\0":
+        for end in (5, 9):
+            if len(value) > end and (number := int.from_bytes(value[1:end], "big")):
+                what = "JSON" if value[end : end + 1] in (b"{", b"[") else "Avro or Protobuf"
+                text = f"framed by a schema registry (0x00 and the schema id {number}; {what})"
+                return text, _REGISTRY
     if value[:1] == b"\x03" and value[1:2] in (b"\0", b"\5") and len(value) > 18:
         schema = uuid.UUID(bytes=value[2:18])
-        return f"framed by AWS Glue's schema registry (schema version {schema})", _REGISTRY
+        return f"framed by AWS Glue's schema registry (schema version {schema})", _GLUE
     return None
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import attrs
 
 from cdcfmt_cli.json_text import clean
 from cdcfmt_cli.printing import type_name
-from cdcfmt_cli.reading import Decoded
+from cdcfmt_cli.reading import Decoded, Reader
 from cdcfmt_cli.records import event_record
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Message, RowChange
 from cdcfmt_core.recognition import confidence
 from cdcfmt_core.registry import default_registry
+from cdcfmt_core.schema_registry import Part, WriterSchema
+from cdcfmt_core.writer_schemas import open_registry
 from cdcfmt_toolkit.large_messages import open_decompressor
 from cdcfmt_toolkit.wire_json import json_trouble, loads_exact
 
@@ -81,19 +83,25 @@ class Explanation:
         }
 
 
-def explain_message(decoded: Decoded, codec_options: Mapping[str, Any]) -> Explanation:
+def explain_message(decoded: Decoded, reader: Reader) -> Explanation:
     """Explain a message, even one that cannot be decoded."""
     message = decoded.message
     codecs = default_registry().codecs()
-    sure = {name: confidence(codec, message) for name, codec in codecs.items()}
     codec = codecs.get(decoded.protocol or "")
     parts: list[tuple[str, Any]] = []
     broken: str | None = None
+    schema: WriterSchema | None = None
     try:
-        for part in message_parts(message, codec, codec_options):
-            parts.append(part)
+        for of in get_args(Part):
+            if (found := reader.decoder.schema_of(message, of)) is not None:
+                parts += _schema_parts(of, found, reader)
+                schema = found
+        if schema is None:
+            for part in message_parts(message, codec, reader.settings.codec):
+                parts.append(part)
     except DecodeError as error:
         broken = f"{error.field}: {error.reason}" if error.field else error.reason
+    sure = {name: confidence(each, message, schema=schema) for name, each in codecs.items()}
     recognised = dict(sorted(sure.items(), key=lambda pair: -pair[1]))
     return Explanation(
         decoded,
@@ -102,6 +110,25 @@ def explain_message(decoded: Decoded, codec_options: Mapping[str, Any]) -> Expla
         broken,
         _diagnose(message.value),
     )
+
+
+def _schema_parts(of: str, schema: WriterSchema, reader: Reader) -> Iterator[tuple[str, Any]]:
+    """The writer schema of a key or value, and its place in the registry."""
+    yield f"{of} schema", f"id {schema.id}, {schema.kind}"
+    registry = open_registry(reader.settings.values, default_registry())
+    if registry is not None:
+        try:
+            yield from (
+                (f"{of} {name}", told) for name, told in registry.describe(schema.id).items()
+            )
+        except LookupError:
+            yield f"{of} subjects", "none: it was deleted"
+    for name, reference in schema.references:
+        yield f"{of} reference", f"{name}: id {reference.id}"
+    try:
+        yield f"{of} writer schema", loads_exact(schema.text.encode())
+    except DecodeError:
+        yield f"{of} writer schema", schema.text
 
 
 def message_parts(

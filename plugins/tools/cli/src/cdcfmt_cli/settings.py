@@ -15,6 +15,7 @@ from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import Option, split_by_owner, validate
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.transport import TransportSpec
+from cdcfmt_core.writer_schemas import registry_options
 from cdcfmt_files.sources.options import FILE_OPTIONS, InputOptions
 
 OWNER = "cdcfmt"
@@ -105,6 +106,7 @@ def parse_settings(
         name.lower() if prefix and name.lower().startswith(prefix) else _key(name): value
         for name, value in parse_pairs(pairs)
     }
+    declared += registry_options(texts, default_registry())
     values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     protocol = texts.get("protocol", values.get("protocol", AUTO))
     codecs = default_registry().codecs_of(protocol)

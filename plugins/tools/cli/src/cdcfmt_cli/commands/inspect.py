@@ -96,4 +96,4 @@ def _chosen(
                 and (partition is None or getattr(message, "partition", None) == partition)
             )
         if found:
-            yield explain_message(reader.decode(number, message), settings.codec)
+            yield explain_message(reader.decode(number, message), reader)
