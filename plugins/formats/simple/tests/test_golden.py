@@ -53,8 +53,8 @@ from cdcfmt_core.events import (
 from cdcfmt_core.types import LogicalType, Text
 from cdcfmt_simple.avro.message import AvroMessage, read_message
 from cdcfmt_simple.avro.rows import read_cells
-from cdcfmt_simple.checksum import COUNTED
 from cdcfmt_toolkit.large_messages import open_decompressor
+from cdcfmt_toolkit.row_checksum import COUNTED
 
 VARIANTS = {
     "simple-avro": [

@@ -82,8 +82,10 @@ def detecting_reader(exact: int | None, longest: int | None) -> Callable[[str], 
 _DAY_ZERO: Final = date(1970, 1, 1).toordinal()
 _LAST_DAY: Final = date.max.toordinal()
 _MICROSECONDS: Final = {"ms": 1_000, "us": 1}
-_MAX_BYTES: Final = 32
-"""65 digits take 27 bytes."""
+_MAX_BYTES: Final = 2_048
+"""65 digits take 27 bytes, but those of PostgreSQL's numeric(1000,-1000) 1 265."""
+MAX_SCALE: Final = 2_047
+"""PostgreSQL's drivers read a negative scale as one of eleven bits."""
 _WIDE: Final = decimal.Context(prec=400)
 
 
@@ -125,7 +127,9 @@ def time_of(microseconds: int) -> timedelta | None:
 
 
 def bytes_of(value: Any) -> bytes:
-    """Parse padded base64 without other characters, as written by Go and Java."""
+    """Bytes, as Avro has them, or padded base64 without other characters, as Go and Java write."""
+    if type(value) is bytes:
+        return value
     if type(value) is not str:
         raise ValueError("not base64 text")
     return parse_base64(value)
@@ -140,9 +144,12 @@ def read_unscaled(value: Any) -> int:
 
 
 def scaled(unscaled: int, scale: int | None) -> decimal.Decimal | InvalidValue:
-    """The decimal with ``scale`` digits after the point."""
+    """The decimal with ``scale`` digits after the point; a whole number for more than 65 digits."""
     if scale is None:
         raise ValueError("a decimal whose scale is unknown")
+    if MAX_DIGITS < scale <= MAX_SCALE:
+        unscaled, rest = divmod(unscaled, 10**scale)
+        scale = MAX_SCALE if rest else 0
     if not -MAX_DIGITS <= scale <= MAX_DIGITS:
         raise ValueError(f"a decimal with scale {scale}")
     number = decimal.Decimal(unscaled).scaleb(-scale, context=_WIDE)

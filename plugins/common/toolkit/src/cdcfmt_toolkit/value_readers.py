@@ -22,6 +22,7 @@ from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.go_quote import unquote
 from cdcfmt_toolkit.scalar_readers import (
     PART_READERS,
+    bytes_of,
     datetime_at,
     detecting_reader,
     parse_hex,
@@ -156,7 +157,7 @@ def _connect_decimal(
 
 def _bits(_: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:
     other = json_value_parser(logical, time_zone=zone, counts=counts)
-    return lambda value: other(read_bits(value) if type(value) is str else value)
+    return lambda value: other(read_bits(value) if type(value) in (str, bytes) else value)
 
 
 def _numbers_of(value: Any, count: int) -> list[Any]:
@@ -201,6 +202,7 @@ JSON_READERS: Final[Mapping[str, Callable[[Encoding, LogicalType, tzinfo, Counte
     "iso-instant": _iso_instant,
     "epoch-days": lambda *_: _only_int(read_days),
     **dict.fromkeys(_UNITS, _epoch),
+    "base64": lambda *_: bytes_of,
     "connect-decimal": _connect_decimal,
     "little-endian-bits": _bits,
     "charset-text": lambda encoding, *_: _only_text(
@@ -213,7 +215,6 @@ JSON_READERS: Final[Mapping[str, Callable[[Encoding, LogicalType, tzinfo, Counte
 
 
 TEXT_READERS: Final[Mapping[str, Callable[[str], Any]]] = {
-    "base64": parse_base64,
     "base64-text": lambda text: parse_base64(text).decode("utf-8", "surrogateescape"),
     "hex": parse_hex,
     "go-quoted": unquote,

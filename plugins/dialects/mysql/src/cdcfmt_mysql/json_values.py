@@ -63,17 +63,17 @@ def json_value_parser(
 def exact_value(value: object) -> object:
     """A value of a JSON parser with exact numbers, unchanged: its digits are those of the text.
 
-    :raises InexactNumber: if it is or contains a float.
+    :raises InexactNumber: if it is or contains a float, or bytes, which JSON does not have.
     """
     if isinstance(value, (dict, list)):
         inner = [value]
         while inner:
             part = inner.pop()
-            if isinstance(part, float):
+            if isinstance(part, (float, bytes)):
                 raise InexactNumber
             if isinstance(part, (dict, list)):
                 inner.extend(part.values() if isinstance(part, dict) else part)
-    elif isinstance(value, float):
+    elif isinstance(value, (float, bytes)):
         raise InexactNumber
     return value
 

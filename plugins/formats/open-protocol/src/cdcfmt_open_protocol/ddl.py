@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from cdcfmt_core.errors import DecodeError, UnsupportedEventError
 from cdcfmt_core.events import SchemaChange
-from cdcfmt_mysql.ddl import ddl_type_of
+from cdcfmt_mysql.ddl import TYPES_OF_TIDB, ddl_type_of
 from cdcfmt_open_protocol.event_key import EventKey
-from cdcfmt_open_protocol.message import DDL_CODES, DDL_FIELDS, DDL_NAMES, DDL_WORDS
+from cdcfmt_open_protocol.message import DDL_CODES, DDL_FIELDS, DDL_NAMES
 
 _MAX_DIGITS = 9
 _MAX_HEAD = 1_000
@@ -46,7 +46,7 @@ def schema_change(
         extra["ddl_type"] = DDL_NAMES.get(code, code)
     return SchemaChange(
         query=query,
-        ddl_type=DDL_WORDS.get(code) or ddl_type_of(query),
+        ddl_type=TYPES_OF_TIDB.get(code) or ddl_type_of(query),
         database=key.get("scm") or "",
         table=key.get("tbl") or "",
         commit_ts=key["ts"],

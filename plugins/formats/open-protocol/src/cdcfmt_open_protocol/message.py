@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from cdcfmt_core.events import DdlType
-
 VERSION: Final = 1
 ROW: Final = 1
 DDL: Final = 2
@@ -68,17 +66,3 @@ DDL_NAMES: Final = {
 """Names of DDL codes in the document."""
 
 DDL_CODES: Final = {name.lower(): code for code, name in DDL_NAMES.items()}
-
-DDL_WORDS: Final[dict[int, DdlType]] = {
-    **dict.fromkeys((1, 2, 21, 24, 25, 26), "QUERY"),
-    # Exchange partition, cache and nocache begin with ALTER TABLE, but TiCDC calls them QUERY.
-    **dict.fromkeys((42, 57, 59), "QUERY"),
-    **dict.fromkeys((7, 9, 32), "CINDEX"),
-    **dict.fromkeys((8, 10, 33), "DINDEX"),
-    **dict.fromkeys((5, 6, 12, 13, 15, 17, 18, 19, 20, 22, 23), "ALTER"),
-    3: "CREATE",
-    4: "ERASE",
-    11: "TRUNCATE",
-    14: "RENAME",
-}
-"""DDL type for a code; for other codes, the statement's first words decide."""

@@ -14,8 +14,8 @@ from cdcfmt_core.events import Column, Image, RowChange, TableSchema
 from cdcfmt_core.types import LogicalType
 from cdcfmt_mysql.text_output import BAD_VALUE, text_printer, value_error
 from cdcfmt_mysql.type_output import column_type
-from cdcfmt_simple.checksum import BYTES, INTEGERS, checksum_of
 from cdcfmt_simple.message import Wire
+from cdcfmt_toolkit.row_checksum import BYTES, INTEGERS, checksum_of
 from cdcfmt_toolkit.row_messages import Checksum
 
 _Printers: TypeAlias = Mapping[str, Callable[[Any], Any]]
@@ -62,7 +62,7 @@ class Checksums:
             self._tables.add(schema, known, table_size(schema, _COLUMN_BYTES))
         written, printers = known
         # A TIMESTAMP is already printed in UTC.
-        return checksum_of(written, _printed(image, printers), lambda value, _: str(value))
+        return checksum_of(written.columns, _printed(image, printers), str)
 
 
 def _kind(column: Column) -> Literal["number", "float", "double", "text"] | None:

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from cdcfmt_core import Option
 from cdcfmt_toolkit.large_messages import COMPRESSION_OPTION
+from cdcfmt_toolkit.row_checksum import VERIFY_OPTION
 
-OPTIONS = (
-    COMPRESSION_OPTION,
-    Option(
-        name="verifyChecksum",
-        type="choice",
-        choices=("false", "true", "fail"),
-        default="false",
-        help="Recompute the checksum of rows that have one. `true`: if it differs, "
-        "`extra.checksum_mismatch` has the computed value, and the row is counted. `fail`: "
-        "the row is corrupt.",
-    ),
-)
+OPTIONS = (COMPRESSION_OPTION, VERIFY_OPTION)
 
 ENCODE_OPTIONS = (
     Option(
