@@ -52,6 +52,8 @@ def decimal_parser(logical: Decimal, profile: ProducerProfile) -> ParseValue:
     def parse(value: Any) -> Any:
         if type(value) is str:
             return parse_text(value)
+        if type(value) is bytes:
+            return scaled(read_unscaled(value), scale if profile.scale is None else profile.scale)
         if type(value) is float:
             if not profile.doubles or scale is None:
                 raise InexactNumber

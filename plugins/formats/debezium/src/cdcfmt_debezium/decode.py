@@ -6,17 +6,14 @@ metadata"; TiCDC Debezium, "Message format", where op ``m`` is a watermark.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from typing import Any, Final
-
-import orjson
 
 from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Event, Heartbeat, LogicalMessage, Message, Transaction, Watermark
 from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
-from cdcfmt_debezium.documents import Document, DocumentReader, is_wrapped
+from cdcfmt_debezium.documents import Document, open_reader
 from cdcfmt_debezium.envelope import extra_of, position_of, time_of
 from cdcfmt_debezium.flattened import read_flat_record
 from cdcfmt_debezium.message import (
@@ -37,13 +34,9 @@ from cdcfmt_debezium.unavailable import Unavailable
 from cdcfmt_mysql import InexactNumber
 from cdcfmt_toolkit.default_table import NO_TABLE, default_table
 from cdcfmt_toolkit.foreign import check_record
-from cdcfmt_toolkit.json_size import check_values
-from cdcfmt_toolkit.large_messages import open_decompressor
 from cdcfmt_toolkit.scalar_readers import bytes_of
 from cdcfmt_toolkit.wire_json import (
     commit_ts_of,
-    loads_exact,
-    loads_fast,
     object_of,
     text_of,
 )
@@ -65,10 +58,7 @@ class _Decoder:
         self._context = context
         self._filter = context.event_filter
         self._profiles = profiles(options)
-        self._decompress = open_decompressor(
-            options["largeMessageHandleCompression"], context.max_message_bytes
-        )
-        self._documents = DocumentReader()
+        self._documents = open_reader(options, context)
         self._unavailable = Unavailable(options["unavailableValuePlaceholder"] or "")
         self._rows = RowDecoder(
             context,
@@ -81,13 +71,9 @@ class _Decoder:
         self._flattened_prefix = options["flattenedPrefix"] or FLATTENED_PREFIX
 
     def decode(self, message: Message) -> list[Event]:
-        value = message.value
-        if value is None:
+        if message.value is None:
             return self._tombstone(message)
-        if self._decompress is not None:
-            value = self._decompress(value)
-        check_values(value, self._context.max_message_bytes)
-        document = self._documents.read(value)
+        document = self._documents.read(message)
         try:
             return self._events(document, message)
         except InexactNumber:
@@ -172,8 +158,8 @@ class _Decoder:
             stream=text_of(source, "name", "source."),
             position=position_of(source),
             profile=profile_of(self._profiles, source.get("connector"), schema),
-            key=self._key(message, document.exact)[0],
-            may_lack=self._unavailable.in_message(document.value),
+            key=self._key(message, document)[0],
+            may_lack=self._may_lack(document),
         )
         event.commit_ts = commit_ts
         event.source_time = time_of(source, "source.")
@@ -193,7 +179,7 @@ class _Decoder:
     def _flat(
         self, document: Document | None, payload: dict[str, Any] | None, message: Message
     ) -> list[Event]:
-        key, key_schema = self._key(message, document is None or document.exact)
+        key, key_schema = self._key(message, document)
         record = read_flat_record(
             payload, message, self._flattened_database, self._flattened_prefix, key or ()
         )
@@ -213,7 +199,7 @@ class _Decoder:
             position=record.position,
             profile=profile_of(self._profiles, record.connector, schema),
             key=key,
-            may_lack=document is not None and self._unavailable.in_message(document.value),
+            may_lack=document is not None and self._may_lack(document),
         )
         event.source_time, event.emit_time = record.source_time, record.emit_time
         if record.extra:
@@ -234,27 +220,18 @@ class _Decoder:
                 events.append(change)
         return events
 
-    def _key(self, message: Message, exact: bool) -> tuple[dict[str, Any] | None, Any]:
-        """The key's columns and their schema; None without a key, or if it is not JSON."""
-        data = message.key
-        if data is None:
-            return None, None
-        if self._decompress is not None:
-            # A key may be uncompressed, for example after a transform.
-            with contextlib.suppress(DecodeError):
-                data = self._decompress(data)
-        try:
-            check_values(data, self._context.max_message_bytes)
-            key = loads_exact(data) if exact else loads_fast(orjson.loads, data)
-        except ValueError:
-            key = None
-        schema = None
-        if is_wrapped(key):
-            key, schema = key["payload"], key.get("schema")
-        if type(key) is not dict:
+    def _key(
+        self, message: Message, document: Document | None
+    ) -> tuple[dict[str, Any] | None, Any]:
+        """The key's columns and their schema; None without a key, or if it is not an object."""
+        key, schema = self._documents.read_key(message, document)
+        if key is None and message.key is not None:
             self._context.counts["keys that are not a JSON object"] += 1
-            return None, None
         return key, schema
+
+    def _may_lack(self, document: Document) -> bool:
+        # In Avro, most forms of the placeholder are numbers.
+        return document.is_avro or self._unavailable.in_message(document.value)
 
 
 def _message(payload: dict[str, Any], source: dict[str, Any], commit_ts: int | None) -> Event:

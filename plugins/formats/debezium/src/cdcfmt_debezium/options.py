@@ -8,6 +8,7 @@ from typing import Any, Final
 import attrs
 
 from cdcfmt_core import Option
+from cdcfmt_debezium.avro import ESCAPED
 from cdcfmt_debezium.binary import BINARY_MODES
 from cdcfmt_debezium.decimals import DECIMAL_MODES
 from cdcfmt_debezium.message import DEFAULT_PLACEHOLDER, FLATTENED_PREFIX, TICDC
@@ -63,6 +64,15 @@ OPTIONS = (
         help="The connector's `binary.handling.mode`. `auto`: by the message's schema, which "
         "has a type for `bytes`, else by each value and its column's length; text that could be "
         "hexadecimal or base64 is an error.",
+    ),
+    Option(
+        name="fieldNameAdjustmentMode",
+        type="choice",
+        choices=tuple(ESCAPED),
+        default="auto",
+        help="The connector's `field.name.adjustment.mode`, for Avro. The escapes of "
+        "`avro_unicode` are undone; what `avro` replaced is lost. `auto`: by the names in the "
+        "schema.",
     ),
     Option(
         name="unavailableValuePlaceholder",

@@ -22,9 +22,9 @@ from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.schemas.versions import Position
 from cdcfmt_core.types import Float, Int, LogicalType, Unknown
 from cdcfmt_debezium.connect import FieldType, field_type, propagated_type
-from cdcfmt_debezium.documents import WireSchema
 from cdcfmt_debezium.profile import ProducerProfile
 from cdcfmt_debezium.values import value_parser
+from cdcfmt_debezium.wire_schema import WireSchema
 from cdcfmt_mysql.column_type import parse_column_type
 from cdcfmt_toolkit import plans
 from cdcfmt_toolkit.images import ReadValue

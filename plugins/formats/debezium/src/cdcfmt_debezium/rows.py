@@ -12,11 +12,11 @@ from typing import Any
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Image, Op, RowChange, TableSchema
-from cdcfmt_debezium.documents import WireSchema
 from cdcfmt_debezium.message import ROUTED_TABLE
 from cdcfmt_debezium.plans import RowSource, TablePlan, TablePlans
 from cdcfmt_debezium.profile import ProducerProfile
 from cdcfmt_debezium.unavailable import Unavailable
+from cdcfmt_debezium.wire_schema import WireSchema
 from cdcfmt_toolkit.images import read_image
 from cdcfmt_toolkit.wire_json import object_of
 

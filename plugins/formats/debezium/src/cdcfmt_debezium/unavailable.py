@@ -4,7 +4,8 @@ A column that the change did not touch has the value ``unavailable.value.placeho
 
 - text: unchanged, also as the only item of an array and as a key of a map
 - ``hstore``: a map from it to itself, or that map as JSON text
-- bytes: in base64, or (by ``binary.handling.mode``) in URL-safe base64 or hexadecimal
+- bytes: as they are in Avro, else in base64, or (by ``binary.handling.mode``) in URL-safe base64
+  or hexadecimal
 - ``int4[]``, ``int8[]``, ``date[]``: a number per byte, signed as in Java
 - ``uuid[]``: the name-based UUID (version 3) of its bytes
 
@@ -36,20 +37,20 @@ class Unavailable:
     """
 
     def __init__(self, placeholder: str) -> None:
-        texts: set[str] = set()
-        uuids: set[str] = set()
+        texts: set[str | bytes] = set()
+        uuids: set[str | bytes] = set()
         marks: set[str] = set()
         self._numbers: list[list[int]] = []
         for text, data in _forms(placeholder):
             encoded = (base64.b64encode(data), base64.urlsafe_b64encode(data), data.hex().encode())
-            texts |= {text, _json({text: text}), *(each.decode() for each in encoded)}
+            texts |= {text, _json({text: text}), *(each.decode() for each in encoded), data}
             uuids.add(_name_uuid(data))
             # Without quotes, as in the JSON text of a map.
             marks.add(_json(text)[1:-1])
             self._numbers.append([byte - 256 if byte > 127 else byte for byte in data])
         self._texts: Final = frozenset(texts)
         self._items: Final = frozenset(texts | uuids)
-        marks |= {_json(value) for value in (*self._items, *self._numbers)}
+        marks |= {_json(v) for v in (*self._items, *self._numbers) if type(v) is not bytes}
         self.marks: Final = _shortest(marks)
 
     def in_message(self, value: bytes) -> bool:
@@ -64,12 +65,14 @@ class Unavailable:
         return names
 
     def _is(self, value: Any) -> bool:
-        if type(value) is str:
+        if type(value) in (str, bytes):
             return value in self._texts
         if type(value) is list:
             if not value:
                 return False
-            return value in self._numbers or all(type(v) is str and v in self._items for v in value)
+            return value in self._numbers or all(
+                type(v) in (str, bytes) and v in self._items for v in value
+            )
         if type(value) is dict:
             return len(value) == 1 and next(iter(value)) in self._texts
         return False

@@ -61,7 +61,7 @@ def column_encodings(
     """A function from a message's value and table schema to the value encodings of its columns."""
 
     def of_columns(value: bytes, table: TableSchema) -> dict[str, Encoding]:
-        document = DocumentReader().read(value)
+        document = DocumentReader().read_json(value)
         connector = document.payload["source"].get("connector")
         profile = profile_of(profiles, connector, table.schema)
         fields = document.schema.row_fields() if document.schema else None

@@ -1,6 +1,7 @@
-"""Parsers: a column's JSON value → the Python value of its logical type.
+"""Parsers: a column's value in JSON or Avro → the Python value of its logical type.
 
-JSON has no bytes, decimals or times; a ``ProducerProfile`` describes how a producer writes them:
+JSON has no bytes, decimals or times; a ``ProducerProfile`` describes how a producer writes them.
+What is base64 here is bytes in Avro:
 
 - BINARY, VARBINARY, BLOB: base64, or another form by ``binary.handling.mode``
 - BIT(1): a boolean; BIT(n): base64 of the little-endian bytes
@@ -62,7 +63,7 @@ def _int(logical: Any, profile: ProducerProfile, zone: tzinfo, counts: Counter[s
         # It overflowed a signed 64-bit integer of Java or Go.
         if type(value) is int and -(1 << 63) <= value < 0:
             return value + (1 << 64)
-        if type(value) is str and not profile.texts:
+        if type(value) in (str, bytes) and not profile.texts:
             return other(read_unscaled(value))
         return other(value)
 
