@@ -10,11 +10,14 @@ from support.samples import SAMPLES
 from cdcfmt_core.known import packages
 from cdcfmt_files.sources.whole_messages import as_message, load_message
 
+FRAMED = {"ticdc-avro"}
+"""Formats whose messages cannot be read without the schemas in their registry."""
+
 
 def test_every_format_has_samples_of_its_producers(tmp_path: Path) -> None:
     printed = run("sample", str(tmp_path / "new" / "samples")).stdout
     paths = [Path(line) for line in printed.splitlines()]
-    assert {path.stem for path in paths} == set(packages("formats")) == set(SAMPLES)
+    assert {path.stem for path in paths} == set(SAMPLES) == set(packages("formats")) - FRAMED
     for path in paths:
         loaded = (load_message(line, True) for line in path.read_bytes().splitlines())
         written = [as_message(each, 0, None) for each in loaded if each is not None]

@@ -13,9 +13,12 @@ from typing import Any, TypeAlias
 import attrs
 from cloudcanal_messages import DML
 
-from cdcfmt_core.events import Column, Message, RowChange
+from cdcfmt_core.events import Column, Event, Message, RowChange
+from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_toolkit.avro_schemas import open_datum_reader, parse_avro
 from cdcfmt_toolkit.decimal_digits import DecimalDigits
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
+from support.framed_data import framed_decoder, framed_messages, golden_schemas
 from support.golden_data import (
     load_variant,
     native_messages,
@@ -49,7 +52,7 @@ class Wire:
         schemas = None
         if self.schemas_from:
             schemas = scan_schemas(self.schemas_from, **self.options)
-        (event,) = open_decoder(schemas=schemas, **self.options).decode(self.message)
+        (event,) = self.decode(self.message, schemas)
         assert isinstance(event, RowChange), event
         digits = DecimalDigits()
         digits.see(event)
@@ -57,6 +60,19 @@ class Wire:
             column.name: attrs.evolve(column, type=digits.known(column.name, column.type))
             for column in event.table.columns
         }
+
+    def decode(self, message: Message, schemas: SchemaStore | None) -> Iterable[Event]:
+        return open_decoder(schemas=schemas, **self.options).decode(message)
+
+
+@attrs.frozen
+class FramedWire(Wire):
+    """A wire with a schema registry; ``folder``: that of its golden messages."""
+
+    folder: str = ""
+
+    def decode(self, message: Message, schemas: SchemaStore | None) -> Iterable[Event]:
+        return framed_decoder(self.options["protocol"], self.folder).decode(message)
 
 
 def samples() -> dict[str, str]:
@@ -82,6 +98,7 @@ def samples() -> dict[str, str]:
         "simple": _document(_golden("simple-json", "default", **change)[0]),
         "cloudcanal-json": DML,
         "dts-avro": dts,
+        "ticdc-avro": _data(_framed_row("txn_a", "update")),
     }
     return {
         name: "\n".join(("```json", *_lines(message, ""), "```"))
@@ -120,7 +137,45 @@ def type_tables() -> dict[str, list[Row]]:
         "simple": _table(data["simple"]["data"], [simple]),
         "cloudcanal-json": _cloudcanal_table(),
         "dts-avro": _dts_table(),
+        "ticdc-avro": _framed_table(),
     }
+
+
+_TICDC_AVRO = "ticdc_avro/avro/tidb-extension"
+
+
+def _framed_row(table: str, op: str) -> Message:
+    """The first such row of TiCDC's Avro."""
+    truth = {event["seq"]: event for event in read_jsonl("ticdc_avro/truth.jsonl.gz")}
+    lines = read_jsonl(f"{_TICDC_AVRO}/messages.jsonl.gz")
+    for line, message in zip(lines, framed_messages(_TICDC_AVRO), strict=True):
+        (event,) = (truth[seq] for seq in line["events"])
+        if (event["table"], event["op"]) == (table, op):
+            return message
+    raise AssertionError((table, op))
+
+
+def _data(message: Message) -> dict[str, Any]:
+    """Key and value of a framed message as JSON that stands for their Avro."""
+    found = {}
+    for part, data in (("key", message.key), ("value", message.value)):
+        framed = data and golden_schemas(_TICDC_AVRO).split(data, (), part)
+        assert framed
+        read = open_datum_reader(parse_avro(framed.schema), len(bytes(framed.payload)))
+        found[part] = {"schema id": framed.schema.id, "data": _as_json(read(bytes(framed.payload)))}
+    return found
+
+
+def _as_json(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Bytes as hexadecimal digits."""
+    return {n: f"0x{v.hex()}" if isinstance(v, bytes) else v for n, v in data.items()}
+
+
+def _framed_table() -> list[Row]:
+    message = _framed_row("all_types", "insert")
+    options = {"protocol": "ticdc-avro"}
+    wire = FramedWire("", options, message, folder=_TICDC_AVRO)
+    return _table(_data(message)["value"]["data"], [wire])
 
 
 def _wire(protocol: str, label: str, variant: str, *, scan: bool = False) -> Wire:
