@@ -4,6 +4,7 @@ import re
 from importlib import metadata
 from pathlib import Path
 
+from docutils import nodes
 from sphinx.application import Sphinx
 
 project = "cdcfmt"
@@ -42,7 +43,7 @@ def _read_as_site(app: Sphinx, page: str, source: list[str]) -> None:
     if page.startswith("example/"):
         folder = (Path(app.srcdir) / page).parent
         files = sorted(f.relative_to(folder) for f in folder.rglob("*") if f.suffix in _SHOWN)
-        text += "\n## Files\n\n" + "\n".join(f"- [{file}]({file})" for file in files) + "\n"
+        text += "\n## Files\n\n" + "\n".join(f"- [`{file}`]({file})" for file in files) + "\n"
     source[0] = text
 
 
@@ -53,5 +54,14 @@ def _main_entries(words: re.Match[str]) -> str:
     return "```{index} " + ", ".join(f"! {each}" for each in words[1].split(", ")) + "\n```"
 
 
+def _stack_wide_tables(_app: Sphinx, tree: nodes.document) -> None:
+    """Tables whose last column stands below the others on a phone, by its head."""
+    for table in tree.findall(nodes.table):
+        *_, last = next(table.findall(nodes.row)).children
+        if last.astext() in ("meaning", "supported"):
+            table["classes"] += ["stacked", f"by-{last.astext()}"]
+
+
 def setup(app: Sphinx) -> None:
     app.connect("source-read", _read_as_site)
+    app.connect("doctree-read", _stack_wide_tables)
