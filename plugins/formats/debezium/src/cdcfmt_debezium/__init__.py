@@ -1,4 +1,4 @@
-"""Debezium JSON for cdcfmt: of TiCDC, the Debezium connectors and CloudCanal."""
+"""Debezium for cdcfmt: JSON, and Avro with a schema registry, of TiCDC and the connectors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from cdcfmt_core import CodecSpec, TypeMap, hookimpl
 from cdcfmt_core.types import LogicalType
 from cdcfmt_debezium.options import ENCODE_OPTIONS, OPTIONS
-from cdcfmt_debezium.sniff import sniff
+from cdcfmt_debezium.sniff import sniff, sniff_schema
 
 
 def _resolve(source_type: str) -> LogicalType:
@@ -29,10 +29,11 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
     return [
         CodecSpec(
             name="debezium",
-            summary="Debezium JSON: TiCDC, the Debezium connectors, CloudCanal's Envelope",
+            summary="Debezium, JSON or Avro: TiCDC, the Debezium connectors, CloudCanal's Envelope",
             spec_url="https://docs.pingcap.com/tidb/stable/ticdc-debezium",
             open_decoder="cdcfmt_debezium.decode:open_decoder",
             sniff=sniff,
+            sniff_schema=sniff_schema,
             emits=frozenset({"row", "ddl", "watermark", "transaction", "heartbeat", "message"}),
             options=OPTIONS,
             open_encoder="cdcfmt_debezium.encode:open_encoder",

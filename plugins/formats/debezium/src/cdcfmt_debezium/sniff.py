@@ -1,4 +1,4 @@
-"""Recognition of Debezium JSON by its bytes."""
+"""Recognition of Debezium by the bytes of JSON, or the schema of a framed message."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from cdcfmt_core.events import Message
+from cdcfmt_core.schema_registry import WriterSchema
 
 _DDL: Final = (b'"source"', b'"ddl"', b'"databaseName"')
 _TRANSACTION: Final = (b'"status"', b'"event_count"', b'"data_collections"')
@@ -43,3 +44,31 @@ def sniff(message: Message) -> float:
     if all(name in value for name in _NOTIFICATION) or _BARE_HEARTBEAT(value):
         return 0.6
     return 0.0
+
+
+# In schemas of Avro ("name": "before"), of Kafka Connect ("field": "before") and of JSON Schema.
+_FIELD: Final = re.compile(
+    r'"(?:name|field)"\s*:\s*"(before|after|op|source|ddl|status|event_count|data_collections)"'
+    r'|"(before|after|op|source|ddl|status|event_count|data_collections)"\s*:\s*\{'
+)
+_ENVELOPE: Final = frozenset({"before", "after", "op"})
+_OF_DDL: Final = frozenset({"ddl", "source"})
+_OF_MESSAGE: Final = frozenset({"op", "source"})
+_OF_TRANSACTION: Final = frozenset({"status", "event_count", "data_collections"})
+# A key, or a row without envelope: the connectors name both after the topic.
+_OF_CONNECT: Final = re.compile(
+    r'"(?:connect\.name|title)"\s*:\s*"[^"]*(?:Key|\.Value)"|"name"\s*:\s*"[^"]*\.[^"]*(?:Key|\.Value)"'
+).search
+_HEARTBEAT_NAME: Final = _HEARTBEAT.decode().strip('"')
+
+
+def sniff_schema(schema: WriterSchema) -> float:
+    """0.9 for the schema of an envelope, less for a key or a row without envelope."""
+    if schema.kind == "protobuf":
+        return 0.0
+    names = {name for found in _FIELD.findall(schema.text) for name in found}
+    if names >= _ENVELOPE or names >= _OF_DDL:
+        return 0.9
+    if names >= _OF_MESSAGE or names >= _OF_TRANSACTION or _HEARTBEAT_NAME in schema.text:
+        return 0.8
+    return 0.6 if _OF_CONNECT(schema.text) else 0.0
