@@ -20,7 +20,7 @@ from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError, MissingSchemaError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.schemas.versions import Position
-from cdcfmt_core.types import Float, Int, LogicalType, Unknown
+from cdcfmt_core.types import Float, Int, LogicalType, Text, Unknown
 from cdcfmt_debezium.connect import FieldType, field_type, propagated_type
 from cdcfmt_debezium.profile import ProducerProfile
 from cdcfmt_debezium.values import value_parser
@@ -170,7 +170,11 @@ class TablePlans:
         if type(text) is str:
             if stored is not None and known is not None and _adds_to(stored.source_type, text):
                 return known, stored.source_type, True
-            own = type_.refined(self._context.resolve_type(text))
+            resolved = self._context.resolve_type(text)
+            if resolved == Int(64, signed=False) and isinstance(type_.logical, Text):
+                # avro-bigint-unsigned-handling-mode=string
+                return resolved, text, True
+            own = type_.refined(resolved)
             return own or type_.logical, text, True
         if stored is not None and known is not None:
             return known, stored.source_type, True

@@ -110,6 +110,8 @@ def value_encoding(column: Column, kind: str | None, profile: ProducerProfile) -
     if isinstance(logical, Int) and kind == "bytes":
         unsigned = logical == Int(64, signed=False)
         return Encoding("connect-decimal") if unsigned else _OTHER
+    if isinstance(logical, Int) and kind == "string":
+        return Encoding("mysql-text")
     if isinstance(logical, Int):
         wraps = logical == Int(64, signed=False)
         signless = logical == Int(64) and profile.unsigned

@@ -63,11 +63,16 @@ def _int(logical: Any, profile: ProducerProfile, zone: tzinfo, counts: Counter[s
         # It overflowed a signed 64-bit integer of Java or Go.
         if type(value) is int and -(1 << 63) <= value < 0:
             return value + (1 << 64)
-        if type(value) in (str, bytes) and not profile.texts:
+        if type(value) is bytes or (type(value) is str and not _is_text(profile)):
             return other(read_unscaled(value))
         return other(value)
 
     return parse_unsigned
+
+
+def _is_text(profile: ProducerProfile) -> bool:
+    """Whether integers that are text are not base64: of CloudCanal, or by the message's schema."""
+    return profile.texts or profile.decimals == "text"
 
 
 def _bit(logical: Any, profile: ProducerProfile, zone: tzinfo, counts: Counter[str]) -> ParseValue:
