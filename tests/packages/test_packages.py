@@ -33,10 +33,17 @@ def test_metadata_for_an_index(folder: Path) -> None:
 
 
 @every_project
-def test_links_in_long_descriptions_are_absolute(folder: Path) -> None:
+def test_links_in_long_descriptions_lead_somewhere(folder: Path) -> None:
     text = (folder / settings(folder)["project"]["readme"]).read_text("utf-8")
     assert text.startswith("# ")
-    assert [link for link in re.findall(r"\]\(([^)]*)\)", text) if "://" not in link] == []
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    assert [link for link in links if "://" not in link] == []
+    files = f"{URLS['Repository']}/blob/main/"
+    for link in links:
+        if link.startswith(files):
+            assert (ROOT / link.removeprefix(files).partition("#")[0]).is_file(), link
+    # An index shows these pages to readers who have no repository.
+    assert not re.search(r"`docs/[\w/-]+\.md`", text)
 
 
 @every_project
