@@ -18,7 +18,7 @@ _CLASSIFIED = """
   <info organisation="tests" module="tests"/>
   <dependencies>
     <dependency org="{0}" name="{1}" rev="{2}" transitive="false">
-      <artifact name="{1}" type="jar" m:classifier="{3}"/>
+      <artifact name="{1}" type="{4}" ext="{4}" m:classifier="{3}"/>
     </dependency>
   </dependencies>
 </ivy-module>
@@ -44,11 +44,17 @@ def java_program() -> str:
 
 
 def resolve(
-    group: str, artifact: str, version: str, *, transitive: bool = True, classifier: str = ""
+    group: str,
+    artifact: str,
+    version: str,
+    *,
+    transitive: bool = True,
+    classifier: str = "",
+    extension: str = "jar",
 ) -> Path:
     """The folder with the jars of an artifact, from the cache or Maven Central.
 
-    With a ``classifier`` that one jar alone.
+    With a ``classifier`` that one file alone, a jar or one with another ``extension``.
     """
     folder = cache_folder() / "-".join(filter(None, [artifact, version, classifier]))
     if folder.is_dir():
@@ -58,16 +64,18 @@ def resolve(
         # One download of all runs and threads.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.is_dir():
-            _download(folder, (group, artifact, version), transitive, classifier)
+            _download(folder, (group, artifact, version), transitive, (classifier, extension))
     return folder
 
 
-def _download(folder: Path, names: tuple[str, str, str], transitive: bool, classifier: str) -> None:
+def _download(
+    folder: Path, names: tuple[str, str, str], transitive: bool, classified: tuple[str, str]
+) -> None:
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-        if classifier:
+        if classified[0]:
             # The command line has no word for it.
             module = Path(temporary, "ivy.xml")
-            module.write_text(_CLASSIFIED.format(*names, classifier))
+            module.write_text(_CLASSIFIED.format(*names, *classified))
             wanted = ["-ivy", str(module)]
         else:
             wanted = ["-dependency", *names, "-types", "jar", "bundle"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import ssl
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 import attrs
 
-from cdcfmt_core.errors import DecodeError, OptionError, SourceError, describe, show
+from cdcfmt_core.errors import DecodeError, OptionError, SinkError, SourceError, describe, show
 from cdcfmt_core.schema_registry import (
     PREFIX,
     Headers,
@@ -24,6 +25,7 @@ from cdcfmt_core.schema_registry import (
 from cdcfmt_schema_registry import framing
 from cdcfmt_schema_registry.framing import GLOBAL, GUID
 from cdcfmt_schema_registry.options import (
+    AUTO_REGISTER,
     CA,
     ISSUER,
     RETRIES,
@@ -32,6 +34,7 @@ from cdcfmt_schema_registry.options import (
     TOKEN_SOURCE,
     URL,
     USE_ID,
+    USE_LATEST,
     USER_INFO,
 )
 
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from confluent_kafka.schema_registry import SchemaRegistryClient
+    from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 MAX_DEPTH: Final = 30
 MAX_REFERENCES: Final = 1_000
@@ -53,6 +57,9 @@ _KINDS: Final[Mapping[str, Any]] = {
 }
 _NO_SUCH_SCHEMA: Final = range(40401, 40404)
 """Confluent's error codes for an unknown subject, version and schema."""
+_UNKNOWN_TO_APICURIO: Final = re.compile(r"No (artifact|content|version)\b")
+"""How its own API says that it knows the address, but not the id."""
+_CONFLICT: Final = 409
 _CLOUD: Final = f"{PREFIX}bearer.auth.logical.cluster"
 
 _T = TypeVar("_T")
@@ -63,13 +70,13 @@ def open_registry(values: Mapping[str, Any]) -> SchemaRegistry:
 
     :raises OptionError: for an invalid address, and for logins that exclude each other.
     """
-    url, use_id = values[URL], values[USE_ID]
+    url, ours = values[URL], (USE_ID, AUTO_REGISTER, USE_LATEST)
     if not url:
-        return ConfluentRegistry("", (), use_id)
+        return ConfluentRegistry("", (), values[USE_ID])
     settings = {
         name.removeprefix(PREFIX): value
         for name, value in values.items()
-        if value is not None and name != USE_ID
+        if value is not None and name not in ours
     }
     addresses, login = _addresses(url)
     settings["url"] = ",".join(addresses)
@@ -85,7 +92,11 @@ def open_registry(values: Mapping[str, Any]) -> SchemaRegistry:
     if "bearer.auth.credentials.source" in settings:
         # The client requires it, and registries other than Confluent Cloud ignore it.
         settings.setdefault(_CLOUD.removeprefix(PREFIX), "")
-    return ConfluentRegistry(",".join(sorted(addresses)), tuple(sorted(settings.items())), use_id)
+    return ConfluentRegistry(
+        ",".join(sorted(addresses)),
+        tuple(sorted(settings.items())),
+        *(values[name] for name in ours),
+    )
 
 
 def _addresses(url: str) -> tuple[list[str], str | None]:
@@ -116,6 +127,8 @@ class ConfluentRegistry(SchemaRegistry):
     name: str
     settings: tuple[tuple[str, Any], ...] = attrs.field(repr=False)
     use_id: framing.UseId
+    auto_register: bool = True
+    use_latest: bool = False
 
     def split(
         self, data: bytes, headers: Headers, part: Part
@@ -148,7 +161,40 @@ class ConfluentRegistry(SchemaRegistry):
         return {"subjects": [f"{each.subject}, version {each.version}" for each in found]}
 
     def register(self, subject: str, schema: WriterSchema) -> SchemaId:
-        raise NotImplementedError
+        from confluent_kafka.schema_registry import Schema
+        from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+        if schema.references:
+            raise SinkError(f"subject {subject}: a schema with references cannot be registered")
+        wanted = Schema(schema.text, schema.kind.upper())
+        place = f"schema registry {self.name}, subject {subject}"
+        with self._naming_failures(SinkError):
+            client = _client(self.settings)
+            try:
+                if self.use_latest:
+                    latest = client.get_latest_version(subject)
+                    if _same(latest.schema.schema_str, schema.text):
+                        return _id_of(latest)
+                    raise SinkError(
+                        f"{place}: its latest version, {latest.version}, is another schema than "
+                        f"that of the rows: set {USE_LATEST}=false, or change the table or subject"
+                    )
+                if self.auto_register:
+                    return _id_of(client.register_schema_full_response(subject, wanted))
+                return _id_of(client.lookup_schema(subject, wanted))
+            except SchemaRegistryError as error:
+                if error.http_status_code == _CONFLICT:
+                    raise SinkError(
+                        f"{place}: the schema is incompatible with an earlier version, nothing "
+                        f"was written: change the table, the subject's compatibility, or the "
+                        f"subject ({show(error.error_message)})"
+                    ) from error
+                if error.error_code in _NO_SUCH_SCHEMA:
+                    raise SinkError(
+                        f"{place}: the schema is not registered; set {AUTO_REGISTER}=true, or "
+                        "register it first"
+                    ) from error
+                raise
 
     def frame(
         self, schema_id: SchemaId, payload: bytes, part: Part
@@ -156,55 +202,67 @@ class ConfluentRegistry(SchemaRegistry):
         return b"\0" + int(schema_id).to_bytes(4, "big") + payload, ()
 
     @contextmanager
-    def _naming_failures(self) -> Iterator[None]:
-        """:raises LookupError, SourceError, OptionError: for failures of the client."""
+    def _naming_failures(self, kind: type[SourceError | SinkError] = SourceError) -> Iterator[None]:
+        """:raises LookupError, SourceError, SinkError, OptionError: for failures of the client."""
         from confluent_kafka.schema_registry.error import OAuthTokenError, SchemaRegistryError
 
         try:
             yield
         except SchemaRegistryError as error:
-            raise self._refusal(error.http_status_code, error.error_code, str(error)) from error
+            raise self._refusal(kind, error) from error
         except OAuthTokenError as error:
             # Its text has the answer of the token's issuer.
-            raise SourceError(
+            raise kind(
                 f"schema registry {self.name}: no token from {ISSUER}: check it, and "
                 f"{PREFIX}bearer.auth.client.id, client.secret and scope"
             ) from error
-        except (DecodeError, OptionError, SourceError):
+        except (DecodeError, OptionError, SourceError, SinkError):
             raise
         except Exception as error:
             if _is_of_tls(error):
-                raise SourceError(
+                raise kind(
                     f"schema registry {self.name}: no TLS connection ({describe(error)}): set "
                     f"{CA} to the PEM file of the authority that signed its certificate"
                 ) from error
             if isinstance(error, ValueError) and not isinstance(error, OSError):
-                raise SourceError(
+                raise kind(
                     f"schema registry {self.name}: its answer is not that of a schema registry: "
                     f"check the address and path in {URL}"
                 ) from error
-            raise SourceError(self._no_answer(describe(error))) from error
+            raise kind(self._no_answer(describe(error))) from error
 
-    def _refusal(self, status: int, code: object, text: str) -> Exception:
+    def _refusal(
+        self, kind: type[SourceError | SinkError], error: SchemaRegistryError
+    ) -> Exception:
+        status, code, text = error.http_status_code, error.error_code, str(error)
         if status in (401, 403):
             given = {name for name, _ in self.settings}
             used = TOKEN_SOURCE if "bearer.auth.credentials.source" in given else USER_INFO
             what = "refuses the login" if status == 401 else "refuses access with this login"
-            return SourceError(f"schema registry {self.name} {what} (HTTP {status}): check {used}")
+            return kind(f"schema registry {self.name} {what} (HTTP {status}): check {used}")
         if status == 404:
-            if code in _NO_SUCH_SCHEMA or (code == 404 and "No artifact" in text):
+            if code in _NO_SUCH_SCHEMA or (code == 404 and _UNKNOWN_TO_APICURIO.match(text)):
                 return LookupError(text)
-            return SourceError(
+            return kind(
                 f"schema registry {self.name} has no such address (HTTP 404): check the path in "
                 f"{URL}; for Apicurio, it ends with /apis/ccompat/v7"
             )
-        return SourceError(self._no_answer(f"HTTP {status}: {show(text)}"))
+        return kind(self._no_answer(f"HTTP {status}: {show(text)}"))
 
     def _no_answer(self, reason: str) -> str:
         return (
             f"schema registry {self.name} does not answer ({reason}). Nothing is lost: start the "
             f"read again when it does; {RETRIES} and {TIMEOUT} set how long to wait"
         )
+
+
+def _id_of(registered: Any) -> int:
+    return int(registered.schema_id)
+
+
+def _same(one: str | None, other: str) -> bool:
+    """Whether two schemas are equal but for blanks and the order of members."""
+    return one is not None and bool(json.loads(one) == json.loads(other))
 
 
 def _is_of_tls(error: BaseException | None) -> bool:

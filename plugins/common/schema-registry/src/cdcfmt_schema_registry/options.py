@@ -16,6 +16,8 @@ CA: Final = f"{PREFIX}ssl.ca.location"
 RETRIES: Final = f"{PREFIX}max.retries"
 TIMEOUT: Final = f"{PREFIX}timeout"
 USE_ID: Final = f"{PREFIX}use.id"
+AUTO_REGISTER: Final = f"{PREFIX}auto.register.schemas"
+USE_LATEST: Final = f"{PREFIX}use.latest.version"
 
 _PEM = "this client is not Java: give PEM files as schema.registry.ssl.ca.location, "
 _PEM += "ssl.certificate.location and ssl.key.location"
@@ -108,5 +110,18 @@ CONFLUENT_OPTIONS: Final = (
         help="Apicurio: which of its ids stands before a payload (`apicurio.registry.use-id` of "
         "the converter); `auto`: in 4 bytes the content id, which is the id of all other "
         "registries, in 8 bytes the global id. In headers, the name tells.",
+    ),
+    Option(
+        name=AUTO_REGISTER,
+        type="bool",
+        default=True,
+        help="Writing: register schemas; `false`: they must be registered already.",
+    ),
+    Option(
+        name=USE_LATEST,
+        type="bool",
+        default=False,
+        help="Writing: the latest version of a subject must be the schema of the rows; nothing "
+        "is registered.",
     ),
 )
