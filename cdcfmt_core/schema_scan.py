@@ -16,6 +16,7 @@ from cdcfmt_core.errors import (
     CdcfmtError,
     DecodeError,
     MissingDependencyError,
+    SourceError,
     describe,
 )
 from cdcfmt_core.events import Message
@@ -24,6 +25,7 @@ from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.schemas.records import SchemaRecord, Statement
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import warn_broken
+from cdcfmt_core.writer_schemas import open_writer_schemas
 
 SCANS = ("scan_schemas", "scan_statements")
 """The fields of :class:`CodecSpec` with scans that run before rows are decoded."""
@@ -82,6 +84,7 @@ def open_scans(
             context = DecoderContext(
                 registry.type_map_for(codec, options["typeMap"]),
                 SchemaStore(),
+                writer_schemas=open_writer_schemas(options, None, registry),
                 max_message_bytes=options["maxMessageBytes"],
             )
             yield open_scan(codec.own_options(codec_options), context)
@@ -103,7 +106,7 @@ def _scan(
             records = list(scan_message(message))
         except _OF_DAMAGE:
             continue
-        except (*INTERRUPTIONS, MissingDependencyError):
+        except (*INTERRUPTIONS, MissingDependencyError, SourceError):
             raise
         except BaseException as error:
             what = f"scan for schemas of format {codec.name!r} ({codec.package})"

@@ -50,10 +50,7 @@ def open_registry(values: Mapping[str, Any], registry: Registry) -> SchemaRegist
 def open_writer_schemas(
     values: Mapping[str, Any], kept: Persistence | None, registry: Registry
 ) -> MessageSchemas | None:
-    """The writer schemas of the chosen registry, and those that ``kept`` has of earlier reads.
-
-    :raises OptionError: as :func:`open_registry`.
-    """
+    """The writer schemas of the registry of :func:`open_registry`, and those of earlier reads."""
     chosen = open_registry(values, registry)
     if chosen is None and kept is None:
         return None

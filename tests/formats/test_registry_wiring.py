@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,12 @@ import fastavro
 import pytest
 from click.testing import CliRunner
 from support.framed_format import FramedFormat
-from support.schema_registry import OfflineRegistry, offline_registry, plain_responses
+from support.schema_registry import (
+    OfflineRegistry,
+    golden_messages,
+    offline_registry,
+    plain_responses,
+)
 
 from cdcfmt_cli.app import app
 from cdcfmt_core import default_registry, open_decoder
@@ -171,3 +177,27 @@ def test_inspect_shows_the_writer_schema(server: OfflineRegistry, dump: Path) ->
     code, text = run("inspect", str(dump), "-o", address)
     assert code == 0
     assert "id 1, avro" in text
+
+
+RECOGNISED = [
+    ("avro/avro_confluent", "debezium"),
+    ("avro/avro_apicurio_headers", "debezium"),
+    ("postgres/avro_apicurio8", "debezium"),
+    ("postgres/avro_confluent_unwrap", "debezium"),
+    ("postgres/extjson_compact", "debezium"),
+]
+
+
+@pytest.mark.parametrize(("name", "protocol"), RECOGNISED)
+def test_auto_recognises_messages_of_real_producers(name: str, protocol: str) -> None:
+    with offline_registry(name) as server:
+        values = {"schema.registry.url": server.url}
+        if "extjson" in name:
+            values["schema.registry.use.id"] = "globalId"
+        decoder = open_decoder("auto", values)
+        by_name = open_decoder(protocol, values)
+        for message in itertools.islice(golden_messages(name), 150):
+            events = decoder.decode(message)
+            if message.value is not None:
+                assert decoder.protocol == protocol, events
+            assert list(map(type, events)) == list(map(type, by_name.decode(message)))

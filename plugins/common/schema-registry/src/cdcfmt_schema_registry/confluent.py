@@ -141,6 +141,8 @@ class ConfluentRegistry(SchemaRegistry):
             client = _client(self.settings)
             if text.startswith(GLOBAL):
                 return _Apicurio(self.settings).by_global_id(schema_id)
+            # Its own cache has no bound.
+            client.clear_caches()  # type: ignore[no-untyped-call]
             if text.startswith(GUID):
                 found = client.get_schema_by_guid(text.removeprefix(GUID))
             else:
