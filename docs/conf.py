@@ -21,6 +21,7 @@ myst_heading_anchors = 4
 nitpick_ignore_regex = [("myst", r".*SECURITY.*")]
 
 html_theme = "furo"
+pygments_dark_style = "github-dark"
 html_title = f"cdcfmt {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

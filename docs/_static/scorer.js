@@ -8,7 +8,8 @@ var Scorer = {
   partialTitle: 7,
   term: 5,
   partialTerm: 2,
-  score: ([page, , , , score]) => score - (Scorer.tables.has(page) ? 20 : 0),
+  score: ([page, , , , score]) =>
+    score - (Scorer.tables.has(page) || page.startsWith("example/") ? 20 : 0),
   tables: new Set([
     "api", "bench", "conformance-kit", "conversions", "events", "hooks", "layouts", "options",
     "sync-options", "types-in-other-messages", "writing-options",
