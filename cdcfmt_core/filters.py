@@ -55,8 +55,8 @@ def _split(text: str, option: str, *, least: int = 2) -> list[tuple[str, bool]]:
             break
     if position != len(text) or not least <= len(parts) <= 3 or text.endswith("."):
         raise OptionError(
-            f"option {option}: {text!r} is not database.table or database.schema.table"
-            " (put a part that holds a dot or blank in backticks)"
+            f"option {option}: {text!r} is not database.table or database.schema.table (put a "
+            "part with a dot or blank in backticks; *.table is one of any database)"
         )
     return parts
 

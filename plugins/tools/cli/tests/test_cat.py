@@ -126,7 +126,7 @@ def test_names_match_without_case(tmp_path: Path) -> None:
     assert (change["id"], change["ID"]) == (1, 2)
     result = run("cat", path, "--key-columns", "Id")
     assert result.exit_code == 2
-    assert "option keyColumns: 'Id' is ambiguous: id or ID" in result.stderr
+    assert "option --key-columns: 'Id' is ambiguous: id or ID" in result.stderr
 
 
 def test_truncates_are_counted(tmp_path: Path) -> None:
@@ -206,10 +206,10 @@ def test_usage_errors(canal: Path, tmp_path: Path) -> None:
         (["cat", tmp_path / "nothing"], 3, "path does not exist"),
         (["cat", canal, "--protocol", "canal"], 0, ""),
         (["cat", canal, "--protocol", "simpel"], 2, "unknown format 'simpel'"),
-        (["cat", canal, "-o", "includeTable=a.b"], 2, "did you mean includeTables?"),
+        (["cat", canal, "-o", "includeTable=a.b"], 2, "did you mean --include-tables?"),
         (["cat", canal, "-o", "includeTables"], 2, "write it as -o name=value"),
         (["cat", canal, "--kind", "rows"], 2, "'rows' is not one of row, ddl"),
-        (["cat", canal, "--starting-commit-ts", "x"], 2, "option startingCommitTs: 'x'"),
+        (["cat", canal, "--starting-commit-ts", "x"], 2, "option --starting-commit-ts: 'x'"),
         (["cat", canal, "--table", "a.b.c.d"], 2, "'a.b.c.d' is not database.table"),
         (["cat", "-", canal], 2, "read alone"),
         (["cat"], 2, "Missing argument 'INPUT...'"),
@@ -293,7 +293,7 @@ def test_quiet(tmp_path: Path) -> None:
     for command in (("cat",), ("cat", "-f", "table"), ("sniff",), ("stats",), ("validate",)):
         loud, quiet = result(command), result((*command, "--quiet"))
         # One line for all of them.
-        assert loud.stderr.count("sourceTimeZone") == 1
+        assert loud.stderr.count("--source-time-zone") == 1
         assert "(and 2 more like it)" in loud.stderr
         assert quiet.stderr == ""
         assert "next: " not in quiet.stdout

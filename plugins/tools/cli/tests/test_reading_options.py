@@ -97,7 +97,7 @@ def test_files(tmp_path: Path) -> None:
     assert count(*chosen, "--line-sep", "\x1e") == 2
     wrong = run("stats", tmp_path, "--storage-options", "{not JSON: secret}")
     assert wrong.exit_code == 2
-    assert "storageOptions" in wrong.stderr
+    assert "--storage-options" in wrong.stderr
     assert "secret" not in wrong.stderr
     assert count("--storage-options", "{}") == 2
 

@@ -47,7 +47,9 @@ def test_table_excluded_by_patterns(command: list[str], canal: Path) -> None:
     for pattern in (("--include-tables", "shop.wide,x.*"), ("--exclude-tables", "*.pair")):
         result = run(*command, canal, "--table", "shop.pair", *pattern)
         assert result.exit_code == 2
-        assert result.stderr == "error: includeTables and excludeTables exclude table shop.pair\n"
+        assert result.stderr == (
+            "error: --include-tables and --exclude-tables exclude table shop.pair\n"
+        )
     both = run(*command, canal, "--table", "shop.pair", "--include-tables", "shop.p*")
     assert both.exit_code == 0
 
@@ -57,7 +59,7 @@ def test_a_filter_of_files_without_a_match(canal: Path) -> None:
     result = run("cat", folder, "--path-glob-filter", "*.zip")
     assert result.exit_code == 3
     assert result.stderr == (
-        f"error: no file in {folder} matches pathGlobFilter *.zip; "
+        f"error: no file in {folder} matches --path-glob-filter *.zip; "
         "names that start with _ or . are hidden\n"
     )
 

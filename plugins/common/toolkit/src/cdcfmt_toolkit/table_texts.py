@@ -45,6 +45,8 @@ def nearest_tables(wanted: str, known: Iterable[tuple[str, ...]]) -> str:
 
 def _likeness(wanted: str, name: str) -> float:
     """Similarity from 0 to 1; unless a pattern, the table part weighs as much as the whole name."""
+    if name.endswith("." + wanted):
+        return 1
     whole = difflib.SequenceMatcher(None, wanted, name).ratio()
     table = wanted.rpartition(".")[2]
     if "*" in table or "?" in table:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 from rich.text import Text
 
+from cdcfmt_cli import guesses
 from cdcfmt_cli.console import Quiet, gathered, print_error
 from cdcfmt_cli.parameters import Context
 from cdcfmt_core.errors import (
@@ -43,20 +44,6 @@ COMMANDS = (
     "schemas", "sample", "new", "doctor",
 )  # fmt: skip
 
-_GUESSES = {
-    "check": "validate",
-    "count": "stats",
-    "decode": "cat",
-    "explain": "inspect",
-    "head": "cat -n 10",
-    "list": "formats",
-    "ls": "formats",
-    "plugins": "formats",
-    "show": "inspect",
-    "tail": "cat --tail 10",
-}
-"""What people call a command that has another name."""
-
 # Decoders accept images nested up to 1024 levels; each level takes a few stack frames.
 _RECURSION_LIMIT = 10_000
 
@@ -80,7 +67,7 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
-            guess = _GUESSES.get(name)
+            guess = guesses.COMMANDS.get(name)
             near = f"; did you mean {guess}?" if guess else did_you_mean(name, COMMANDS)
             ctx.fail(f"No such command {name!r}{near}")
         return super().resolve_command(ctx, args)
@@ -124,7 +111,7 @@ class Failure(click.ClickException):
     """An error: its text on stderr, and the exit code."""
 
     def show(self, file: Any = None) -> None:
-        print_error(Text.assemble(("error: ", "bad"), self.message))
+        print_error(Text.assemble(("error: ", "bad"), guesses.spelled(self.message)))
 
 
 class WrongCommand(Failure):

@@ -14,6 +14,7 @@ from rich.segment import Segment
 from rich.text import Text
 from rich.theme import Theme
 
+from cdcfmt_cli.guesses import spelled
 from cdcfmt_core.texts import harmless
 
 THEME = Theme(
@@ -71,7 +72,7 @@ def print_error(text: Text | str, style: str = "") -> None:
 def note(text: str) -> None:
     """Print a line for people on stderr."""
     if not Quiet.on:
-        print_error(text, "faint")
+        print_error(spelled(text), "faint")
 
 
 def next_command(command: Sequence[str], paths: Sequence[str]) -> None:
@@ -141,4 +142,4 @@ def gathered() -> Iterator[None]:
         logger.propagate = propagates
         for texts in [] if Quiet.on else handler.texts.values():
             more = f" (and {len(texts) - 1} more like it)" if len(texts) > 1 else ""
-            print_error(Text.assemble(("note: ", "warn"), texts[0] + more))
+            print_error(Text.assemble(("note: ", "warn"), spelled(texts[0]) + more))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from cdcfmt_cli.console import Quiet
+from cdcfmt_cli.guesses import hint_of_flag, kebab
 from cdcfmt_cli.inputs import transport_of_url
 from cdcfmt_cli.settings import OWNER, SECTIONS, parse_pairs, parse_settings
 from cdcfmt_cli.writers import NUMBERS
@@ -52,6 +52,11 @@ class HelpFormatter(click.HelpFormatter):
 class Context(click.Context):
     formatter_class = HelpFormatter
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # --includeTables is --include-tables.
+        self.token_normalize_func = kebab
+
 
 class SectionOption(click.Option):
     """An option that ``--help`` lists under the heading ``section``."""
@@ -65,6 +70,19 @@ class Command(click.Command):
     """A command whose options are listed by section."""
 
     context_class = Context
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            group = None if ctx.parent is None else ctx.parent.command
+            others: list[click.Command | None] = []
+            if isinstance(group, click.Group):
+                others += (group.get_command(ctx, name) for name in group.list_commands(ctx))
+            hint = hint_of_flag(error.option_name, self, filter(None, others))
+            if not hint:
+                raise
+            raise click.UsageError(f"No such option: {error.option_name}{hint}", ctx) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {"Input": [], "Options": []}
@@ -105,11 +123,13 @@ def reads(
     *,
     section: str = "Options",
     more: Callable[[], Iterable[str]] = tuple,
+    formats: tuple[str, ...] = ("--format",),
 ) -> Callable[[F], F]:
     """Add the inputs and the reading options to a command, as ``paths`` and ``settings``.
 
     :param own: Further options of this command, under the heading ``section``.
     :param more: Returns further names for ``-o`` that the command validates itself.
+    :param formats: Other names of ``--protocol``.
     """
     own = tuple(own)
     tables = {section: own, **SECTIONS}
@@ -127,7 +147,8 @@ def reads(
         wrapped = quiet_option(pairs_option(wrapped))
         for heading, table in reversed(tables.items()):
             for option in reversed(table):
-                wrapped = _click_option(option, heading)(wrapped)
+                others = formats if option.name == "protocol" else ()
+                wrapped = _click_option(option, heading, others)(wrapped)
         result: F = click.argument("paths", nargs=-1, required=True, metavar="INPUT...")(wrapped)
         return result
 
@@ -196,16 +217,13 @@ numbers_option = click.option(
 """``--numbers``, for commands that print values as JSON."""
 
 
-def kebab(name: str) -> str:
-    """``includeTables`` as ``include-tables``."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
-
-
 def _key(option: Option) -> str:
     return kebab(option.name).replace("-", "_")
 
 
-def _click_option(option: Option, section: str) -> Callable[[Any], Any]:
+def _click_option(
+    option: Option, section: str, others: tuple[str, ...] = ()
+) -> Callable[[Any], Any]:
     flag = f"--{kebab(option.name)}"
     if option.type == "bool":
         flag += f"/--no-{kebab(option.name)}"
@@ -218,7 +236,14 @@ def _click_option(option: Option, section: str) -> Callable[[Any], Any]:
     elif option.type != "bool":
         kwargs["metavar"] = _METAVARS[option.type]
     return click.option(
-        flag, _key(option), default=None, help=text, cls=SectionOption, section=section, **kwargs
+        flag,
+        *others,
+        _key(option),
+        default=None,
+        help=text,
+        cls=SectionOption,
+        section=section,
+        **kwargs,
     )
 
 

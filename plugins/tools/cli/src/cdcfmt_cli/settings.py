@@ -12,7 +12,7 @@ from cdcfmt_core.decoding import DECODING_OPTIONS
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Kind, Op
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.options import Option, split_by_owner, validate
+from cdcfmt_core.options import READING, Option, check_once, split_by_owner, validate
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.writer_schemas import registry_options
@@ -103,12 +103,14 @@ def parse_settings(
     declared = [option for table in (*SECTIONS.values(), own) for option in table]
     prefix = None if transport is None else transport.prefix
     texts = {
-        name.lower() if prefix and name.lower().startswith(prefix) else _key(name): value
+        name if prefix and name.lower().startswith(prefix) else name.replace("-", ""): value
         for name, value in parse_pairs(pairs)
     }
+    check_once(texts)
     declared += registry_options(texts, default_registry())
     values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    protocol = texts.get("protocol", values.get("protocol", AUTO))
+    lower = {name.lower(): value for name, value in texts.items()}
+    protocol = lower.get("protocol", values.get("protocol", AUTO))
     codecs = default_registry().codecs_of(protocol)
     common, codec, rest, topic, client = split_by_owner(
         texts,
@@ -118,6 +120,7 @@ def parse_settings(
         () if transport is None else transport.options,
         owner=OWNER,
         prefix=prefix,
+        refuse=_refuse,
     )
     # The client validates its own settings.
     topic |= {f"{prefix}{name}": value for name, value in client.items()}
@@ -137,9 +140,18 @@ def parse_pairs(pairs: Iterable[str], flag: str = "-o") -> Iterator[tuple[str, s
         yield name.strip(), value
 
 
-def _key(name: str) -> str:
-    # starting-commit-ts and startingCommitTs are the same option.
-    return name.strip().lower().replace("-", "")
+def _refuse(name: str) -> None:
+    """:raises OptionError: for an option, in lower case, that has a meaning in another place."""
+    if (place := place_of(name)) is not None:
+        raise OptionError(f"option {name} {place}")
+
+
+def place_of(name: str) -> str | None:
+    """Where an option, in lower case, has a meaning, if not in this command; None if unknown."""
+    for spec in default_registry().transports().values():
+        if spec.options_of_url is not None and name in (o.name.lower() for o in spec.options):
+            return f"is for topics, such as {spec.name}://host:port/topic"
+    return "has no meaning in this command: leave it out" if name in READING else None
 
 
 def _chosen(given: tuple[str, ...], known: tuple[str, ...], option: str) -> frozenset[str] | None:

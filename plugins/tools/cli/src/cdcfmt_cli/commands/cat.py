@@ -25,6 +25,7 @@ from cdcfmt_cli.writers import Record, write_csv, write_json
 from cdcfmt_core.errors import CdcfmtError, OptionError
 from cdcfmt_core.events import Corrupt, Event, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.options import Option
+from cdcfmt_core.registry import default_registry
 from cdcfmt_toolkit.column_names import UnitedNames, lacking
 from cdcfmt_toolkit.repeats import limited
 
@@ -54,13 +55,23 @@ _TABLE_ROWS = 100
 _FORMATS = ("json", "csv", "table")
 
 
+class _Output(click.Choice[str]):
+    """The format of the output, which is not that of the messages."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        text = super().get_invalid_choice_message(value, ctx)
+        if str(value).lower() in default_registry().codecs():
+            text += f" --protocol {value} names the format of the messages."
+        return text
+
+
 @declare("cat", "Events or changes as JSON Lines, CSV, table.")
-@reads(OPTIONS, section="Shape")
+@reads(OPTIONS, section="Shape", formats=())
 @click.option(
     "-f",
     "--format",
     "output",
-    type=click.Choice(_FORMATS),
+    type=_Output(_FORMATS),
     default="json",
     show_default=True,
     help="JSON Lines, CSV with a header, or a table for people.",

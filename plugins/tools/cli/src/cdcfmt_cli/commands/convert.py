@@ -58,7 +58,7 @@ def _from_is_protocol(function: Callable[..., None]) -> Callable[..., None]:
 
 @declare("convert", "Rewrite messages of one format in another.", cls=_Command)
 @_from_is_protocol
-@reads()
+@reads(formats=())
 @click.option("--to", "target", required=True, metavar="FORMAT", help="The format to write.")
 @click.option(
     "--from", "source_format", metavar="FORMAT", help="The format to read: the same as --protocol."

@@ -22,15 +22,25 @@ STORAGE_OPTIONS = Option(
 
 _ONE_LINE = "a message is one line; lineSep sets another separator"
 _COMMIT_TIMES = "select events by startingSourceTime and endingSourceTime"
+_NO_CSV = "messages are lines of JSON, or binary, and not CSV"
+_ALL_CHANGES = "the input holds changes; set table to read those of one table as rows"
+_CLIENT = "settings of Kafka's client begin with kafka., as in kafka.bootstrap.servers"
 _OFFSETS = "kafkaConsumer.pollTimeoutMs is how long brokers are asked for offsets"
 _OTHER_READERS = {
+    "auto.offset.reset": "set startingOffsets to earliest or latest",
     "badrecordspath": "mode=PERMISSIVE keeps bad rows, with _corrupt_record",
     "basepath": "folder names do not become columns; read _source.path",
+    **dict.fromkeys(("bootstrap.servers", "bootstrapservers", "brokers"), _CLIENT),
     "cleansource": "files stay where they are",
+    **dict.fromkeys(("group.id", "sasl.jaas.config", "sasl.mechanism", "sasl.password"), _CLIENT),
+    **dict.fromkeys(("sasl.username", "security.protocol", "ssl.ca.location"), _CLIENT),
     "columnnameofcorruptrecord": "the column is _corrupt_record",
     "compression": "it is that of the end of the file's name: .gz, .zst, .bz2",
     "fetchoffset.numretries": _OFFSETS,
     "fetchoffset.retryintervalms": _OFFSETS,
+    **dict.fromkeys(("delimiter", "escape", "header", "quote", "sep"), _NO_CSV),
+    **dict.fromkeys(("endingversion", "startingversion"), _COMMIT_TIMES),
+    **dict.fromkeys(("ignorechanges", "ignoredeletes", "skipchangecommits"), _ALL_CHANGES),
     "ignorecorruptfiles": "a file that cannot be read is an error",
     "ignoremissingfiles": "a missing file is an error: restore it, or list the input again",
     "inferschema": "columns of a table are inferred unless you give a schema",
@@ -38,13 +48,16 @@ _OTHER_READERS = {
     "modifiedafter": _COMMIT_TIMES,
     "modifiedbefore": _COMMIT_TIMES,
     "multiline": _ONE_LINE,
+    **dict.fromkeys(("readchangedata", "readchangefeed"), _ALL_CHANGES),
     "recursivefilelookup": "a folder is read with its subfolders",
     **dict.fromkeys(("mergeschema", "rescueddatacolumn"), "see _rescued (onSchemaChange)"),
     "samplingratio": "inferSampleMessages is the number of messages to sample",
+    **dict.fromkeys(("timestampasof", "versionasof"), _COMMIT_TIMES),
     "topic": "name topics to read by subscribe, subscribePattern or assign",
     "wholetext": _ONE_LINE,
 }
-"""Options of Spark's other sources, and what to do instead."""
+"""Options of other sources and of clients, in lower case, and what to do instead.  Texts spell
+options as Spark's users do; the command line translates those that it has."""
 
 SOURCE_OPTIONS = (
     Option(
