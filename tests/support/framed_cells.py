@@ -46,7 +46,8 @@ def true_rows(folder: str, position: str) -> dict[Place, list[TrueRow]]:
             continue
         op, columns = _OPS[line["op"]], tuple(line["columns"])
         identity = line.get("identity", "full")
-        changed = any(c.get("pk") and c.get("old") != c.get("new") for c in columns)
+        flag = next((f for f in ("ri", "pk") if any(c.get(f) for c in columns)), "notnull")
+        changed = any(c.get(flag) and c.get("old") != c.get("new") for c in columns)
         for each in ("delete", "insert") if op == "update" and changed else (op,):
             place = line.get(position) if op != "read" else None
             found[place, line["schema"], line["table"]].append(TrueRow(each, columns, identity))
@@ -71,5 +72,7 @@ def rows_of(events: Iterable[Event]) -> list[RowChange]:
 
 def adjusted(name: str) -> str:
     """A name as ``field.name.adjustment.mode=avro`` makes it."""
-    name = re.sub(r"[^A-Za-z0-9_]", "_", name.encode("utf-16", "surrogatepass").decode("utf-16"))
+    # A character beyond U+FFFF is two of Java's.
+    name = re.sub(r"[^\u0000-\uffff]", "__", name)
+    name = re.sub(r"[^A-Za-z0-9_]", "_", name)
     return "_" + name if name[:1].isdigit() else name

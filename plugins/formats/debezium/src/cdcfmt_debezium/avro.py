@@ -188,6 +188,8 @@ class _Fields:
         if node.kind == "int" and props.get("connect.type") in _SMALL:
             wire["type"] = props["connect.type"]
         name = props.get("connect.name")
+        # The converters write 64 for a precision that they do not know.
+        digits = {} if name is not None else props
         if name is None:
             name = _LOGICAL.get((node.kind, str(props.get("logicalType"))))
         if name is not None:
@@ -196,8 +198,10 @@ class _Fields:
         parameters = dict(parameters) if type(parameters) is dict else {}
         if name == _DECIMAL:
             for own, of_connect in (("scale", "scale"), ("precision", _PRECISION)):
-                if type(props.get(own)) is int:
-                    parameters.setdefault(of_connect, str(props[own]))
+                # TiCDC names the parameter as Avro does.
+                known = parameters.get(own, digits.get(own))
+                if known is not None:
+                    parameters.setdefault(of_connect, str(known))
         if parameters:
             wire["parameters"] = parameters
         if node.kind == "record":

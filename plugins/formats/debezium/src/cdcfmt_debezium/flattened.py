@@ -66,7 +66,8 @@ def read_flat_record(
     for name, value in (payload or {}).items():
         if name == DELETED_FIELD:
             added["deleted"] = value
-        elif name.startswith(prefix) and name not in key:
+        # Two characters of another script are __ in Avro.
+        elif name.startswith(prefix) and name != prefix and name not in key:
             added[name.removeprefix(prefix)] = value
         else:
             row[name] = value
