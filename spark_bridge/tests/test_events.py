@@ -174,7 +174,7 @@ def test_pushdown_does_not_change_results(spark: SparkSession, mixed: str) -> No
 
     def answer() -> list[int]:
         frame = spark.read.format("cdc").load(mixed)
-        rows, corrupt = frame.where("kind = 'row'"), frame.where("kind = 'corrupt'")
+        rows, corrupt = frame.where("table = 'orders'"), frame.where("kind = 'corrupt'")
         return [each.count() for each in (rows, corrupt, rows.union(corrupt), frame)]
 
     without = answer()

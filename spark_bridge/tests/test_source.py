@@ -66,7 +66,12 @@ def test_sql(spark: SparkSession, orders: str) -> None:
     assert counted == [
         ("delete", 1), ("insert", 1), ("update_postimage", 1), ("update_preimage", 1)
     ]  # fmt: skip
-    spark.sql(f"CREATE TABLE catalogued USING cdc OPTIONS (path '{orders}')")
+    for options in ("", f"OPTIONS (path '{orders}')", f"LOCATION '{orders}'"):
+        with pytest.raises(PySparkException, match="CREATE TEMPORARY VIEW"):
+            spark.sql(f"CREATE TABLE refused USING cdc {options}")
+    assert not spark.catalog.tableExists("refused")
+    columns = spark.read.format("cdc").load(orders).schema.toDDL()
+    spark.sql(f"CREATE TABLE catalogued ({columns}) USING cdc")
     try:
         with pytest.raises(PySparkException, match="CREATE TEMPORARY VIEW"):
             spark.sql("SELECT count(*) FROM catalogued").collect()

@@ -11,7 +11,7 @@ from pyspark.sql.types import IntegerType, StringType, StructType
 from support.canal_messages import INSERT, ddl_message, row_message, write_lines
 
 from pyspark_cdcfmt.read.batch_reader import plan_tasks
-from pyspark_cdcfmt.read.checks import check_batch
+from pyspark_cdcfmt.read.checks import StreamCheck, check_batch
 from pyspark_cdcfmt.read.rules import DeclaredNames
 from pyspark_cdcfmt.read.survey import Survey
 from pyspark_cdcfmt.rows.read_task import ReadTask
@@ -24,7 +24,7 @@ OTHER = row_message("INSERT", {"id": "1"}, table="items")
 
 def surveyed(path: str | Path, *columns: str, **options: str) -> Survey:
     schema = StructType()
-    for name in columns:
+    for name in dict.fromkeys((*columns, "_change_type")):
         schema.add(name, StringType())
     given = parsed({"path": str(path), "table": "shop.orders", **options})
     source = given.require_input()
@@ -87,7 +87,9 @@ def test_inference_scan_is_reused(tmp_path: Path) -> None:
     assert grown[0].value.splits[0].size == 2 * tasks[0].value.splits[0].size
     # A user's schema leaves nothing to infer.
     given: Any = CdcDataSource({"path": path, "table": "shop.orders"})
-    planned = given.reader(StructType().add("id", IntegerType())).partitions()
+    planned = given.reader(
+        StructType().add("id", IntegerType()).add("_change_type", "string")
+    ).partitions()
     assert [each.value for each in planned] == [each.value for each in grown]
 
 
@@ -100,3 +102,36 @@ def test_examples_are_short(tmp_path: Path) -> None:
         survey = surveyed(path, "a", protocol="debezium")
         ((example,),) = (each.values() for each in survey.examples.values())
         assert len(str(example)) <= 100
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({}, "no column _change_type, so deleted rows and old images of updates look like rows"),
+        ({"images": "after"}, "no column _change_type, so deleted rows look like rows that exist"),
+        ({"metadataPrefix": "c_"}, r"no column c_change_type, .* add c_change_type STRING"),
+    ],
+)
+def test_a_schema_that_does_not_mark_deleted_rows(
+    tmp_path: Path, given: dict[str, str], text: str
+) -> None:
+    path = write_lines(tmp_path / "orders.json", INSERT)
+    options = parsed({"path": path, "table": "shop.orders", **given})
+    source = options.require_input()
+    slices = plan_tasks(source, source.plan(), options)
+    with pytest.warns(UserWarning, match=text):
+        check_batch(source, slices, ReadTask(StructType().add("id", StringType()), options))
+    prefix = options["metadataPrefix"].upper()
+    marked = StructType().add("id", StringType()).add(f"{prefix}Change_Type", StringType())
+    check_batch(source, slices, ReadTask(marked, options))
+    check_batch(source, slices, ReadTask(StructType(), options, inferred=True))
+
+
+def test_a_stream_warns_of_unmarked_rows_once(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "orders.json", INSERT)
+    options = parsed({"path": path, "table": "shop.orders", "requireTables": "false"})
+    check = StreamCheck(ReadTask(StructType().add("id", StringType()), options))
+    with pytest.warns(UserWarning, match="add _change_type STRING") as caught:
+        for _ in range(2):
+            check.check(options.require_input(), ())
+    assert len(caught) == 1

@@ -37,6 +37,18 @@ _NO_STREAM_SCHEMA = (
 )
 
 
+_FILTER_WORKER = "pyspark.sql.worker.data_source_pushdown_filters"
+"""The module of the worker that shows the filters of a query; any other one refuses a reader that
+takes them."""
+
+_NO_TABLE = (
+    "a table USING cdc could not be read: Spark passes the options of CREATE TABLE to the source "
+    "only while it creates the table. Use CREATE TEMPORARY VIEW ... USING cdc OPTIONS (...), "
+    "or declare the columns in CREATE TABLE, and give the options in each query: "
+    "SELECT ... FROM t WITH (path '...')"
+)
+
+
 class CdcDataSource(DataSource):
     """Change-data-capture messages of any installed format.
 
@@ -64,6 +76,8 @@ class CdcDataSource(DataSource):
         from pyspark_cdcfmt.read.inference import infer_schema, schema_of_store
         from pyspark_cdcfmt.rows.row_schemas import events_schema
 
+        if "provider" in self.options:
+            raise OptionError(_NO_TABLE)
         options = parse_options(self.options)
         options.require_input().check()
         if self._is_of_blocks:
@@ -89,7 +103,12 @@ class CdcDataSource(DataSource):
 
         options = parse_options(self.options)
         self._check_type_options()
-        reader = CdcBatchReader(schema, options, inferred=self._inferred)
+        reader_class = CdcBatchReader
+        if _FILTER_WORKER in sys.modules:
+            from pyspark_cdcfmt.read.query_filters import FilteredReader
+
+            reader_class = FilteredReader
+        reader = reader_class(schema, options, inferred=self._inferred)
         check_schema(schema, options)
         return reader
 

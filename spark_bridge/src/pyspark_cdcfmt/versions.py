@@ -41,6 +41,9 @@ MATRIX = (
 )
 """Spark's own minimum is Python 3.10 and Java 17; cdcfmt's is Python 3.11."""
 
+NO_KERNEL = "cdcfmt-kernel is not installed: decoding takes ten times as long"
+KERNEL_INSTALL = "with Rust: pip install ./spark_bridge/kernel; without it, docs/install.md"
+
 PIP = "pip: delta-spark"
 """Where a Delta without jars is: its Python functions only."""
 

@@ -20,7 +20,9 @@ from cdcfmt_core.registry import version_of
 from cdcfmt_core.transport import Check
 from pyspark_cdcfmt.local import JAVA_VERSION, OLDEST_JAVA
 from pyspark_cdcfmt.versions import (
+    KERNEL_INSTALL,
     MATRIX,
+    NO_KERNEL,
     Delta,
     SparkLine,
     find_deltas,
@@ -104,8 +106,8 @@ def check_pyspark(packages: tuple[str, ...] = ()) -> Iterator[Check]:
         yield Check(
             "Spark",
             "warn",
-            "cdcfmt-kernel is missing: decoding takes ten times as long",
-            "with Rust: pip install ./spark_bridge/kernel",
+            NO_KERNEL,
+            KERNEL_INSTALL,
         )
 
 

@@ -6,7 +6,6 @@ the bridge adds the plan of its table schema, so that the kernel can read the ne
 
 from __future__ import annotations
 
-import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -35,7 +34,13 @@ from pyspark_cdcfmt.kernel.batches import (
     message_bytes,
     rows_of_each,
 )
-from pyspark_cdcfmt.kernel.formats import Format, find_format, is_installed, open_kernel
+from pyspark_cdcfmt.kernel.formats import (
+    Format,
+    find_format,
+    is_installed,
+    open_kernel,
+    warn_without_kernel,
+)
 from pyspark_cdcfmt.kernel.learning import Learner, ObservedDecoder, Refusal
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported
 from pyspark_cdcfmt.options import ReadOptions
@@ -255,14 +260,6 @@ class KernelChunks(KernelFeed[SizedBatch]):
             yield SizedBatch(in_order(pieces, owners), max(size, buffer.row_bytes), counts)
 
 
-@functools.cache
-def _warn_once() -> None:
-    logger.warning(
-        "cdcfmt-kernel is not installed; decoding takes ten times as long without it: "
-        "pip install ./spark_bridge/kernel"
-    )
-
-
 @attrs.define
 class Opening:
     """Opens the kernel for a read.
@@ -285,7 +282,7 @@ class Opening:
         if format_ is None:
             return None
         if not is_installed():
-            _warn_once()
+            warn_without_kernel()
             return None
         try:
             chunks = KernelChunks(

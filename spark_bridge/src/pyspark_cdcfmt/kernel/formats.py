@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,6 +21,7 @@ from cdcfmt_toolkit.layout import Layout, layouts_of
 from cdcfmt_toolkit.zone_offsets import describe_zone
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported, describe_settings
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
+from pyspark_cdcfmt.versions import KERNEL_INSTALL, NO_KERNEL
 
 try:
     import cdcfmt_kernel
@@ -34,6 +36,27 @@ logger = open_logger("pyspark_cdcfmt")
 def is_installed() -> bool:
     """Whether the package cdcfmt-kernel is installed."""
     return _INSTALLED
+
+
+@functools.cache
+def warn_without_kernel() -> None:
+    """Warn once in a session of Spark, on each machine; outside of Spark once in a process."""
+    if not is_installed() and _is_first("without-kernel"):
+        logger.warning("%s; %s", NO_KERNEL, KERNEL_INSTALL)
+
+
+def _is_first(name: str) -> bool:
+    """Whether no other process of this JVM has asked: they share a folder, which goes with it."""
+    folder = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
+    if not os.path.basename(folder).startswith("blockmgr-"):
+        return True
+    try:
+        os.close(os.open(os.path.join(folder, f"cdcfmt-{name}"), os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 @attrs.frozen

@@ -12,12 +12,14 @@ from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import one_line, open_logger
 from cdcfmt_toolkit.inputs import Input, Slice
+from pyspark_cdcfmt.kernel.formats import warn_without_kernel
 from pyspark_cdcfmt.read.engine import WORKER_LOGGING
 from pyspark_cdcfmt.read.rules import (
     DeclaredNames,
     check_declared_types,
     find_warnings,
     looks_for_zones,
+    unmarked_rows,
     unmatched_exclusion,
 )
 from pyspark_cdcfmt.read.survey import Survey, TableName
@@ -62,6 +64,16 @@ def _without_place(
     return f"{category.__name__}: {message}\n"
 
 
+def _warn_of_plan(task: ReadTask) -> None:
+    """Warn of what needs no messages."""
+    protocol = task.options["protocol"]
+    default_registry().warn(protocol, warn)
+    if text := unmarked_rows(task):
+        warn(text)
+    if any(codec.open_layouts is not None for codec in default_registry().codecs_of(protocol)):
+        warn_without_kernel()
+
+
 def check_batch(source: Input, slices: Sequence[Slice], task: ReadTask) -> Survey:
     """Sample a batch's input and compare it with the schema and options.
 
@@ -74,7 +86,7 @@ def check_batch(source: Input, slices: Sequence[Slice], task: ReadTask) -> Surve
     :raises PolicyError: for a declared type that cannot hold a column.
     """
     options = task.options
-    default_registry().warn(options["protocol"], warn)
+    _warn_of_plan(task)
     names = DeclaredNames(task)
     zones = looks_for_zones(task)
     if not slices or not (names or options.table or options["excludeTables"] or zones):
@@ -127,7 +139,7 @@ class StreamCheck:
 
     def __init__(self, task: ReadTask) -> None:
         options = task.options
-        default_registry().warn(options["protocol"], warn)
+        self._has_begun = False
         self._task = task
         self._names = DeclaredNames(task)
         self._survey: Survey | None = None
@@ -142,6 +154,9 @@ class StreamCheck:
 
         :raises PolicyError: for a declared type that cannot hold a column.
         """
+        if not self._has_begun:
+            self._has_begun = True
+            _warn_of_plan(self._task)
         if not self._batches or not slices:
             return
         self._batches -= 1

@@ -24,6 +24,7 @@ from cdcfmt_core.schema_scan import open_input_scan
 from cdcfmt_core.schemas.store import SchemaStore
 from pyspark_cdcfmt.options import ReadOptions, parse_options
 from pyspark_cdcfmt.read.engine import Engine
+from pyspark_cdcfmt.read.rules import unmarked_rows
 from pyspark_cdcfmt.read.schemas import MissingSchemas, open_store, policy_of
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
 from pyspark_cdcfmt.rows.read_task import ReadTask
@@ -104,6 +105,8 @@ def decode(
     store = open_store(parsed) if schemas is None else schemas
     policy_of(parsed)
     task = ReadTask(rows, parsed, schemas=store)
+    if text := unmarked_rows(task):
+        warnings.warn(text, UserWarning, stacklevel=2)
 
     def cdc_decode(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         engine = Engine(task, MissingSchemas(task))

@@ -286,6 +286,10 @@ _KEYLESS = (
 )
 
 
+_UNMARKED = (
+    "the schema has no column {0}, so {1} look like rows that exist; add {0} STRING to the schema, "
+    "and select by it"
+)
 _WALL_CLOCKS = (
     "DATETIME columns ({}) are declared TIMESTAMP, and their wall clocks are taken as UTC; set "
     "sourceTimeZone to the source's zone, or declare them TIMESTAMP_NTZ"
@@ -379,6 +383,17 @@ _COLUMN_RULES: Sequence[tuple[str, Callable[[_TableSurvey], Iterable[Column]]]] 
     (_MEMBERS, _without_names),
 )
 """Warnings about columns, in order, each with the columns that need it."""
+
+
+def unmarked_rows(task: ReadTask) -> str | None:
+    """A warning if nothing in the rows of a declared schema shows which of them do not exist."""
+    options = task.options
+    name = f"{options['metadataPrefix']}change_type"
+    if task.inferred or options.table is None or name.lower() in map(str.lower, task.schema.names):
+        return None
+    both = options["images"] == "both"
+    which = "deleted rows and old images of updates" if both else "deleted rows"
+    return f"{table_names([options.table])}: {_UNMARKED.format(name, which)}"
 
 
 def find_warnings(survey: Survey, task: ReadTask, *, many_files: bool = False) -> Iterator[str]:
