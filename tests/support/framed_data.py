@@ -7,6 +7,7 @@ import gzip
 import json
 import uuid
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -16,7 +17,7 @@ from cdcfmt_core.codec import Decode, DecoderContext
 from cdcfmt_core.events import Message
 from cdcfmt_core.options import validate
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.schema_registry import Framed, WriterSchema
+from cdcfmt_core.schema_registry import Framed, MessageSchemas, WriterSchema
 from cdcfmt_core.schemas.store import SchemaStore
 from support.golden_data import GOLDEN, read_jsonl
 
@@ -104,7 +105,22 @@ class Decoder:
 
 
 def framed_decoder(protocol: str, folder: str, **options: Any) -> Decoder:
-    """``options`` are the format's own, and ``source_time_zone``."""
+    """The decoder of a golden set; options as in :func:`decoder_of`."""
+    schemas = golden_schemas(folder) if has_registry(folder) else None
+    return decoder_of(protocol, schemas, framed_messages(folder), **options)
+
+
+def decoder_of(
+    protocol: str,
+    schemas: MessageSchemas | None,
+    messages: Iterable[Message] = (),
+    **options: Any,
+) -> Decoder:
+    """A decoder with these writer schemas.
+
+    :param messages: scanned for table schemas before.
+    :param options: the format's own, and ``source_time_zone``.
+    """
     codec = default_registry().get_codec(protocol)
     zone = options.pop("source_time_zone", None)
     own = validate(options, codec.options, owner=protocol)
@@ -112,13 +128,13 @@ def framed_decoder(protocol: str, folder: str, **options: Any) -> Decoder:
         resolve_type=default_registry().get_type_map(codec.type_map),
         schemas=SchemaStore(),
         source_time_zone=zone,
-        writer_schemas=golden_schemas(folder) if has_registry(folder) else None,
+        writer_schemas=schemas,
     )
     if codec.scan_schemas is not None:
         scan = codec.scan_schemas(own, context)
-        for message in framed_messages(folder):
-            for record in scan(message):
-                context.schemas.add(record)
+        for message in messages:
+            for found in scan(message):
+                context.schemas.add(found)
     return Decoder(codec.open_decoder(own, context), context.counts)
 
 
