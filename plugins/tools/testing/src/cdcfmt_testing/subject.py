@@ -121,6 +121,7 @@ class Subject:
             SchemaStore(),
             source_time_zone=common["sourceTimeZone"],
             claim_checks=opening.claim_check_reader(common),
+            writer_schemas=self.open(case.options).writer_schemas,
         )
 
     def decode(self, case: Case) -> list[list[Event]]:

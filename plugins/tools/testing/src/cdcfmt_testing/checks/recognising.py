@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib.resources import as_file, files
 
 from cdcfmt_core.codec import CodecSpec
+from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.events import Message
 from cdcfmt_core.recognition import CERTAIN_ENOUGH
 from cdcfmt_core.registry import default_registry
-from cdcfmt_testing.cases import read_messages
+from cdcfmt_core.schema_registry import WriterSchema
+from cdcfmt_testing.cases import Case, read_messages
 from cdcfmt_testing.damage import PARTS, patches, with_part
 from cdcfmt_testing.limits import time_limit
 from cdcfmt_testing.outcome import expect
@@ -33,10 +36,11 @@ def check_own(subject: Subject) -> None:
     Except in cases whose options change all bytes, such as compression.
     """
     looked_at = 0
+    schemas = _Schemas(subject)
     for case, message in subject.messages:
         if message.value and not _is_opaque(case.options):
             looked_at += 1
-            sure = _ask(subject.spec, message)
+            sure = _ask(subject.spec, message, schemas.of(case, message))
             expect(
                 sure >= CERTAIN_ENOUGH,
                 f"sniff is {sure} sure of its own message, less than {CERTAIN_ENOUGH} "
@@ -67,12 +71,14 @@ def _refuse(spec: CodecSpec, message: Message, what: str) -> None:
 
 def check_left_alone(subject: Subject) -> None:
     """No other installed format is as sure of this format's messages as the format itself."""
+    schemas = _Schemas(subject)
     for name, other in default_registry().codecs().items():
         if name == subject.spec.name:
             continue
         for case, message in subject.messages:
             if message.value and not _is_opaque(case.options):
-                sure, own = _ask(other, message), _ask(subject.spec, message)
+                schema = schemas.of(case, message)
+                sure, own = (_ask(spec, message, schema) for spec in (other, subject.spec))
                 expect(
                     sure < max(own, CERTAIN_ENOUGH),
                     f"{name} is {sure} sure of this format's message, the format itself {own} "
@@ -105,9 +111,23 @@ def _strangers() -> Iterator[Message]:
         yield Message(b"key", value)
 
 
-def _ask(spec: CodecSpec, message: Message) -> float:
+class _Schemas:
+    """The writer schemas of framed messages."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._open = cache(lambda options: subject.open(dict(options)))
+
+    def of(self, case: Case, message: Message) -> WriterSchema | None:
+        decoder: MessageDecoder = self._open(tuple(case.options.items()))
+        return decoder.schema_of(message)
+
+
+def _ask(spec: CodecSpec, message: Message, schema: WriterSchema | None = None) -> float:
     try:
-        sure = spec.sniff(message)
+        if schema is None:
+            sure = spec.sniff(message)
+        else:
+            sure = 0.0 if spec.sniff_schema is None else spec.sniff_schema(schema)
     except Exception as error:
         raise AssertionError(f"sniff raises {error!r} for {message!r:.300}") from error
     expect(
