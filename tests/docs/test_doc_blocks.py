@@ -34,6 +34,7 @@ RUN_BY = {
     "docs/kafka.md": "tests/docs/test_kafka_docs.py",
     "docs/rabbitmq.md": "tests/docs/test_rabbitmq_docs.py",
     "docs/layouts.md": "tests/packages/test_new_plugin.py",
+    "docs/registries.md": "tests/brokers/test_registry_spark.py",
     "docs/rocketmq.md": "tests/docs/test_rocketmq_docs.py",
     "docs/security.md": "tests/docs/test_kafka_docs.py",
     "docs/types-in-other-messages.md": "tests/packages/test_new_plugin.py",

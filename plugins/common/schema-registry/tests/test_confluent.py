@@ -311,3 +311,19 @@ def test_subjects_of_an_id() -> None:
         described = found.describe(17)
     assert list(described) == ["subjects"]
     assert any("-value, version" in each for each in described["subjects"])
+
+
+def test_a_store_gets_schemas_that_the_process_knows_already(
+    server: OfflineRegistry, tmp_path: Path
+) -> None:
+    first = split(opened(server.url), 1)
+    one, other = (SchemaDirectory(str(tmp_path / name)) for name in ("one", "other"))
+    assert split(opened(server.url, one), 1) == first
+    assert len(kept_path(tmp_path / "one")) == 1
+    # Without an address, each store has its own schemas.
+    with offline_registry(responses=plain_responses({1: '"string"'})) as another:
+        assert split(opened(another.url, other), 1).text == '"string"'
+    for kept, text in ((one, RECORD), (other, '"string"')):
+        alone = open_writer_schemas({}, kept, default_registry())
+        assert alone is not None
+        assert split(alone, 1).text == text

@@ -34,7 +34,8 @@ _SECONDS_OF_UNKNOWN: Final = 30.0
 _REFERENCE_BYTES: Final = 100
 _DEPTH: Final = 50
 
-_schemas: Cache[tuple[str, SchemaId], WriterSchema] = Cache(_MAX_CACHE_BYTES)
+_schemas: Cache[tuple[str, str, SchemaId], WriterSchema] = Cache(_MAX_CACHE_BYTES)
+"""By registry, schema store and id: each store is to have the schemas that are read with it."""
 _unknown: Cache[tuple[str, SchemaId], float] = Cache(1 << 20)
 _requesting = threading.Lock()
 
@@ -73,13 +74,18 @@ class RegisteredSchemas(MessageSchemas):
     registry: SchemaRegistry
     kept: Persistence | None = None
     answers: bool = True
+    _place: tuple[str, str] = attrs.field(init=False, repr=False, eq=False)
+
+    @_place.default
+    def _place_of_both(self) -> tuple[str, str]:
+        return self.registry.name, repr(self.kept)
 
     def split(self, data: bytes, headers: Headers, part: Part) -> Framed | None:
         found = self.registry.split(data, headers, part)
         if found is None:
             return None
         schema_id, payload = found
-        schema = _schemas.get((self.registry.name, schema_id))
+        schema = _schemas.get((*self._place, schema_id))
         return Framed(schema or self.find(schema_id), payload)
 
     def find(self, schema_id: SchemaId) -> WriterSchema:
@@ -87,7 +93,7 @@ class RegisteredSchemas(MessageSchemas):
 
         :raises DecodeError, SourceError: as :meth:`split`.
         """
-        key = self.registry.name, schema_id
+        key = *self._place, schema_id
         with _requesting:
             # Streams of one driver ask concurrently.
             schema = _schemas.get(key)

@@ -1,0 +1,201 @@
+"""Spark with a schema registry: files, topics, decode and streams; failures; docs/registries.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from support.doc_snippets import snippets
+from support.kafka_broker import Broker
+from support.schema_registry import (
+    OfflineRegistry,
+    golden_messages,
+    kept_path,
+    offline_registry,
+)
+
+from cdcfmt_core import open_decoder
+from cdcfmt_core.events import KIND_OF, named_by
+from cdcfmt_files.sources import wrap_line
+from cdcfmt_toolkit import message_schemas
+from pyspark_cdcfmt import decode
+
+SET = "avro/avro_confluent"
+MESSAGES = [*golden_messages(SET)]
+TOPIC = "registry"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OfflineRegistry]:
+    with offline_registry(SET) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def wanted(server: OfflineRegistry) -> Counter[tuple[Any, ...]]:
+    """The events by kind, operation, table and key, as the decoder gives them without Spark."""
+    decoder = open_decoder("debezium", {"schema.registry.url": server.url})
+    found: Counter[tuple[Any, ...]] = Counter()
+    for message in MESSAGES:
+        for event in decoder.decode(message):
+            named = named_by(event)
+            op = getattr(event, "op", None)
+            found[KIND_OF[type(event)], op, named and named.table] += 1
+    assert found["row", "insert", "pair"]
+    assert not any(kind == "corrupt" for kind, _, _ in found)
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "dump"
+    made.mkdir()
+    (made / "a.jsonl").write_bytes(b"\n".join(map(wrap_line, MESSAGES)))
+    return made
+
+
+@pytest.fixture(scope="module")
+def topic(kafka: Broker) -> Iterator[str]:
+    with kafka.topic(TOPIC) as name:
+        kafka.produce(name, MESSAGES)
+        yield name
+
+
+def counted(events: DataFrame) -> Counter[tuple[Any, ...]]:
+    rows = events.groupBy("kind", "op", "table").count().collect()
+    return Counter({(row["kind"], row["op"], row["table"]): row["count"] for row in rows})
+
+
+@pytest.mark.parametrize("protocol", ["debezium", "auto"])
+def test_files(
+    spark: SparkSession,
+    server: OfflineRegistry,
+    folder: Path,
+    wanted: Counter[tuple[Any, ...]],
+    protocol: str,
+) -> None:
+    read = spark.read.format("cdc").option("schema.registry.url", server.url)
+    assert counted(read.option("protocol", protocol).load(str(folder))) == wanted
+
+
+def test_without_an_address_every_message_says_what_is_missing(
+    spark: SparkSession, folder: Path
+) -> None:
+    events = spark.read.format("cdc").load(str(folder))
+    bad = events.where("kind = 'corrupt'").select("_corrupt_record.reason").collect()
+    assert len(bad) == len([each for each in MESSAGES if each.value is not None])
+    assert all("framed by a schema registry" in reason for (reason,) in bad)
+    assert all("set schema.registry.url" in reason for (reason,) in bad)
+
+
+def test_changes_of_a_table_whose_columns_change(
+    spark: SparkSession, server: OfflineRegistry, folder: Path
+) -> None:
+    changes = (
+        spark.read.format("cdc")
+        .options(**{"schema.registry.url": server.url, "table": "shop.pair"})
+        .option("protocol", "debezium")
+        .load(str(folder))
+    )
+    columns = [name for name in changes.columns if not name.startswith("_")]
+    assert len(columns) > 2
+    assert changes.where("_corrupt_record IS NOT NULL").count() == 0
+    assert changes.count() > 5
+
+
+def test_decode_of_a_dataframe(
+    spark: SparkSession,
+    server: OfflineRegistry,
+    folder: Path,
+    wanted: Counter[tuple[Any, ...]],
+) -> None:
+    lines = [(each.key, each.value, each.topic) for each in MESSAGES]
+    frame = spark.createDataFrame(lines, "key binary, value binary, topic string")
+    events = decode(frame, protocol="debezium", **{"schema.registry.url": server.url})
+    assert counted(events) == wanted
+
+
+def stream(
+    spark: SparkSession, kafka: Broker, topic: str, folder: Path, **options: str
+) -> DataFrame:
+    """Run a stream to the topic's end, and return its sink."""
+    events = (
+        spark.readStream.format("cdc")
+        .option("kafka.bootstrap.servers", kafka.servers)
+        .options(subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger="100")
+        .options(schemaStore=str(folder / "schemas"), protocol="debezium", **options)
+        .load()
+    )
+    query = (
+        events.drop("before", "after", "extra")
+        .writeStream.option("checkpointLocation", str(folder / "checkpoint"))
+        .format("parquet")
+        .trigger(availableNow=True)
+        .start(str(folder / "out"))
+    )
+    query.awaitTermination()
+    return spark.read.parquet(str(folder / "out"))
+
+
+def test_a_stream_over_a_registry_that_dies(
+    spark: SparkSession,
+    kafka: Broker,
+    topic: str,
+    wanted: Counter[tuple[Any, ...]],
+    tmp_path: Path,
+) -> None:
+    # At an address whose schemas no worker has.
+    with offline_registry(SET) as server:
+        _stream_over(server, spark, kafka, topic, wanted, tmp_path)
+
+
+def _stream_over(
+    server: OfflineRegistry,
+    spark: SparkSession,
+    kafka: Broker,
+    topic: str,
+    wanted: Counter[tuple[Any, ...]],
+    tmp_path: Path,
+) -> None:
+    fast = {"schema.registry.max.retries": "1", "schema.registry.retries.wait.ms": "1"}
+    options = {"schema.registry.url": server.url, **fast}
+    server.status = 503
+    try:
+        with pytest.raises(StreamingQueryException, match=r"does not answer \(HTTP 503"):
+            stream(spark, kafka, topic, tmp_path, **options)
+        server.status = 401
+        with pytest.raises(StreamingQueryException, match="refuses the login"):
+            stream(spark, kafka, topic, tmp_path, **options)
+    finally:
+        server.status = None
+    assert counted(stream(spark, kafka, topic, tmp_path, **options)) == wanted
+    assert len(kept_path(tmp_path / "schemas")) > 20
+    # A replay into another sink needs no registry.
+    again = tmp_path / "again"
+    again.mkdir()
+    (again / "schemas").symlink_to(tmp_path / "schemas")
+    message_schemas.forget()
+    server.status = 503
+    try:
+        assert counted(stream(spark, kafka, topic, again)) == wanted
+    finally:
+        server.status = None
+
+
+def test_the_snippets_of_the_page_run(
+    spark: SparkSession, kafka: Broker, server: OfflineRegistry, wanted: Counter[tuple[Any, ...]]
+) -> None:
+    page = snippets("docs/registries.md")
+    assert [each.language for each in page] == ["python", "sh"]
+    code = page[0].code.replace("broker:9092", kafka.servers)
+    code = code.replace("https://registry:8081", server.url)
+    names: dict[str, Any] = {"spark": spark}
+    with kafka.topic("orders"):
+        kafka.produce("orders", MESSAGES)
+        exec(compile(code, page[0].id, "exec"), names)
+        assert counted(names["events"]) == wanted
