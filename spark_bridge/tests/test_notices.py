@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.types import DecimalType, IntegerType, StructType
+from pyspark.sql.types import DecimalType, IntegerType, StringType, StructType
 from support.golden_data import load_variant, native_messages
 
 from cdcfmt_core.events import Message
@@ -48,6 +48,7 @@ def test_decimals_and_enums_of_unknown_form(tmp_path: Path) -> None:
     # The DDL of the input has both; and a schema selects columns.
     assert warnings_of(path, **given) == []
     schema = StructType().add("c_dec", DecimalType(10, 4)).add("c_enum", IntegerType())
+    schema.add("_change_type", StringType())
     assert warnings_of(path, schema, scanSchemas="false", **given) == []
 
 
@@ -63,7 +64,7 @@ def test_updates_of_an_undeclared_key(tmp_path: Path) -> None:
 
 def test_types_in_another_topic(tmp_path: Path) -> None:
     given = {"protocol": "debezium", "table": "shop.wide"}
-    unsigned = StructType().add("c_ubig", DecimalType(20, 0))
+    unsigned = StructType().add("c_ubig", DecimalType(20, 0)).add("_change_type", StringType())
     (untyped,) = warnings_of(of_table(tmp_path, "noschema_default"), **given)
     assert "types for columns (id, c_bool, " in untyped
     (negative,) = warnings_of(of_table(tmp_path, "schema_default"), unsigned, **given)

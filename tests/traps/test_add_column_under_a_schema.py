@@ -33,7 +33,8 @@ def test_a_batch_warns_on_the_driver(tmp_path: Path) -> None:
     lines = [wrap_line(message) + b"\n" for message in native_messages("canal/canal_flat")]
     path = tmp_path / "topic.jsonl"
     path.write_bytes(b"".join(lines))
-    reader = CdcDataSource(OPTIONS | {"path": str(path)}).reader(SCHEMA)
+    marked = StructType([*SCHEMA, StructField("_change_type", StringType())])
+    reader = CdcDataSource(OPTIONS | {"path": str(path)}).reader(marked)
     warning = r"shop\.pair: .*gained columns.*left out: extra, last, renamed;"
     with pytest.warns(UserWarning, match=warning):
         reader.partitions()

@@ -14,7 +14,7 @@ from pyspark_cdcfmt.source import CdcDataSource
 
 def plan(path: str, *columns: str, **options: Any) -> None:
     schema = StructType()
-    for name in columns:
+    for name in {"_change_type": None, **dict.fromkeys(columns)}:
         schema.add(name, StringType())
     given = {"path": path, "table": "shop.orders", **options}
     CdcDataSource(given).reader(schema).partitions()
@@ -27,8 +27,8 @@ def test_the_nearest_column_is_named(tmp_path: Path) -> None:
         plan(path, "id", "nmae")
     with pytest.raises(Exception, match=r"but id, name, price; did you mean name\? \(requireT"):
         plan(path, "id", "nmae")
-    with pytest.raises(Exception, match="did you mean _change_type"):
-        plan(path, "id", "_chnge_type")
+    with pytest.raises(Exception, match="did you mean _sequence"):
+        plan(path, "id", "_sequnce")
     plan(path, "id", "nmae", requireTables="false")
 
 

@@ -94,5 +94,5 @@ def test_cat_ends_with_an_error(path: str) -> None:
     for options in (("--table", "shop.orders"), ()):
         result = run("cat", path, "--key-columns", "idd", *options)
         assert result.exit_code > 0
-        assert "keyColumns names idd, which the table lacks; did you mean id?" in result.stderr
+        assert "--key-columns names idd, which the table lacks; did you mean id?" in result.stderr
     assert run("cat", path, "--key-columns", "name").exit_code == 0

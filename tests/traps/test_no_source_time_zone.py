@@ -31,7 +31,8 @@ from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.source import CdcDataSource
 from pyspark_cdcfmt.testing import parsed, read
 
-SCHEMA = StructType([StructField("id", LongType()), StructField("c_ts", TimestampType())])
+MARK = StructType().add("_change_type", StringType())
+SCHEMA = StructType([*MARK, StructField("id", LongType()), StructField("c_ts", TimestampType())])
 SAID = r"shop\.wide: the messages have no time zone for .*c_ts\b.*.*sourceTimeZone"
 
 
@@ -78,12 +79,14 @@ def warnings_of(topic: Path, schema: StructType, **options: str) -> list[str]:
 
 def test_a_string_is_an_instant_too(topic: Path) -> None:
     for type_ in (StringType(), VariantType()):
-        (warning,) = warnings_of(topic, StructType().add("C_TS", type_), table="shop.wide")
+        (warning,) = warnings_of(
+            topic, StructType([*MARK, StructField("C_TS", type_)]), table="shop.wide"
+        )
         assert re.search(SAID, warning)
 
 
 def test_wall_clock_declared_as_instant(topic: Path) -> None:
-    schema = StructType().add("c_dt", TimestampType())
+    schema = StructType([*MARK, StructField("c_dt", TimestampType())])
     (warning,) = warnings_of(topic, schema, table="shop.wide")
     assert "shop.wide: DATETIME columns (c_dt) are declared TIMESTAMP" in warning
     assert "set sourceTimeZone to the source's zone, or declare them TIMESTAMP_NTZ" in warning
@@ -130,7 +133,7 @@ def test_a_warning_is_one_plain_line() -> None:
 
 
 def test_no_warning_without_cause(topic: Path) -> None:
-    without = StructType([StructField("id", LongType()), StructField("c_ts", TimestampNTZType())])
+    without = StructType([*MARK, StructField("c_ts", TimestampNTZType())])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         source(topic, sourceTimeZone="Asia/Shanghai").reader(SCHEMA).partitions()

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.types import IntegerType, StructType
+from pyspark.sql.types import StringType, StructType
 from support.canal_messages import INSERT, row_message, write_lines
 
 from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.source import CdcDataSource
 
-SCHEMA = StructType().add("id", IntegerType()).add("_sequence", SEQUENCE)
+MARKED = StructType().add("_change_type", StringType())
+SCHEMA = StructType([*MARKED]).add("_sequence", SEQUENCE)
 SAID = r"shop\.orders: the messages have no commit_ts, so _sequence goes by the byte offset in each"
 
 
@@ -46,11 +47,11 @@ def test_several_files_have_no_order(folder: Path) -> None:
 
     (warning,) = warnings_of(folder)
     assert re.search(SAID, warning)
-    assert warnings_of(folder, StructType().add("id", IntegerType())) == []
+    assert warnings_of(folder, MARKED) == []
     assert warnings_of(folder / "f1.json") == []
     (warning,) = warnings_of(
         folder,
-        StructType().add("id", IntegerType()).add("m_sequence", SEQUENCE),
+        StructType().add("m_change_type", StringType()).add("m_sequence", SEQUENCE),
         metadataPrefix="m_",
     )
     assert "so m_sequence goes by" in warning

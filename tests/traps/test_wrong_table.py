@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.types import IntegerType, StructField, StructType
+from pyspark.sql.types import IntegerType, StringType, StructType
 from support.canal_messages import INSERT, row_message, watermark_message, write_lines
 from support.kafka_broker import Broker
 from support.kafka_orders import orders
 
 from pyspark_cdcfmt.source import CdcDataSource
 
-SCHEMA = StructType([StructField("id", IntegerType())])
+SCHEMA = StructType().add("id", IntegerType()).add("_change_type", StringType())
 OTHERS = [row_message("INSERT", {"id": "1"}, table="items")] * 300
 
 
