@@ -6,7 +6,8 @@ import json
 
 import report
 from support.doc_pictures import pictures, producers
-from support.doc_transports import SENT
+
+from cdcfmt_core import default_registry
 
 
 def test_pictures_of_the_way_are_current() -> None:
@@ -18,7 +19,7 @@ def test_all_formats_and_transports_are_in_both() -> None:
     formats = {
         format_ for _, _, lines in producers() for line in lines for format_ in line.split(", ")
     }
-    assert formats == {sent.format for sent in SENT}
+    assert formats == set(default_registry().codecs())
     for text in pictures().values():
         for name in (*formats, "Kafka", "RabbitMQ", "RocketMQ", "Files", "MySQL", "PostgreSQL"):
             assert name in text

@@ -39,6 +39,7 @@ SENT: Final = (
     Sent("open-protocol", "TiCDC", _KAFKA),
     Sent("debezium", "TiCDC", _KAFKA),
     Sent("simple", "TiCDC", _KAFKA),
+    Sent("ticdc-avro", "TiCDC", _KAFKA),
     # The connectors run in Kafka Connect.
     Sent("debezium", "Debezium", _KAFKA),
     Sent("dts-avro", "Aliyun DTS", _KAFKA),
