@@ -23,6 +23,7 @@ class Reason:
 
     - ``FULL``: the batch must be finished first, or the messages taken
     - ``UNKNOWN_SCHEMA``: no plan has the message's schema key, or the table of the row to write
+    - ``UNKNOWN_WRITER``: the message names a writer schema that was not added
     - ``UNKNOWN_ZONE``: a value has a time zone that was not added
     - ``VALUE``: the value of a column, in a message that otherwise fits the layout
     - ``TARGET``: a value that is converted to the declared type of its column, if it fits
@@ -36,6 +37,7 @@ class Reason:
 
     FULL: Reason
     UNKNOWN_SCHEMA: Reason
+    UNKNOWN_WRITER: Reason
     UNKNOWN_ZONE: Reason
     VALUE: Reason
     TARGET: Reason
@@ -148,11 +150,20 @@ class Kernel:
         """Add a time zone by its name in values; ``zone``: its offsets as JSON."""
     def missing_zone(self, value: bytes, key: bytes | None) -> str | None:
         """The name of a time zone in a message's values that was not added."""
-    def envelope(self, value: bytes) -> str:
+    def envelope(self, value: bytes, key: bytes | None = ...) -> str:
         """Text and integers of an Avro message's envelope, as JSON.
 
         :raises ValueError: if no layout fits.
         """
+    def add_writer(self, head: bytes, description: str | None) -> None:
+        """Add the writer schema of messages whose values begin with ``head``.
+
+        :param description: JSON of ``schema``, ``layout`` and ``table``; None: the reference reads
+            these messages.
+        :raises ValueError: for a schema that the kernel cannot read.
+        """
+    def add_key_writer(self, head: bytes, schema: str | None) -> None:
+        """The same for keys; ``schema``: as JSON."""
     def clear_plans(self) -> None: ...
     def pass_over(self) -> int:
         """Count a message that the reference reads; returns its number in the batch."""

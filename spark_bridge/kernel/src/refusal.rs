@@ -20,6 +20,8 @@ pub enum Reason {
     Full,
     /// No plan has the message's schema key, or the table of the row to write.
     UnknownSchema,
+    /// The message names a writer schema that was not added.
+    UnknownWriter,
     /// A value has a time zone that was not added.
     UnknownZone,
     /// The value of a column, in a message that otherwise fits.

@@ -103,19 +103,23 @@ impl<'a> Datum<'a> {
         }
     }
 
-    /// Bytes after their length.
-    pub fn bytes(&mut self) -> Result<&'a [u8]> {
-        let length = usize::try_from(self.long()?);
-        // A negative or huge length is a refusal, not a position.
-        let end = length.ok().and_then(|length| self.at.checked_add(length));
-        let bytes = end.and_then(|end| self.data.get(self.at..end));
-        match (bytes, end) {
-            (Some(bytes), Some(end)) => {
-                self.at = end;
+    /// The next bytes.
+    pub fn take(&mut self, length: usize) -> Result<&'a [u8]> {
+        let end = self.at.checked_add(length);
+        match end.and_then(|end| self.data.get(self.at..end)) {
+            Some(bytes) => {
+                self.at += length;
                 Ok(bytes)
             }
-            _ => self.refuse("length exceeds the message"),
+            None => self.refuse("length exceeds the message"),
         }
+    }
+
+    /// Bytes after their length.
+    pub fn bytes(&mut self) -> Result<&'a [u8]> {
+        // A negative or huge length is a refusal, not a position.
+        let length = usize::try_from(self.long()?).unwrap_or(usize::MAX);
+        self.take(length)
     }
 
     /// Appends bytes that follow their length.

@@ -6,6 +6,7 @@ use crate::avro::datum::{Datum, shortest_double};
 use crate::avro::schema::Type;
 use crate::json::{Kind, Token, find_special};
 use crate::refusal::{Refusal, Result};
+use crate::text::bytes::encode_base64;
 
 impl Type {
     /// Skips a value, which must be valid.
@@ -13,12 +14,14 @@ impl Type {
         match self {
             Self::Null => {}
             Self::Boolean => _ = datum.boolean()?,
+            Self::Int => _ = int(datum)?,
             Self::Long | Self::Unsigned => _ = datum.long()?,
             Self::Float => _ = datum.fixed::<4>()?,
             Self::Double => _ = datum.fixed::<8>()?,
             // Text that no row shows must be UTF-8, too: the reference decodes the whole message.
             Self::Text => _ = datum.text()?,
-            Self::Bytes => _ = datum.bytes()?,
+            Self::Bytes | Self::Base64 => _ = datum.bytes()?,
+            Self::Fixed(size) => _ = datum.take(*size)?,
             Self::Enum(symbols) => _ = datum.choice(symbols.len())?,
             Self::Record(fields) => {
                 for field in fields.iter() {
@@ -65,6 +68,7 @@ impl Type {
             Self::Null => simple(Kind::Null),
             Self::Boolean if datum.boolean()? => simple(Kind::True),
             Self::Boolean => simple(Kind::False),
+            Self::Int => long(int(datum)?, bare, document),
             Self::Long => long(datum.long()?, bare, document),
             // Above 63 bits it has no token as a number, so it is text like any integer of JSON.
             Self::Unsigned => {
@@ -93,6 +97,8 @@ impl Type {
                 document.push(b'"');
                 Ok(Some(Token::new(Kind::Text, start + 1, document.len() - 1)))
             }
+            Self::Base64 => in_base64(datum.bytes()?, document),
+            Self::Fixed(size) => in_base64(datum.take(*size)?, document),
             Self::Enum(symbols) => {
                 let symbol = &symbols[datum.choice(symbols.len())?];
                 quoted(symbol.as_bytes(), document)
@@ -168,6 +174,14 @@ impl Type {
     }
 }
 
+fn int(datum: &mut Datum) -> Result<i64> {
+    let value = datum.long()?;
+    if i32::try_from(value).is_err() {
+        return datum.refuse("int has more than 32 bits");
+    }
+    Ok(value)
+}
+
 fn long(value: i64, bare: bool, document: &mut Vec<u8>) -> Result<Option<Token>> {
     if bare {
         return Ok(Some(Token::of_long(value)));
@@ -227,6 +241,14 @@ fn push_escaped(text: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let text = from_utf8(text).map_err(|_| Refusal::new("invalid UTF-8", 0))?;
     out.extend_from_slice(serde_json::to_string(text).unwrap_or_default().as_bytes());
     Ok(())
+}
+
+fn in_base64(bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<Token>> {
+    let start = out.len() + 1;
+    out.push(b'"');
+    encode_base64(bytes, out);
+    out.push(b'"');
+    Ok(Some(Token::new(Kind::Text, start, out.len() - 1)))
 }
 
 fn quoted(text: &[u8], out: &mut Vec<u8>) -> Result<Option<Token>> {

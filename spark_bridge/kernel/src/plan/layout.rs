@@ -1,16 +1,17 @@
 //! A layout: the structure of a format's row messages, as data (`cdcfmt_toolkit/layout.py`).
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::avro::Type;
+use crate::avro::{Field, Type};
 use crate::json::Kind;
 use crate::json::Label;
 use crate::text::AnyText;
 
 /// The role of a member of the envelope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     Database,
@@ -43,6 +44,9 @@ pub enum Role {
     /// Any value, ignored.
     Extra,
     Passed,
+    /// Columns beside the envelope's fields, together the row after its change.
+    #[serde(skip)]
+    Columns,
 }
 
 /// What a member is: a value with a role, or an object.
@@ -130,8 +134,11 @@ pub struct Layout {
     pub nulls_may_mean_unknown: bool,
     /// Values before updates must be valid, even if no row shows them.
     pub reads_before: bool,
-    /// The members with a position in the source's log: server, file, and offset in it.
-    pub log: Option<[Vec<String>; 3]>,
+    /// The members with a position in the source's log: server, file, and offset in it, some of
+    /// which a source may lack.
+    pub log: Option<[Option<Vec<String>>; 3]>,
+    /// Also of rows of a snapshot.
+    pub logs_reads: bool,
     /// Messages are Avro records.
     pub avro: Option<AvroLayout>,
     /// Its index among the layouts of the format.
@@ -149,13 +156,20 @@ pub struct Layout {
     pub leaves: HashMap<Vec<String>, usize>,
     /// Indexes of the leaves of `log`.
     #[serde(skip)]
-    pub log_leaves: Option<[usize; 3]>,
+    pub log_leaves: Option<[Option<usize>; 3]>,
     /// Whether messages may have a `commit_ts`.
     #[serde(skip)]
     pub has_commit_ts: bool,
     /// Whether messages may have any time.
     #[serde(skip)]
     pub has_times: bool,
+    #[serde(skip)]
+    pub has_source_time: bool,
+    #[serde(skip)]
+    pub has_other_time: bool,
+    /// Whether messages have a word for the operation; otherwise it is that of the empty word.
+    #[serde(skip)]
+    pub has_op: bool,
     /// Number of members, including nested ones.
     #[serde(skip)]
     pub member_count: usize,
@@ -167,7 +181,10 @@ impl Layout {
         self.number = place;
         self.has_commit_ts = has_role(&self.members, Role::CommitTs);
         let times = [Role::CommitTs, Role::SourceTime, Role::OtherTime];
+        self.has_op = has_role(&self.members, Role::Op);
         self.has_times = times.iter().any(|role| has_role(&self.members, *role));
+        self.has_source_time = has_role(&self.members, Role::SourceTime);
+        self.has_other_time = has_role(&self.members, Role::OtherTime);
         number(
             &mut self.members,
             &mut self.parts,
@@ -176,11 +193,11 @@ impl Layout {
             &mut self.member_count,
         );
         // Resolved once per layout: messages are read by index.
-        self.log_leaves = self.log.as_ref().and_then(|paths| {
-            let [server, file, pos] = paths;
-            let leaf = |path| self.leaves.get(path).copied();
-            Some([leaf(server)?, leaf(file)?, leaf(pos)?])
-        });
+        let leaf = |path: &Option<Vec<String>>| self.leaves.get(path.as_ref()?).copied();
+        self.log_leaves = self
+            .log
+            .as_ref()
+            .map(|paths| [0, 1, 2].map(|place: usize| leaf(&paths[place])));
         if let Some(avro) = &mut self.avro {
             // The schema key consists of bytes instead of these parts.
             self.parts.clear();
@@ -298,15 +315,24 @@ pub struct AvroLayout {
     least: HashMap<String, i64>,
     /// By map: names whose values are parts of the schema key.
     key_names: HashMap<String, Vec<String>>,
+    /// Fields without a role are columns.
+    #[serde(default)]
+    has_columns: bool,
     #[serde(skip)]
     pub slots: Vec<Slot>,
 }
 
-/// A field of the message.
-#[derive(Clone, Debug)]
+/// A field of the message, or consecutive columns.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
+    pub name: String,
+    /// Null for images of messages with a writer schema of their own.
     pub type_: Type,
     pub role: Role,
+    /// Number of columns.
+    pub columns: usize,
+    /// For images of records: the branch of null, if they are optional.
+    pub null: Option<usize>,
     /// Index among the slots.
     pub number: usize,
     pub leaf: Option<usize>,
@@ -340,8 +366,11 @@ impl AvroLayout {
                 None => (Role::Passed, None),
             };
             slots.push(Slot {
+                name: field.name.clone(),
                 type_: field.type_.clone(),
                 role,
+                columns: 0,
+                null: None,
                 number: slots.len(),
                 leaf,
                 is_optional: self.optional.contains(&field.name),
@@ -349,6 +378,54 @@ impl AvroLayout {
                 key_names: self.key_names.get(&field.name).cloned().unwrap_or_default(),
             });
         }
+    }
+
+    /// The fields of a writer schema's messages, and the columns of their rows.
+    ///
+    /// Rows are records, or beside the fields with a role.
+    pub fn of_writer(
+        &self,
+        record: &Type,
+        members: &[Member],
+    ) -> Result<(Vec<Slot>, Arc<[Field]>), String> {
+        let mut all = Vec::new();
+        self.add_slots(record, members, &mut all);
+        let mut slots: Vec<Slot> = Vec::new();
+        let (mut columns, mut rows) = (Vec::new(), Vec::new());
+        for mut slot in all {
+            slot.number = slots.len();
+            if slot.is_image() {
+                let row = slot.type_.record().ok_or("images that are no records")?;
+                rows.push(Arc::clone(row));
+                slot.null = match &slot.type_ {
+                    Type::Union(branches) => branches
+                        .iter()
+                        .position(|branch| branch.type_ == Type::Null),
+                    _ => None,
+                };
+                slot.type_ = Type::Null;
+            } else if slot.role == Role::Passed && self.has_columns {
+                columns.push(Field {
+                    name: std::mem::take(&mut slot.name),
+                    type_: std::mem::replace(&mut slot.type_, Type::Null),
+                });
+                if let Some(last) = slots.last_mut().filter(|last| last.role == Role::Columns) {
+                    last.columns += 1;
+                    continue;
+                }
+                (slot.role, slot.columns) = (Role::Columns, 1);
+            }
+            slots.push(slot);
+        }
+        if self.has_columns {
+            rows.push(columns.into());
+        }
+        let first = rows.pop().ok_or("a record without images")?;
+        // A plan has one list of columns, for both images.
+        if rows.iter().any(|row| *row != first) {
+            return Err("images that differ in their columns".into());
+        }
+        Ok((slots, first))
     }
 
     /// The type of values in images (of a map or a list), and whether it is a map.
@@ -369,5 +446,10 @@ impl AvroLayout {
 impl Slot {
     pub fn is_image(&self) -> bool {
         matches!(self.role, Role::Before | Role::After)
+    }
+
+    /// Whether it is an image, or a part of one.
+    pub fn has_row(&self) -> bool {
+        self.is_image() || self.role == Role::Columns
     }
 }

@@ -246,8 +246,23 @@ impl PyKernel {
     }
 
     /// Text and integers of an Avro message's envelope, as JSON.
-    fn envelope(&mut self, value: &[u8]) -> PyResult<String> {
-        self.kernel.envelope_as_json(value).map_err(refused)
+    #[pyo3(signature = (value, key=None))]
+    fn envelope(&mut self, value: &[u8], key: Option<&[u8]>) -> PyResult<String> {
+        self.kernel.envelope_as_json(value, key).map_err(refused)
+    }
+
+    /// Adds the writer schema of messages whose values begin with these bytes.
+    fn add_writer(&mut self, head: &[u8], description: Option<&str>) -> PyResult<()> {
+        self.kernel
+            .add_writer(head, description)
+            .map_err(value_error)
+    }
+
+    /// Adds the writer schema of keys that begin with these bytes.
+    fn add_key_writer(&mut self, head: &[u8], schema: Option<&str>) -> PyResult<()> {
+        self.kernel
+            .add_key_writer(head, schema)
+            .map_err(value_error)
     }
 
     fn clear_plans(&mut self) {

@@ -10,6 +10,7 @@ mod object;
 mod plan_guess;
 pub mod plans;
 mod whole_messages;
+mod writers;
 
 pub use batch::Place;
 pub use kernel::{Kernel, Shown};

@@ -15,6 +15,7 @@ from cdcfmt_files.sources import BadLine, Lines, one_by_one
 from cdcfmt_toolkit.row_rules import row_rules
 from pyspark_cdcfmt.cli.converter import Converter
 from pyspark_cdcfmt.kernel.formats import find_format, is_installed
+from pyspark_cdcfmt.kernel.learning import ObservedDecoder
 from pyspark_cdcfmt.kernel.settings import NumberedTables, Shape, Unsupported
 from pyspark_cdcfmt.rows.policy import ValuePolicy
 from pyspark_cdcfmt.write.columnar import KernelWriter
@@ -59,9 +60,10 @@ def _open(
 ) -> Converter | None:
     """Open a converter for messages like this one; None if the reference must convert them."""
     reader, rules = conversion.reader, row_rules(conversion.encoder)
-    settings, codec = reader.settings, reader.decoder.codec_of(message)
+    settings = reader.settings
     guesses = settings["protocol"].lower() == AUTO
-    format_ = find_format(codec, settings.codec, message, guesses=guesses)
+    decoder = ObservedDecoder(reader.decoder)
+    format_ = find_format(decoder, settings.codec, message, guesses=guesses)
     if format_ is None or not is_installed():
         return None
     writer = KernelWriter.open(

@@ -43,6 +43,7 @@ from pyspark_cdcfmt.kernel.formats import (
 )
 from pyspark_cdcfmt.kernel.learning import Learner, ObservedDecoder, Refusal
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported
+from pyspark_cdcfmt.kernel.writers import Writers
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.message_batch import MessageBatch, attributes
 from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES
@@ -73,8 +74,11 @@ class KernelFeed(ABC, Generic[Out]):
         self._shape = shape
         self._decoder = decoder
         self._recognises = format_.recognises
-        self._kernel = open_kernel(format_.layouts, shape, max_message_bytes)
-        self.learner = Learner(self._kernel, format_.layouts, shape, decoder)
+        self._kernel = open_kernel(format_, shape, max_message_bytes)
+        writers = None
+        if format_.writers is not None:
+            writers = Writers(self._kernel, format_.protocol, format_.writers, decoder)
+        self.learner = Learner(self._kernel, format_.layouts, shape, decoder, writers)
         self._buffer = Buffer()
         self._keyed = format_.keyed
         self._taken = self.by_reference = 0
@@ -122,7 +126,7 @@ class KernelFeed(ABC, Generic[Out]):
             if at < len(chunk):
                 if self._is_full():
                     yield from self._finish()
-                elif not self.learner.skips(message := chunk[at]):
+                elif not (self.learner.opens(message := chunk[at]) or self.learner.skips(message)):
                     yield from self._pass_over(message)
                     at += 1
 
@@ -166,7 +170,7 @@ class KernelFeed(ABC, Generic[Out]):
                 if not line.isspace():
                     message = lines.parse(line, lines.offset + at)
                     del line  # line and rows may be large
-                    if self.learner.skips(message):
+                    if self.learner.opens(message) or self.learner.skips(message):
                         continue
                     yield from self._pass_over(message)
                 at = end + 1
@@ -276,9 +280,8 @@ class Opening:
 
     def open(self, message: Message) -> KernelChunks | None:
         """The kernel for messages like this one; None for the reference."""
-        codec = self.reference.decoder.codec_of(message)
         guesses = self.options["protocol"].lower() == AUTO
-        format_ = find_format(codec, self.options.codec, message, guesses=guesses)
+        format_ = find_format(self.reference.decoder, self.options.codec, message, guesses=guesses)
         if format_ is None:
             return None
         if not is_installed():

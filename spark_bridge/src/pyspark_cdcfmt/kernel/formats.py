@@ -11,14 +11,14 @@ from typing import Any
 
 import attrs
 
-from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Message
 from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
 from cdcfmt_core.texts import open_logger
 from cdcfmt_files.sources import BadLine, Lines
-from cdcfmt_toolkit.layout import Layout, layouts_of
+from cdcfmt_toolkit.layout import Layout, WriterLayouts, layouts_of, writer_layouts_of
 from cdcfmt_toolkit.zone_offsets import describe_zone
+from pyspark_cdcfmt.kernel.learning import ObservedDecoder
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported, describe_settings
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
 from pyspark_cdcfmt.versions import KERNEL_INSTALL, NO_KERNEL
@@ -63,6 +63,7 @@ def _is_first(name: str) -> bool:
 class Format:
     """A format that the kernel reads.
 
+    :ivar writers: of messages that name their writer schemas; then ``layouts`` is empty.
     :ivar recognises: whether a message has this format, if formats may be mixed; the reference
         decodes the others.
     """
@@ -70,10 +71,13 @@ class Format:
     protocol: str
     layouts: Sequence[Layout]
     recognises: Callable[[Message], bool] | None = None
+    writers: WriterLayouts | None = None
 
     @property
     def keyed(self) -> bool:
         """Whether the format reads keys of messages."""
+        if self.writers is not None:
+            return True
         return self.layouts[0].max_events is not None or any(each.keyed for each in self.layouts)
 
     def value(self, message: Message | BadLine) -> bytes | None:
@@ -92,27 +96,34 @@ class Format:
             return self.recognises is None or all(map(self.recognises, lines))
         if lines.data.startswith(BOM_UTF8):
             return False
+        if self.writers is not None:
+            # A value has any bytes, so also those of a line break.
+            return lines.are_whole
         if self.recognises is None:
             return True
         return not lines.are_whole and all(map(self.recognises, lines.messages()))
 
 
 def find_format(
-    codec: CodecSpec | None, codec_options: Mapping[str, Any], message: Message, *, guesses: bool
+    decoder: ObservedDecoder, codec_options: Mapping[str, Any], message: Message, *, guesses: bool
 ) -> Format | None:
     """The format of a message, if the kernel reads it.
 
-    :param codec: its codec, from :meth:`MessageDecoder.codec_of`.
     :param guesses: whether other messages may have other formats.
     """
+    codec = decoder.codec_of(message)
     if codec is None:
         return None
     try:
-        layouts = layouts_of(codec, codec.own_options(codec_options))
+        options = codec.own_options(codec_options)
+        layouts, writers = layouts_of(codec, options), writer_layouts_of(codec, options)
     except CdcfmtError as error:
         # An error here only costs time: the reference decodes everything.
         _warn(f"no layouts of {codec.name} for the kernel: {error}")
         return None
+    if writers is not None and decoder.is_framed(message):
+        # Only messages with a known writer schema are read, so there is nothing to recognise.
+        return Format(codec.name, (), writers=writers)
     records = [each for each in layouts if each.avro is not None]
     if not records or message.value is None or message.value.startswith(b"{"):
         records = [each for each in layouts if each.avro is None]
@@ -125,15 +136,14 @@ def find_format(
     return Format(codec.name, records, recognises if guesses else None)
 
 
-def open_kernel(
-    layouts: Sequence[Layout], shape: Shape, max_message_bytes: int
-) -> cdcfmt_kernel.Kernel:
+def open_kernel(format_: Format, shape: Shape, max_message_bytes: int) -> cdcfmt_kernel.Kernel:
     """Open a kernel.
 
-    :raises Unsupported: if the kernel can read no message of these layouts.
+    :raises Unsupported: if the kernel can read no message of this format.
     """
     try:
-        settings = describe_settings(layouts, shape, max_message_bytes)
+        framed = format_.writers is not None
+        settings = describe_settings(format_.layouts, shape, max_message_bytes, framed=framed)
         settings["zone"] = describe_zone(shape.policy.time_zone)
         return cdcfmt_kernel.Kernel(json.dumps(settings))
     except Unsupported:

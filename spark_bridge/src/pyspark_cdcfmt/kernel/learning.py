@@ -14,7 +14,7 @@ import orjson
 from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.decoding import MessageDecoder
-from cdcfmt_core.errors import show
+from cdcfmt_core.errors import DecodeError, show
 from cdcfmt_core.events import (
     Corrupt,
     Event,
@@ -24,6 +24,7 @@ from cdcfmt_core.events import (
     TableSchema,
     TableSchemaEvent,
 )
+from cdcfmt_core.schema_registry import Framed, Part
 from cdcfmt_core.texts import open_logger
 from cdcfmt_files.sources import BadLine
 from cdcfmt_toolkit.layout import Layout, Zoned
@@ -33,6 +34,7 @@ from pyspark_cdcfmt.kernel.settings import Shape, Unsupported
 
 if TYPE_CHECKING:
     from cdcfmt_kernel import Kernel, Stop
+    from pyspark_cdcfmt.kernel.writers import Writers
 
 logger = open_logger("pyspark_cdcfmt")
 
@@ -80,6 +82,26 @@ class ObservedDecoder:
         return (
             self._decoder.codec_of(message) if isinstance(self._decoder, MessageDecoder) else None
         )
+
+    def split(self, message: Message, part: Part) -> Framed | None:
+        """The writer schema and payload of a value or key; None if it has no framing.
+
+        :raises DecodeError, SourceError: as :meth:`MessageSchemas.split`.
+        """
+        data: bytes | None = getattr(message, part)
+        known = getattr(self._decoder, "writer_schemas", None)
+        if known is None or data is None:
+            return None
+        framed: Framed | None = known.split(data, message.headers, part)
+        return framed
+
+    def is_framed(self, message: Message) -> bool:
+        """Whether a message names its writer schema, which may be unknown."""
+        try:
+            part: Part = "key" if message.value is None else "value"
+            return self.split(message, part) is not None
+        except DecodeError:
+            return True
 
     def note_format(self, name: str) -> None:
         """Record the format of the last message, which the kernel has read."""
@@ -135,14 +157,21 @@ class Learner:
     """Adds plans, tables and zones to a kernel for messages that it refused."""
 
     def __init__(
-        self, kernel: Kernel, layouts: Sequence[Layout], shape: Shape, decoder: ObservedDecoder
+        self,
+        kernel: Kernel,
+        layouts: Sequence[Layout],
+        shape: Shape,
+        decoder: ObservedDecoder,
+        writers: Writers | None = None,
     ) -> None:
         self._kernel = kernel
         self._layouts = layouts
         self._shape = shape
         self._decoder = decoder
+        self._writers = writers
+        self._opened: Message | BadLine | None = None
         self._known_schemas = shape.schemas.changes
-        self._in_frames = layouts[0].max_events is not None
+        self._in_frames = any(layout.max_events is not None for layout in layouts)
         self._repeats_database = any(layout.repeats_database for layout in layouts)
         self._learned: Cache[tuple[str, ...], int] = Cache(_TABLE_BYTES)
         self._learned_more = 0
@@ -162,6 +191,16 @@ class Learner:
         """Whether the kernel stopped only because its batch is full."""
         stop = self._kernel.stop
         return stop is not None and stop.reason == self._reasons.FULL
+
+    def opens(self, message: Message | BadLine) -> bool:
+        """Whether the refused message can be read after all: its writer schemas were added."""
+        stop = self._kernel.stop
+        if stop is None or stop.reason != self._reasons.UNKNOWN_WRITER or self._writers is None:
+            return False
+        # Only once, so that a bug of the kernel cannot repeat it for ever.
+        is_new = message is not self._opened
+        self._opened = message
+        return is_new and isinstance(message, Message) and self._writers.add(message)
 
     def skips(self, message: Message | BadLine) -> bool:
         """Whether the refused message is of an unwanted table, which the kernel then skips.
@@ -270,7 +309,7 @@ class Learner:
             if not self._is_worth_a_plan(change.table, by_kernel):
                 continue
             try:
-                self._add_plan(change.table, *self._row(message, change.index))
+                self._add_plan(message, change)
             except (Unsupported, ValueError) as error:
                 self._note(str(error))
             except Exception as error:
@@ -284,16 +323,22 @@ class Learner:
         image = change.before if change.after is None else change.after
         return image is not None and (image.complete or not self._in_frames)
 
-    def _add_plan(self, table: TableSchema, value: bytes, key: bytes | None) -> None:
-        """Add the plan of a table schema, for messages or events like this one."""
-        layout = self._layouts[self._kernel.layout(value, key)]
+    def _add_plan(self, message: Message | BadLine, change: RowChange) -> None:
+        """Add the plan of a row's table schema, for messages or events like this one."""
+        value, key = self._row(message, change.index)
+        layout, payload = None, value
+        if self._writers is not None and isinstance(message, Message):
+            layout = self._writers.layout_of(message)
+            payload = self._writers.payload_of(message)
+        if layout is None:
+            layout = self._layouts[self._kernel.layout(value, key)]
         if layout.avro is None:
             wire = orjson.loads((self._in_frames and key) or value)
         else:
-            wire = json.loads(self._kernel.envelope(value))
+            wire = json.loads(self._kernel.envelope(value, key))
         if layout.connect and "payload" in wire:
             wire = wire["payload"]
-        plan = describe_plan(layout, value, table, self._shape, wire)
+        plan = describe_plan(layout, payload, change.table, self._shape, wire)
         self._kernel.add_plan(value, key, json.dumps(plan))
         if layout.zoned is not None:
             self._add_zones(layout.zoned, value, key)

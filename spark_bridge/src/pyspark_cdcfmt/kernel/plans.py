@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -215,7 +216,11 @@ def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[s
     limits = encoding.longest, encoding.padded, encoding.or_hex
     if isinstance(column.type, logical.Binary) and limits != (None, 0, False):
         bound = dict(zip(("longest", "padded", "doubts_hex"), limits, strict=True))
-    default_null = {"value": encoding.noted, "note": encoding.note}
+    noted: Any = encoding.noted
+    if type(noted) is bytes:
+        # As the kernel reads them.
+        noted = base64.b64encode(noted).decode()
+    default_null = {"value": noted, "note": encoding.note}
     return {
         "encoding": encoding.name,
         **described,

@@ -184,10 +184,11 @@ _TARGETS: dict[type, str] = {
 
 
 def describe_settings(
-    layouts: Sequence[Layout], shape: Shape, max_message_bytes: int
+    layouts: Sequence[Layout], shape: Shape, max_message_bytes: int, *, framed: bool = False
 ) -> dict[str, Any]:
     """The settings for all messages, except the time zone.
 
+    :param framed: whether messages name their writer schemas, which are added later.
     :raises Unsupported: if only the reference can decode the messages.
     """
     metadata = shape.metadata
@@ -214,7 +215,8 @@ def describe_settings(
     if shape.shows_source:
         outputs += [{"name": name, "content": name} for name in ("index", "offset")]
     return {
-        "layouts": [_layout(layout) for layout in layouts],
+        "layouts": [describe_layout(layout) for layout in layouts],
+        "framed": framed,
         "outputs": outputs,
         "starting_commit_ts": shape.event_filter.starting_commit_ts,
         "ending_commit_ts": shape.event_filter.ending_commit_ts,
@@ -272,7 +274,8 @@ def _target(type_: spark.DataType) -> dict[str, Any] | None:
     return None if name is None else {"type": name}
 
 
-def _layout(layout: Layout) -> dict[str, Any]:
+def describe_layout(layout: Layout) -> dict[str, Any]:
+    """A layout, as JSON."""
     return attrs.asdict(layout, filter=attrs.filters.exclude(*_OF_BRIDGE)) | {
         "begins": layout.begins.decode(),
         "lacks": [text.decode("utf-8", "replace") for text in layout.lacks],

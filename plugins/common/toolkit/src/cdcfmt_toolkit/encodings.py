@@ -128,7 +128,7 @@ class Encoding:
     scale: int | None = None
     charset: str = ""
     aliases: Mapping[str, str] = attrs.field(factory=dict)
-    noted: str | int | float | bool | None = None
+    noted: str | bytes | int | float | bool | None = None
     note: str = ""
     branches: Mapping[str, Mapping[str, tuple[str | int, ...]]] = attrs.field(factory=dict)
 

@@ -15,6 +15,7 @@ import attrs
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.errors import BrokenPluginError, join_names, show
 from cdcfmt_core.events import Op, TableSchema
+from cdcfmt_core.schema_registry import WriterSchema
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.types import MAX_TIMESTAMP
@@ -68,6 +69,9 @@ Role: TypeAlias = Literal[
 
 Members: TypeAlias = Mapping[str, Union[Role, "Members"]]
 
+Path: TypeAlias = tuple[str, ...]
+"""The names that lead to a member."""
+
 _OPS = tuple(op for op in get_args(Op) if op != "truncate")
 
 
@@ -114,9 +118,18 @@ class Avro:
     - ``key_names``: for maps, the names whose values are parts of the schema key.
 
     The logical type ``unsigned``: a long that holds the bits of an unsigned number.
+
+    With a writer schema of a registry (``WriterLayouts``), images are records whose fields are the
+    columns, and lie anywhere; values have the form that Kafka Connect's JSON has (bytes are
+    base64), so that the same encodings read them.
+
+    - ``has_columns``: fields without a role are columns of ``after``.
+    - ``table``: database, schema and table, if messages do not name them.
     """
 
     schema: Mapping[str, Any]
+    has_columns: bool = False
+    table: tuple[str, str | None, str] | None = None
     values: Mapping[str, str] = attrs.field(factory=dict)
     null: str | None = None
     optional: tuple[str, ...] = ()
@@ -158,14 +171,15 @@ class Layout:
     - ``nulls_may_mean_unknown``: a NULL in an update's ``before`` may be an unknown value if the
       message has no ``row_id`` and no column is unchanged.
     - ``log``: the paths of the members with a position in the source's log: server, file, and
-      offset in the file, as :func:`~cdcfmt_toolkit.row_changes.log_position` reads them from
+      offset in the file, some of which a source may lack; ``logs_reads``: also of rows of a
+      snapshot.  As :func:`~cdcfmt_toolkit.row_changes.log_position` reads them from
       ``extra``.
     - ``avro``: messages are Avro records.  ``reads_before``: values in before images are validated
       even if no row shows them; ``reads_all``: values of all columns are.
 
     The kernel's bridge calls these once per table schema, with a message of that schema:
 
-    - ``encodings(value, table)``: the value encodings of the columns.
+    - ``encodings(value, table)``: the value encodings of the columns; a value has no framing here.
     - ``extra(envelope)``: the parts of an event's ``extra``, by the paths of their members; it may
       depend on the ``same`` members.  None: the decoder makes the events.
     - ``limits(envelope, schemas)``, if schemas come from other messages: for some members, by path,
@@ -197,7 +211,8 @@ class Layout:
     avro: Avro | None = None
     reads_before: bool = False
     reads_all: bool = False
-    log: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]] | None = None
+    log: tuple[Path | None, Path | None, Path | None] | None = None
+    logs_reads: bool = True
     extra: Callable[[Mapping[str, Any]], Mapping[tuple[str, ...], Extra]] | None = None
     limits: (
         Callable[[Mapping[str, Any], SchemaStore], Mapping[tuple[str, ...], tuple[int, int]] | None]
@@ -218,7 +233,7 @@ class Layout:
             raise ValueError("layout: begins is bytes, and lacks a tuple of bytes")
         if self.column_types is not None and self.members.get(self.column_types) != "same":
             raise ValueError(f"layout: column_types is {self.column_types!r}, no `same` member")
-        for path in self.log or ():
+        for path in filter(None, self.log or ()):
             self.role_of(path)
         for name in ("encodings", "extra", "limits"):
             given = getattr(self, name)
@@ -240,6 +255,19 @@ class Layout:
         return found
 
 
+@attrs.frozen
+class WriterLayouts:
+    """The layouts of messages that name their writer schema, in the list of ``open_layouts``.
+
+    - ``layout_of(schema)``: the layout of messages whose value has this schema, called once per
+      schema; None: the decoder reads them.  The schema of ``Layout.avro`` is the same one without
+      references (:func:`~cdcfmt_toolkit.avro_schemas.plain_schema`).  An empty word in ``ops`` is
+      the operation of messages without a field for it.
+    """
+
+    layout_of: Callable[[WriterSchema], Layout | None]
+
+
 def _check_roles(members: Members, path: str = "") -> None:
     roles = get_args(Role)
     for name, role in members.items():
@@ -258,11 +286,24 @@ def layouts_of(codec: CodecSpec, options: Mapping[str, Any]) -> Sequence[Layout]
 
     :raises BrokenPluginError: if ``open_layouts`` fails, or returns anything else.
     """
+    return [each for each in _opened(codec, options) if isinstance(each, Layout)]
+
+
+def writer_layouts_of(codec: CodecSpec, options: Mapping[str, Any]) -> WriterLayouts | None:
+    """The layouts by writer schema, if the format declares them.
+
+    :raises BrokenPluginError: as :func:`layouts_of`.
+    """
+    found = [each for each in _opened(codec, options) if isinstance(each, WriterLayouts)]
+    return found[0] if found else None
+
+
+def _opened(codec: CodecSpec, options: Mapping[str, Any]) -> Sequence[Layout | WriterLayouts]:
     if codec.open_layouts is None:
         return ()
     layouts = codec.open_layouts(options)
     for each in layouts:
-        if not isinstance(each, Layout):
+        if not isinstance(each, Layout | WriterLayouts):
             raise BrokenPluginError(
                 f"open_layouts of format {codec.name!r} ({codec.package}) returned a list with "
                 f"{show(each)}: return a list of Layout",

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
+from cdcfmt_core.events import TableSchema
+from cdcfmt_core.schema_registry import WriterSchema
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import MAX_TIMESTAMP
+from cdcfmt_debezium.avro import ESCAPED
 from cdcfmt_debezium.envelope import position_of
-from cdcfmt_debezium.message import OP_OF_WORD, SOURCE_TAKEN, TICDC
+from cdcfmt_debezium.framed import FramedSchema, FramedSchemas
+from cdcfmt_debezium.message import OP_OF_WORD, PAYLOAD_KNOWN, SOURCE_TAKEN, TICDC
 from cdcfmt_debezium.options import profiles
+from cdcfmt_debezium.profile import ProducerProfile, profile_of
 from cdcfmt_debezium.unavailable import Unavailable
-from cdcfmt_debezium.value_encodings import column_encodings
-from cdcfmt_toolkit.layout import Extra, Layout, Members
+from cdcfmt_debezium.value_encodings import column_encodings, of_column
+from cdcfmt_toolkit.avro_schemas import AvroNode, plain_schema
+from cdcfmt_toolkit.encodings import Encoding
+from cdcfmt_toolkit.layout import Avro, Extra, Layout, Members, WriterLayouts
 from cdcfmt_toolkit.wire_json import text_of
 
 _SOURCE: Members = {
@@ -49,11 +56,12 @@ _PAYLOAD: Members = {
 # Newer connectors write each time in three units; the finest is used.
 _FINER: Mapping[str, Any] = {"ts_ms": "passed", "ts_ns": "passed"}
 
+_LOG = (("source", "server_id"), ("source", "file"), ("source", "pos"))
 _TIMES = (0, MAX_TIMESTAMP // 1000, 1000)
 _FINER_TIMES = (0, MAX_TIMESTAMP, 1)
 
 
-def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
+def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout | WriterLayouts]:
     """The layouts of messages with envelope; none for compressed values."""
     if options["largeMessageHandleCompression"] != "none" or options["flattened"]:
         return ()
@@ -65,7 +73,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
         lacks=Unavailable(options["unavailableValuePlaceholder"] or "").marks,
         connect=True,
         keyed=True,
-        log=(("source", "server_id"), ("source", "file"), ("source", "pos")),
+        log=_LOG,
         limits=_limits,
         extra=_extra,
     )
@@ -75,20 +83,105 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
         "ts_us": "other_time",
         "source": {**_SOURCE, **_FINER, "ts_us": "source_time"},
     }
-    return (layout, attrs.evolve(layout, members=finer, times=_FINER_TIMES))
+    return (
+        layout,
+        attrs.evolve(layout, members=finer, times=_FINER_TIMES),
+        WriterLayouts(_avro_layouts(options, layout)),
+    )
 
 
 def _extra(envelope: Mapping[str, Any]) -> dict[tuple[str, ...], Extra]:
     """The known members in the ``extra`` of :func:`~cdcfmt_debezium.envelope.extra_of`."""
+    return _parts(envelope, _SOURCE)
+
+
+def _parts(envelope: Mapping[str, Any], of_source: Iterable[str]) -> dict[tuple[str, ...], Extra]:
     without: tuple[Any, ...] = (None, "")
     if envelope["source"].get("connector") == TICDC:
         without += (0, False)
     parts: dict[tuple[str, ...], Extra] = {
-        ("source", name): Extra(name, without) for name in _SOURCE if name not in SOURCE_TAKEN
+        ("source", name): Extra(name, without) for name in of_source if name not in SOURCE_TAKEN
     }
-    parts["source", "snapshot"] = Extra("snapshot", (*without, "false", False))
+    if ("source", "snapshot") in parts:
+        parts["source", "snapshot"] = Extra("snapshot", (*without, "false", False))
     parts["transaction",] = Extra("transaction", (None, "", 0, False, [], {}))
     return parts
+
+
+def _avro_layouts(
+    options: Mapping[str, Any], base: Layout
+) -> Callable[[WriterSchema], Layout | None]:
+    schemas = FramedSchemas(ESCAPED[options["fieldNameAdjustmentMode"]])
+    of_producers = profiles(options)
+
+    def layout_of(writer: WriterSchema) -> Layout | None:
+        framed = schemas.of(writer)
+        if framed.root is None or framed.schema is None or framed.schema.is_flinks:
+            return None
+        return _avro_layout(base, framed.root, framed, of_producers)
+
+    return layout_of
+
+
+def _avro_layout(
+    base: Layout, root: AvroNode, framed: FramedSchema, of_producers: Mapping[str, ProducerProfile]
+) -> Layout | None:
+    """The layout of envelopes; None if the decoder must find their table or their times."""
+    read, schema = framed.read, framed.schema
+    assert read is not None
+    assert schema is not None
+    fields = {field["field"]: field for field in schema.fields}
+    source = dict.fromkeys(each["field"] for each in fields.get("source", {}).get("fields", ()))
+    columns = schema.row_fields() or {}
+    is_finer = "ts_us" in source
+    has_names = {"db", "table", "ts_ms", "connector"} <= source.keys() and "op" in fields
+    # A keyspace is a database, and Oracle's positions are texts.
+    is_other = not source.keys().isdisjoint(("keyspace", "scn", "commit_scn"))
+    has_times = "ts_ms" in fields and is_finer == ("ts_us" in fields)
+    images = [fields.get(image, {}).get("type") for image in ("before", "after")]
+    if not has_names or not has_times or is_other or images != ["struct", "struct"]:
+        return None
+    in_source, in_payload = dict(_SOURCE), dict(_PAYLOAD)
+    if is_finer:
+        in_source |= {**_FINER, "ts_us": "source_time"}
+        in_payload |= {**_FINER, "ts_us": "other_time"}
+    members: dict[str, Any] = {name: in_payload.get(name, "extra") for name in fields}
+    members["source"] = {name: in_source.get(name, "extra") for name in source}
+
+    def extra(envelope: Mapping[str, Any]) -> dict[tuple[str, ...], Extra]:
+        parts = _parts(envelope, source)
+        if "transaction" not in fields:
+            del parts["transaction",]
+        return parts | {(name,): Extra(name, ()) for name in fields if name not in PAYLOAD_KNOWN}
+
+    def encodings(payload: bytes, table: TableSchema) -> dict[str, Encoding]:
+        connector = read(payload)["source"].get("connector")
+        profile = profile_of(of_producers, connector, table.schema)
+        return {
+            column.name: of_column(column, columns[column.name], profile)
+            for column in table.columns
+        }
+
+    return attrs.evolve(
+        base,
+        members=members,
+        encodings=encodings,
+        extra=extra,
+        times=_FINER_TIMES if is_finer else _TIMES,
+        connect=False,
+        log=_log_in(source),
+        logs_reads="lsn" not in source,
+        avro=Avro(plain_schema(root, framed.names)),
+    )
+
+
+def _log_in(source: Container[str]) -> Any:
+    """The members of :func:`~cdcfmt_toolkit.row_changes.log_position`."""
+    if all(name in source for _, name in _LOG):
+        return _LOG
+    if "commit_lsn" in source:
+        return None, ("source", "commit_lsn"), None
+    return (None, None, ("source", "lsn")) if "lsn" in source else None
 
 
 def _limits(

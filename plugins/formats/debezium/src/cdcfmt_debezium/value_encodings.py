@@ -68,22 +68,23 @@ def column_encodings(
         by_name = {}
         for column in table.columns:
             field = None if fields is None else fields[column.name]
-            by_name[column.name] = _of_column(column, field, profile)
+            by_name[column.name] = of_column(column, field, profile)
         return by_name
 
     return of_columns
 
 
-def _of_column(
+def of_column(
     column: Column, field: Mapping[str, Any] | None, profile: ProducerProfile
 ) -> Encoding:
+    """The value encoding of a column; ``field``: its field in the message's schema."""
     if field is None:
         return value_encoding(column, None, profile)
     known = value_encoding(column, field["type"], field_type(field, profile).profile)
     default = field.get("default") if column.nullable else None
     if default is None:
         return known
-    if type(default) not in (str, int, float, bool):
+    if type(default) not in (str, bytes, int, float, bool):
         return _OTHER
     return attrs.evolve(known, noted=default, note=DEFAULTS)
 

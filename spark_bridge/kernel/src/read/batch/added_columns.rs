@@ -101,7 +101,7 @@ impl Batch {
             // partitions.
             times.push(time.filter(|_| !has_commit_ts));
             let log = origin.log.as_ref().filter(|_| !has_commit_ts);
-            servers.push(log.map(|log| log.server));
+            servers.push(log.and_then(|log| log.server));
             files.append_option(log.map(|log| &*log.file));
             positions.push(log.map(|log| log.pos));
         }

@@ -156,7 +156,7 @@ impl ImageColumn {
             let mut cells = JsonCells {
                 out,
                 form,
-                is_json: source.plan.forms.is_empty(),
+                is_json: !source.plan.is_avro(),
                 scratch,
             };
             column

@@ -47,7 +47,7 @@ pub struct Place {
 /// A position in the log of the source database.
 #[derive(Clone)]
 pub struct LogPosition {
-    pub server: i64,
+    pub server: Option<i64>,
     pub file: Arc<str>,
     pub pos: i64,
 }

@@ -56,6 +56,8 @@ pub struct Envelope {
     pub leaves: Vec<Token>,
     pub images_before: Images,
     pub images_after: Images,
+    /// Columns of the row that were read beside the envelope's fields.
+    pub columns_read: usize,
     pub order: MemberOrder,
     pub unchanged: Unchanged,
     /// The last unread object.
@@ -99,6 +101,7 @@ impl Envelope {
     }
 
     pub fn clear_images(&mut self) {
+        self.columns_read = 0;
         self.images_before.clear();
         self.images_after.clear();
     }

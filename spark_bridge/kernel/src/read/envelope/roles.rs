@@ -62,7 +62,7 @@ impl Envelope {
                 }
                 self.has_row_id |= role == Role::RowId && is_integer;
             }
-            Role::Extra | Role::Passed => {}
+            Role::Extra | Role::Passed | Role::Columns => {}
         }
         Ok(())
     }

@@ -183,22 +183,31 @@ impl Kernel {
     }
 
     /// The text and integer fields of the envelope, as JSON.
-    pub fn envelope_as_json(&mut self, value: &[u8]) -> Result<String> {
-        let mut document = Vec::new();
-        let opened = self.open_record(value, &mut document)?;
+    pub fn envelope_as_json(&mut self, value: &[u8], key: Option<&[u8]>) -> Result<String> {
+        let (layout, document) = self.look(value, key)?;
         let mut members = serde_json::Map::new();
-        for (path, leaf) in &self.settings.layouts[opened.layout].leaves {
+        for (path, leaf) in &self.settings.layouts[layout].leaves {
             let token = self.envelope.leaves[*leaf];
-            let text = token.text(utf8(&document)?);
+            let text = token.text(&document);
             let value = match token.kind {
                 Kind::Text => text.into(),
                 Kind::Integer => serde_json::from_str(text).unwrap_or_default(),
                 Kind::Long => token.long().into(),
                 _ => continue,
             };
-            if let [name] = &path[..] {
-                members.insert(name.clone(), value);
+            let Some((name, outer)) = path.split_last() else {
+                continue;
+            };
+            let mut inner = &mut members;
+            for part in outer {
+                let object = inner.entry(part.clone());
+                let object = object.or_insert_with(|| serde_json::Map::new().into());
+                match object.as_object_mut() {
+                    Some(object) => inner = object,
+                    None => return Err(Refusal::new("member is not an object", 0)),
+                }
             }
+            inner.insert(name.clone(), value);
         }
         Ok(serde_json::Value::from(members).to_string())
     }

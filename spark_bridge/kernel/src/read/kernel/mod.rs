@@ -5,6 +5,7 @@
 mod avro_rows;
 mod filter_cache;
 mod filters;
+mod framed_rows;
 mod open_protocol;
 mod plan_rows;
 mod rows;
@@ -26,7 +27,8 @@ use crate::read::envelope::Envelope;
 use crate::read::envelope::Name;
 use crate::read::frames::Joined;
 use crate::read::kernel::filter_cache::FilterCache;
-use crate::read::plans::{Description, Plan, PlanTable, PreviousExtra};
+use crate::read::plans::{Description, Example, Plan, PlanTable, PreviousExtra};
+use crate::read::writers::{Slots, Writers};
 use crate::refusal::{Reason, Refusal, Result, Stop};
 use crate::text::utf8;
 use crate::values::Tools;
@@ -63,6 +65,9 @@ pub struct Settings {
     shown: Shown,
     /// Form of the images, if rows are events.
     images: Option<Format>,
+    /// Messages name their writer schemas.
+    #[serde(default)]
+    framed: bool,
     /// Members of nested values in `extra` keep their order.
     #[serde(default)]
     keeps_order: bool,
@@ -132,6 +137,11 @@ pub struct Kernel {
     /// The document of a message that is not itself one.
     document: Vec<u8>,
     joined: Joined,
+    writers: Writers,
+    /// Of the previous message with a writer schema.
+    slots: Option<Arc<Slots>>,
+    /// Parts of images: slots and positions.
+    parts: Vec<(usize, usize)>,
     /// Whether rows show `extra`.
     prints: bool,
     /// The file of the last position in the source's log.
@@ -166,6 +176,9 @@ impl Kernel {
             batch,
             current: Current::default(),
             joined: Joined::default(),
+            writers: Writers::default(),
+            slots: None,
+            parts: Vec::new(),
             log_file: "".into(),
             skipped: 0,
             counts: HashMap::new(),
@@ -185,6 +198,7 @@ impl Kernel {
 
     pub fn clear_plans(&mut self) {
         self.guess = None;
+        self.writers.forget_guesses();
         self.plans.clear();
     }
 
@@ -235,6 +249,7 @@ impl Kernel {
             }
             self.envelope = Envelope::default();
             (self.guess, self.document, self.joined) = Default::default();
+            self.writers.forget_guesses();
             Err(PANIC)
         })
     }
@@ -307,6 +322,9 @@ impl Kernel {
 
     /// Reads the envelope of a message, or of its first event; returns layout and document.
     pub fn look(&mut self, value: &[u8], key: Option<&[u8]>) -> Result<(usize, String)> {
+        if self.settings.framed {
+            return self.look_framed(value, key);
+        }
         if self.is_avro() {
             let mut document = Vec::new();
             let opened = self.open_record(value, &mut document)?;
@@ -338,20 +356,24 @@ impl Kernel {
         description: Description,
     ) -> Result<()> {
         let (layout, document) = &self.look(value, key)?;
+        let row = match self.settings.framed {
+            true => self.row_of(value),
+            false => None,
+        };
         let key = self.keys(key)?;
         let layout = &self.settings.layouts[*layout];
-        let plan = Plan::new(
-            description,
-            self.outputs,
+        let example = Example {
             layout,
-            &self.envelope,
+            envelope: &self.envelope,
             document,
             key,
-            &mut self.plans.shared,
-        )?;
+            row: row.as_deref(),
+        };
+        let plan = Plan::new(description, self.outputs, &example, &mut self.plans.shared)?;
         self.plans.add(plan);
         // The next message is looked up by its name, and finds the new plan.
         self.guess = None;
+        self.writers.forget_guesses();
         Ok(())
     }
 
@@ -421,6 +443,9 @@ impl Kernel {
             return self.events(most, key, value, place);
         }
         // Before the document is read: its first bytes are a header, not text.
+        if self.settings.framed {
+            return self.framed(value, key, place);
+        }
         if self.is_avro() {
             return self.record(value, place);
         }
@@ -441,7 +466,7 @@ impl Kernel {
     /// The text of a message's key, if keys are read.
     pub fn keys<'a>(&self, key: Option<&'a [u8]>) -> Result<Option<&'a str>> {
         // Keys of frames belong to the events; those of Avro are not read.
-        if self.max_events().is_some() || self.is_avro() {
+        if self.max_events().is_some() || self.is_avro() || self.settings.framed {
             return Ok(None);
         }
         let text = key.map(from_utf8).transpose();

@@ -10,7 +10,7 @@ use crate::read::batch::{Batch, Change, Column, LogPosition, Origin, Place};
 use crate::read::envelope::Envelope;
 use crate::read::envelope::Images;
 use crate::read::envelope::long;
-use crate::read::kernel::Kernel;
+use crate::read::kernel::{Current, Kernel};
 use crate::read::plans::{ExtraSource, Plan, PlanColumn, RowPlan, Shown, Sink};
 use crate::refusal::{Reason, Refusal, Result};
 use crate::text::numbers;
@@ -80,7 +80,7 @@ impl Kernel {
             times,
             ..
         } = self.settings.layouts[layout];
-        let log = self.log(layout, document)?;
+        let log = self.log(layout, op, document)?;
         self.batch.begin(Origin {
             row_bytes,
             message: self.batch.messages,
@@ -106,7 +106,7 @@ impl Kernel {
                 ));
             }
             let appended = self.row(&plan.rows, layout, op, document, row);
-            appended.inspect_err(|refusal| self.note_column(refusal, &plan.rows))?;
+            appended.inspect_err(|refusal| self.current.note_column(refusal, &plan.rows))?;
         }
         let rows = self.batch.row_count() - start;
         self.batch.push_nulls(&plan.rows.lacking, rows)
@@ -133,13 +133,23 @@ impl Kernel {
     }
 
     /// The position in the source's log, if the layout and the message have one.
-    fn log(&mut self, layout: usize, document: &str) -> Result<Option<LogPosition>> {
-        let Some(leaves) = self.settings.layouts[layout].log_leaves else {
+    fn log(&mut self, layout: usize, op: Op, document: &str) -> Result<Option<LogPosition>> {
+        let layout = &self.settings.layouts[layout];
+        let Some(leaves) = layout.log_leaves else {
             return Ok(None);
         };
-        let [server, file, pos] = leaves.map(|leaf| self.envelope.leaves[leaf]);
-        let Some(pos) = long(pos, document.as_bytes()) else {
+        if op == Op::Read && !layout.logs_reads {
             return Ok(None);
+        }
+        let [server, file, pos] = leaves.map(|leaf| leaf.map(|leaf| self.envelope.leaves[leaf]));
+        let long = |token| long(token, document.as_bytes());
+        let Some(pos) = pos.map_or(Some(0), long) else {
+            return Ok(None);
+        };
+        let server = server.map(|server| long(server).unwrap_or_default());
+        let Some(file) = file else {
+            let file = "".into();
+            return Ok(Some(LogPosition { server, file, pos }));
         };
         let text = file.text(document);
         let text = match file.kind {
@@ -163,19 +173,10 @@ impl Kernel {
             self.log_file = text.into();
         }
         Ok(Some(LogPosition {
-            server: long(server, document.as_bytes()).unwrap_or_default(),
+            server,
             file: Arc::clone(&self.log_file),
             pos,
         }))
-    }
-
-    /// Remembers the column of a refused value.
-    fn note_column(&mut self, refusal: &Refusal, plan: &RowPlan) {
-        let Some(column) = refusal.column() else {
-            return;
-        };
-        let name = plan.names.texts.iter().nth(column).unwrap_or_default();
-        self.current.refused = Some((name.to_owned(), plan.columns[column].reader.encoding()));
     }
 
     /// Values that the message's events share, and the bytes of their `extra`.
@@ -297,6 +298,17 @@ impl Kernel {
         };
         batch.push(change, row);
         Ok(())
+    }
+}
+
+impl Current {
+    /// Remembers the column of a refused value.
+    pub(super) fn note_column(&mut self, refusal: &Refusal, plan: &RowPlan) {
+        let Some(column) = refusal.column() else {
+            return;
+        };
+        let name = plan.names.texts.iter().nth(column).unwrap_or_default();
+        self.refused = Some((name.to_owned(), plan.columns[column].reader.encoding()));
     }
 }
 

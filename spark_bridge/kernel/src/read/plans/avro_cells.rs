@@ -9,7 +9,7 @@ use crate::avro::{Datum, encode_long};
 use crate::avro::{Field, Type};
 use crate::json::{Kind, Token};
 use crate::plan::AvroLayout;
-use crate::refusal::{Refusal, Result};
+use crate::refusal::{Reason, Refusal, Result};
 
 /// The branches of a union that a column's encoding reads; for each, the fields besides the value
 /// with their accepted values.
@@ -164,4 +164,88 @@ fn encoded(value: &Value, type_: &Type) -> Option<Vec<u8>> {
         _ => return None,
     }
     Some(out)
+}
+
+/// How to read a field of a row that is a record.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct RecordCell {
+    /// Index of the column.
+    column: usize,
+    is_needed: bool,
+    /// The branch of null, in a union of two.
+    null: Option<bool>,
+    form: CellForm,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum CellForm {
+    Scalar(Type),
+    /// Lists and objects, as JSON.
+    Nested(Type),
+    /// A union of several types, of which the reference chooses.
+    Other(Type),
+}
+
+impl RecordCell {
+    /// `is_needed`: otherwise the value is skipped.
+    pub fn new(type_: &Type, column: usize, is_needed: bool) -> Self {
+        let (null, type_) = match type_ {
+            Type::Union(branches) => match &branches[..] {
+                [one, other] if one.type_ == Type::Null => (Some(false), &other.type_),
+                [one, other] if other.type_ == Type::Null => (Some(true), &one.type_),
+                _ => (None, type_),
+            },
+            other => (None, other),
+        };
+        let type_ = type_.clone();
+        Self {
+            column,
+            is_needed,
+            null,
+            form: match &type_ {
+                Type::Array(_) | Type::Record(_) | Type::Map(_) => CellForm::Nested(type_),
+                Type::Union(_) | Type::Null => CellForm::Other(type_),
+                _ => CellForm::Scalar(type_),
+            },
+        }
+    }
+
+    /// Reads a value into its column's token.
+    #[inline]
+    pub fn read(
+        &self,
+        datum: &mut Datum,
+        document: &mut Vec<u8>,
+        tokens: &mut [Token],
+    ) -> Result<()> {
+        let is_null = match self.null {
+            Some(branch) => (datum.choice(2)? == 1) == branch,
+            None => false,
+        };
+        let token = match &self.form {
+            _ if is_null => Token::new(Kind::Null, 0, 0),
+            CellForm::Scalar(type_) | CellForm::Nested(type_) | CellForm::Other(type_)
+                if !self.is_needed =>
+            {
+                type_.skip(datum)?;
+                Token::ELSEWHERE
+            }
+            CellForm::Scalar(type_) => type_.scalar(datum, true, document)?.unwrap_or_default(),
+            CellForm::Nested(type_) => {
+                let start = document.len();
+                type_.print(datum, false, document)?;
+                let is_list = document.get(start) == Some(&b'[');
+                let kind = if is_list { Kind::Array } else { Kind::Object };
+                Token::new(kind, start, document.len())
+            }
+            CellForm::Other(_) => {
+                let refusal = Refusal::of(Reason::Doubt, "value of a union of types", 0);
+                return Err(refusal.in_column(self.column, None));
+            }
+        };
+        if let Some(place) = tokens.get_mut(self.column) {
+            *place = token;
+        }
+        Ok(())
+    }
 }

@@ -2,6 +2,7 @@
 
 mod avro_cells;
 mod event_plan;
+mod example;
 mod extra;
 mod members;
 mod open_cells;
@@ -13,6 +14,7 @@ mod shared;
 mod table;
 
 pub use event_plan::{EventPlan, ShownColumn};
+pub use example::Example;
 pub use extra::{ExtraSource, PreviousExtra};
 pub use plan::{Description, Plan, Shown};
 pub use row_plan::{PlanColumn, RowPlan, Sink};

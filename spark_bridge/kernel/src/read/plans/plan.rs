@@ -5,9 +5,9 @@ use std::sync::Arc;
 use hashbrown::Equivalent;
 use serde::Deserialize;
 
-use crate::plan::Layout;
 use crate::read::envelope::Envelope;
 use crate::read::envelope::{Name, NameRef};
+use crate::read::plans::example::Example;
 use crate::read::plans::row_plan::{self, RowPlan};
 use crate::read::plans::schema_key::SchemaKey;
 use crate::read::plans::shared::Shared;
@@ -69,21 +69,17 @@ impl Plan {
     pub fn new(
         description: Description,
         outputs: usize,
-        layout: &Layout,
-        envelope: &Envelope,
-        document: &str,
-        key_document: Option<&str>,
+        example: &Example,
         shared: &mut Shared,
     ) -> Result<Self> {
-        let rows = RowPlan::new(
-            description.rows,
-            outputs,
+        let &Example {
             layout,
             envelope,
             document,
-            &mut shared.parts,
-        )?;
-        let key = SchemaKey::new(layout, envelope, document, key_document, &rows.names)?;
+            ..
+        } = example;
+        let rows = RowPlan::new(description.rows, outputs, example, &mut shared.parts)?;
+        let key = SchemaKey::new(layout, envelope, document, example.key, &rows.names)?;
         let table = envelope.name(document);
         let table = [table.0, table.1, table.2].map(|name| shared.name(name));
         let shown = description.shown.map(|shown| Shown {

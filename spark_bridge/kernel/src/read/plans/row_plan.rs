@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::avro::Datum;
+use crate::avro::{Datum, Field};
 use crate::json::{Cursor, Kind, Token};
 use crate::plan::Encoding;
 use crate::plan::{Layout, Target};
 use crate::pool::{Pool, Weighed};
-use crate::read::envelope::{Envelope, Images};
-use crate::read::plans::avro_cells::{Branches, Forms};
+use crate::read::envelope::Images;
+use crate::read::plans::avro_cells::{Branches, Forms, RecordCell};
 use crate::read::plans::event_plan::{self, EventPlan};
+use crate::read::plans::example::Example;
 use crate::read::plans::extra::Extra;
 use crate::read::plans::open_cells::{self, Cell};
 use crate::read::plans::row_order::RowOrder;
@@ -114,6 +115,8 @@ pub struct RowPlan {
     order: RowOrder,
     /// By column, if values are in unions.
     pub forms: Vec<Forms>,
+    /// By field, if rows are records.
+    pub record: Vec<RecordCell>,
     /// By column, if values are in cells.
     cells: Vec<Cell>,
     pub absent: Arc<[String]>,
@@ -131,17 +134,22 @@ impl RowPlan {
     pub fn new(
         description: Description,
         outputs: usize,
-        layout: &Layout,
-        envelope: &Envelope,
-        document: &str,
+        example: &Example,
         shared: &mut RowParts,
     ) -> Result<Self> {
+        let &Example {
+            layout,
+            envelope,
+            document,
+            row,
+            ..
+        } = example;
         let mut lacking: Vec<bool> = vec![true; outputs];
         let mut names = Names::default();
         let mut columns = Vec::new();
         let mut forms = Vec::new();
         for column in description.columns {
-            if let Some(avro) = &layout.avro {
+            if let (Some(avro), None) = (&layout.avro, row) {
                 let are_bytes = column.encoding.is_of_bytes();
                 forms.push(Forms::new(avro, &column.branches, are_bytes)?);
             }
@@ -164,6 +172,7 @@ impl RowPlan {
                 signless: column.signless,
             });
         }
+        let record = record_cells(layout, row.unwrap_or_default(), &names, &columns)?;
         let mut cells = Vec::new();
         if let Some(cell) = &layout.cell {
             let mut found = open_cells::cells(envelope.row_token(), cell, document)?;
@@ -196,6 +205,7 @@ impl RowPlan {
             order,
             names,
             forms,
+            record,
             cells,
             absent_bytes: description.absent.iter().map(|name| name.len() + 4).sum(),
             absent: description.absent.into(),
@@ -209,13 +219,19 @@ impl RowPlan {
     /// The refusal of a column's value.
     pub fn refused(&self, refusal: Refusal, column: usize, token: Token) -> Refusal {
         // Tokens of Avro refer to no byte of the message.
-        let is_json = self.forms.is_empty();
+        let is_json = !self.is_avro();
         refusal.in_column(column, is_json.then(|| token.whole_span().0 as u32))
+    }
+
+    /// Whether values are read from Avro.
+    pub fn is_avro(&self) -> bool {
+        !(self.forms.is_empty() && self.record.is_empty())
     }
 
     /// Whether the other plan reads the same rows from the same messages.
     pub fn reads_same(&self, other: &Self) -> bool {
-        self.forms == other.forms && self.names == other.names && self.cells == other.cells
+        let same_cells = self.forms == other.forms && self.record == other.record;
+        same_cells && self.names == other.names && self.cells == other.cells
     }
 
     /// Reads an image, or a list of images; false if the columns differ from the plan's.
@@ -406,6 +422,35 @@ impl RowPlan {
     }
 }
 
+/// How to read the fields of a record, each of which must be a column.
+fn record_cells(
+    layout: &Layout,
+    fields: &[Field],
+    names: &Names,
+    columns: &[PlanColumn],
+) -> Result<Vec<RecordCell>> {
+    if fields.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut cells = Vec::new();
+    let mut is_found = vec![false; columns.len()];
+    for field in fields {
+        let place = names.find(&field.name);
+        let place = place.ok_or(Refusal::new("record has an unknown column", 0))?;
+        if std::mem::replace(&mut is_found[place], true) {
+            return Err(Refusal::new("two fields have one name", 0));
+        }
+        // A text that stands for an unknown value counts in any column.
+        let PlanColumn { sink, key, .. } = &columns[place];
+        let is_needed = *key || *sink != Sink::Nothing || !layout.lacks.is_empty();
+        cells.push(RecordCell::new(&field.type_, place, is_needed));
+    }
+    if is_found.contains(&false) {
+        return Err(Refusal::new("record lacks a column", 0));
+    }
+    Ok(cells)
+}
+
 impl Weighed for RowPlan {
     fn bytes(&self) -> usize {
         let absent = self
@@ -422,6 +467,7 @@ impl Weighed for RowPlan {
             + self.names.bytes()
             + self.order.bytes()
             + self.forms.iter().map(Forms::bytes).sum::<usize>()
+            + size_of_val(&self.record[..])
             + self.cells.iter().map(Cell::bytes).sum::<usize>()
             + absent.sum::<usize>()
             + size_of_val(&self.lacking[..])
