@@ -25,7 +25,7 @@ from cdcfmt_core.types import LogicalType
 from cdcfmt_files.draining import DRAINING_OPTIONS
 from cdcfmt_mysql.conversions import Conversion
 from cdcfmt_rocketmq.settings import SETTINGS as ROCKETMQ_SETTINGS
-from cdcfmt_schema_registry.options import CONFLUENT_OPTIONS
+from cdcfmt_schema_registry.options import CONFLUENT_OPTIONS, GLUE_OPTIONS
 from cdcfmt_testing import Carries, CodecTests, suite
 from cdcfmt_testing.transports import Harness, TransportTests
 from cdcfmt_testing.transports import suite as transport_suite
@@ -77,7 +77,12 @@ def tables() -> dict[Path, dict[str, str]]:
     writing |= {spec.title: spec.sink_options for spec in transports}
     result = {
         ROOT / "docs/options.md": {"options": option_groups(reading)},
-        ROOT / "docs/registries.md": {"options": option_table(CONFLUENT_OPTIONS)},
+        ROOT / "docs/registries.md": {
+            "options": option_table(CONFLUENT_OPTIONS),
+            "glue-options": option_table(
+                [each for each in GLUE_OPTIONS if each not in CONFLUENT_OPTIONS]
+            ),
+        },
         ROOT / "docs/types.md": {"types": type_table()},
         ROOT / "docs/writing-options.md": {"options": option_groups(writing)},
         ROOT / "docs/sync-options.md": {"options": option_table(SYNC_OPTIONS)},

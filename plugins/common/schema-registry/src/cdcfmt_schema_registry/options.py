@@ -15,6 +15,9 @@ ISSUER: Final = f"{PREFIX}bearer.auth.issuer.endpoint.url"
 CA: Final = f"{PREFIX}ssl.ca.location"
 RETRIES: Final = f"{PREFIX}max.retries"
 TIMEOUT: Final = f"{PREFIX}timeout"
+REGION: Final = f"{PREFIX}glue.region"
+ENDPOINT: Final = f"{PREFIX}glue.endpoint.url"
+PROFILE: Final = f"{PREFIX}glue.profile"
 USE_ID: Final = f"{PREFIX}use.id"
 AUTO_REGISTER: Final = f"{PREFIX}auto.register.schemas"
 USE_LATEST: Final = f"{PREFIX}use.latest.version"
@@ -30,6 +33,23 @@ _OF_JAVA = {
     },
     "bearer.auth.custom.provider.function": "a function cannot be an option",
 }
+
+_WAITING: Final = (
+    Option(
+        name=TIMEOUT,
+        type="int",
+        default=10,
+        minimum=1,
+        help="Seconds to wait for each answer.",
+    ),
+    Option(
+        name=RETRIES,
+        type="int",
+        default=8,
+        minimum=0,
+        help="How often a request without an answer is repeated before the read ends.",
+    ),
+)
 
 CONFLUENT_OPTIONS: Final = (
     Option(
@@ -74,20 +94,7 @@ CONFLUENT_OPTIONS: Final = (
         name=f"{PREFIX}ssl.key.password", hidden=True, help="Password of the client's private key."
     ),
     Option(name=f"{PREFIX}proxy", hidden=True, help="Proxy, such as `http://host:8030`."),
-    Option(
-        name=TIMEOUT,
-        type="int",
-        default=10,
-        minimum=1,
-        help="Seconds to wait for each answer.",
-    ),
-    Option(
-        name=RETRIES,
-        type="int",
-        default=8,
-        minimum=0,
-        help="How often a request without an answer is repeated before the read ends.",
-    ),
+    *_WAITING,
     Option(
         name=f"{PREFIX}retries.wait.ms",
         type="int",
@@ -124,4 +131,11 @@ CONFLUENT_OPTIONS: Final = (
         help="Writing: the latest version of a subject must be the schema of the rows; nothing "
         "is registered.",
     ),
+)
+
+GLUE_OPTIONS: Final = (
+    Option(name=REGION, help="AWS Glue: the region of the registry, such as `eu-central-1`."),
+    Option(name=ENDPOINT, help="AWS Glue: another address, such as that of a VPC endpoint."),
+    Option(name=PROFILE, help="AWS Glue: the profile of the credentials."),
+    *_WAITING,
 )

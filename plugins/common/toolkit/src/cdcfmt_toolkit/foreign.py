@@ -84,7 +84,8 @@ _REGISTRY: Final = (
     "that the option protocol, if set, is the format of its schemas"
 )
 _GLUE: Final = (
-    "cdcfmt does not read this registry: write it by JsonConverter, or deserialize it first"
+    "set schema.registry.glue.region to the registry's region (package "
+    "cdcfmt-schema-registry[glue])"
 )
 _SCHEMA_HEADER: Final = re.compile(r"apicurio\.value\.(globalId|contentId)|__value_schema_id")
 _AVRO_TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
