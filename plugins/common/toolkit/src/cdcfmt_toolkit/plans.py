@@ -7,7 +7,8 @@ from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar
 
 import attrs
 
-from cdcfmt_core.caches import MAX_CACHE_BYTES, Cache, table_size
+from cdcfmt_core import caches
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.codec import DecoderContext
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_toolkit.encodings import Encodings
@@ -118,7 +119,7 @@ class Variants(Generic[K, V]):
 
     def __init__(self, limit: int = 100, max_bytes: int | None = None) -> None:
         self._limit = limit
-        self._max_bytes = MAX_CACHE_BYTES if max_bytes is None else max_bytes
+        self._max_bytes = caches.MAX_CACHE_BYTES if max_bytes is None else max_bytes
         self._cache: Cache[K, tuple[list[V], list[int]]] = Cache(max_bytes)
 
     @property
