@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -67,6 +68,7 @@ class OfflineRegistry:
     - ``responses``: the answers by path
     - ``status``: answer everything with this status instead
     - ``login``: user and password that requests must have
+    - ``token``: the bearer token that requests must have; ``POST /token`` gives it to a client
     - ``seconds``: wait before each answer
     - ``requests``: the paths requested so far
     """
@@ -77,6 +79,7 @@ class OfflineRegistry:
     login: str | None = None
     seconds: float = 0.0
     body: bytes | None = None
+    token: str | None = None
     requests: list[str] = attrs.field(factory=list)
 
     @property
@@ -95,6 +98,8 @@ class OfflineRegistry:
             wanted = "Basic " + base64.b64encode(self.login.encode()).decode()
             if authorization != wanted:
                 return 401, _error(401, "Unauthorized")
+        if self.token is not None and authorization != f"Bearer {self.token}":
+            return 401, _error(401, "Unauthorized")
         plain = path.partition("?")[0]
         found = self.responses.get(path) or self.responses.get(plain)
         if found is not None:
@@ -111,7 +116,9 @@ def _error(code: int, text: str) -> bytes:
 
 @contextmanager
 def offline_registry(
-    *names: str, responses: Mapping[str, Any] | None = None
+    *names: str,
+    responses: Mapping[str, Any] | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> Iterator[OfflineRegistry]:
     """A server of the registries of golden sets, on a free port of this machine."""
     known: dict[str, Any] = dict(responses or {})
@@ -132,14 +139,31 @@ def offline_registry(
             self.end_headers()
             self.wfile.write(body)
 
+        def do_POST(self) -> None:
+            """The token of OAuth's client credentials."""
+            self.rfile.read(int(self.headers["Content-Length"]))
+            wanted = "Basic " + base64.b64encode(b"client:s3cret").decode()
+            allowed = self.headers.get("Authorization") == wanted
+            answer: dict[str, Any] = {"error": "invalid_client"}
+            if allowed:
+                answer = {"access_token": registry.token, "token_type": "Bearer", "expires_in": 600}
+            body = json.dumps(answer).encode()
+            self.send_response(200 if allowed else 401)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
         def log_message(self, *_: Any) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
-    registry.address = f"http://127.0.0.1:{server.server_port}"
+    registry.address = f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}"
     try:
         yield registry
     finally:

@@ -6,12 +6,14 @@ import io
 import json
 import pickle
 import socket
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import fastavro
 import pytest
+from support.certificates import make_certificates
 from support.schema_registry import (
     OfflineRegistry,
     golden_messages,
@@ -327,3 +329,53 @@ def test_a_store_gets_schemas_that_the_process_knows_already(
         alone = open_writer_schemas({}, kept, default_registry())
         assert alone is not None
         assert split(alone, 1).text == text
+
+
+def test_tls_and_the_certificate_of_the_client(tmp_path: Path) -> None:
+    made = make_certificates()
+    files = {}
+    for name in ("authority", "server", "server_key", "client", "client_key"):
+        files[name] = tmp_path / name
+        files[name].write_text(getattr(made, name))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files["server"], files["server_key"])
+    context.load_verify_locations(files["authority"])
+    context.verify_mode = ssl.CERT_REQUIRED
+    trust = {"ssl.ca.location": str(files["authority"])}
+    login = {
+        "ssl.certificate.location": str(files["client"]),
+        "ssl.key.location": str(files["client_key"]),
+    }
+    with offline_registry(responses=plain_responses({1: RECORD}), tls=context) as server:
+        assert server.url.startswith("https://")
+        with pytest.raises(SourceError, match=r"no TLS.*set schema\.registry\.ssl\.ca\.location"):
+            split(opened(server.url, **FAST, **login), 1)
+        with pytest.raises(SourceError, match=r"schema registry https://.*"):
+            split(opened(server.url, **FAST, **trust), 1)
+        assert split(opened(server.url, **FAST, **trust, **login), 1).text == RECORD
+    missing = {"ssl.ca.location": str(tmp_path / "missing.pem")}
+    with pytest.raises(OptionError, match=r"schema\.registry\.ssl\.ca\.location is .*missing"):
+        split(opened("https://127.0.0.1:1", **FAST, **missing), 1)
+
+
+def test_bearer_tokens(server: OfflineRegistry) -> None:
+    server.token = "t0ken"
+    with pytest.raises(SourceError, match=r"HTTP 401\): check schema\.registry\.bearer"):
+        split(opened(server.url, **FAST, **{"bearer.auth.token": "wrong"}), 1)
+    assert split(opened(server.url, **{"bearer.auth.token": "t0ken"}), 1).text == RECORD
+
+
+def test_oauth(server: OfflineRegistry) -> None:
+    server.token = "t0ken"
+    oauth = {
+        "bearer.auth.issuer.endpoint.url": f"{server.address}/token",
+        "bearer.auth.client.id": "client",
+        "bearer.auth.client.secret": "s3cret",
+        "bearer.auth.scope": "schemas",
+    }
+    assert split(opened(server.url, **FAST, **oauth), 1).text == RECORD
+    message_schemas.forget()
+    oauth["bearer.auth.client.secret"] = "hunter2"
+    with pytest.raises(SourceError, match=r"no token from schema\.registry\.bearer") as caught:
+        split(opened(server.url, **FAST, **oauth), 1)
+    assert "hunter2" not in str(caught.value)

@@ -56,6 +56,8 @@ def _show_listing(listing: Listing) -> None:
     out.print()
     out.print(Text.assemble(("transports  ", "head"), ", ".join(listing.transports)))
     out.print(Text.assemble(("type maps   ", "head"), ", ".join(listing.type_maps)))
+    registries = ", ".join(default_registry().schema_registries())
+    out.print(Text.assemble(("schema registries  ", "head"), registries or "none"))
     for line in listing.notes:
         out.print(Text(line, "warn"))
     for problem in listing.problems:
@@ -104,6 +106,7 @@ def _listing_json(listing: Listing) -> dict[str, object]:
         ],
         "transports": listing.transports,
         "type_maps": listing.type_maps,
+        "schema_registries": list(default_registry().schema_registries()),
         "notes": listing.notes,
         "problems": list(map(str, listing.problems)),
     }
