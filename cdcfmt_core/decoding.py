@@ -37,7 +37,7 @@ from cdcfmt_core.event_checks import check_event
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, named_by
 from cdcfmt_core.expansion import limit_expanded
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.options import FORMATS_OWN, Option
+from cdcfmt_core.options import Option
 from cdcfmt_core.recognition import (
     CERTAIN_ENOUGH,
     confidence,
@@ -57,7 +57,6 @@ DECODING_OPTIONS = (
         name="protocol",
         default=AUTO,
         help="Name of the format, or `auto` to recognise it message by message.",
-        instead=FORMATS_OWN,
     ),
     Option(name="typeMap", help="Name of the type map to use instead of the format's own."),
     Option(

@@ -71,7 +71,7 @@ class MessageEncoder:
         own = {option.name: codec_options[option.name] for option in codec.encode_options}
         self._open_encoder = partial(open_encoder, own, self.context)
         self._counts = self.context.counts
-        self._skips = options["unsupportedEvents"] == "skip"
+        self._skips = {name for name, value in options.items() if value == "skip"}
         self.splits: bool = options["splitKeyUpdates"]
         self._synthesizes = options["synthesizeCommitTs"]
         self._upsert_as = options["upsertAs"]
@@ -109,15 +109,17 @@ class MessageEncoder:
             if not self._encoder.has_schema_field:
                 check_name(event)
             return function(event)
-        except UnsupportedEventError as error:
-            if not self._skips:
-                located = locate(error, self._protocol, event)
-                hint = "; unsupportedEvents=skip leaves it out"
-                raise located.at(reason=located.reason + hint) from error
-            self._counts[f"skipped: {error.reason}"] += 1
-            return []
         except EncodeError as error:
-            raise locate(error, self._protocol, event) from error
+            located, option, what = locate(error, self._protocol, event), "", error.reason
+            if isinstance(error, UnsupportedEventError):
+                option = "unsupportedEvents"
+            elif error.column is not None:
+                option, what = "unsupportedValues", f"events, for {located.table}.{error.column}"
+            if option in self._skips:
+                self._counts[f"skipped: {what}"] += 1
+                return []
+            hint = option and f"; {option}=skip leaves it out"
+            raise located.at(reason=located.reason + hint) from error
         except Exception as error:
             failed = EncodeError(f"the encoder failed: {type(error).__name__}: {error}")
             raise locate(failed, self._protocol, event) from error
@@ -208,8 +210,8 @@ class MessageEncoder:
             return event
         if not self._synthesizes:
             raise EncodeError(
-                "the format needs a commit_ts and the event has none; set "
-                "synthesizeCommitTs=true to make one from its source time"
+                "the format needs a commit_ts and the event has none; with "
+                "synthesizeCommitTs=true it is made from the source time"
             )
         if event.source_time is None:
             raise EncodeError("the event has no commit_ts, and no source time to make one from")

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.options import FORMATS_OWN, Option
+from cdcfmt_core.options import Option
 
 PRODUCER_MAX_MESSAGE_BYTES: Final = 10 << 20
 """TiCDC's default of ``max-message-bytes``."""
 
 ENCODING_OPTIONS = (
-    Option(name="protocol", help="Name of the format to write.", instead=FORMATS_OWN),
+    Option(name="protocol", help="Name of the format to write."),
     Option(
         name="sourceTimeZone",
         type="timezone",
@@ -51,9 +51,8 @@ ENCODING_OPTIONS = (
     Option(
         name="synthesizeCommitTs",
         type="bool",
-        default=False,
-        help="If the format needs a commit_ts, make a missing one from the event's source time; "
-        "otherwise it is an error.",
+        default=True,
+        help="If the format needs a commit_ts, make a missing one from the source time, and count.",
     ),
     Option(
         name="splitKeyUpdates",
@@ -67,6 +66,13 @@ ENCODING_OPTIONS = (
         choices=("fail", "skip"),
         default="fail",
         help="Events that the format cannot express: an error, or skipped and counted.",
+    ),
+    Option(
+        name="unsupportedValues",
+        type="choice",
+        choices=("fail", "skip"),
+        default="fail",
+        help="Events with a value that the format cannot express: as `unsupportedEvents`.",
     ),
     Option(
         name="upsertAs",

@@ -26,13 +26,6 @@ OptionType: TypeAlias = Literal[
     "string", "bool", "int", "bytes", "duration", "choice", "list", "time", "timezone"
 ]
 
-FORMATS_OWN: Mapping[str, str] = {
-    **dict.fromkeys(("encoding", "charset"), "each format has its own, JSON is UTF-8"),
-    **dict.fromkeys(("dateformat", "timestampformat"), "the format defines dates and times"),
-    "format": "protocol names the format of the messages",
-}
-"""The ``instead`` of the option ``protocol``: properties that the format determines."""
-
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -63,9 +56,9 @@ READING = _BOTH | _names(
 would not reach the format, or would reach nothing else.  Tests compare them with the tables."""
 WRITING = _BOTH | _names(
     """
-    claimcheckrawvalue columntypes compression ifexists largemessagehandlecompression
-    largemessagehandleoption maxrecordsperfile ordered partitioncolumns partitioner singletask
-    synthesizecommitts topic txnappid txnversion typesfrom unsupportedevents upsertas
+    claimcheckrawvalue columntypes compression ifexists largemessagehandlecompression ordered
+    largemessagehandleoption maxrecordsperfile partitioncolumns partitioner singletask topic
+    synthesizecommitts txnappid txnversion typesfrom unsupportedevents unsupportedvalues upsertas
     """
 )
 """The same for writing."""

@@ -234,14 +234,15 @@ def test_the_other_partitioners() -> None:
 
 
 def test_a_missing_commit_ts_is_an_error_that_names_the_option() -> None:
+    encoder = open_encoder(synthesizeCommitTs="false")
     with pytest.raises(EncodeError, match="synthesizeCommitTs=true") as caught:
-        open_encoder().encode(row("insert", commit_ts=None, source_time=5_000))
+        encoder.encode(row("insert", commit_ts=None, source_time=5_000))
     assert str(caught.value).startswith("pairs table shop.orders: ")
 
 
 def test_generated_commit_ts_never_decreases() -> None:
     counts: Counter[str] = Counter()
-    encoder = open_encoder(synthesizeCommitTs="true", counts=counts)
+    encoder = open_encoder(counts=counts)
     times = [1_000_500, 1_000_999, 2_000_000, 1_000_000]
 
     messages = [
@@ -322,9 +323,16 @@ def test_snapshot_rows_become_inserts_and_upserts_follow_the_option() -> None:
 def test_errors_have_a_position_and_are_picklable() -> None:
     with pytest.raises(EncodeError) as caught:
         open_encoder().encode(row("insert", name="bad"))
-    text = "pairs table shop.orders, column name, commit_ts 7: cannot be written; got 'bad'"
+    text = (
+        "pairs table shop.orders, column name, commit_ts 7: cannot be written; "
+        "unsupportedValues=skip leaves it out; got 'bad'"
+    )
     assert str(caught.value) == text
     assert str(pickle.loads(pickle.dumps(caught.value))) == text
+    counts: Counter[str] = Counter()
+    encoder = open_encoder(unsupportedValues="skip", counts=counts)
+    assert encoder.encode(row("insert", name="bad")) == []
+    assert counts == {"skipped: events, for shop.orders.name": 1}
     with pytest.raises(EncodeError, match=r"shop\.orders.*the encoder failed: KeyError"):
         open_encoder().encode(row("insert", name="bug"))
 

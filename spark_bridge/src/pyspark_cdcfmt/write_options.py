@@ -15,7 +15,7 @@ from cdcfmt_core.texts import parse_json
 from cdcfmt_core.transport import Sink, TransportSpec
 from cdcfmt_core.transport_opening import choose_transport, open_sink
 from cdcfmt_files.sources.compression import COMPRESSIONS
-from cdcfmt_files.sources.options import STORAGE_OPTIONS, InputOptions
+from cdcfmt_files.sources.options import FORMATS_OWN, STORAGE_OPTIONS, InputOptions
 from pyspark_cdcfmt.options import check_place, is_sparks_own, other_names
 
 OWNER = "writing cdc"
@@ -50,6 +50,7 @@ FILE_OPTIONS = (
         choices=("error", "ignore"),
         help="With mode append, if the folder has files: raise an error, or write nothing.",
         instead={
+            **FORMATS_OWN,
             "mode": "call .mode(...) of the writer",
             "outputmode": "call .outputMode(...) of the writer",
             "codec": "set compression",

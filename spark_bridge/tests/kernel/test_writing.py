@@ -32,7 +32,7 @@ from pyspark_cdcfmt.rows.variant import encode_variant
 
 pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
 
-SKIP = {"unsupportedEvents": "skip", "ordered": "false"}
+SKIP = {"unsupportedEvents": "skip", "unsupportedValues": "skip", "ordered": "false"}
 OPTIONS: dict[str, dict[str, str]] = {
     "default": {},
     "extension": {"enableTidbExtension": "true"},

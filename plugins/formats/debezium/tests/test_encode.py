@@ -172,7 +172,7 @@ def test_refusals() -> None:
     event = insert(table(("d", types.Date())), d=date(2020, 1, 1))
     event.commit_ts = None
     with pytest.raises(EncodeError, match="synthesizeCommitTs=true"):
-        encode(event)
+        encode(event, synthesizeCommitTs=False)
     with pytest.raises(EncodeError, match=r"column d.*not a date"):
         encode(insert(table(("d", types.Date())), d="2020-01-01"))
     with pytest.raises(EncodeError, match=r"column e.*declare the type"):

@@ -322,7 +322,7 @@ def test_unwritable_events_are_errors(encoding: str) -> None:
             maxMessageBytes="1000",
             largeMessageHandleOption="handle-key-only",
         )
-    with pytest.raises(EncodeError, match="needs a commit_ts"):
+    with pytest.raises(EncodeError, match="no commit_ts, and no source time"):
         open_encoder("simple", encodingFormat=encoding).encode(
             RowChange("insert", ORDERS, None, Image({"id": 1, "name": "a"}))
         )

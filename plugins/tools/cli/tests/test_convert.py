@@ -101,12 +101,11 @@ def test_partitions(canal: Path) -> None:
 
 def test_unwritable_events(canal: Path, tmp_path: Path) -> None:
     path = write_messages(tmp_path / "m.jsonl", native_messages("canal/canal_flat"))
-    result = run("convert", path, "--to", "open-protocol")
+    unstamped = ["--to", "debezium", "-w", "synthesizeCommitTs=false"]
+    result = run("convert", path, *unstamped)
     assert result.exit_code == 1
     assert "message 1, topic canal_flat, partition 0, offset 0: " in result.stderr
     assert "synthesizeCommitTs=true" in result.stderr
-    stamped = ["--to", "debezium", "-w", "synthesizeCommitTs=true"]
-    assert run("convert", path, *stamped).exit_code == 0
     for arguments, text in (
         (["--to", "canal-json", "-w", "partitoner=table"], "did you mean partitioner?"),
         (["--to", "canal-json", "-w", "partitioner=table"], "(convert: --partitions)"),
@@ -115,6 +114,37 @@ def test_unwritable_events(canal: Path, tmp_path: Path) -> None:
     ):
         failed = run("convert", canal, *arguments)
         assert (failed.exit_code, text in failed.stderr) == (2, True), failed.stderr
+
+
+def test_canal_becomes_debezium_at_the_first_try(tmp_path: Path) -> None:
+    path = write_messages(tmp_path / "m.jsonl", native_messages("canal/canal_flat"))
+    result = run("convert", path, "--to", "debezium", "--output", tmp_path / "new.jsonl")
+    assert result.exit_code == 0
+    assert "commit_ts made from source time: 485" in result.stderr
+    before, after = (run_lines("cat", file) for file in (path, tmp_path / "new.jsonl"))
+    for old, new in zip(before, after, strict=True):
+        if old["kind"] == "row":
+            assert (old["op"], old["table"], old["source_time"]) == (
+                new["op"], new["table"], new["source_time"]
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["simple", "open-protocol"])
+def test_rows_with_unsupported_values_are_skipped(target: str, tmp_path: Path) -> None:
+    path = write_messages(tmp_path / "m.jsonl", native_messages("canal/canal_flat"))
+    command = "convert", path, "--to", target, "--kind", "row"
+    result = run(*command)
+    assert result.exit_code == 1
+    assert "shop.wide, column c_" in result.stderr
+    assert "has no geometry; unsupportedValues=skip leaves it out" in result.stderr
+    # Other options do not skip them.
+    assert run(*command, "-w", "unsupportedEvents=skip").exit_code == 1
+    good = run(*command, "-w", "unsupportedValues=skip", "--output", tmp_path / "new.jsonl")
+    assert good.exit_code == 0
+    assert "skipped: events, for shop.wide.c_geom: 324" in good.stderr
+    rows = [e for e in run_lines("cat", tmp_path / "new.jsonl") if e["kind"] == "row"]
+    whole = [e for e in run_lines("cat", path, "--kind", "row") if e["table"] != "wide"]
+    assert [(e["op"], e["table"]) for e in rows] == [(e["op"], e["table"]) for e in whole]
 
 
 def test_required_keys_are_kept(canal: Path) -> None:

@@ -33,16 +33,15 @@ SOURCES = [
     ("native", "canal/canal_flat"),
     ("native", "debezium/schema_default"),
 ]
-STAMPED = ("-w", "synthesizeCommitTs=true")
 TARGETS: dict[str, tuple[str, ...]] = {
     "canal-json": ("-w", "upsertAs=update", "--lines", "value"),
-    "debezium": ("-w", "splitKeyUpdates=true", *STAMPED),
-    "open-protocol": ("-w", "maxBatchSize=3", *STAMPED),
-    "simple": ("-w", "encodingFormat=avro", "-w", "sendBootstrapInMsgCount=7", *STAMPED),
+    "debezium": ("-w", "splitKeyUpdates=true"),
+    "open-protocol": ("-w", "maxBatchSize=3"),
+    "simple": ("-w", "encodingFormat=avro", "-w", "sendBootstrapInMsgCount=7"),
     "dts-avro": ("--partitions", "3"),
     "cloudcanal-json": ("-w", "maxMessageBytes=2000", "-w", "upsertAs=insert"),
 }
-SKIP = ("-w", "unsupportedEvents=skip")
+SKIP = ("-w", "unsupportedEvents=skip", "-w", "unsupportedValues=skip")
 
 
 def converted(first: int, *arguments: object) -> tuple[int, bytes, str]:

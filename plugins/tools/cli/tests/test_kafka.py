@@ -76,7 +76,8 @@ def test_corrupt_messages(kafka: Broker) -> None:
     kafka.produce(name, [order(1), Message(b"k", b'{"isDdl":fal', partition=0), order(2)])
     result = run("validate", f"kafka://{kafka.servers}/{name}", "--json")
     assert result.exit_code == 1
-    (problem,) = [json.loads(line) for line in result.stdout.splitlines()]
+    problem, reason = [json.loads(line) for line in result.stdout.splitlines()]
+    assert (reason["found"], reason["count"]) == ("reason", 1)
     assert (problem["topic"], problem["partition"], problem["offset"]) == (name, 0, 1)
     kafka.delete_topic(name)
 

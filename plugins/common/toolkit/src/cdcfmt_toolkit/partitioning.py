@@ -39,7 +39,9 @@ def open_partitioner(
 
 def _commit_ts(event: RowChange) -> int:
     if event.commit_ts is None:
-        raise EncodeError("partitioner=ts needs a commit_ts; set synthesizeCommitTs=true")
+        raise EncodeError(
+            "partitioner=ts needs a commit_ts, and the event has none: set another partitioner"
+        )
     return event.commit_ts
 
 
@@ -52,9 +54,8 @@ def _hash(event: RowChange, columns: Sequence[str]) -> int:
     for name in columns:
         if image is None or name not in image.values:
             raise EncodeError(
-                "the row lacks the column that its partition depends on; set another "
-                f"partitioner (columns: {join_names(table.column_names)})",
-                column=name,
+                f"the row lacks column {name}, on which its partition depends; set another "
+                f"partitioner (columns: {join_names(table.column_names)})"
             )
         parts += name, key_text(image.values[name])
     return zlib.crc32("\0".join(parts).encode("utf-8", "surrogatepass"))

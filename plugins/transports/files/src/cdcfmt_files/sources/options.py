@@ -26,7 +26,14 @@ _NO_CSV = "messages are lines of JSON, or binary, and not CSV"
 _ALL_CHANGES = "the input holds changes; set table to read those of one table as rows"
 _CLIENT = "settings of Kafka's client begin with kafka., as in kafka.bootstrap.servers"
 _OFFSETS = "kafkaConsumer.pollTimeoutMs is how long brokers are asked for offsets"
+FORMATS_OWN: Mapping[str, str] = {
+    **dict.fromkeys(("encoding", "charset"), "each format has its own, JSON is UTF-8"),
+    **dict.fromkeys(("dateformat", "timestampformat"), "the format defines dates and times"),
+    "format": "protocol names the format of the messages",
+}
+"""Properties that the format determines, and what to do instead of setting them."""
 _OTHER_READERS = {
+    **FORMATS_OWN,
     "auto.offset.reset": "set startingOffsets to earliest or latest",
     "badrecordspath": "mode=PERMISSIVE keeps bad rows, with _corrupt_record",
     "basepath": "folder names do not become columns; read _source.path",
