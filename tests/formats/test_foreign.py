@@ -241,7 +241,7 @@ def test_lines_of_one_kind_are_listed_once(tmp_path: Path) -> None:
     assert "b.jsonl @ 0, and 1 more" in text
     assert "302 corrupt" in text
     listed = run("validate", "--json", tmp_path / "a.jsonl").stdout.split("\n")[:-1]
-    assert len(listed) == 300
+    assert sum('"found":"corrupt"' in line for line in listed) == 300
 
 
 # Values
