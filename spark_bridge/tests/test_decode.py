@@ -79,6 +79,7 @@ def test_columns_by_name_or_expression_of_any_fitting_type(spark: SparkSession) 
     assert (row._source.topic, row._source.timestamp) == (None, None)
 
 
+@pytest.mark.filterwarnings("ignore:.*has no column _change_type")
 def test_not_null_columns_stay_so(spark: SparkSession) -> None:
     frame = decode(
         bronze(spark, INSERT), table="shop.orders", mode="FAILFAST", schema="id int not null"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -265,6 +266,20 @@ def test_printed_options_hide_secrets() -> None:
 def test_contradictory_or_ineffective_options(given: dict[str, str], error: str) -> None:
     with pytest.raises(CdcfmtError, match=error):
         parse_options({"path": "x", **given})
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("bootstrap.servers", "as in kafka.bootstrap.servers"),
+        ("header", "messages are lines of JSON, or binary, and not CSV"),
+        ("readChangeFeed", "set table to read those of one table as rows"),
+        ("modifiedAfter", "select events by startingSourceTime and endingSourceTime"),
+    ],
+)
+def test_hints_are_in_the_spelling_of_spark(name: str, hint: str) -> None:
+    with pytest.raises(OptionError, match=re.escape(hint)):
+        parse_options({"path": "x", name: "y"})
 
 
 def test_a_stream_takes_no_time_that_moves() -> None:

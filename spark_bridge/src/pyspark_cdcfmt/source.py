@@ -73,7 +73,6 @@ class CdcDataSource(DataSource):
     def schema(self) -> StructType:
         from cdcfmt_core.errors import OptionError
         from pyspark_cdcfmt.options import is_of_stream, parse_options
-        from pyspark_cdcfmt.read.inference import infer_schema, schema_of_store
         from pyspark_cdcfmt.rows.row_schemas import events_schema
 
         if "provider" in self.options:
@@ -87,6 +86,8 @@ class CdcDataSource(DataSource):
             return BLOCKS
         if options.table is None:
             return events_schema(options)
+        from pyspark_cdcfmt.read.inference import infer_schema, schema_of_store
+
         # Spark calls this only without a user's schema, and keeps this object. Only some options
         # show whether the read is a stream.
         self._inferred = schema_of_store(options)
