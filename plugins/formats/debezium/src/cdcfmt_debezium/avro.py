@@ -57,6 +57,7 @@ _PRECISION: Final = "connect.decimal.precision"
 
 # --- Names ------------------------------------------------------------------------------
 
+# 009 and a digit is a tab, rather than one of the control characters from U+0090 on.
 _ESCAPE: Final = re.compile(r"_u(?:(009)(?=[0-9a-f])|([0-9a-f]{4})|(00[0-9a-f]))")
 _UNDERSCORE: Final = "_u005f"
 ESCAPED: Final[Mapping[str, bool | None]] = {

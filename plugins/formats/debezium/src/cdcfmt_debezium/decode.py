@@ -1,4 +1,4 @@
-"""Reference decoder: Debezium JSON messages to events.
+"""Reference decoder: Debezium messages in JSON and Avro to events.
 
 Sources: Debezium MySQL connector, "Data change events", "Schema change topic", "Transaction
 metadata"; TiCDC Debezium, "Message format", where op ``m`` is a watermark.

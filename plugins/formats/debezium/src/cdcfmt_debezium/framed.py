@@ -16,7 +16,7 @@ from cdcfmt_debezium.json_schema import connect_schema
 from cdcfmt_debezium.wire_schema import WireSchema, fields_of, parse_schema
 from cdcfmt_toolkit.avro_schemas import AvroNode, open_datum_reader, parse_avro
 
-_BYTES_OF_A_BYTE: Final = 40
+_BYTES_OF_A_BYTE: Final = 20
 """Memory of a compiled schema, per byte of its text."""
 
 

@@ -1,4 +1,4 @@
-"""Field names and constants of Debezium JSON.
+"""Field names and constants of Debezium.
 
 https://docs.pingcap.com/tidb/stable/ticdc-debezium, "Message format";
 https://debezium.io/documentation/reference/stable/connectors/mysql.html, "Data change
