@@ -43,7 +43,25 @@ DEBEZIUM = (
     "ticdc_avro/debezium-avro/tidb-extension",
     "ticdc_avro/debezium-avro/watermark",
 )
-SETS = [("debezium", folder) for folder in DEBEZIUM]
+TICDC = (
+    "bigint-unsigned-string",
+    "column-selector",
+    "decimal-string",
+    "default",
+    "glue",
+    "include-before-value",
+    "include-before-value-no-extension",
+    "partitions",
+    "raw-change-event",
+    "single-topic",
+    "string-modes-extension",
+    "tidb-extension",
+    "watermark",
+)
+SETS = [
+    *(("debezium", folder) for folder in DEBEZIUM),
+    *(("ticdc-avro", f"ticdc_avro/avro/{name}") for name in TICDC),
+]
 
 OF_EVENTS = [
     {"images": images, "imageFormat": form, "includeColumns": columns}

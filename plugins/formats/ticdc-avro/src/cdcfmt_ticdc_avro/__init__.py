@@ -21,6 +21,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             sniff_schema=sniff_schema,
             emits=frozenset({"row", "ddl", "watermark"}),
             options=OPTIONS,
+            open_layouts="cdcfmt_ticdc_avro.layouts:open_layouts",
             aliases=("flat-avro",),
             type_map="mysql",
             api_version=1,

@@ -25,6 +25,7 @@ from cdcfmt_ticdc_avro.message import (
     COMMIT_TS,
     CORRUPTED,
     OP,
+    OPS,
     PHYSICAL_TIME,
     is_ddl,
     is_delete,
@@ -36,8 +37,6 @@ from cdcfmt_toolkit.images import read_image
 from cdcfmt_toolkit.json_size import check_values
 from cdcfmt_toolkit.wire_json import commit_ts_of, loads_object, milliseconds_of, text_of
 
-_OPS: Final[Mapping[str, Op]] = {"c": "insert", "u": "update", "d": "delete", "": "upsert"}
-"""Without enable-tidb-extension, an insert looks like an update."""
 _DDL_FIELDS: Final = frozenset({"query", "type", "schema", "table", "commitTs"})
 
 
@@ -84,7 +83,7 @@ class _Decoder:
 
     def _row(self, plan: TablePlan, data: bytes) -> list[Event]:
         wire = plan.read(data)
-        op = _OPS.get(text_of(wire, OP))
+        op = OPS.get(text_of(wire, OP))
         if op is None:
             raise DecodeError("is not an operation of TiCDC", field=OP, sample=wire[OP])
         tso = commit_ts_of(wire, COMMIT_TS) or None

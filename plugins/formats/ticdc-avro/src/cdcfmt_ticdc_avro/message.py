@@ -6,7 +6,10 @@ first byte tells DDL, watermarks and deletes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
+
+from cdcfmt_core.events import Op
 
 BEFORE: Final = "_ticdc_before"
 OP: Final = "_tidb_op"
@@ -15,6 +18,8 @@ PHYSICAL_TIME: Final = "_tidb_commit_physical_time"
 CHECKSUM: Final = "_tidb_row_level_checksum"
 CORRUPTED: Final = "_tidb_corrupted"
 CHECKSUM_VERSION: Final = "_tidb_checksum_version"
+OPS: Final[Mapping[str, Op]] = {"c": "insert", "u": "update", "d": "delete", "": "upsert"}
+"""Without enable-tidb-extension, an insert looks like an update."""
 ADDED: Final = frozenset(
     {BEFORE, OP, COMMIT_TS, PHYSICAL_TIME, CHECKSUM, CORRUPTED, CHECKSUM_VERSION}
 )

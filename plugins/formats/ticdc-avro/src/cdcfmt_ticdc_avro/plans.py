@@ -19,7 +19,13 @@ from cdcfmt_mysql.column_type import ColumnType
 from cdcfmt_mysql.type_output import type_text
 from cdcfmt_ticdc_avro.message import ADDED
 from cdcfmt_toolkit import plans
-from cdcfmt_toolkit.avro_schemas import AvroField, ReadDatum, open_datum_reader, parse_avro
+from cdcfmt_toolkit.avro_schemas import (
+    AvroField,
+    AvroNode,
+    ReadDatum,
+    open_datum_reader,
+    parse_avro,
+)
 from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.images import ReadValue
 from cdcfmt_toolkit.value_readers import value_reader
@@ -74,9 +80,7 @@ class TablePlans:
         if root.kind != "record":
             raise DecodeError(f"schema {writer.id} of the registry is not that of a row")
         fields = [field for field in root.fields if field.name not in ADDED]
-        # The namespace is that of the changefeed, and the database.
-        space, _, table = root.name.rpartition(".")
-        database = space.rpartition(".")[2]
+        database, table = names_of(root)
         names = [field.name for field in fields]
         keys = tuple(names) if keys is None else tuple(name for name in keys if name in names)
         columns, encodings = [], {}
@@ -98,6 +102,13 @@ class TablePlans:
 
         read = open_datum_reader(root, context.max_message_bytes)
         return TablePlan.open(schema, context, open_reader, read=read)
+
+
+def names_of(root: AvroNode) -> tuple[str, str]:
+    """Database and table, from the name of a row's record."""
+    # The namespace is that of the changefeed, and the database.
+    space, _, table = root.name.rpartition(".")
+    return space.rpartition(".")[2], table
 
 
 def _bits(value: Any) -> int:

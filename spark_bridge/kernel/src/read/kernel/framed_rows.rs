@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::avro::Datum;
 use crate::json::{Kind, Token};
-use crate::plan::{Layout, Role, Slot};
+use crate::plan::{Layout, Op, Role, Slot};
 use crate::read::batch::Place;
 use crate::read::envelope::Envelope;
 use crate::read::kernel::{Kernel, Outcome};
@@ -226,9 +226,11 @@ impl Kernel {
         if !datum.is_at_end() {
             return datum.refuse("unexpected data after the message");
         }
-        // The reference may find it elsewhere, in another unit.
-        if (layout.has_source_time && envelope.source_time.is_none())
-            || (layout.has_other_time && envelope.other_time.is_none())
+        // Without it, the reference may find it elsewhere, in another unit; 0 may mean none.
+        let lacks = |has_time: bool, time: Option<i64>| has_time && time.unwrap_or(0) == 0;
+        if lacks(layout.has_source_time, envelope.source_time)
+            || lacks(layout.has_other_time, envelope.other_time)
+            || lacks(envelope.commit_ts.is_some(), envelope.commit_ts)
         {
             return Err(Refusal::new("missing time", 0));
         }
@@ -333,7 +335,9 @@ impl Envelope {
         let mut needed = &self.images_before;
         for (role, images) in images {
             let is_expected = layout.whole(op, role).is_some();
-            if images.count() > 0 && !is_expected {
+            // A delete may have its row twice.
+            let is_second = op == Op::Delete && role == Role::Before;
+            if images.count() > 0 && !is_expected && !is_second {
                 return Err(Refusal::new("unexpected image for the operation", 0));
             }
             if role == Role::After && is_expected {
