@@ -47,6 +47,7 @@ RUN_BY = {
 """Pages whose blocks are run, quoted or compared as a whole by a test of their own."""
 
 HELD_BY = {
+    ("docs/formats/ticdc-avro.md", "subscribePattern"): "test_format_pages.py",
     ("docs/quickstart.md", "SparkSession.builder"): "test_session_settings_equal_the_page",
     ("docs/merge-by-hand.md", "enableTypeWidening"): "test_merge_by_hand.py",
     ("README.md", 'option("subscribe", "orders")'): "test_kafka_docs.py",

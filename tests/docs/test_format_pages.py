@@ -13,6 +13,8 @@ from support.cli_tools import run
 from support.doc_snippets import snippets
 from support.samples import SAMPLES
 
+from cdcfmt_core import default_registry
+from pyspark_cdcfmt.option_groups import bridge_options
 from pyspark_cdcfmt.sync import sync
 
 
@@ -27,3 +29,19 @@ def test_the_first_lines_of_the_page_run(name: str, spark: SparkSession, tmp_pat
     assert names["changes"].where("_change_type is not null").count() > 0
     assert names["stream"].isStreaming
     assert names["query"].arguments["source"] == {"path": f"{tmp_path}/samples/{name}.jsonl"}
+
+
+def test_the_options_of_a_topic_with_a_registry_exist() -> None:
+    (first, *_) = snippets("docs/formats/ticdc-avro.md")
+    names: dict[str, Any] = {}
+    exec(compile(first.code, first.id, "exec"), names)
+    options = names["options"]
+    registry = default_registry()
+    specs = (
+        registry.codecs()[options["protocol"]],
+        registry.transports()["kafka"],
+        registry.schema_registries()["confluent"],
+    )
+    known = {option.name for spec in specs for option in spec.options}
+    known |= {option.name for option in bridge_options()}
+    assert {name for name in options if name not in known} == {"kafka.bootstrap.servers"}
