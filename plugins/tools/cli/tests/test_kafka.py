@@ -97,6 +97,14 @@ def test_follow(kafka: Broker) -> None:
     kafka.delete_topic(name)
 
 
+def test_tail_takes_the_newest_of_all_partitions(kafka: Broker) -> None:
+    name = kafka.create_topic(f"cli-{uuid.uuid4().hex[:8]}", 3)
+    start_ms = 1_700_000_000_000
+    kafka.produce(name, (order(n, n % 3, start_ms + 1000 * n) for n in range(30)))
+    assert ids(run_lines("cat", f"kafka://{kafka.servers}/{name}", "--tail", 4)) == [26, 27, 28, 29]
+    kafka.delete_topic(name)
+
+
 def test_errors_of_topics(kafka: Broker, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for patience in ("first_contact_seconds", "unknown_topic_seconds"):
         monkeypatch.setattr(f"cdcfmt_kafka.client.KafkaClient.{patience}", 1.0)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import attrs
@@ -163,6 +166,28 @@ class Selection:
             return False
         images = (image.values for image in (event.before, event.after) if image is not None)
         return any(_texts(names, values) == [*self.key] for values in images)
+
+
+class LastRecords:
+    """The last ``count`` records.
+
+    The partitions of a topic are read one after the other, so its records are in the order of
+    the timestamps of their messages.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._last: dict[Any, deque[tuple[int, Record]]] = {}
+
+    def add(self, record: Record, message: Message | None) -> None:
+        """``message``: that of the record, for records of a topic."""
+        place = None if message is None else (message.topic, message.partition)
+        time = (message and message.timestamp) or 0
+        self._last.setdefault(place, deque(maxlen=self._count)).append((time, record))
+
+    def records(self) -> list[Record]:
+        every = sorted(chain.from_iterable(self._last.values()), key=itemgetter(0))
+        return [record for _, record in every[-self._count :]]
 
 
 def _texts(names: Sequence[str], values: Mapping[str, Any]) -> list[str | None]:

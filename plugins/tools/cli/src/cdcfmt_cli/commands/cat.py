@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -18,12 +17,12 @@ from cdcfmt_cli.printing import number
 from cdcfmt_cli.progress import no_bars
 from cdcfmt_cli.reading import Decoded, Reader
 from cdcfmt_cli.records import CHANGE_COLUMNS, EVENT_COLUMNS, change_records, event_record
-from cdcfmt_cli.selection import Selection, selects
+from cdcfmt_cli.selection import LastRecords, Selection, selects
 from cdcfmt_cli.settings import Settings
 from cdcfmt_cli.tables import write_changes, write_events
 from cdcfmt_cli.writers import Record, write_csv, write_json
 from cdcfmt_core.errors import CdcfmtError, OptionError
-from cdcfmt_core.events import Corrupt, Event, RowChange, SchemaChange, TableSchema
+from cdcfmt_core.events import Corrupt, Event, Message, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.options import Option
 from cdcfmt_core.registry import default_registry
 from cdcfmt_toolkit.column_names import UnitedNames, lacking
@@ -91,7 +90,7 @@ class _Output(click.Choice[str]):
 @click.option(
     "--tail",
     type=click.IntRange(min=1),
-    help="Only the last rows, after the whole input was read.",
+    help="Only the last rows, after the whole input was read; of topics by the time of messages.",
 )
 @numbers_option
 def command(
@@ -121,7 +120,8 @@ def command(
     rows = _Rows(reader, settings, selection, again=source.again)
 
     most = tail or limit or _TABLE_ROWS
-    held: deque[Record] = deque(maxlen=tail)
+    held: list[Record] = []
+    last = LastRecords(tail or 1)
     header: list[str] = []
 
     def write(records: Iterable[Record]) -> None:
@@ -137,11 +137,15 @@ def command(
         if output == "csv":
             header = _columns(rows, source.again)
         if tail is not None:
-            held.extend(rows)
+            for record in rows:
+                last.add(record, rows.message if source.unit == "messages" else None)
         elif output == "table":
-            held.extend(itertools.islice(rows, most + 1))
+            for record in itertools.islice(rows, most + 1):
+                held.append(record)
         else:
             write(itertools.islice(rows, limit))
+    if tail is not None:
+        held = last.records()
     if held or output == "table":
         write(held)
         if len(held) > most:
@@ -165,6 +169,7 @@ class _Rows:
     """The records that the options select; each iteration reads the input again.
 
     - ``count``: number of records so far
+    - ``message``: the message of the last record
     - ``corrupt``, ``truncated``: number of events that are left out or bad
     - ``ended``: whether the whole input was read
     """
@@ -183,6 +188,7 @@ class _Rows:
         self._keys = tuple(settings["keyColumns"])
         self._unmet_keys = set(self._keys)
         self.count = 0
+        self.message = Message(None, None)
         self.corrupt = 0
         self.truncated = 0
         self.ended = False
@@ -197,6 +203,7 @@ class _Rows:
             self.columns()
         self.count = self.corrupt = self.truncated = 0
         for decoded in self._reader:
+            self.message = decoded.message
             shown = () if self._changes else ("topic", "path")
             for event in limited(decoded.message, decoded.events, shown, decoded.protocol):
                 self._meet(event)
