@@ -26,7 +26,7 @@ from cdcfmt_testing import Case, Subject
 from cdcfmt_testing.checks.golden import NotChecked
 from cdcfmt_testing.damage import damaged_messages
 from cdcfmt_testing.outcome import expect
-from cdcfmt_toolkit.layout import layouts_of
+from cdcfmt_toolkit.layout import layouts_of, writer_layouts_of
 from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.kernel.learning import Refusal
 from pyspark_cdcfmt.options import ReadOptions, parse_options
@@ -197,8 +197,10 @@ def check_kernel(subject: Subject) -> None:
         raise NotChecked(
             "NOT CHECKED: cdcfmt-kernel, which reads by open_layouts, is not installed"
         )
-    layouts = layouts_of(subject.spec, {each.name: each.default for each in subject.spec.options})
-    expect(layouts, "open_layouts returns no layout for the options' defaults")
+    defaults = {each.name: each.default for each in subject.spec.options}
+    layouts = layouts_of(subject.spec, defaults)
+    by_schema = writer_layouts_of(subject.spec, defaults)
+    expect(layouts or by_schema, "open_layouts returns no layout for the options' defaults")
     by_kernel: Counter[str] = Counter()
     refusals: dict[str, str] = {}
     coverage = Coverage()
@@ -217,7 +219,8 @@ def check_kernel(subject: Subject) -> None:
                     refusals.setdefault(what, result.refusal)
         coverage.add(subject, case, number)
     print(coverage.report())
-    for what in ("rows", "events") if any(each.extra for each in layouts) else ("rows",):
+    has_events = by_schema is not None or any(each.extra for each in layouts)
+    for what in ("rows", "events") if has_events else ("rows",):
         expect(
             by_kernel[what],
             f"open_layouts promises {what} for the kernel, but the kernel reads no message of the "
