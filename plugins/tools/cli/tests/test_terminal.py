@@ -31,8 +31,8 @@ def test_the_bar_leaves_nothing_and_notes_break_between_words(canal: Path, width
         assert title in written
     assert " ".join(filter(None, terminal.lines)) == (
         "all good: 1,359 messages, 1,455 good events note: shop.wide has TIMESTAMP columns, and "
-        "this format does not send their time zone: they are read as UTC; set sourceTimeZone to "
-        "the source's zone (and 2 more like it)"
+        "this format does not send their time zone: they are read as UTC; set "
+        "--source-time-zone to the source's zone (and 2 more like it)"
     )
     assert max(map(len, terminal.lines)) <= width
 
