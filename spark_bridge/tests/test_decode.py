@@ -124,14 +124,14 @@ def test_modes(spark: SparkSession) -> None:
 def test_sequence_without_offsets_is_reported(spark: SparkSession) -> None:
     """Without a commit_ts its offset was NULL, and comparisons were never true."""
     messages = bronze(spark, row_message("INSERT", {"id": "1"}, commit_ts=None))
-    schema = f"id INT, _sequence {SEQUENCE.simpleString()}"
+    schema = f"id INT, _change_type STRING, _sequence {SEQUENCE.simpleString()}"
     given = {"table": "shop.orders", "schema": schema, "mode": "FAILFAST"}
     with pytest.warns(UserWarning, match="no offset column, so _sequence orders neither"):
         decode(messages, **given)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         decode(messages, **given, offset="offset")
-        decode(messages, **given | {"schema": "id INT"})
+        decode(messages, **given | {"schema": "id INT, _change_type STRING"})
 
 
 def test_options_are_checked_immediately(spark: SparkSession) -> None:

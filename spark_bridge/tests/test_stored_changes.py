@@ -90,7 +90,9 @@ def test_bad_rows_have_a_reason_without_the_message(
     assert values == {b"{", None}
     for mode, text in (("FAILFAST", ""), ("PERMISSIVE", "add _corrupt_record")):
         with pytest.raises(PySparkException, match=rf"dump\.json, offset.*{text}"):
-            changes(events, "shop.orders", schema="id int", mode=mode, **policies).collect()
+            changes(
+                events, "shop.orders", schema="id int, _change_type string", mode=mode, **policies
+            ).collect()
     with pytest.raises(PySparkException, match=r"dump\.json, offset.*shop\.orders.*set emit"):
         changes(events, "shop.orders", schema=direct.schema).collect()
 
@@ -99,9 +101,11 @@ def test_json_as_text_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     types = {"doc": "json"}
     message = row_message("INSERT", {"id": "1", "doc": '{"a": [1, "b"]}'}, types=types)
     events = stored(spark, write_lines(tmp_path / "dump.json", message), tmp_path)
-    (row,) = changes(events, "shop.orders", schema="id int, doc variant").collect()
+    (row,) = changes(
+        events, "shop.orders", schema="id int, doc variant, _change_type string"
+    ).collect()
     assert row.doc.toPython() == {"a": [1, "b"]}
-    schema = "doc string, _corrupt_record struct<reason:string,key:binary,value:binary>"
+    schema = "doc string, _change_type string, _corrupt_record struct<reason:string>"
     with pytest.raises(PySparkException, match=r"shop\.orders\.doc: .*declare the column as var"):
         changes(events, "shop.orders", schema=schema).collect()
 
@@ -122,11 +126,11 @@ def test_a_stream_of_events(spark: SparkSession, dump: str, tmp_path: Path) -> N
 def test_options_and_columns_are_checked(spark: SparkSession, dump: str, tmp_path: Path) -> None:
     events = spark.read.format("cdc").load(dump)
     with pytest.raises(OptionError, match=r"changes has no option 'protocol'"):
-        changes(events, "shop.orders", schema="id int", protocol="canal-json")
+        changes(events, "shop.orders", schema="id int, _change_type string", protocol="canal-json")
     with pytest.raises(OptionError, match=r"'a\.b\.c\.d' is not database\.table"):
-        changes(events, "a.b.c.d", schema="id int")
+        changes(events, "a.b.c.d", schema="id int, _change_type string")
     with pytest.raises(PySparkException, match=r"UNRESOLVED_COLUMN.*`columns`"):
-        changes(events, "shop.orders", schema="id int").collect()
+        changes(events, "shop.orders", schema="id int, _change_type string").collect()
 
 
 def test_unconvertible_event_is_corrupt() -> None:

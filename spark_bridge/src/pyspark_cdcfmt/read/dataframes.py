@@ -93,7 +93,8 @@ def decode(
     :raises OptionError: for wrong options, and for an invalid schema.
     """
     parsed = _parse(options)
-    if df.isStreaming:
+    # A function of a pipeline may not ask for isStreaming.
+    if parsed.relative and df.isStreaming:
         parsed.check_restarts()
     default_registry().warn(parsed["protocol"])
     given, rows = _row_schemas(schema, parsed)
@@ -158,6 +159,8 @@ def changes(
     given, rows = _row_schemas(schema, parsed)
     statements = None if schemas is None else schemas.statements
     task = ReadTask(rows, parsed)
+    if text := unmarked_rows(task):
+        warnings.warn(text, UserWarning, stacklevel=2)
 
     def cdc_changes(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         decoder = StoredEvents(parsed["typeMap"], statements)
