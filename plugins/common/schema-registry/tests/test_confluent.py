@@ -379,3 +379,16 @@ def test_oauth(server: OfflineRegistry) -> None:
     with pytest.raises(SourceError, match=r"no token from schema\.registry\.bearer") as caught:
         split(opened(server.url, **FAST, **oauth), 1)
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"registry": "x", "schemas": [{}]}'])
+def test_a_damaged_file_of_the_store_ends_the_read(
+    server: OfflineRegistry, tmp_path: Path, data: bytes
+) -> None:
+    kept = SchemaDirectory(str(tmp_path))
+    split(opened(server.url, kept), 1)
+    (path,) = kept_path(tmp_path)
+    path.write_bytes(data)
+    message_schemas.forget()
+    with pytest.raises(SourceError, match="schema id 1: the schema store has a damaged"):
+        split(opened(server.url, kept), 1)

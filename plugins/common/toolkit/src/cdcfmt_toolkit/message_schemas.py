@@ -15,7 +15,7 @@ from typing import Any, Final
 import attrs
 
 from cdcfmt_core.caches import Cache, text_size
-from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.errors import DecodeError, SourceError
 from cdcfmt_core.registry import Registry
 from cdcfmt_core.schema_registry import (
     Framed,
@@ -129,7 +129,14 @@ class RegisteredSchemas(MessageSchemas):
             return None
         found = {}
         for data in self.kept.kept(_folder(schema_id)):
-            name, schema = _from_json(data)
+            try:
+                name, schema = _from_json(data)
+            except ValueError as error:
+                # Not the message's fault.
+                raise SourceError(
+                    f"schema id {schema_id}: the schema store has a damaged writer schema "
+                    f"({error}): delete its file in {_folder(schema_id)}"
+                ) from error
             if not self.answers or name == self.registry.name:
                 found[schema] = name
         if len(found) > 1:
