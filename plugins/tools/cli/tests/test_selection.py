@@ -161,3 +161,11 @@ def test_corrupt_messages_are_counted_and_left_out(tmp_path: Path) -> None:
     result = run("cat", "--since", "2020-01-01", str(path))
     assert (result.stdout, result.exit_code) == ("", 0)
     assert "1 corrupt: cdcfmt validate" in result.stderr
+
+
+def test_the_end_of_nothing_has_a_header(dump: str) -> None:
+    command = "cat", dump, "--table", "shop.pair", "--where", "a = 77", "--columns", "a,b"
+    for more in ((), ("--tail", 3)):
+        result = run(*command, "-f", "csv", *more)
+        assert result.stdout.startswith("a,b,_change_type,"), result.stderr
+        assert result.stdout.count("\n") == 1

@@ -37,7 +37,7 @@ _FLAGS: Mapping[str, str] = {
     name: hint
     for names, hint in (
         ("t tablename tables", "--table shop.orders, or --include-tables 'shop.*'"),
-        ("d database databases db", "--include-tables 'shop.*' selects the tables of a database"),
+        ("d database databases db", _DATABASE),
         ("topic topics subscribe stream queue", _TOPICS),
         ("b bootstrapserver bootstrapservers broker brokers host nameserver servers", _TOPICS),
         ("beginning earliest frombeginning", "-o startingOffsets=earliest"),

@@ -146,7 +146,8 @@ def command(
             write(itertools.islice(rows, limit))
     if tail is not None:
         held = last.records()
-    if held or output == "table":
+    # An interruption may come before a header is known.
+    if output == "table" or (tail is not None and (header or output != "csv")):
         write(held)
         if len(held) > most:
             note(f"the first {number(most)} rows; -n shows more")
