@@ -226,8 +226,8 @@ def check_declared(options: object, owner: str, taken: Container[str] = ()) -> N
         raise ValueError(f"{owner}: options declared twice: {join_names(twice)}")
     if others := [option.name for option in options if option.name.lower() in taken]:
         raise ValueError(
-            f"{owner}: options with names that every format has: {join_names(others)}; choose "
-            "other names"
+            f"{owner}: options with names that every format has: {join_names(map(repr, others))}; "
+            "choose other names"
         )
 
 

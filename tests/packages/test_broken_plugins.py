@@ -121,7 +121,7 @@ BROKEN: dict[str, tuple[str, str]] = {
     },
     "a-reserved": (
         greedy("a-reserved", "options=(Option('sourceTimeZone', ''),)"),
-        "format a-reserved: options with names that every format has: sourceTimeZone",
+        "format a-reserved: options with names that every format has: 'sourceTimeZone'",
     ),
     "a-type-map": (
         greedy("a-type-map", "type_map='no-such-map'"),

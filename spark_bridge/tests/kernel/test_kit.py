@@ -180,7 +180,7 @@ def test_source_and_sink_options_are_accepted(name: str) -> None:
     option = Option(name, "What it means for this format.")
     spec = default_registry().get_codec("canal-json")
     field = "encode_options" if name == "compression" else "options"
-    with pytest.raises(ValueError, match=f"names that every format has: {name};"):
+    with pytest.raises(ValueError, match=f"names that every format has: '{name}';"):
         attrs.evolve(spec, **{field: (option,)})
 
 
