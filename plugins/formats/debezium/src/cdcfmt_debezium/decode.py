@@ -52,6 +52,11 @@ _MONGODB: Final = (
     "transform ExtractNewDocumentState, and read those with spark.read.json"
 )
 
+_NO_ROW: Final = (
+    "a delete without key and row, of a table without key: the row is unknown; send the rows of "
+    "deletes (the transform's delete.tombstone.handling.mode=rewrite)"
+)
+
 
 class _Decoder:
     def __init__(self, options: Mapping[str, Any], context: DecoderContext) -> None:
@@ -171,7 +176,9 @@ class _Decoder:
         return [event]
 
     def _tombstone(self, message: Message) -> list[Event]:
-        if self._flattened and message.key is not None:
+        if self._flattened:
+            if message.key is None:
+                raise DecodeError(_NO_ROW)
             return self._flat(None, None, message)
         self._context.counts["tombstones"] += 1
         return []
