@@ -28,7 +28,6 @@ from support.golden_data import codec_decoder
 from cdcfmt_core import DecoderContext, default_registry
 from cdcfmt_core import open_decoder as core_decoder
 from cdcfmt_core.codec import Projection
-from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import (
     Heartbeat,
     Image,
@@ -436,8 +435,8 @@ def test_a_tombstones_key_has_the_types_of_its_schema(
 def test_a_flattened_delete_without_key_and_row_is_an_error(nothing: bytes | None) -> None:
     """As a table without key sends it: no event would lose the delete."""
     decoder = open_decoder(flattened="true")
-    with pytest.raises(DecodeError, match="handling.mode=rewrite"):
-        decoder.decode(Message(None, nothing, topic="prefix.shop.orders"))
+    gone = Message(None, nothing, topic="prefix.shop.orders")
+    assert "handling.mode=rewrite" in error_of(decoder.decode(gone))
 
 
 @pytest.mark.parametrize("kind", ["string", "struct"])
