@@ -17,7 +17,7 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_toolkit.layout import Layout
 from cdcfmt_toolkit.zone_offsets import describe_zone
-from pyspark_cdcfmt.kernel.settings import _layout
+from pyspark_cdcfmt.kernel.settings import describe_layout
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
 
 pytestmark = [pytest.mark.kernel, pytest.mark.one_python]
@@ -196,7 +196,7 @@ def test_times_as_text() -> None:
     import cdcfmt_kernel
 
     described = {
-        "layouts": [_layout(ISO)],
+        "layouts": [describe_layout(ISO)],
         "outputs": [{"name": "at", "content": "commit_timestamp"}],
         "zone": describe_zone(UTC),
         "low_watermark": 0,

@@ -33,7 +33,7 @@ from cdcfmt_toolkit.value_readers import value_reader
 from cdcfmt_toolkit.wire_json import loads_exact
 from cdcfmt_toolkit.zone_offsets import describe_zone
 from pyspark_cdcfmt.kernel.plans import _encoding
-from pyspark_cdcfmt.kernel.settings import _layout, _target
+from pyspark_cdcfmt.kernel.settings import _target, describe_layout
 from pyspark_cdcfmt.rows.json_values import json_of
 from pyspark_cdcfmt.rows.policy import ValuePolicy
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
@@ -105,7 +105,7 @@ class OneColumn:
         target = _target(spark_type(self.type, TypeOptions()))
         assert target is not None
         described_settings = {
-            "layouts": [_layout(LAYOUT)],
+            "layouts": [describe_layout(LAYOUT)],
             "outputs": [{"name": "c", "content": "value", "nullable": True, **target}],
             "zone": describe_zone(UTC),
             "low_watermark": 0,
@@ -215,6 +215,17 @@ def test_values_equal_the_python_readers(
         if found:
             (expected,) = column.reference(value)
             assert alike(type_, found[0], expected), (value, found, expected)
+
+
+@pytest.mark.parametrize("value", ["0E64", "0E65", "-0.0e66", "0E-129", "0E-130", "0E999"])
+@pytest.mark.parametrize("digits", [(65, 30), (20, 4)])
+def test_zeros_with_an_exponent_equal_the_python_readers(
+    digits: tuple[int, int], value: str
+) -> None:
+    type_ = logical.Decimal(*digits)
+    column = OneColumn(Encoding("mysql-text"), type_)
+    found, expected = column.read(value), column.reference(value)
+    assert not found or alike(type_, found[0], expected[0])
 
 
 def test_a_bytea_is_not_read_as_text_of_mysql() -> None:

@@ -2,6 +2,8 @@
 //!
 //! The Python readers are in `cdcfmt_toolkit/value_readers.py`.
 
+use std::ops::RangeInclusive;
+
 use crate::json::{Kind, Token, append_python_json, plain};
 use crate::plan::{MAX_DIGITS, Number};
 use crate::refusal::{Refusal, Result};
@@ -110,6 +112,9 @@ pub fn decimal_of_text(text: &str, scale: Option<usize>, cell: &mut impl Cells) 
     number(&Number::decimal(scale), token, text, cell)
 }
 
+/// The exponents of a zero that Python's decimals of 65 digits have; the reference decides others.
+const ZERO_POINTS: RangeInclusive<i64> = -129..=64;
+
 /// Appends a number of a DECIMAL of `whole` digits before the point and `scale` digits after it.
 fn decimal_number(
     token: Token,
@@ -132,6 +137,7 @@ fn decimal_number(
     let has_exponent = of_plain.is_none() && numbers::has_exponent(text);
     let exact = of_plain.or_else(|| numbers::Digits::of(text).unscaled());
     let fits = match exact {
+        Some((0, _)) if has_exponent => ZERO_POINTS.contains(&numbers::Digits::of(text).point()),
         Some((value, scale)) => {
             let limit = numbers::power_of_ten(whole.saturating_add(scale));
             limit.is_none_or(|limit| value.abs() < limit)
