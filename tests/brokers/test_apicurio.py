@@ -20,6 +20,9 @@ from cdcfmt_core.writer_schemas import open_registry, open_writer_schemas, regis
 from cdcfmt_toolkit import message_schemas
 from cdcfmt_toolkit.schema_directory import SchemaDirectory
 
+# It waits for a server, as the tests of brokers do.
+pytestmark = pytest.mark.broker
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apicurio]:

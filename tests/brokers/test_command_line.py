@@ -22,6 +22,9 @@ from support.kafka_orders import order
 
 from cdcfmt_core.events import Message
 
+# Fixtures by name: not in the list that sets this marker.
+pytestmark = pytest.mark.broker
+
 PAGE = Path(__file__).parents[2] / "docs/cli.md"
 ADDRESS = "kafka://broker:9092/orders"
 _BLOCK = re.compile(r"<!-- run: topic -->\n```console\n\$ cdcfmt ([^\n]*)\n(.*?)^```$", re.M | re.S)

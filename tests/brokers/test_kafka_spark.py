@@ -83,7 +83,9 @@ PRODUCERS = {
 
 
 def test_every_format_is_covered() -> None:
-    assert set.union(*PRODUCERS.values()) == set(default_registry().codecs())
+    # This format needs a schema registry: test_registry_spark.py.
+    covered = {"ticdc-avro"}.union(*PRODUCERS.values())
+    assert covered == set(default_registry().codecs())
 
 
 def write_files(folder: Path, messages: list[Message]) -> str:
