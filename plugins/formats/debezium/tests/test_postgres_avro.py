@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeGuard
 
@@ -54,18 +54,28 @@ NOT_FINITE = {
     "-Infinity": "NEGATIVE_INFINITY",
 }
 """Special values of numeric in ``decimal.handling.mode=string``."""
-FILLED = {
-    ("evolve", "u"): "00000000-0000-0000-0000-000000000000",
-    ("gen", "sm"): 0,
-    ("pair", "n"): 7,
+DEFAULTS = {
+    ("evolve", "a"): "dflt",
+    ("gen", "ab"): "x",
+    ("later", "e"): "ok",
+    ("later", "t"): datetime(1970, 1, 1, tzinfo=UTC),
+    ("pk_full", "v"): "d",
     ("pair", "v"): "dflt",
-    ("ri_index", "id"): 0,
     ("t_num", "c_bool"): True,
     ("t_num", "c_int"): 7,
     ("t_num", "c_num"): Decimal("1.50"),
     ("t_text", "c_vcn"): "dflt",
 }
-"""What an old row has in a column that its REPLICA IDENTITY lacks; in other columns, null."""
+"""What a NULL in a column with a default is."""
+FILLED = {
+    # The default was dropped before.
+    ("evolve", "a"): None,
+    ("evolve", "u"): "00000000-0000-0000-0000-000000000000",
+    ("gen", "sm"): 0,
+    ("pair", "n"): 7,
+    ("ri_index", "id"): 0,
+}
+"""What an old row has in a column that its REPLICA IDENTITY lacks: this, the default, or null."""
 MISSING = {
     ("gen", "insert", "3"),
     ("gen", "update", "3"),
@@ -215,7 +225,10 @@ def test_every_cell_equals_the_truth(variant: str, truth: dict[Any, list[TrueRow
             keyed = flat and row.op == "delete"
             names = _key_names(place[2], row)
             columns = [c for c in row.columns if c["name"] in names] if keyed else row.columns
-            for side, image in images_of(event):
+            images = dict(images_of(event))
+            sides = row.sides if row.identity == "full" and not flat else row.sides[-1:]
+            assert tuple(images) == sides, (place, tuple(images))
+            for side, image in images.items():
                 if keyed:
                     assert len(image.values) == len(columns) > 0, place
                 for column in columns:
@@ -329,10 +342,10 @@ def _check(
         return "unavailable"
     actual = image[name]
     if not _sent(row, side, column):
-        filling = FILLED.get((table, column["name"]))
-        if isinstance(filling, Decimal) and settings.decimal != "precise":
-            filling = str(filling) if settings.decimal == "string" else float(filling)
+        place_of = table, column["name"]
+        filling = _in_mode(FILLED.get(place_of, DEFAULTS.get(place_of)), settings)
         if stale and not same(filling, actual):
+            assert actual in FILLED.values(), f"{shown} is {actual!r}"
             return "stale"
         assert same(filling, actual), f"{shown} is filled with {actual!r}, not {filling!r}"
         return None if filling is None else "filled"
@@ -350,13 +363,24 @@ def _check(
         if same(expected, actual):
             return None
         reason = _reason(column, expected, actual)
+    if reason == "default":
+        default = _in_mode(DEFAULTS.get((table, column["name"])), settings)
+        assert same(default, actual), f"{shown} is {actual!r}, not the default {default!r}"
     if reason is None and stale:
+        others = [postgres_value(other, other.get(side)) for other in row.columns]
+        assert any(same(other, actual) for other in (None, *others)), f"{shown} is {actual!r}"
         return "stale"
     if reason is None and variant.endswith("decstring") and expected == timedelta(days=1):
         assert actual == timedelta(0), shown
         return "midnight"
     assert reason is not None, f"{shown} is not {actual!r}, but {expected!r}"
     return reason
+
+
+def _in_mode(default: Any, settings: Settings) -> Any:
+    if not isinstance(default, Decimal) or settings.decimal == "precise":
+        return default
+    return str(default) if settings.decimal == "string" else float(default)
 
 
 def _outer_items(text: str) -> int:
