@@ -11,12 +11,13 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from support.doc_snippets import snippets
+from support.framed_data import framed_messages, golden_schemas
 from support.kafka_broker import Broker
 from support.schema_registry import (
     OfflineRegistry,
-    golden_messages,
     kept_path,
     offline_registry,
+    plain_responses,
 )
 
 from cdcfmt_core import open_decoder
@@ -26,7 +27,7 @@ from cdcfmt_toolkit import message_schemas
 from pyspark_cdcfmt import decode
 
 SET = "avro/avro_confluent"
-MESSAGES = [*golden_messages(SET)]
+MESSAGES = [*framed_messages(SET)]
 TOPIC = "registry"
 
 
@@ -81,6 +82,23 @@ def test_files(
 ) -> None:
     read = spark.read.format("cdc").option("schema.registry.url", server.url)
     assert counted(read.option("protocol", protocol).load(str(folder))) == wanted
+
+
+def test_files_of_ticdc_avro(spark: SparkSession, tmp_path: Path) -> None:
+    name = "ticdc_avro/avro/include-before-value"
+    messages = [*framed_messages(name)]
+    (tmp_path / "a.jsonl").write_bytes(b"\n".join(map(wrap_line, messages)))
+    expected: Counter[tuple[Any, ...]] = Counter()
+    texts = {number: schema.text for number, schema in golden_schemas(name).by_id.items()}
+    with offline_registry(responses=plain_responses(texts)) as found:
+        options = {"schema.registry.url": found.url}
+        decoder = open_decoder("ticdc-avro", options)
+        for event in (event for message in messages for event in decoder.decode(message)):
+            named = named_by(event)
+            expected[KIND_OF[type(event)], getattr(event, "op", None), named and named.table] += 1
+        read = spark.read.format("cdc").options(**options)
+        assert counted(read.load(str(tmp_path))) == expected
+    assert {op for _, op, _ in expected} >= {"insert", "update", "delete"}
 
 
 def test_without_an_address_every_message_says_what_is_missing(

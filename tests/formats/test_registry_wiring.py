@@ -12,10 +12,10 @@ from pathlib import Path
 import fastavro
 import pytest
 from click.testing import CliRunner
+from support.framed_data import framed_messages
 from support.framed_format import FramedFormat
 from support.schema_registry import (
     OfflineRegistry,
-    golden_messages,
     offline_registry,
     plain_responses,
 )
@@ -196,7 +196,7 @@ def test_auto_recognises_messages_of_real_producers(name: str, protocol: str) ->
             values["schema.registry.use.id"] = "globalId"
         decoder = open_decoder("auto", values)
         by_name = open_decoder(protocol, values)
-        for message in itertools.islice(golden_messages(name), 150):
+        for message in itertools.islice(framed_messages(name), 150):
             events = decoder.decode(message)
             if message.value is not None:
                 assert decoder.protocol == protocol, events

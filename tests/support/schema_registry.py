@@ -20,7 +20,6 @@ from typing import Any
 
 import attrs
 
-from cdcfmt_core.events import Message
 from support.workspace import ROOT
 
 GOLDEN = ROOT / "tests/golden"
@@ -40,25 +39,6 @@ def golden_registry(name: str) -> dict[str, Any]:
     with gzip.open(GOLDEN / name / "registry.json.gz", "rt", encoding="utf-8") as file:
         found: dict[str, Any] = json.load(file)
     return found
-
-
-def golden_messages(name: str) -> Iterator[Message]:
-    """The messages of a golden set, in order."""
-    with gzip.open(GOLDEN / name / "messages.jsonl.gz", "rt", encoding="utf-8") as file:
-        for line in file:
-            wire = json.loads(line)
-            yield Message(
-                _bytes(wire["key_b64"]),
-                _bytes(wire["value_b64"]),
-                tuple((name, _bytes(value)) for name, value in wire["headers"]),
-                wire["topic"],
-                wire["partition"],
-                wire["offset"],
-            )
-
-
-def _bytes(text: str | None) -> bytes | None:
-    return None if text is None else base64.b64decode(text)
 
 
 @attrs.define

@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 
 from pyspark.sql import SparkSession
-from support.schema_registry import GOLDEN, golden_messages, offline_registry
+from support.framed_data import framed_messages
+from support.schema_registry import GOLDEN, offline_registry
 
 from cdcfmt_files.sources import wrap_line
 from pyspark_cdcfmt.sync import status, sync
@@ -18,7 +19,7 @@ SET = "avro/avro_confluent"
 def test_tables_follow_a_topic_of_avro(delta: SparkSession, tmp_path: Path) -> None:
     dump = tmp_path / "dump"
     dump.mkdir()
-    (dump / "a.jsonl").write_bytes(b"\n".join(map(wrap_line, golden_messages(SET))))
+    (dump / "a.jsonl").write_bytes(b"\n".join(map(wrap_line, framed_messages(SET))))
     with offline_registry(SET) as server:
         sync(
             delta,

@@ -14,9 +14,9 @@ from typing import Any
 import fastavro
 import pytest
 from support.certificates import make_certificates
+from support.framed_data import framed_messages
 from support.schema_registry import (
     OfflineRegistry,
-    golden_messages,
     golden_registry,
     kept_path,
     offline_registry,
@@ -84,7 +84,7 @@ def test_every_golden_message_is_read_by_its_own_schema(name: str) -> None:
     messages, seen = 0, set()
     with offline_registry(name) as server:
         schemas = opened(server.url)
-        for message in golden_messages(name):
+        for message in framed_messages(name):
             for part, data in (("key", message.key), ("value", message.value)):
                 if data is None:
                     continue
@@ -110,7 +110,7 @@ def test_references_define_the_names_that_a_schema_uses() -> None:
     name = "postgres/avro_confluent_refs"
     with offline_registry(name) as server:
         schemas = opened(server.url)
-        (message, *_) = golden_messages(name)
+        (message, *_) = framed_messages(name)
         assert message.value is not None
         framed = schemas.split(message.value, (), "value")
         assert framed is not None
@@ -127,7 +127,7 @@ def test_references_define_the_names_that_a_schema_uses() -> None:
 def test_json_with_a_framing(name: str) -> None:
     with offline_registry(name) as server:
         schemas = opened(server.url, use_id="globalId")
-        (message, *_) = golden_messages(name)
+        (message, *_) = framed_messages(name)
         assert message.value is not None
         framed = schemas.split(message.value, (), "value")
     assert framed is not None
@@ -277,7 +277,7 @@ def test_kept_schemas_of_another_registry_are_not_mixed(tmp_path: Path) -> None:
 def test_references_are_kept_too(tmp_path: Path) -> None:
     name = "postgres/avro_confluent_refs"
     kept = SchemaDirectory(str(tmp_path))
-    values = [message for message in golden_messages(name) if message.value is not None][:50]
+    values = [message for message in framed_messages(name) if message.value is not None][:50]
     with offline_registry(name) as server:
         schemas = opened(server.url, kept)
         first = [schemas.split(each.value or b"", (), "value") for each in values]
