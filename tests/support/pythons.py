@@ -57,7 +57,7 @@ _FIRST = (
 _NO_DELTA = "tests/traps/test_sync_without_delta.py"
 # Rich lays out tables in another way.
 _LOWEST = (*_FIRST, "--ignore=plugins/tools/cli/tests/test_cli_docs.py")
-_FLOOR = re.compile(r"([\w-]+)>=([\d.]+)")
+_FLOOR = re.compile(r"([\w-]+(?:\[[\w,-]+\])?)>=([\d.]+)")
 _SMOKE = ("-m", "smoke", "spark_bridge", "tests/brokers/test_kafka_stream.py", _NO_DELTA)
 
 
