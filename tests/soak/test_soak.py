@@ -33,7 +33,8 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Corpus:
 
 
 def test_every_format_has_golden_messages() -> None:
-    assert set(FORMATS) == set(default_registry().codecs())
+    # This format needs a registry; test_registry_avro.py and the kit damage its messages.
+    assert {"ticdc-avro", *FORMATS} == set(default_registry().codecs())
 
 
 def test_failing_decoder_is_found_and_reproduced(
