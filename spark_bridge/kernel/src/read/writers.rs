@@ -199,8 +199,13 @@ impl Writers {
             }
             None => None,
         };
-        let head = Box::from(head);
-        self.keys.add(&Box::clone(&head), Key { head, type_ });
+        self.keys.add(
+            head,
+            Key {
+                head: head.into(),
+                type_,
+            },
+        );
         Ok(())
     }
 
@@ -211,6 +216,12 @@ impl Writers {
 
     pub fn get(&self, number: usize) -> &Writer {
         &self.values.found[number]
+    }
+
+    /// The compiled schema of a value; refused if the reference reads its messages.
+    pub fn program(&self, number: usize) -> Result<&Program> {
+        let program = self.get(number).program.as_ref();
+        program.ok_or(Refusal::new("writer schema is unusual", 0))
     }
 
     pub fn guess(&mut self, number: usize, plan: Option<Arc<Plan>>) {

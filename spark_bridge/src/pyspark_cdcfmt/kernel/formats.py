@@ -55,7 +55,7 @@ def _is_first(name: str) -> bool:
     except FileExistsError:
         return False
     except OSError:
-        return True
+        pass
     return True
 
 

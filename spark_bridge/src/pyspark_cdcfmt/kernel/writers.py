@@ -44,7 +44,7 @@ class Writers:
         self._protocol = protocol
         self._layout_of = layouts.layout_of
         self._decoder = decoder
-        self._layouts: Cache[bytes, tuple[Layout, str] | None] = Cache()
+        self._layouts: Cache[bytes, tuple[Layout, str]] = Cache()
 
     def add(self, message: Message) -> bool:
         """Add the schemas of a message's value and key; False if it names none.

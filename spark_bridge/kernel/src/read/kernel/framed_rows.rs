@@ -9,7 +9,7 @@ use crate::read::batch::Place;
 use crate::read::envelope::Envelope;
 use crate::read::kernel::{Kernel, Outcome};
 use crate::read::plans::{Plan, RowPlan};
-use crate::read::writers::{Slots, Writers};
+use crate::read::writers::Writers;
 use crate::refusal::{Reason, Refusal, Result};
 use crate::text::utf8;
 
@@ -102,7 +102,7 @@ impl Kernel {
             // The envelope's texts stay; images are read anew.
             document.truncate(length);
             self.envelope.clear_images();
-            let slots = Arc::clone(self.slots_of(number)?);
+            let slots = Arc::clone(&self.writers.program(number)?.slots);
             for (slot, at) in &self.parts {
                 let mut datum = Datum::at(value, *at);
                 self.envelope
@@ -125,12 +125,6 @@ impl Kernel {
             return Err(Refusal::new("text stands for an unknown value", 0));
         }
         self.envelope.check_images(layout)
-    }
-
-    fn slots_of(&self, number: usize) -> Result<&Arc<Slots>> {
-        let program = self.writers.get(number).program.as_ref();
-        let program = program.ok_or(Refusal::new("writer schema is unusual", 0))?;
-        Ok(&program.slots)
     }
 
     /// Whether the plan is for the schema key just read.
@@ -158,13 +152,12 @@ impl Kernel {
                 0,
             ));
         }
-        let slots = Arc::clone(self.slots_of(number)?);
+        let slots = Arc::clone(&self.writers.program(number)?.slots);
         self.parts.clear();
         let envelope = &mut self.envelope;
         let head = {
             let writer = self.writers.get(number);
-            let program = writer.program.as_ref();
-            let program = program.ok_or(Refusal::new("writer schema is unusual", 0))?;
+            let program = self.writers.program(number)?;
             let layout = &self.settings.layouts[program.layout];
             envelope.start(layout);
             if let Some(names) = &program.table {
@@ -192,10 +185,7 @@ impl Kernel {
             envelope.previous_values.clear();
             self.slots = Some(Arc::clone(&slots));
         }
-        let row = match &self.writers.get(number).program {
-            Some(program) => &program.row[..],
-            None => &[],
-        };
+        let row = &self.writers.program(number)?.row[..];
         let mut datum = Datum::at(value, head);
         let mut column = 0;
         for (place, slot) in slots.0.iter().enumerate() {
@@ -261,7 +251,7 @@ impl Kernel {
     /// The columns of a message's writer schema, for a plan.
     pub(super) fn row_of(&mut self, value: &[u8]) -> Option<Arc<[crate::avro::Field]>> {
         let number = self.writers.find(value).ok().flatten()?;
-        let program = self.writers.get(number).program.as_ref()?;
+        let program = self.writers.program(number).ok()?;
         Some(Arc::clone(&program.row))
     }
 
