@@ -28,14 +28,13 @@ from cdcfmt_schema_registry.options import (
     AUTO_REGISTER,
     CA,
     ISSUER,
-    RETRIES,
-    TIMEOUT,
     TOKEN,
     TOKEN_SOURCE,
     URL,
     USE_ID,
     USE_LATEST,
     USER_INFO,
+    no_answer,
 )
 
 if TYPE_CHECKING:
@@ -231,7 +230,7 @@ class ConfluentRegistry(SchemaRegistry):
                     f"schema registry {self.name}: its answer is not that of a schema registry: "
                     f"check the address and path in {URL}"
                 ) from error
-            raise kind(self._no_answer(describe(error))) from error
+            raise kind(no_answer(self.name, describe(error))) from error
 
     def _refusal(
         self, kind: type[SourceError | SinkError], error: SchemaRegistryError
@@ -249,13 +248,7 @@ class ConfluentRegistry(SchemaRegistry):
                 f"schema registry {self.name} has no such address (HTTP 404): check the path in "
                 f"{URL}; for Apicurio, it ends with /apis/ccompat/v7"
             )
-        return kind(self._no_answer(f"HTTP {status}: {show(text)}"))
-
-    def _no_answer(self, reason: str) -> str:
-        return (
-            f"schema registry {self.name} does not answer ({reason}). Nothing is lost: start the "
-            f"read again when it does; {RETRIES} and {TIMEOUT} set how long to wait"
-        )
+        return kind(no_answer(self.name, f"HTTP {status}: {show(text)}"))
 
 
 def _id_of(registered: Any) -> int:

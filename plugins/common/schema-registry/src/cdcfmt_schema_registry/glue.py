@@ -31,7 +31,7 @@ from cdcfmt_core.schema_registry import (
     SchemaRegistry,
     WriterSchema,
 )
-from cdcfmt_schema_registry.options import ENDPOINT, PROFILE, REGION, RETRIES, TIMEOUT
+from cdcfmt_schema_registry.options import ENDPOINT, PROFILE, REGION, RETRIES, TIMEOUT, no_answer
 
 _HEAD: Final = 18
 _PLAIN, _ZLIB = 0, 5
@@ -121,17 +121,11 @@ class GlueRegistry(SchemaRegistry):
                 raise SourceError(
                     f"schema registry {self.name} refuses the login ({code}): {_LOGIN}"
                 ) from error
-            raise SourceError(self._no_answer(code)) from error
+            raise SourceError(no_answer(self.name, code)) from error
         except NoCredentialsError as error:
             raise SourceError(f"schema registry {self.name}: no credentials: {_LOGIN}") from error
         except BotoCoreError as error:
-            raise SourceError(self._no_answer(describe(error))) from error
-
-    def _no_answer(self, reason: str) -> str:
-        return (
-            f"schema registry {self.name} does not answer ({reason}). Nothing is lost: start the "
-            f"read again when it does; {RETRIES} and {TIMEOUT} set how long to wait"
-        )
+            raise SourceError(no_answer(self.name, describe(error))) from error
 
 
 @functools.lru_cache(maxsize=16)

@@ -116,7 +116,7 @@ CONFLUENT_OPTIONS: Final = (
         default="auto",
         help="Apicurio: which of its ids stands before a payload (`apicurio.registry.use-id` of "
         "the converter); `auto`: in 4 bytes the content id, which is the id of all other "
-        "registries, in 8 bytes the global id. In headers, the name tells.",
+        "registries, in 8 bytes the global id. Headers name the kind of their id.",
     ),
     Option(
         name=AUTO_REGISTER,
@@ -139,3 +139,11 @@ GLUE_OPTIONS: Final = (
     Option(name=PROFILE, help="AWS Glue: the profile of the credentials."),
     *_WAITING,
 )
+
+
+def no_answer(registry: str, reason: str) -> str:
+    """The error text for a registry that was asked in vain."""
+    return (
+        f"schema registry {registry} does not answer ({reason}). Nothing is lost: start the read "
+        f"again when it does; {RETRIES} and {TIMEOUT} set how long to wait"
+    )
