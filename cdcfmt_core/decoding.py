@@ -46,7 +46,7 @@ from cdcfmt_core.recognition import (
     recognise,
 )
 from cdcfmt_core.registry import Registry, default_registry
-from cdcfmt_core.schema_registry import Part, SchemaId, WriterSchema
+from cdcfmt_core.schema_registry import Framed, Part, SchemaId
 from cdcfmt_core.schema_scan import open_scans
 from cdcfmt_core.schemas.store import DEFAULT_MAX_SCHEMA_BYTES, SchemaStore
 from cdcfmt_core.texts import warn_broken, warn_zoneless
@@ -251,7 +251,7 @@ class MessageDecoder:
     def _recognise(self, message: Message) -> CodecSpec:
         last, schema, damage = self._last, None, None
         try:
-            schema = self.schema_of(message)
+            schema = None if (framed := self.split(message)) is None else framed.schema
         except DecodeError as error:
             # Its first bytes may be those of another format.
             damage = error
@@ -281,16 +281,15 @@ class MessageDecoder:
             self._codecs, message, self._registry.broken_packages(), schema
         )
 
-    def schema_of(self, message: Message, part: Part = "value") -> WriterSchema | None:
-        """The writer schema of a message's value or key; None if it has no framing.
+    def split(self, message: Message, part: Part = "value") -> Framed | None:
+        """The writer schema and payload of a message's value or key; None if it has no framing.
 
         :raises DecodeError, SourceError: as :meth:`MessageSchemas.split`.
         """
         data: bytes | None = getattr(message, part)
         if self.writer_schemas is None or data is None:
             return None
-        framed = self.writer_schemas.split(data, message.headers, part)
-        return None if framed is None else framed.schema
+        return self.writer_schemas.split(data, message.headers, part)
 
     def _wanted(self, events: list[Event]) -> Iterator[Event]:
         for event in events:
@@ -315,7 +314,7 @@ class MessageDecoder:
         elif not (self._auto or self._codec is None or isinstance(error, MissingSchemaError)):
             codecs, schema = self._registry.codecs().values(), None
             with contextlib.suppress(DecodeError):
-                schema = self.schema_of(message)
+                schema = None if (framed := self.split(message)) is None else framed.schema
             error = of_another_format(self._codec, codecs, message, error, schema)
         return [Corrupt(self._locate(message, error))]
 

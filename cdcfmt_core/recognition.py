@@ -106,8 +106,9 @@ def of_another_format(
     if confidence(own, message, schema=schema) >= CERTAIN_ENOUGH:
         return error
     where = f"{error.field}: " if error.field else ""
-    look = service("foreign-value") if schema is None else lambda *_, **__: None
-    if kind := look(message.value or b"", rows=False, headers=message.headers):
+    if schema is None and (
+        kind := service("foreign-value")(message.value or b"", rows=False, headers=message.headers)
+    ):
         return DecodeError(f"{kind} ({where}{error.reason})")
     best = recognise(codecs, message, schema)
     if best is None or best is own:

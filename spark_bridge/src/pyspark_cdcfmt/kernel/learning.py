@@ -84,16 +84,10 @@ class ObservedDecoder:
         )
 
     def split(self, message: Message, part: Part) -> Framed | None:
-        """The writer schema and payload of a value or key; None if it has no framing.
-
-        :raises DecodeError, SourceError: as :meth:`MessageSchemas.split`.
-        """
-        data: bytes | None = getattr(message, part)
-        known = getattr(self._decoder, "writer_schemas", None)
-        if known is None or data is None:
+        """As :meth:`MessageDecoder.split`."""
+        if not isinstance(self._decoder, MessageDecoder):
             return None
-        framed: Framed | None = known.split(data, message.headers, part)
-        return framed
+        return self._decoder.split(message, part)
 
     def is_framed(self, message: Message) -> bool:
         """Whether a message names its writer schema, which may be unknown."""

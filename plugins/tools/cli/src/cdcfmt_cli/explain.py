@@ -93,9 +93,9 @@ def explain_message(decoded: Decoded, reader: Reader) -> Explanation:
     schema: WriterSchema | None = None
     try:
         for of in get_args(Part):
-            if (found := reader.decoder.schema_of(message, of)) is not None:
-                parts += _schema_parts(of, found, reader)
-                schema = found
+            if (framed := reader.decoder.split(message, of)) is not None:
+                schema = framed.schema
+                parts += _schema_parts(of, schema, reader)
         if schema is None:
             for part in message_parts(message, codec, reader.settings.codec):
                 parts.append(part)
@@ -119,7 +119,7 @@ def _schema_parts(of: str, schema: WriterSchema, reader: Reader) -> Iterator[tup
     if registry is not None:
         try:
             yield from (
-                (f"{of} {name}", told) for name, told in registry.describe(schema.id).items()
+                (f"{of} {name}", each) for name, each in registry.describe(schema.id).items()
             )
         except LookupError:
             yield f"{of} subjects", "none: it was deleted"

@@ -119,7 +119,7 @@ class _Schemas:
 
     def of(self, case: Case, message: Message) -> WriterSchema | None:
         decoder: MessageDecoder = self._open(tuple(case.options.items()))
-        return decoder.schema_of(message)
+        return None if (framed := decoder.split(message)) is None else framed.schema
 
 
 def _ask(spec: CodecSpec, message: Message, schema: WriterSchema | None = None) -> float:
