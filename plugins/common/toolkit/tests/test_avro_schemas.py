@@ -1,4 +1,4 @@
-"""Schemas and data of Avro, as fastavro writes them; and those that nobody should write."""
+"""Schemas and data of Avro: as fastavro writes them, and invalid ones."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
 - Apicurio: 0x00 and an 8-byte id; or headers ``apicurio.value.globalId``, ``…contentId``
 - Apicurio's ExtJsonConverter: ``{"schemaId": 9, "payload": …}`` with a global id
 
-An id of 4 bytes is never 0, and one of 8 bytes never needs the upper four: that tells them apart.
+The two lengths are distinguished by the first 4 bytes: they are 0 only in an id of 8 bytes.
 Headers come first: a payload without a prefix may begin with any byte.
 """
 

@@ -1,4 +1,4 @@
-"""The columns that a user names, and those that only their case tells apart."""
+"""Names of columns in options, and names that differ only in case."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def _framed_by(headers: Sequence[tuple[str, bytes | None]]) -> tuple[str, str] |
 
 def _framed(value: bytes) -> tuple[str, str] | None:
     """A schema registry's framing, with the id that it holds."""
-    # A length of 8 bytes before JSON is a frame of its own, as Open Protocol's are.
+    # Open Protocol's frames begin with a length of 8 bytes before JSON.
     if value[:1] == b"\0" and not (any(value[1:8]) and value[8:9] == b"{"):
         for end in (5, 9):
             if len(value) > end and (number := int.from_bytes(value[1:end], "big")):
