@@ -6,6 +6,7 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
 project = "cdcfmt"
 project_copyright = "the cdcfmt authors, Apache-2.0"
@@ -63,6 +64,12 @@ def _stack_wide_tables(_app: Sphinx, tree: nodes.document) -> None:
             table["classes"] += ["stacked", f"by-{last.astext()}"]
 
 
+def _all_pages(_app: Sphinx, env: BuildEnvironment, *_changed: set[str]) -> set[str]:
+    """The pages to read again: a search index keeps no search words of pages that are not."""
+    return set(env.found_docs)
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("env-get-outdated", _all_pages)
     app.connect("source-read", _read_as_site)
     app.connect("doctree-read", _stack_wide_tables)
