@@ -51,7 +51,7 @@ class Float:
 
 @attrs.frozen
 class Decimal:
-    """``decimal.Decimal`` with up to 65 digits."""
+    """``decimal.Decimal`` of any number of digits (MySQL: 65, PostgreSQL: 147 455)."""
 
     precision: int | None = None
     scale: int | None = None

@@ -97,7 +97,7 @@ def test_invalid_utf8_is_preserved() -> None:
         (b'"\x01"', "not JSON"),
         (b'"\\x"', "not JSON"),
         (b"01", "not JSON"),
-        (b"9" * 1_001, "a number of 1001 characters"),
+        (b"9" * 150_001, "a number of 150001 characters"),
         (b"0." + b"1" * 5_000_000, "a number of 5000002 characters"),
         (b"1e" + b"9" * 100, "a number out of range: 1e999"),
         (b"1e999999999", "a number out of range: 1e999999999"),

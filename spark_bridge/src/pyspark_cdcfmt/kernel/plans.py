@@ -242,8 +242,11 @@ def _number(column: Column, encoding: Encoding) -> dict[str, Any]:
         return {"logical": _PLAIN[type(type_)]}
     if not isinstance(type_, logical.Decimal):
         raise Unsupported(f"{column.name} is of a type that the kernel lacks")
-    whole = (type_.precision or MAX_DIGITS) - (type_.scale or 0)
+    # The reference reads what has more digits.
+    whole = max(min(type_.precision or MAX_DIGITS, MAX_DIGITS) - (type_.scale or 0), 0)
     scale = type_.scale if encoding.scale is None else encoding.scale
+    if (scale or 0) > MAX_DIGITS:
+        raise Unsupported(f"{column.name} has more digits than the kernel's decimals")
     return {"logical": "decimal", "whole": whole, "scale": scale, "doubles": encoding.doubles}
 
 

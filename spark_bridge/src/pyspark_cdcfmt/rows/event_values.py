@@ -20,7 +20,7 @@ from cdcfmt_core import types as logical
 from cdcfmt_core.errors import EncodeError, show
 from cdcfmt_core.events import Column
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
-from cdcfmt_mysql.numbers import check_decimal
+from cdcfmt_mysql.numbers import decimal_limits, parse_decimal
 from cdcfmt_mysql.temporal import parse_date, parse_datetime, parse_time
 from pyspark_cdcfmt.rows.json_values import KeepText, parse_json_column
 from pyspark_cdcfmt.rows.policy import BadValue, Convert, to_binary32, to_bool, to_double
@@ -45,8 +45,8 @@ def event_value(type_: LogicalType) -> Convert:
         return _to_int(type_.bounds if isinstance(type_, logical.Int) else None)
     if isinstance(type_, logical.Float):
         return _binary32 if type_.bits == 32 else to_double
-    if isinstance(type_, logical.Decimal) and type_.precision is not None:
-        return _to_decimal(Decimal(10) ** (type_.precision - (type_.scale or 0)))
+    if isinstance(type_, logical.Decimal):
+        return _to_decimal(type_)
     return _CONVERTERS[type(type_)]
 
 
@@ -110,26 +110,29 @@ def _number(value: Any) -> float:
     raise BadValue(f"{show(value)} is not a number")
 
 
-def _decimal(value: Any) -> Decimal | InvalidValue:
-    if type(value) is Decimal:
-        return value
-    if type(value) is int:
-        return Decimal(value)
-    if type(value) is str and len(value) <= 100:
-        # A variant holds 38 digits; longer numbers are text.
-        if _DIGITS.fullmatch(value):
-            return _parsed(value, "a decimal", lambda text: check_decimal(Decimal(text)))
-        if _NUMBER.fullmatch(value):
-            return InvalidValue(value)
-    raise BadValue(f"{show(value)} is not a decimal")
+def _to_decimal(type_: logical.Decimal) -> Convert:
+    limits = decimal_limits(type_)
+    limit = Decimal(1).scaleb(type_.precision - (type_.scale or 0)) if type_.precision else None
 
+    def number_of(value: Any) -> Decimal | InvalidValue:
+        if type(value) is Decimal:
+            return value
+        if type(value) is int:
+            return Decimal(value)
+        if type(value) is str:
+            # A variant holds 38 digits; longer numbers are text.
+            if _DIGITS.fullmatch(value):
+                return _parsed(value, "a decimal", lambda text: parse_decimal(text, limits))
+            if len(value) <= 100 and _NUMBER.fullmatch(value):
+                return InvalidValue(value)
+        raise BadValue(f"{show(value)} is not a decimal")
 
-def _to_decimal(limit: Decimal) -> Convert:
     def bounded(value: Any) -> Decimal | InvalidValue:
-        number = _decimal(value)
+        number = number_of(value)
         # The text of a double that was rounded up beyond the bounds of its column.
-        is_beyond = isinstance(number, Decimal) and not -limit < number < limit
-        return InvalidValue(value) if type(value) is str and is_beyond else number
+        if type(value) is str and limit is not None and isinstance(number, Decimal):
+            return number if -limit < number < limit else InvalidValue(value)
+        return number
 
     return bounded
 
@@ -255,7 +258,6 @@ def _geometry(value: Any) -> GeometryValue:
 
 _CONVERTERS: dict[type, Convert] = {
     logical.Bool: to_bool,
-    logical.Decimal: _decimal,
     logical.Text: _of(str),
     logical.Binary: _of(bytes),
     logical.Date: _date,

@@ -19,6 +19,7 @@ from cdcfmt_core import types as logical
 from cdcfmt_core.errors import show
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
 from cdcfmt_mysql import format_time
+from cdcfmt_toolkit.scalar_readers import MAX_TYPE_SCALE
 from pyspark_cdcfmt.rows.json_values import KeepText, json_column, json_of, parse_json_column
 from pyspark_cdcfmt.rows.policy import (
     BadValue,
@@ -171,8 +172,11 @@ def _to_text(source: LogicalType, column: str, policy: ValuePolicy) -> Convert:
 
 
 def _decimal_text(value: Decimal, scale: int | None) -> str:
-    text = f"{value:f}"
-    if scale:
+    """All digits, but for 1E+5000: its zeros are no part of the message."""
+    text = str(value)
+    if "E" in text and value.adjusted() <= len(text) + MAX_TYPE_SCALE:
+        text = f"{value:f}"
+    if scale and "E" not in text:
         whole, _, fraction = text.partition(".")
         return f"{whole}.{fraction.ljust(scale, '0')}"
     return text

@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from typing import Any, Final, TypeAlias
 
-from cdcfmt_core.types import Date, DateTime, InvalidValue, Time, Year
+from cdcfmt_core.types import Date, DateTime, Decimal, InvalidValue, Time, Year
 from cdcfmt_mysql.instants import EPOCH_UTC
-from cdcfmt_mysql.numbers import MAX_DIGITS, check_decimal
+from cdcfmt_mysql.numbers import check_decimal, decimal_limits
 from cdcfmt_mysql.temporal import EPOCH, MAX_TIME
 from cdcfmt_toolkit.wire_json import parse_base64
 
@@ -82,11 +82,17 @@ def detecting_reader(exact: int | None, longest: int | None) -> Callable[[str], 
 _DAY_ZERO: Final = date(1970, 1, 1).toordinal()
 _LAST_DAY: Final = date.max.toordinal()
 _MICROSECONDS: Final = {"ms": 1_000, "us": 1}
-_MAX_BYTES: Final = 2_048
-"""65 digits take 27 bytes, but those of PostgreSQL's numeric(1000,-1000) 1 265."""
-MAX_SCALE: Final = 2_047
-"""PostgreSQL's drivers read a negative scale as one of eleven bits."""
-_WIDE: Final = decimal.Context(prec=400)
+_MAX_BYTES: Final = 61_232
+"""The 147 455 digits of PostgreSQL's numeric take 61 230."""
+_FEW_BYTES: Final = 2_048
+_MAX_WHOLE: Final = 131_072
+_MAX_SCALE: Final = 16_383
+"""The digits before and after the point of PostgreSQL's numeric (its manual, 8.1.2)."""
+MAX_TYPE_SCALE: Final = 1_000
+"""The same, of a type (``numeric(1000,1000)``)."""
+NO_SCALE: Final = 2_048
+"""PostgreSQL's drivers read a negative scale as one of eleven bits: -2 is this minus 2."""
+_WIDE: Final = decimal.Context(prec=300_000)
 
 
 def read_days(value: int) -> date | InvalidValue:
@@ -143,19 +149,38 @@ def read_unscaled(value: Any) -> int:
     return int.from_bytes(data, "big", signed=True)
 
 
-def scaled(unscaled: int, scale: int | None) -> decimal.Decimal | InvalidValue:
-    """The decimal with ``scale`` digits after the point; a whole number for more than 65 digits."""
+def scaled(
+    unscaled: int, scale: int | None, logical: Decimal | None = None
+) -> decimal.Decimal | InvalidValue:
+    """The decimal with ``scale`` digits after the point.
+
+    A type's scale above 1000 is a negative one; its values are whole numbers.
+
+    :param logical: the column's type, whose precision limits the digits.
+    """
     if scale is None:
         raise ValueError("a decimal whose scale is unknown")
-    if MAX_DIGITS < scale <= MAX_SCALE:
-        unscaled, rest = divmod(unscaled, 10**scale)
-        scale = MAX_SCALE if rest else 0
-    if not -MAX_DIGITS <= scale <= MAX_DIGITS:
+    if MAX_TYPE_SCALE < scale < NO_SCALE:
+        whole, rest = divmod(unscaled, 10**scale)
+        if not rest:
+            unscaled, scale = whole, 0
+    if not -_MAX_WHOLE < scale <= _MAX_SCALE:
         raise ValueError(f"a decimal with scale {scale}")
-    number = decimal.Decimal(unscaled).scaleb(-scale, context=_WIDE)
-    return check_decimal(
-        number if scale >= 0 else number.quantize(decimal.Decimal(1), context=_WIDE)
-    )
+    number = _decimal_of(unscaled).scaleb(-scale, context=_WIDE)
+    # Zeros as the database prints them; thousands of them would be the message's, which has none.
+    if -MAX_TYPE_SCALE <= scale < 0:
+        number = number.quantize(decimal.Decimal(1), context=_WIDE)
+    return check_decimal(number, decimal_limits(logical or Decimal()))
+
+
+def _decimal_of(value: int) -> decimal.Decimal:
+    """The same number; in halves, as the time of one conversion grows with the square of digits."""
+    bits = value.bit_length()
+    if bits <= _FEW_BYTES * 8:
+        return decimal.Decimal(value)
+    half = bits // 2
+    high, low = _decimal_of(value >> half), _decimal_of(value & ((1 << half) - 1))
+    return _WIDE.fma(high, _WIDE.power(2, half), low)
 
 
 def read_bits(value: Any) -> int:

@@ -150,9 +150,9 @@ def _connect_decimal(
     if isinstance(logical, Int):
         other = json_value_parser(logical, time_zone=zone, counts=counts)
         return lambda value: other(read_unscaled(value))
-    of_type = logical.scale if isinstance(logical, types.Decimal) else None
-    scale = (of_type if encoding.scale is None else encoding.scale) or 0
-    return lambda value: scaled(read_unscaled(value), scale)
+    type_ = logical if isinstance(logical, types.Decimal) else types.Decimal()
+    scale = (type_.scale if encoding.scale is None else encoding.scale) or 0
+    return lambda value: scaled(read_unscaled(value), scale, type_)
 
 
 def _bits(_: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:

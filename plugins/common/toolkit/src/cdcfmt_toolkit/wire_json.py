@@ -22,7 +22,9 @@ from cdcfmt_toolkit.json_size import depth_exceeds
 from cdcfmt_toolkit.large_messages import compression_hint
 
 MAX_COMMIT_TS = 2**63 - 1
-_MAX_NUMBER_LENGTH = 1000
+_MAX_NUMBER_LENGTH = 150_000
+"""PostgreSQL's numeric has up to 147 455 digits."""
+_MAX_EXPONENT = 1000
 _MAX_DEPTH = 1024
 _MICROSECOND = timedelta(microseconds=1)
 _find_instant = re.compile(
@@ -216,7 +218,7 @@ def _number(text: str) -> int | Decimal:
     except InvalidOperation:
         number = Decimal("Infinity")
     # 1e999999999 is short, but takes a gigabyte when written out.
-    if not number.is_finite() or abs(number.adjusted()) > _MAX_NUMBER_LENGTH:
+    if not number.is_finite() or abs(number.adjusted()) > max(_MAX_EXPONENT, len(text)):
         raise ValueError(f"a number out of range: {text[:40]}")
     return number
 

@@ -22,7 +22,7 @@ from typing import Final, TypeAlias
 
 from cdcfmt_core import types
 from cdcfmt_core.types import LogicalType
-from cdcfmt_mysql.numbers import MAX_DIGITS, check_decimal
+from cdcfmt_mysql.numbers import MAX_DIGITS, check_decimal, decimal_limits
 from cdcfmt_mysql.text import text_parser
 
 _LARGEST: Final = sys.float_info.max
@@ -101,7 +101,7 @@ def _reader(logical: LogicalType, from_text: Callable[[str], object]) -> _Read:
     if isinstance(logical, types.Float):
         return _read_float
     if isinstance(logical, types.Decimal):
-        return _read_decimal
+        return _decimal_reader(logical)
     if not isinstance(
         logical, (types.Bool, types.Int, types.Bit, types.Year, types.Enum, types.Set)
     ):
@@ -152,9 +152,14 @@ def _read_float(value: object) -> object:
     raise ValueError("too large for a float")
 
 
-def _read_decimal(value: object) -> object:
-    if isinstance(value, decimal.Decimal):
-        return check_decimal(value)
-    if isinstance(value, bool):
-        return _refuse(value)
-    return decimal.Decimal(_integer(value))
+def _decimal_reader(logical: types.Decimal) -> _Read:
+    limits = decimal_limits(logical)
+
+    def read_decimal(value: object) -> object:
+        if isinstance(value, float):
+            raise InexactNumber
+        if isinstance(value, bool) or not isinstance(value, (int, decimal.Decimal)):
+            return _refuse(value)
+        return check_decimal(decimal.Decimal(value), limits)
+
+    return read_decimal

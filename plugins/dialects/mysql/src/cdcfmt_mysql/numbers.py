@@ -36,21 +36,39 @@ NOT_FINITE: Final = {
 }
 """The texts of Java's ``Double.toString`` and Go's ``strconv``."""
 
-_EXACT: Final = decimal.Context(
-    prec=MAX_DIGITS,
-    # 1E-65 to just below 1E+65: numbers outside are rejected before they are written out.
-    Emin=-MAX_DIGITS,
-    Emax=MAX_DIGITS - 1,
-    traps=[
-        decimal.Clamped,
-        decimal.Inexact,
-        decimal.InvalidOperation,
-        decimal.Overflow,
-        decimal.Rounded,
-        decimal.Subnormal,
-    ],
-)
-_TOO_LONG: Final = f"a decimal of more than {MAX_DIGITS} digits"
+
+def _exact(whole: int, fraction: int, digits: int) -> decimal.Context:
+    """A context that rejects numbers outside before they are written out."""
+    return decimal.Context(
+        prec=digits,
+        Emin=-fraction,
+        Emax=whole - 1,
+        traps=[
+            decimal.Clamped,
+            decimal.Inexact,
+            decimal.InvalidOperation,
+            decimal.Overflow,
+            decimal.Rounded,
+            decimal.Subnormal,
+        ],
+    )
+
+
+# 1E-65 to just below 1E+65.
+_OF_MYSQL: Final = _exact(MAX_DIGITS, MAX_DIGITS, MAX_DIGITS)
+_OF_ANY: Final = _exact(131_072, 16_383, 131_072 + 16_383)
+"""The digits of PostgreSQL's numeric, the longest of all databases' (its manual, 8.1.2)."""
+
+
+def decimal_limits(logical: LogicalType) -> decimal.Context:
+    """The numbers that a Decimal has: those of MySQL's, if its precision is one of MySQL's.
+
+    Without a precision it may be PostgreSQL's, with up to 147 455 digits.
+    """
+    precision = logical.precision if isinstance(logical, Decimal) else None
+    return _OF_ANY if precision is None or precision > MAX_DIGITS else _OF_MYSQL
+
+
 _LARGEST: Final = sys.float_info.max
 
 
@@ -91,15 +109,22 @@ def parse_float(text: str) -> float:
     raise ValueError("not a number")
 
 
-def parse_decimal(text: str) -> decimal.Decimal | InvalidValue:
-    """Parse a decimal of up to 65 digits, without loss; an exponent may move the point."""
+def _too_long(limits: decimal.Context) -> ValueError:
+    return ValueError(f"a decimal of more than {limits.prec} digits")
+
+
+def parse_decimal(text: str, limits: decimal.Context = _OF_MYSQL) -> decimal.Decimal | InvalidValue:
+    """Parse a decimal of up to 65 digits, without loss; an exponent may move the point.
+
+    ``limits``: other ones, see :func:`decimal_limits`.
+    """
     if text.isascii() and "_" not in text and text.strip() == text:
         try:
-            value = _EXACT.create_decimal(text)
+            value = limits.create_decimal(text)
         except decimal.InvalidOperation:
             raise ValueError("not a decimal") from None
         except decimal.DecimalException:
-            raise ValueError(_TOO_LONG) from None
+            raise _too_long(limits) from None
         if value.is_finite():
             return value
         if text in NOT_FINITE:
@@ -107,14 +132,16 @@ def parse_decimal(text: str) -> decimal.Decimal | InvalidValue:
     raise ValueError("not a decimal")
 
 
-def check_decimal(value: decimal.Decimal) -> decimal.Decimal | InvalidValue:
+def check_decimal(
+    value: decimal.Decimal, limits: decimal.Context = _OF_MYSQL
+) -> decimal.Decimal | InvalidValue:
     """Check that a Decimal is within the same limits."""
     if not value.is_finite():
         return InvalidValue(str(value))
     try:
-        return _EXACT.create_decimal(value)
+        return limits.create_decimal(value)
     except decimal.DecimalException:
-        raise ValueError(_TOO_LONG) from None
+        raise _too_long(limits) from None
 
 
 _YEARS: Final = {"0": 0, "0000": 0} | {str(year): year for year in range(1901, 2156)}

@@ -25,6 +25,7 @@ from cdcfmt_core.types import GeometryValue, LogicalType
 from cdcfmt_mysql.instants import timestamp_parser
 from cdcfmt_mysql.members import enum_parser, set_parser
 from cdcfmt_mysql.numbers import (
+    decimal_limits,
     int_parser,
     parse_bool,
     parse_decimal,
@@ -41,7 +42,6 @@ _PLAIN: Final[dict[type, Callable[[str], object]]] = {
     types.Bool: parse_bool,
     types.Date: parse_date,
     types.DateTime: parse_datetime,
-    types.Decimal: parse_decimal,
     types.Float: parse_float,
     types.Time: parse_time,
     types.Vector: parse_vector,
@@ -61,6 +61,9 @@ def text_parser(
         return int_parser(*logical.bounds)
     if isinstance(logical, types.Bit):
         return int_parser(0, (1 << (logical.bits or 64)) - 1)
+    if isinstance(logical, types.Decimal):
+        limits = decimal_limits(logical)
+        return lambda text: parse_decimal(text, limits)
     if isinstance(logical, types.Timestamp):
         return timestamp_parser(time_zone, counts)
     if isinstance(logical, types.Enum):

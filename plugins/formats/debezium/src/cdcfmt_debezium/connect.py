@@ -43,10 +43,9 @@ from cdcfmt_core.types import (
 from cdcfmt_debezium.profile import ProducerProfile
 from cdcfmt_debezium.table_changes import type_text as source_type_text
 from cdcfmt_mysql.column_type import ColumnType
-from cdcfmt_mysql.numbers import MAX_DIGITS
 from cdcfmt_mysql.type_map import resolve_type
 from cdcfmt_mysql.type_output import type_text
-from cdcfmt_toolkit.scalar_readers import MAX_SCALE
+from cdcfmt_toolkit.scalar_readers import MAX_TYPE_SCALE, NO_SCALE
 
 _TIME: Final = "io.debezium.time."
 _DATA: Final = "io.debezium.data."
@@ -246,11 +245,10 @@ def _connect_decimal(parameters: Mapping[str, Any], profile: ProducerProfile) ->
     scale = _number(parameters.get("scale"))
     precision = _number(parameters.get("connect.decimal.precision"))
     logical = Decimal(None, scale if scale is not None and scale >= 0 else None)
-    if scale is not None and MAX_SCALE // 2 < scale <= MAX_SCALE:
+    if scale is not None and MAX_TYPE_SCALE < scale < NO_SCALE:
         # PostgreSQL's numeric(5,-2) has the scale 2046, and values that are 10^2046 times as large.
-        whole = None if precision is None else precision + MAX_SCALE + 1 - scale
-        logical = Decimal(whole if whole is not None and whole <= MAX_DIGITS else None, 0)
-    elif precision is not None and scale is not None and 0 <= scale <= precision <= MAX_DIGITS:
+        logical = Decimal(None if precision is None else precision + NO_SCALE - scale, 0)
+    elif precision is not None and scale is not None and 0 <= scale <= precision:
         logical = Decimal(precision, scale)
     digits = [str(each) for each in (logical.precision, logical.scale) if each is not None]
     return FieldType(

@@ -19,20 +19,21 @@ from typing import Any, Final
 from cdcfmt_core.types import Decimal, InvalidValue
 from cdcfmt_debezium.profile import ParseValue, ProducerProfile
 from cdcfmt_mysql import InexactNumber
-from cdcfmt_mysql.numbers import check_decimal, parse_decimal
+from cdcfmt_mysql.numbers import MAX_DIGITS, check_decimal, decimal_limits, parse_decimal
 from cdcfmt_toolkit.scalar_readers import read_unscaled, scaled
 
 OPTION: Final = "decimalHandlingMode"
 DECIMAL_MODES: Final = ("auto", "precise", "double", "string")
 
 _HINT: Final = f"set {OPTION} to the connector's decimal.handling.mode"
-_MAX_DIGITS: Final = 65
-_KEEPING_DIGITS: Final = decimal.Context(prec=400, traps=[decimal.Inexact])
+_OF_MYSQL: Final = Decimal(MAX_DIGITS)
+_KEEPING_DIGITS: Final = decimal.Context(prec=300_000, traps=[decimal.Inexact])
 
 
 def decimal_parser(logical: Decimal, profile: ProducerProfile) -> ParseValue:
     # A double that was rounded up may exceed the bounds of the type.
-    limit = _limit(logical)
+    limit = _limit(logical, None)
+    limits = decimal_limits(logical)
     unit = decimal.Decimal(1).scaleb(-(logical.scale or 0))
     scale = logical.scale
     parse_text = _text_parser(logical, profile)
@@ -42,18 +43,19 @@ def decimal_parser(logical: Decimal, profile: ProducerProfile) -> ParseValue:
         if not -limit < number < limit:
             return InvalidValue(str(value))
         if scale is None:
-            return check_decimal(number)
+            return check_decimal(number, limits)
         try:
             # Adds the trailing zeros of the scale, and removes an exponent.
             return number.quantize(unit, None, _KEEPING_DIGITS)
         except decimal.Inexact:
-            return check_decimal(number.normalize(_KEEPING_DIGITS))
+            return check_decimal(number.normalize(_KEEPING_DIGITS), limits)
 
     def parse(value: Any) -> Any:
         if type(value) is str:
             return parse_text(value)
         if type(value) is bytes:
-            return scaled(read_unscaled(value), scale if profile.scale is None else profile.scale)
+            of_value = scale if profile.scale is None else profile.scale
+            return scaled(read_unscaled(value), of_value, logical)
         if type(value) is float:
             if not profile.doubles or scale is None:
                 raise InexactNumber
@@ -63,49 +65,61 @@ def decimal_parser(logical: Decimal, profile: ProducerProfile) -> ParseValue:
         if type(value) is int:
             return parse_number(value)
         if type(value) is decimal.Decimal:
-            return parse_number(value) if profile.doubles else check_decimal(value)
+            return parse_number(value) if profile.doubles else check_decimal(value, limits)
         if type(value) is dict and type(value.get("scale")) is int:
-            return scaled(read_unscaled(value.get("value")), value["scale"])
+            return scaled(read_unscaled(value.get("value")), value["scale"], logical)
         raise ValueError("not a decimal")
 
     return parse
 
 
-def _limit(logical: Decimal) -> decimal.Decimal:
-    return decimal.Decimal(10) ** ((logical.precision or _MAX_DIGITS) - (logical.scale or 0))
+def _limit(logical: Decimal, most: int | None) -> decimal.Decimal:
+    """The first number beyond the type; ``most``: the digits of a type without precision."""
+    digits = logical.precision or most
+    if digits is None:
+        return decimal.Decimal("Infinity")
+    return decimal.Decimal(1).scaleb(digits - (logical.scale or 0))
 
 
 def _text_parser(logical: Decimal, profile: ProducerProfile) -> Callable[[str], Any]:
     scale = logical.scale if profile.scale is None else profile.scale
 
     def precise(text: str) -> Any:
-        return scaled(read_unscaled(text), scale)
+        return scaled(read_unscaled(text), scale, logical)
+
+    limits = decimal_limits(logical)
+
+    def plain(text: str) -> Any:
+        return parse_decimal(text, limits)
 
     if profile.decimals == "text" or profile.texts:
-        return parse_decimal
+        return plain
     if profile.decimals == "connect":
         return precise
     if profile.decimals == "precise":
         return _hinting(precise)
     if profile.decimals == "string":
-        return _hinting(parse_decimal)
-    return _hinting(_detector(logical))
+        return _hinting(plain)
+    return _hinting(_detector(logical, precise, plain))
 
 
-def _detector(logical: Decimal) -> Callable[[str], Any]:
-    limit, scale = _limit(logical), logical.scale
+def _detector(
+    logical: Decimal, precise: Callable[[str], Any], parse_plain: Callable[[str], Any]
+) -> Callable[[str], Any]:
+    limit, scale = _limit(logical, MAX_DIGITS), logical.scale
 
     def read(text: str) -> Any:
         if "." in text or "-" in text:
-            return parse_decimal(text)
+            return parse_plain(text)
         if text[-1:] == "=":
-            return scaled(read_unscaled(text), scale)
+            return precise(text)
         try:
-            plain = parse_decimal(text)
+            plain = parse_plain(text)
         except ValueError:
-            return scaled(read_unscaled(text), scale)
+            return precise(text)
         try:
-            other: Any = scaled(read_unscaled(text), scale or 0)
+            # Longer numbers are rare: text is not taken for one of them.
+            other: Any = scaled(read_unscaled(text), scale or 0, _OF_MYSQL)
         except ValueError:
             return plain
         if scale is not None:
