@@ -36,6 +36,8 @@ def decimal_parser(logical: Decimal, profile: ProducerProfile) -> ParseValue:
     limits = decimal_limits(logical)
     unit = decimal.Decimal(1).scaleb(-(logical.scale or 0))
     scale = logical.scale
+    # A double, or a number with the 2046 digits after the point of numeric(5,-2).
+    has_other_zeros = profile.doubles or profile.scale not in (None, scale)
     parse_text = _text_parser(logical, profile)
 
     def parse_number(value: Any) -> Any:
@@ -65,7 +67,7 @@ def decimal_parser(logical: Decimal, profile: ProducerProfile) -> ParseValue:
         if type(value) is int:
             return parse_number(value)
         if type(value) is decimal.Decimal:
-            return parse_number(value) if profile.doubles else check_decimal(value, limits)
+            return parse_number(value) if has_other_zeros else check_decimal(value, limits)
         if type(value) is dict and type(value.get("scale")) is int:
             return scaled(read_unscaled(value.get("value")), value["scale"], logical)
         raise ValueError("not a decimal")
