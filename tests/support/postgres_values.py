@@ -86,12 +86,16 @@ def _calendar(kind: str, text: str) -> Any:
 
 @attrs.frozen
 class Settings:
-    """The settings of a connector that change these values, as its properties name them."""
+    """The settings of connector and converter that change these values, as the properties name
+    them; ``defaults``: of columns, instead of NULL."""
 
     time: str = "adaptive"
     decimal: str = "precise"
     interval: str = "numeric"
     hstore: str = "json"
+    snapshot: str = "initial"
+    defaults: bool = True
+    decimal_format: str = "BASE64"
 
 
 WIRE_TYPES = frozenset({"array", "hstore", "interval", "timetz", "point", "geometry", "geography"})
@@ -186,6 +190,8 @@ def _numeric(type_: str, text: str, settings: Settings) -> Any:
     if settings.decimal == "double":
         return Decimal(repr(float(text)))
     value = Decimal(text)
+    if settings.decimal_format == "NUMERIC" and "(" in type_:
+        return value
     scale = int(type_.rpartition(",")[2][:-1]) if "(" in type_ else _scale(value)
     number = int(value.scaleb(scale, Context(prec=400)))
     size = (number + (number < 0)).bit_length() // 8 + 1
