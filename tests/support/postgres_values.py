@@ -96,6 +96,7 @@ class Settings:
     snapshot: str = "initial"
     defaults: bool = True
     decimal_format: str = "BASE64"
+    binary: str = "bytes"
 
 
 WIRE_TYPES = frozenset({"array", "hstore", "interval", "timetz", "point", "geometry", "geography"})
@@ -120,9 +121,10 @@ def wire_value(type_: str, text: str, settings: Settings) -> Any:
         return _hstore(text, settings)
     if base in _GEOMETRIC:
         # The text of the JDBC driver.
-        return re.sub(r"-?[0-9][0-9.]*", lambda n: repr(float(n[0])), text).encode()
+        text = re.sub(r"-?[0-9][0-9.]*", lambda n: repr(float(n[0])), text)
     if base in UNKNOWN_TYPES:
-        return text.encode()
+        data = text.encode()
+        return data if settings.binary == "bytes" else text_of_bytes(data, settings)
     if base == "interval":
         return _interval(text, settings)
     if type_.startswith("time") and type_.endswith("with time zone"):
@@ -138,6 +140,10 @@ def wire_value(type_: str, text: str, settings: Settings) -> Any:
             return number
         return number.to_bytes((number.bit_length() + 7) // 8, "little")
     raise AssertionError(type_)
+
+
+def text_of_bytes(data: bytes, settings: Settings) -> str:
+    return data.hex() if settings.binary == "hex" else base64.b64encode(data).decode()
 
 
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"|([^",{}]+)', re.DOTALL)
@@ -170,7 +176,7 @@ def _item(type_: str, text: str, settings: Settings) -> Any:
     if base == "numeric":
         return _numeric(type_, text, settings)
     if base == "bytea":
-        return base64.b64encode(bytes.fromhex(text.removeprefix("\\x"))).decode()
+        return text_of_bytes(bytes.fromhex(text.removeprefix("\\x")), settings)
     if base == "date":
         return _day(text, settings)
     if type_.startswith("timestamp"):

@@ -150,6 +150,14 @@ def test_op_m_is_a_watermark_only_of_ticdc() -> None:
     assert (logical_message.prefix, logical_message.content) == ("p", b"hello")
 
 
+def test_contents_of_logical_messages_are_never_guessed() -> None:
+    wire = row("m", {"connector": "postgresql"}, message={"prefix": "p", "content": "00ffabcd"})
+    assert "hexadecimal of 4 bytes or base64 of 6" in error_of(open_decoder().decode(message(wire)))
+    (event,) = open_decoder(binaryHandlingMode="hex").decode(message(wire))
+    assert isinstance(event, LogicalMessage)
+    assert event.content == b"\x00\xff\xab\xcd"
+
+
 @pytest.mark.parametrize("wrapped", [True, False])
 def test_negative_numbers_of_unknown_sign_are_reported(wrapped: bool) -> None:
     payload = row("u", before={"a": -2, "b": 1, "c": "x"}, after={"a": 5, "b": -1, "c": "x"})

@@ -12,6 +12,7 @@ from typing import Any, Final
 from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Event, Heartbeat, LogicalMessage, Message, Transaction, Watermark
+from cdcfmt_debezium.binary import binary_parser
 from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
 from cdcfmt_debezium.documents import Document, open_reader
 from cdcfmt_debezium.envelope import extra_of, position_of, time_of
@@ -31,10 +32,10 @@ from cdcfmt_debezium.plans import TablePlans
 from cdcfmt_debezium.profile import profile_of
 from cdcfmt_debezium.rows import RowDecoder, image_of
 from cdcfmt_debezium.unavailable import Unavailable
+from cdcfmt_debezium.wire_schema import WireSchema, fields_of
 from cdcfmt_mysql import InexactNumber
 from cdcfmt_toolkit.default_table import NO_TABLE, default_table
 from cdcfmt_toolkit.foreign import check_record
-from cdcfmt_toolkit.scalar_readers import bytes_of
 from cdcfmt_toolkit.wire_json import (
     commit_ts_of,
     object_of,
@@ -134,7 +135,9 @@ class _Decoder:
             return self._schema_changes(payload)
         commit_ts = commit_ts_of(source, "commit_ts", "source.")
         if word == MESSAGE:
-            return [_message(payload, source, commit_ts)]
+            profile = profile_of(self._profiles, source.get("connector"), None)
+            mode = "certain" if _has_bytes(document.schema) else profile.binary
+            return [_message(payload, source, commit_ts, mode)]
         op = OP_OF_WORD.get(word)
         if op is None:
             raise DecodeError("is not an operation of Debezium", field="op", sample=word)
@@ -241,8 +244,22 @@ class _Decoder:
         return document.is_avro or self._unavailable.in_message(document.value)
 
 
-def _message(payload: dict[str, Any], source: dict[str, Any], commit_ts: int | None) -> Event:
-    """TiCDC's watermark, or a logical message from the source's log."""
+def _has_bytes(schema: WireSchema | None) -> bool:
+    """Whether a logical message's content is of the type bytes: else it may be hexadecimal."""
+    for field in schema.fields if schema else ():
+        if field["field"] == "message" and field.get("type") == "struct":
+            kinds = {each["field"]: each.get("type") for each in fields_of(field)}
+            return kinds.get("content") == "bytes"
+    return False
+
+
+def _message(
+    payload: dict[str, Any], source: dict[str, Any], commit_ts: int | None, mode: str
+) -> Event:
+    """TiCDC's watermark, or a logical message from the source's log.
+
+    ``mode``: of its bytes, as of a binary column.
+    """
     source_time, emit_time = time_of(source, "source."), time_of(payload)
     if source.get("connector") == TICDC:
         if commit_ts is None:
@@ -258,7 +275,7 @@ def _message(payload: dict[str, Any], source: dict[str, Any], commit_ts: int | N
     body = object_of(payload, "message") or {}
     content = body.get("content")
     try:
-        data = None if content is None else bytes_of(content)
+        data = None if content is None else binary_parser(mode, "longblob")(content)
     except ValueError as error:
         raise DecodeError(str(error), field="message.content", sample=content) from error
     return LogicalMessage(
