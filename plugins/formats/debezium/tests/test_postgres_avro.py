@@ -46,6 +46,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "extjson_compact": {},
     "schema_default": {},
     "schema_adaptive_micros": {},
+    "schema_micros_avronames": {
+        "binaryHandlingMode": "base64",
+        "unavailableValuePlaceholder": "__gone__",
+    },
     "schema_strings": {"binaryHandlingMode": "hex"},
 }
 NO_ROW = "a delete without key and row"
@@ -102,6 +106,7 @@ LOST = {
     "nan": "NaN and infinities of numeric are null",
     "name": "the type name is null in the stream",
     "unavailable": "a TOAST value that did not change is not sent",
+    "placeholder": "a TOAST value of bytea that did not change is null with binary mode base64",
     "unknown": "a column of this type is not sent",
     "generated": "generated columns are not sent in the stream",
     "filled": "a column that the REPLICA IDENTITY lacks has its default, or 0, in the old row",
@@ -158,6 +163,14 @@ _COLUMNS = {
     "extjson_pretty": _PRECISE,
     "extjson_compact": _PRECISE,
     "schema_default": _PRECISE,
+    "schema_micros_avronames": _PRECISE
+    | {
+        "name": "",
+        "nanoseconds": "t_time.c_iv",
+        "placeholder": "toast.big2",
+        "unavailable": "toast.arr toast.big toast.h toast.j toast.nums",
+        "unknown": _NEVER_SENT,
+    },
     "schema_strings": _TEXTS_OR_DOUBLES
     | {
         "millis": "t_time.c_time t_time.c_ts t_time.c_ts4 t_time.c_ts5 t_time.c_ts6",
@@ -393,6 +406,9 @@ def _check(
         if isinstance(expected, bytes) and settings.binary != "bytes":
             # The message's schema says only that it is text.
             expected = text_of_bytes(expected, settings)
+            if actual is None and settings.binary == "base64":
+                assert column["old"] == column["new"], shown
+                return "placeholder"
         if same(expected, actual):
             return None
         reason = _reason(column, expected, actual)
