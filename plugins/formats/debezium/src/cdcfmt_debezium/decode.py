@@ -275,7 +275,7 @@ def _message(
     body = object_of(payload, "message") or {}
     content = body.get("content")
     try:
-        data = None if content is None else binary_parser(mode, "longblob")(content)
+        data: Any = None if content is None else binary_parser(mode, "longblob")(content)
     except ValueError as error:
         raise DecodeError(str(error), field="message.content", sample=content) from error
     return LogicalMessage(

@@ -63,7 +63,8 @@ OPTIONS = (
         default="auto",
         help="The connector's `binary.handling.mode`. `auto`: by the message's schema, which "
         "has a type for `bytes`, else by each value and its column's length; text that could be "
-        "hexadecimal or base64 is an error.",
+        "hexadecimal or base64 is an error. The content of PostgreSQL's logical "
+        "messages is read likewise.",
     ),
     Option(
         name="fieldNameAdjustmentMode",
