@@ -45,6 +45,15 @@ _SOURCE: Members = {
     "start_ts": "extra",
     "cluster_id": "extra",
 }
+_OF_BINLOG = frozenset({"server_id", "gtid", "file", "pos", "row", "thread", "query"})
+_POSTGRES: Members = {
+    **{name: part for name, part in _SOURCE.items() if name not in _OF_BINLOG},
+    "txId": "extra",
+    "lsn": "extra",
+    "xmin": "extra",
+    "origin": "extra",
+    "origin_lsn": "extra",
+}
 _PAYLOAD: Members = {
     "before": "before",
     "after": "after",
@@ -77,17 +86,32 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout | WriterLayouts]
         limits=_limits,
         extra=_extra,
     )
-    finer = {
-        **_PAYLOAD,
-        **_FINER,
-        "ts_us": "other_time",
-        "source": {**_SOURCE, **_FINER, "ts_us": "source_time"},
-    }
+    postgres = attrs.evolve(
+        layout,
+        members={**_PAYLOAD, "source": _POSTGRES},
+        log=_log_in(_POSTGRES),
+        logs_reads=False,
+        extra=lambda envelope: _parts(envelope, _POSTGRES),
+    )
     return (
         layout,
-        attrs.evolve(layout, members=finer, times=_FINER_TIMES),
+        _finer(layout),
+        postgres,
+        _finer(postgres),
         WriterLayouts(_avro_layouts(options, layout)),
     )
+
+
+def _finer(layout: Layout) -> Layout:
+    """The layout of newer connectors."""
+    of_source: Any = layout.members["source"]
+    members: Members = {
+        **layout.members,
+        **_FINER,
+        "ts_us": "other_time",
+        "source": {**of_source, **_FINER, "ts_us": "source_time"},
+    }
+    return attrs.evolve(layout, members=members, times=_FINER_TIMES)
 
 
 def _extra(envelope: Mapping[str, Any]) -> dict[tuple[str, ...], Extra]:
