@@ -43,6 +43,8 @@ FOLDERS: dict[str, str | None] = {
             *("avro/schema_default", "avro/avro_confluent", "avro/avro_confluent_decstring"),
             *("avro/avro_apicurio_headers", "postgres/schema_default", "postgres/avro_apicurio8"),
             *("postgres/noschema_default", "postgres/avro_apicurio_headers"),
+            *("postgres/schema_adaptive_micros", "postgres/schema_micros_avronames"),
+            "postgres/schema_strings",
             *("postgres/avro_confluent", "postgres/avro_confluent_decstring"),
             *("postgres/avro_confluent_refs", "postgres/avro_confluent_unwrap"),
             *("postgres/extjson_compact", "postgres/extjson_pretty", "ticdc_avro/debezium-avro"),
