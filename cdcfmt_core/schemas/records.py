@@ -89,7 +89,7 @@ class Persistence(Protocol):
         """Keep a note; those of earlier batches of its query may be dropped."""
 
     def keep(self, folder: str, data: bytes) -> object:
-        """Keep data of a writer schema, once, with others of the same relative folder."""
+        """Keep data of a format, once, with others of the same relative folder."""
 
     def kept(self, folder: str) -> Sequence[bytes]:
         """The data kept in a folder, in no particular order."""

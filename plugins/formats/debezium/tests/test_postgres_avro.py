@@ -327,9 +327,8 @@ def _expected_rows(truth: dict[Any, list[TrueRow]], flat: bool) -> dict[Any, lis
             if place[2] == "dbz_signal":
                 continue
             if flat and row.op == "delete":
-                # The topic alone has the name of its table.
-                table = re.sub("[^A-Za-z0-9._-]", "_", place[2]).rpartition(".")[2]
-                rows["deletes", place[1], table].append(row)
+                # Its table is that of the topic's rows.
+                rows["deletes", *place[1:]].append(row)
             else:
                 rows[place].append(row)
             if row.op == "read" and place[2].startswith("part_"):

@@ -16,9 +16,8 @@ from cdcfmt_debezium.binary import binary_parser
 from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
 from cdcfmt_debezium.documents import Document, open_reader
 from cdcfmt_debezium.envelope import extra_of, position_of, time_of
-from cdcfmt_debezium.flattened import read_flat_record
+from cdcfmt_debezium.flattened import FlatReader
 from cdcfmt_debezium.message import (
-    FLATTENED_PREFIX,
     HEARTBEAT_SCHEMA,
     MESSAGE,
     NOTIFICATION_FIELDS,
@@ -31,6 +30,7 @@ from cdcfmt_debezium.options import profiles
 from cdcfmt_debezium.plans import TablePlans
 from cdcfmt_debezium.profile import profile_of
 from cdcfmt_debezium.rows import RowDecoder, image_of
+from cdcfmt_debezium.topic_tables import Origin
 from cdcfmt_debezium.unavailable import Unavailable
 from cdcfmt_debezium.wire_schema import WireSchema, fields_of
 from cdcfmt_mysql import InexactNumber
@@ -72,9 +72,8 @@ class _Decoder:
             self._unavailable,
         )
         self._default_table = default_table(options)
+        self._flat = FlatReader(options, context.schemas.persistence)
         self._flattened = options["flattened"]
-        self._flattened_database = options["flattenedDatabase"]
-        self._flattened_prefix = options["flattenedPrefix"] or FLATTENED_PREFIX
 
     def decode(self, message: Message) -> list[Event]:
         if message.value is None:
@@ -106,7 +105,7 @@ class _Decoder:
         ):
             return [Heartbeat(emit_time=time_of(payload))]
         if self._flattened:
-            return self._flat(document, payload, message)
+            return self._flattened_row(document, payload, message)
         if type(op) is str and source is None and payload.keys() & {"before", "after"}:
             # Flink SQL sends no source.
             return self._enveloped(document, payload, op, {}, message)
@@ -151,6 +150,10 @@ class _Decoder:
             database, table, schema = self._default_table
         if not table:
             raise DecodeError(NO_TABLE, field="source.table" if source else "source")
+        if self._flattened:
+            names = text_of(source, "name"), text_of(source, "connector")
+            origin = Origin(database, table, schema, *names, by_topic=False)
+            self._flat.tables.learn(message.topic or "", origin)
         if not self._filter.wants("row", database, table, schema, op, commit_ts):
             return []
         if self._filter.has_source_times:
@@ -182,18 +185,17 @@ class _Decoder:
         if self._flattened:
             if message.key is None:
                 raise DecodeError(_NO_ROW)
-            return self._flat(None, None, message)
+            return self._flattened_row(None, None, message)
         self._context.counts["tombstones"] += 1
         return []
 
-    def _flat(
+    def _flattened_row(
         self, document: Document | None, payload: dict[str, Any] | None, message: Message
     ) -> list[Event]:
         key, key_schema = self._key(message, document)
-        record = read_flat_record(
-            payload, message, self._flattened_database, self._flattened_prefix, key or ()
-        )
-        database, table, schema = record.place
+        record = self._flat.read(payload, message, key)
+        origin = record.origin
+        database, table, schema = origin.place
         if not self._filter.wants("row", database, table, schema, record.op, None):
             return []
         if not self._filter.wants_source_time("row", None, record.source_time):
@@ -204,10 +206,10 @@ class _Decoder:
             record.row,
             # The row of a tombstone is its key.
             wire=document.schema if document else self._documents.schema_of(key_schema),
-            place=record.place,
-            stream=record.stream,
+            place=origin.place,
+            stream=origin.stream,
             position=record.position,
-            profile=profile_of(self._profiles, record.connector, schema),
+            profile=profile_of(self._profiles, origin.connector, schema),
             key=key,
             may_lack=document is not None and self._may_lack(document),
         )

@@ -99,6 +99,15 @@ OPTIONS = (
         help="The database of flattened rows, if neither a header nor a field `__db` has it. "
         "Default: by the topic name.",
     ),
+    Option(
+        name="flattenedTable",
+        type="choice",
+        choices=("auto", "topic"),
+        default="auto",
+        help="The table of flattened rows. `auto`: of headers and the field `__table`, else of the "
+        "topic's name; that of a delete without value as the rows of its topic have it. `topic`: "
+        "the topic's name alone, for rows and deletes.",
+    ),
 )
 
 
