@@ -17,7 +17,7 @@ def report(registry: Registry) -> tuple[str, bool]:
     rows = [("FORMAT", "PACKAGE", "READS", "WRITES", "SUMMARY")]
     for item in listing.formats:
         package = f"{item.package} {item.version}".rstrip()
-        writes = "yes" if item.writes else "no"
+        writes = "yes" if item.spec.open_encoder else "no"
         rows.append((item.spec.name, package, "yes", writes, item.spec.summary))
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     for row in rows:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import attrs
 
 from cdcfmt_core.events import Event, Kind, Message, Op, TableSchema
+from cdcfmt_core.schema_registry import SchemaRegistry
 from cdcfmt_core.texts import warn_zoneless
 
 _WRITTEN = "written as UTC; set sourceTimeZone to the zone that the reader expects"
@@ -78,6 +79,7 @@ class EncoderContext:
     - ``invalid_text``: whether text that is not UTF-8 is replaced (and counted) or an error.
     - ``now``: returns the time in microseconds, for events without an emit time.
     - ``counts``: number of changes to values that are not errors, by a description.
+    - ``schema_registry``: for encoders with ``registers_schemas``.
     """
 
     large_messages: LargeMessages
@@ -85,6 +87,7 @@ class EncoderContext:
     invalid_text: Literal["replace", "fail"] = "replace"
     now: Callable[[], int] = lambda: time.time_ns() // 1_000
     counts: Counter[str] = attrs.field(factory=Counter)
+    schema_registry: SchemaRegistry | None = None
 
     @property
     def time_zone(self) -> tzinfo:
@@ -121,6 +124,8 @@ class Encoder(ABC):
     """Whether each partition needs its own encoder, as for batches and bootstrap messages."""
     needs_keys: ClassVar[bool] = False
     """Whether messages cannot be read without their keys."""
+    registers_schemas: ClassVar[bool] = False
+    """Whether messages name their schemas in a schema registry, which must then be given."""
 
     @abstractmethod
     def encode(self, event: Event) -> Iterable[Message]:

@@ -12,11 +12,18 @@ import attrs
 from cdcfmt_core.codec import CodecSpec, OpenEncoder
 from cdcfmt_core.encoder import Encoder, EncoderContext, RowNumbers, messages_of
 from cdcfmt_core.encoding_options import ENCODING_OPTIONS, check_claim_options
-from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError, join_names
+from cdcfmt_core.errors import (
+    CdcfmtError,
+    EncodeError,
+    OptionError,
+    UnsupportedEventError,
+    join_names,
+)
 from cdcfmt_core.event_checks import check_name, check_written, locate
 from cdcfmt_core.events import KIND_OF, Event, Message, Op, RowChange, split_key_update
 from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.services import service
+from cdcfmt_core.writer_schemas import check_registers, open_registry
 
 __all__ = ["ENCODING_OPTIONS", "MessageEncoder"]
 
@@ -65,6 +72,7 @@ class MessageEncoder:
             ),
             invalid_text=options["invalidText"],
             counts=Counter() if counts is None else counts,
+            schema_registry=open_registry(options, registry or default_registry()),
         )
         if now is not None:
             self.context.now = now
@@ -81,6 +89,7 @@ class MessageEncoder:
         self._last_commit_ts = RowNumbers()
         # Validate options now, not at the first event.
         self._encoder = self._open_encoder()
+        check_registers(codec.name, self._encoder.registers_schemas, self.context.schema_registry)
         self._of_partition: dict[int, Encoder] = {0: self._encoder}
         if options.get("lineFormat") == "value" and self._encoder.needs_keys:
             raise OptionError(
@@ -120,6 +129,9 @@ class MessageEncoder:
                 return []
             hint = option and f"; {option}=skip leaves it out"
             raise located.at(reason=located.reason + hint) from error
+        except CdcfmtError:
+            # Of the schema registry, or its options.
+            raise
         except Exception as error:
             failed = EncodeError(f"the encoder failed: {type(error).__name__}: {error}")
             raise locate(failed, self._protocol, event) from error

@@ -31,10 +31,6 @@ class ListedFormat:
     package: str
     version: str
 
-    @property
-    def writes(self) -> bool:
-        return self.spec.open_encoder is not None
-
 
 @attrs.frozen
 class Listing:
@@ -74,13 +70,7 @@ def list_installed(registry: Registry) -> Listing:
     ]
     maps = [f"{name} ({plugin.dist})" for plugin in plugins for name in plugin.type_maps]
     disabled = [f"disabled: {p.entry_point} of {p.dist}" for p in plugins if p.disabled]
-    return Listing(
-        formats,
-        named,
-        maps,
-        registry.overrides() + disabled,
-        problems,
-    )
+    return Listing(formats, named, maps, registry.overrides() + disabled, problems)
 
 
 _PROBES = (b"", b"\x00", b"{}", b'{"a": 1}', b"[]", b"a,b", bytes(range(256)))

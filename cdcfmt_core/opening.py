@@ -82,10 +82,10 @@ def open_encoder(
     """
     registry = registry or default_registry()
     codec = registry.get_codec(protocol)
-    own, common, _ = split_by_owner(
-        _together(protocol, options, more), codec.encode_options, ENCODING_OPTIONS, owner=OWNER
-    )
-    common = validate({**common, "protocol": protocol}, ENCODING_OPTIONS, owner=OWNER)
+    given = _together(protocol, options, more)
+    declared = [*ENCODING_OPTIONS, *registry_options(given, registry)]
+    own, common, _ = split_by_owner(given, codec.encode_options, declared, owner=OWNER)
+    common = validate({**common, "protocol": protocol}, declared, owner=OWNER)
     encoder = MessageEncoder(
         common,
         validate(own, codec.encode_options, owner=f"format {codec.name}"),

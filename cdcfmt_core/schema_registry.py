@@ -17,6 +17,8 @@ from cdcfmt_core.options import Option, Versioned, check_declared
 
 PREFIX = "schema.registry."
 """The prefix of every option of a registry."""
+TOPIC = f"{PREFIX}topic"
+"""The option for the topic of subjects; who writes to a topic sets it."""
 
 Part: TypeAlias = Literal["key", "value"]
 SchemaId: TypeAlias = int | str
@@ -87,10 +89,11 @@ class SchemaRegistry(Protocol):
     def describe(self, schema_id: SchemaId) -> Mapping[str, Any]:
         """Subjects and versions of a schema, for people; raises as :meth:`schema`."""
 
-    def register(self, subject: str, schema: WriterSchema) -> SchemaId:
-        """The id of a schema, registered under a subject if the options allow that.
+    def register(self, part: Part, record: str, schema: WriterSchema) -> SchemaId:
+        """The id of a schema; ``record``: its full name.  Registered if the options allow that.
 
-        :raises SinkError: if it is incompatible with the subject's other schemas, or for no answer.
+        :raises SinkError: if it is incompatible with its subject's other schemas, or for no answer.
+        :raises OptionError: if the subject's name needs a topic, and none is given.
         """
 
     def frame(

@@ -14,12 +14,11 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-_OBEYED = "\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-_ONE_LINE = re.compile(f"[\x00-\x1f{_OBEYED}\u2028\u2029\ud800-\udfff]")
-_LINES = re.compile(f"[\x00-\x08\x0b-\x1f{_OBEYED}\u2028\u2029\ud800-\udfff]")
+OBEYED = "\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_ONE_LINE = re.compile(f"[\x00-\x1f{OBEYED}\u2028\u2029\ud800-\udfff]")
+_LINES = re.compile(f"[\x00-\x08\x0b-\x1f{OBEYED}\u2028\u2029\ud800-\udfff]")
 _MAX_QUOTED = 1000
 _LONGEST_NAME = 200
-_IN_JSON = re.compile(f"[{_OBEYED}]")
 
 
 def one_line(text: str, limit: int = 0) -> str:
@@ -70,11 +69,6 @@ def harmless(text: str) -> str:
     return _LINES.sub(_escaped, text)
 
 
-def harmless_json(text: str) -> str:
-    """JSON text with DEL, C1 and direction characters escaped; its value does not change."""
-    return _IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
 def _escaped(match: re.Match[str]) -> str:
     return repr(match[0])[1:-1]
 
@@ -105,21 +99,16 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 logger = open_logger("cdcfmt_core")
 
 
+@functools.lru_cache(maxsize=10_000)
 def warn_zoneless(
     database: str,
     table: str,
     consequence: str = "read as UTC; set sourceTimeZone to the source's zone",
 ) -> None:
     """Log the warning once per table; ``consequence``: the effect, and what to do."""
-    warn_once(qualified(database, table), consequence)
-
-
-@functools.lru_cache(maxsize=10_000)
-def warn_once(table: str, consequence: str) -> None:
-    """Log the warning once for a qualified table name."""
     logger.warning(
         "%s has TIMESTAMP columns, and this format does not send their time zone: they are %s",
-        table,
+        qualified(database, table),
         consequence,
     )
 

@@ -9,9 +9,8 @@ The docstring of each type gives the Python type of its values.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import attrs
 
@@ -198,12 +197,3 @@ class TypeMap:
     resolve: Callable[[str], LogicalType | None]
     summary: str = ""
     overrides: str | None = None
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def is_lossless_text(value: Any) -> bool:
-    """Whether a ``str`` has no surrogates, which stand for undecodable bytes."""
-    # Encoding it would make a copy.
-    return value.isascii() or _SURROGATE.search(value) is None

@@ -47,6 +47,17 @@ def open_registry(values: Mapping[str, Any], registry: Registry) -> SchemaRegist
     raise OptionError(f"options {PREFIX}…: give exactly one of {choosing}")
 
 
+def check_registers(name: str, needed: bool, given: SchemaRegistry | None) -> None:
+    """:raises OptionError: for a missing schema registry, and for one without use."""
+    if needed and given is None:
+        raise OptionError(f"{name} writes with a schema registry: set {PREFIX}url")
+    if given is not None and not needed:
+        raise OptionError(
+            f"options {PREFIX}…: with its other options {name} needs no schema registry; leave "
+            "them out, or write its Avro"
+        )
+
+
 def open_writer_schemas(
     values: Mapping[str, Any], kept: Persistence | None, registry: Registry
 ) -> MessageSchemas | None:

@@ -109,6 +109,18 @@ def test_options_of_the_other_shape(tmp_path: Path, given: dict[str, str], error
         parse_write_options({"protocol": "canal-json", "path": str(tmp_path), **given})
 
 
+def test_subjects_have_the_topic_that_is_written(tmp_path: Path) -> None:
+    given = {"protocol": "debezium", "encodingFormat": "avro"}
+    given["schema.registry.url"] = "http://localhost:1"
+    topic = {"kafka.bootstrap.servers": "localhost:1", "topic": "orders"}
+    assert parse_write_options(given | topic)["schema.registry.topic"] == "orders"
+    named = given | {"schema.registry.topic": "shop"}
+    assert parse_write_options(named | topic)["schema.registry.topic"] == "shop"
+    files = {"path": str(tmp_path)}
+    assert parse_write_options(named | files)["schema.registry.topic"] == "shop"
+    assert parse_write_options(given | files)["schema.registry.topic"] is None
+
+
 def test_contradictory_options(tmp_path: Path) -> None:
     kafka = {"path": None, "topic": "x", "kafka.bootstrap.servers": "127.0.0.1:1"}
     batch: list[tuple[dict[str, Any], bool, str]] = [

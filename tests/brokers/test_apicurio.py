@@ -77,10 +77,10 @@ def request(server: Apicurio, method: str, path: str, body: Any = None, **header
 
 
 def test_what_is_registered_can_be_read(server: Apicurio) -> None:
-    registry = opened(server)
-    first = registry.register("read-value", record("a"))
-    assert registry.register("read-value", record("a")) == first
-    evolved = registry.register("read-value", record("a", "b?"))
+    registry = opened(server, topic="read")
+    first = registry.register("value", "R", record("a"))
+    assert registry.register("value", "R", record("a")) == first
+    evolved = registry.register("value", "R", record("a", "b?"))
     assert evolved != first
     assert json.loads(registry.schema(first).text) == json.loads(record("a").text)
     assert json.loads(registry.schema(evolved).text)["fields"][1]["name"] == "b"
@@ -90,23 +90,26 @@ def test_what_is_registered_can_be_read(server: Apicurio) -> None:
 
 
 def test_an_incompatible_schema_is_an_error_before_anything_is_written(server: Apicurio) -> None:
-    registry = opened(server)
-    registry.register("strict-value", record("a"))
+    registry = opened(server, topic="strict")
+    registry.register("value", "R", record("a"))
     request(server, "PUT", "/apis/ccompat/v7/config/strict-value", {"compatibility": "BACKWARD"})
-    with pytest.raises(SinkError, match=r"strict-value: .*incompatible.*nothing was written"):
-        registry.register("strict-value", record("a", "b"))
-    assert registry.register("strict-value", record("a", "b?"))
+    with pytest.raises(SinkError, match=r"strict-value: .*incompatible.*no row with it"):
+        registry.register("value", "R", record("a", "b"))
+    assert registry.register("value", "R", record("a", "b?"))
 
 
 def test_schemas_that_must_be_registered_already(server: Apicurio) -> None:
     with pytest.raises(SinkError, match=r"not registered; set schema\.registry\.auto\.register"):
-        opened(server, auto_register_schemas=False).register("none-value", record("x"))
-    known = opened(server).register("some-value", record("x"))
-    assert opened(server, auto_register_schemas=False).register("some-value", record("x")) == known
-    latest = opened(server, use_latest_version=True)
-    assert latest.register("some-value", record("x")) == known
+        opened(server, topic="none", auto_register_schemas=False).register(
+            "value", "R", record("x")
+        )
+    known = opened(server, topic="some").register("value", "R", record("x"))
+    lookup = opened(server, topic="some", auto_register_schemas=False)
+    assert lookup.register("value", "R", record("x")) == known
+    latest = opened(server, topic="some", use_latest_version=True)
+    assert latest.register("value", "R", record("x")) == known
     with pytest.raises(SinkError, match=r"latest version, 1, is another schema"):
-        latest.register("some-value", record("x", "y?"))
+        latest.register("value", "R", record("x", "y?"))
 
 
 def test_an_unknown_id_and_a_wrong_path(server: Apicurio) -> None:
@@ -151,8 +154,8 @@ def test_references_by_both_ids(server: Apicurio) -> None:
 
 def test_a_deleted_subject_a_restart_and_a_replay(server: Apicurio, tmp_path: Path) -> None:
     kept = SchemaDirectory(str(tmp_path))
-    registry = opened(server)
-    number = int(str(registry.register("gone-value", record("g"))))
+    registry = opened(server, topic="gone")
+    number = int(str(registry.register("value", "R", record("g"))))
     data = b"\0" + number.to_bytes(4, "big") + b"\2g"
     schemas = open_writer_schemas(values_of(server), kept, default_registry())
     assert schemas is not None

@@ -209,7 +209,7 @@ def test_the_snippets_of_the_page_run(
     spark: SparkSession, kafka: Broker, server: OfflineRegistry, wanted: Counter[tuple[Any, ...]]
 ) -> None:
     page = snippets("docs/registries.md")
-    assert [each.language for each in page] == ["python", "sh"]
+    assert [each.language for each in page] == ["python", "sh", "sh"]
     code = page[0].code.replace("broker:9092", kafka.servers)
     code = code.replace("https://registry:8081", server.url)
     names: dict[str, Any] = {"spark": spark}

@@ -22,7 +22,9 @@ def test_values_kept_by_every_conversion(source: str, target: str) -> None:
     assert {"insert", "update", "delete"} <= found.kinds
     # A loss is an error unless an option allows it; these events never lose values.
     assert not found.lost & {"insert", "update", "delete", "ddl"}
-    assert found.share("key") == "yes"
+    if target != "ticdc-avro":
+        # Its names are changed to what Avro allows.
+        assert found.share("key") == "yes"
     assert found.share("before") == "yes"
 
 

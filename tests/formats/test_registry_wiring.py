@@ -8,12 +8,14 @@ import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import fastavro
 import pytest
 from click.testing import CliRunner
 from support.framed_data import framed_messages
 from support.framed_format import FramedFormat
+from support.golden_data import load_variant
 from support.schema_registry import (
     OfflineRegistry,
     offline_registry,
@@ -201,3 +203,76 @@ def test_auto_recognises_messages_of_real_producers(name: str, protocol: str) ->
             if message.value is not None:
                 assert decoder.protocol == protocol, events
             assert list(map(type, events)) == list(map(type, by_name.decode(message)))
+
+
+def _canal_rows() -> list[bytes]:
+    """The rows of TiCDC's Canal-JSON."""
+    messages = load_variant("canal-json", "tidb-extension").messages
+    values = (golden.message.value or b"" for golden in messages)
+    return [row for row in values if b'"isDdl":false' in row and b"TIDB_WATERMARK" not in row]
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "subjects", "options"),
+    [
+        ("debezium", 4, {"encodingFormat": "avro", "enableTidbExtension": "true"}),
+        # Keys and values have records of the same name.
+        ("ticdc-avro", 2, {"enableTidbExtension": "true", "avroIncludeBeforeValue": "true"}),
+    ],
+)
+def test_convert_writes_avro_and_reads_it(
+    server: OfflineRegistry,
+    tmp_path: Path,
+    protocol: str,
+    subjects: int,
+    options: dict[str, str],
+) -> None:
+    """JSON to Avro to JSON by the command line."""
+    names = ("source", "avro", "twice", "once")
+    source, avro, twice, once = (tmp_path / f"{name}.jsonl" for name in names)
+    source.write_bytes(b"\n".join(row for row in _canal_rows() if b'"table":"txn_' in row))
+    address = f"schema.registry.url={server.url}"
+    strategy = "subject.name.strategy=TopicRecordNameStrategy"
+    writing = [
+        *(f"{name}={value}" for name, value in options.items()),
+        address,
+        "schema.registry.topic=shop",
+        f"schema.registry.key.{strategy}",
+        f"schema.registry.value.{strategy}",
+    ]
+    flags = list(itertools.chain.from_iterable(("-w", each) for each in writing))
+    zone = ("-o", "sourceTimeZone=UTC")
+    code, text = run("convert", str(source), *zone, "--to", protocol, *flags, "--output", str(avro))
+    assert code == 0, text
+    assert len(server.subjects) == subjects
+    back = ("--to", "canal-json", "-w", "enableTidbExtension=true", "--output")
+    assert run("convert", str(source), *zone, *back, str(once))[0] == 0
+    code, text = run("convert", str(avro), "-o", address, *zone, *back, str(twice))
+    assert code == 0, text
+    assert len(_lines(once)) == len(_lines(avro)) == len(_lines(twice)) > 5
+    for direct, other in zip(_lines(once), _lines(twice), strict=True):
+        one, two = (json.loads(base64.b64decode(each["value"])) for each in (direct, other))
+        for name in ("type", "database", "table", "data", "old", "_tidb"):
+            assert one[name] == two[name]
+
+
+def test_convert_keeps_the_file_if_a_schema_is_refused(
+    server: OfflineRegistry, tmp_path: Path
+) -> None:
+    """With one subject for several tables."""
+    server.compatible = False
+    source, output = tmp_path / "source.jsonl", tmp_path / "avro.jsonl"
+    source.write_bytes(b"\n".join(_canal_rows()))
+    output.write_text("kept", "utf-8")
+    flags = ("-w", f"schema.registry.url={server.url}", "-w", "schema.registry.topic=shop")
+    more = ("-w", "encodingFormat=avro", "-w", "unsupportedValues=skip")
+    code, text = run(
+        "convert", str(source), "--to", "debezium", *flags, *more, "--output", str(output)
+    )
+    assert code == 3
+    assert "the schema is incompatible" in text
+    assert output.read_text("utf-8") == "kept"

@@ -33,6 +33,7 @@ from pyspark_cdcfmt.rows.rows_to_events import EventInput
 from support.golden_data import SOURCE_ZONE, load_variant, native_messages
 from support.golden_data import open_decoder as open_golden_decoder
 from support.golden_encoding import open_encoder
+from support.schema_registry import with_registry
 
 SOURCES: dict[str, tuple[str, str] | str] = {
     "canal-json": ("canal-json", "tidb-extension"),
@@ -51,6 +52,11 @@ TARGETS: dict[str, dict[str, Any]] = {
     "debezium": {"enableTidbExtension": True, "synthesizeCommitTs": True},
     "open-protocol": {"synthesizeCommitTs": True},
     "simple": {"synthesizeCommitTs": True},
+    "ticdc-avro": {
+        "enableTidbExtension": True,
+        "avroIncludeBeforeValue": True,
+        "avroEnableWatermark": True,
+    },
 }
 """Options of the formats that are written; others are written with none."""
 
@@ -127,7 +133,7 @@ def convert(events: Iterable[Event], target: str) -> Survivors:
     found = Survivors()
     narrowed: dict[Any, TableSchema] = {}
     written = [(event, *_written(event, encoder, found, narrowed)) for event in events]
-    options = parse_options({"protocol": protocol})
+    options = parse_options(with_registry(protocol, {"protocol": protocol}, writes=False))
     output = [message for *_, messages in written for message in messages or ()]
     decoder = open_golden_decoder(
         protocol=protocol,

@@ -27,6 +27,7 @@ from cdcfmt_core.schema_scan import open_input_scan
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import GeometryValue, InvalidValue
 from cdcfmt_files.sources import list_files, plan_partitions, read_split
+from support.schema_registry import with_registry
 from support.workspace import ROOT
 
 GOLDEN = ROOT / "tests/golden"
@@ -204,7 +205,9 @@ def open_decoder(
     counts: Counter[str] | None = None, schemas: SchemaStore | None = None, **options: str
 ) -> MessageDecoder:
     """A decoder of ``protocol`` with these options, in the spelling that users write."""
-    return opening.open_decoder(options.pop("protocol"), options, counts=counts, schemas=schemas)
+    protocol = options.pop("protocol")
+    given = with_registry(protocol, options, writes=False)
+    return opening.open_decoder(protocol, given, counts=counts, schemas=schemas)
 
 
 def codec_decoder(name: str, context: DecoderContext, **options: Any) -> Decode:

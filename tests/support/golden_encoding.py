@@ -20,6 +20,7 @@ from support.golden_data import (
     reading_options,
     variant_names,
 )
+from support.schema_registry import with_registry
 
 DIGITS = [
     Loss(table, column, "digits", "the wire has no fsp")
@@ -49,6 +50,7 @@ def open_encoder(
     **options: Any,
 ) -> MessageEncoder:
     """An encoder with these options, in the spelling that users write."""
+    options = with_registry(protocol, options, writes=True)
     return opening.open_encoder(
         protocol, options, claim_checks=claim_checks, counts=counts, partitions=partitions
     )

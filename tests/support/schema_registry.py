@@ -6,6 +6,7 @@ Golden sets keep them in ``registry.json.gz``: status, type and body by path, as
 
 from __future__ import annotations
 
+import atexit
 import base64
 import gzip
 import json
@@ -13,13 +14,16 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import attrs
 
+from cdcfmt_toolkit import avro_output, message_schemas
 from support.workspace import ROOT
 
 GOLDEN = ROOT / "tests/golden"
@@ -51,6 +55,9 @@ class OfflineRegistry:
     - ``token``: the bearer token that requests must have; ``POST /token`` gives it to a client
     - ``seconds``: wait before each answer
     - ``requests``: the paths requested so far
+    - ``subjects``: the schemas registered under each subject, in order
+    - ``registered``: all of them; an id is a place here, from 1
+    - ``compatible``: whether a subject takes another schema
     """
 
     responses: Mapping[str, Any]
@@ -61,6 +68,9 @@ class OfflineRegistry:
     body: bytes | None = None
     token: str | None = None
     requests: list[str] = attrs.field(factory=list)
+    subjects: dict[str, list[str]] = attrs.field(factory=dict)
+    registered: list[str] = attrs.field(factory=list)
+    compatible: bool = True
 
     @property
     def url(self) -> str:
@@ -81,6 +91,8 @@ class OfflineRegistry:
         if self.token is not None and authorization != f"Bearer {self.token}":
             return 401, _error(401, "Unauthorized")
         plain = path.partition("?")[0]
+        if (registered := self._registered(plain)) is not None:
+            return registered
         found = self.responses.get(path) or self.responses.get(plain)
         if found is not None:
             return found["status"], found["body"].encode()
@@ -88,6 +100,43 @@ class OfflineRegistry:
             if path.startswith(start):
                 return 404, json.dumps(body).encode()
         return 404, b"<html>Not Found</html>"
+
+    def _registered(self, path: str) -> tuple[int, bytes] | None:
+        """The answer for an id or the latest version of what was registered here."""
+        *_, kind, name, last = path.removesuffix("/versions/latest").split("/")
+        if kind == "schemas" and name == "ids" and last.isdigit():
+            texts = self.registered
+            number = int(last)
+            if number <= len(texts):
+                return 200, json.dumps({"schema": texts[number - 1]}).encode()
+        if name == "subjects" and path.endswith("/latest") and last in self.subjects:
+            return 200, self._version(last, self.subjects[last][-1])
+        return None
+
+    def _version(self, subject: str, text: str) -> bytes:
+        number = self.registered.index(text) + 1
+        version = self.subjects[subject].index(text) + 1
+        found = {"subject": subject, "id": number, "version": version, "schema": text}
+        return json.dumps(found).encode()
+
+    def register(self, path: str, body: bytes) -> tuple[int, bytes]:
+        """The answer of a registry to ``POST /subjects/NAME/versions`` and ``…/NAME``."""
+        self.requests.append(path)
+        if self.status is not None:
+            return self.status, _error(self.status, "as the test wants")
+        plain = unquote(path.partition("?")[0].removeprefix(CCOMPAT))
+        subject = plain.removeprefix("/subjects/").removesuffix("/versions")
+        text = json.loads(body)["schema"]
+        known = self.subjects.get(subject, [])
+        if text not in known:
+            if not plain.endswith("/versions"):
+                return 404, _error(40403, "Schema not found")
+            if known and not self.compatible:
+                return 409, _error(409, "Schema being registered is incompatible")
+            self.subjects.setdefault(subject, []).append(text)
+            if text not in self.registered:
+                self.registered.append(text)
+        return 200, self._version(subject, text)
 
 
 def _error(code: int, text: str) -> bytes:
@@ -112,7 +161,9 @@ def offline_registry(
         wbufsize = -1
 
         def do_GET(self) -> None:
-            status, body = registry.answer(self.path, self.headers.get("Authorization"))
+            self._send(*registry.answer(self.path, self.headers.get("Authorization")))
+
+        def _send(self, status: int, body: bytes) -> None:
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
@@ -120,19 +171,17 @@ def offline_registry(
             self.wfile.write(body)
 
         def do_POST(self) -> None:
-            """The token of OAuth's client credentials."""
-            self.rfile.read(int(self.headers["Content-Length"]))
+            """Registers a schema, or gives the token of OAuth's client credentials."""
+            given = self.rfile.read(int(self.headers["Content-Length"]))
+            if "/subjects/" in self.path:
+                self._send(*registry.register(self.path, given))
+                return
             wanted = "Basic " + base64.b64encode(b"client:s3cret").decode()
             allowed = self.headers.get("Authorization") == wanted
             answer: dict[str, Any] = {"error": "invalid_client"}
             if allowed:
                 answer = {"access_token": registry.token, "token_type": "Bearer", "expires_in": 600}
-            body = json.dumps(answer).encode()
-            self.send_response(200 if allowed else 401)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self._send(200 if allowed else 401, json.dumps(answer).encode())
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -144,12 +193,33 @@ def offline_registry(
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     registry.address = f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}"
+    # Another server of this process may have had the same port.
+    message_schemas.forget()
+    avro_output.forget()
     try:
         yield registry
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@cache
+def _shared() -> OfflineRegistry:
+    servers = ExitStack()
+    atexit.register(servers.close)
+    return servers.enter_context(offline_registry())
+
+
+def with_registry(protocol: str, options: Mapping[str, Any], *, writes: bool) -> dict[str, Any]:
+    """The options, for formats that need a registry with that of this process."""
+    if protocol != "ticdc-avro" or "schema.registry.url" in options:
+        return dict(options)
+    given = {"schema.registry.url": _shared().url}
+    if writes:
+        for part in ("key", "value"):
+            given[f"schema.registry.{part}.subject.name.strategy"] = "RecordNameStrategy"
+    return {**given, **options}
 
 
 def plain_responses(schemas: Mapping[int, str]) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def test_a_task_notes_the_columns_that_are_read(
         ("c_ts", TimestampNTZType(), 0),
         ("c_ts", StringType(), 1),
     ):
-        texts.warn_once.cache_clear()
+        texts.warn_zoneless.cache_clear()
         caplog.clear()
         assert read(
             messages, StructType().add(name, type_), options, by_kernel=True, inferred=False

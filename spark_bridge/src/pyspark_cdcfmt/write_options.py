@@ -11,9 +11,11 @@ from cdcfmt_core import Option, Registry, default_registry
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.options import split_by_owner, validate
+from cdcfmt_core.schema_registry import TOPIC
 from cdcfmt_core.texts import parse_json
 from cdcfmt_core.transport import Sink, TransportSpec
 from cdcfmt_core.transport_opening import choose_transport, open_sink
+from cdcfmt_core.writer_schemas import registry_options
 from cdcfmt_files.sources.compression import COMPRESSIONS
 from cdcfmt_files.sources.options import FORMATS_OWN, STORAGE_OPTIONS, InputOptions
 from pyspark_cdcfmt.options import check_place, is_sparks_own, other_names
@@ -195,6 +197,7 @@ def parse_write_options(
     own = [option for option in output_options() if option not in left_out]
     if of_dataframe:
         own.append(STORAGE_OPTIONS)
+    own += registry_options(given, registry)
     of_codec = registry.get_codec(protocol).encode_options
     transport = None
     if not of_dataframe:
@@ -210,6 +213,8 @@ def parse_write_options(
         ignored=is_sparks_own,
     )
     values = validate(bridge, own, owner=OWNER)
+    if TOPIC in values and values[TOPIC] is None:
+        values[TOPIC] = values.get("topic")
     options = WriteOptions(
         values,
         validate(codec, of_codec, owner=OWNER),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from support.framed_data import framed_messages, golden_schemas
-from support.schema_registry import offline_registry, plain_responses
+from support.schema_registry import offline_registry, plain_responses, with_registry
 
 from cdcfmt_core.events import Message
 from cdcfmt_testing import Case, CodecTests
@@ -22,6 +22,13 @@ class TestTicdcAvro(CodecTests):
     known_failures: ClassVar = {
         "test_tombstones": "a delete of a table without primary key has neither key nor value",
     }
+
+    # Avro's names do not hold any name of a column; test_encode.py writes TiCDC's rows again.
+    round_trips = ()
+
+    @classmethod
+    def registry_options(cls) -> Mapping[str, Any]:
+        return with_registry(cls.codec, {}, writes=True)
 
     @classmethod
     def load_cases(cls) -> Iterable[Case]:

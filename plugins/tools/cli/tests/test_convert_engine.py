@@ -17,7 +17,7 @@ from support.turns import in_turn
 
 from cdcfmt_cli import conversion
 from cdcfmt_core.events import Message
-from cdcfmt_core.texts import warn_once
+from cdcfmt_core.texts import warn_zoneless
 
 pytestmark = pytest.mark.kernel
 
@@ -46,7 +46,7 @@ SKIP = ("-w", "unsupportedEvents=skip", "-w", "unsupportedValues=skip")
 
 def converted(first: int, *arguments: object) -> tuple[int, bytes, str]:
     """Exit code, output and notes, where the engine begins behind so many messages."""
-    warn_once.cache_clear()
+    warn_zoneless.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("time.time_ns", lambda: 1_700_000_000_000_000_000)
         patch.setattr(conversion, "FIRST", first)

@@ -19,6 +19,7 @@ from pyspark.sql.types import ArrayType, BinaryType, StringType
 
 from cdcfmt_core.encoding_options import check_unpartitioned
 from cdcfmt_core.events import Kind, Message
+from cdcfmt_core.schema_registry import PREFIX, TOPIC
 from pyspark_cdcfmt.rows.types import struct_of
 from pyspark_cdcfmt.write.columnar import Taken
 from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, open_encoder
@@ -58,6 +59,8 @@ def encode(df: DataFrame, *, topic: str | None = None, **options: Any) -> DataFr
     :raises OptionError: for wrong options.  Wrong columns fail the job.
     """
     given = {name: item for name, item in options.items() if item is not None}
+    if topic is not None and any(name.lower().startswith(PREFIX) for name in given):
+        given.setdefault(TOPIC, topic)
     parsed = parse_write_options(given, of_dataframe=True)
     check_unpartitioned(parsed.values, "the sink of the DataFrame chooses partitions")
     open_encoder(parsed, None)

@@ -16,6 +16,7 @@ import attrs
 from cdcfmt_core.errors import DecodeError, OptionError, SinkError, SourceError, describe, show
 from cdcfmt_core.schema_registry import (
     PREFIX,
+    TOPIC,
     Headers,
     Part,
     SchemaId,
@@ -28,12 +29,14 @@ from cdcfmt_schema_registry.options import (
     AUTO_REGISTER,
     CA,
     ISSUER,
+    KEY_SUBJECT,
     TOKEN,
     TOKEN_SOURCE,
     URL,
     USE_ID,
     USE_LATEST,
     USER_INFO,
+    VALUE_SUBJECT,
     no_answer,
 )
 
@@ -60,6 +63,12 @@ _UNKNOWN_TO_APICURIO: Final = re.compile(r"No (artifact|content|version)\b")
 """How its own API says that it knows the address, but not the id."""
 _CONFLICT: Final = 409
 _CLOUD: Final = f"{PREFIX}bearer.auth.logical.cluster"
+_OURS: Final = (USE_ID, AUTO_REGISTER, USE_LATEST, TOPIC, KEY_SUBJECT, VALUE_SUBJECT)
+"""The options that are not the client's: attributes of the registry, in this order."""
+_NO_TOPIC: Final = (
+    f"option {TOPIC}: the schemas' subjects are named by a topic: give its name, or set "
+    f"{KEY_SUBJECT} and {VALUE_SUBJECT} to RecordNameStrategy"
+)
 
 _T = TypeVar("_T")
 
@@ -69,7 +78,7 @@ def open_registry(values: Mapping[str, Any]) -> SchemaRegistry:
 
     :raises OptionError: for an invalid address, and for logins that exclude each other.
     """
-    url, ours = values[URL], (USE_ID, AUTO_REGISTER, USE_LATEST)
+    url, ours = values[URL], _OURS
     if not url:
         return ConfluentRegistry("", (), values[USE_ID])
     settings = {
@@ -128,6 +137,9 @@ class ConfluentRegistry(SchemaRegistry):
     use_id: framing.UseId
     auto_register: bool = True
     use_latest: bool = False
+    topic: str | None = None
+    key_subject: str = "TopicNameStrategy"
+    value_subject: str = "TopicNameStrategy"
 
     def split(
         self, data: bytes, headers: Headers, part: Part
@@ -161,10 +173,20 @@ class ConfluentRegistry(SchemaRegistry):
             found = _client(self.settings).get_schema_versions(schema_id)
         return {"subjects": [f"{each.subject}, version {each.version}" for each in found]}
 
-    def register(self, subject: str, schema: WriterSchema) -> SchemaId:
+    def _subject(self, part: Part, record: str) -> str:
+        """The name of a subject, as Confluent's serializers make it."""
+        strategy = self.key_subject if part == "key" else self.value_subject
+        if strategy == "RecordNameStrategy":
+            return record
+        if not self.topic:
+            raise OptionError(_NO_TOPIC)
+        return f"{self.topic}-{part if strategy == 'TopicNameStrategy' else record}"
+
+    def register(self, part: Part, record: str, schema: WriterSchema) -> SchemaId:
         from confluent_kafka.schema_registry import Schema
         from confluent_kafka.schema_registry.error import SchemaRegistryError
 
+        subject = self._subject(part, record)
         if schema.references:
             raise SinkError(f"subject {subject}: a schema with references cannot be registered")
         wanted = Schema(schema.text, schema.kind.upper())
@@ -186,9 +208,10 @@ class ConfluentRegistry(SchemaRegistry):
             except SchemaRegistryError as error:
                 if error.http_status_code == _CONFLICT:
                     raise SinkError(
-                        f"{place}: the schema is incompatible with an earlier version, nothing "
-                        f"was written: change the table, the subject's compatibility, or the "
-                        f"subject ({show(error.error_message)})"
+                        f"{place}: the schema is incompatible with an earlier version, and no row "
+                        f"with it was written: change the table, the subject's compatibility, or "
+                        f"the subject (several tables of one topic: set {VALUE_SUBJECT} and "
+                        f"{KEY_SUBJECT}; {show(error.error_message)})"
                     ) from error
                 if error.error_code in _NO_SUCH_SCHEMA:
                     raise SinkError(

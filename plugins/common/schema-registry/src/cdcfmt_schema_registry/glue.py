@@ -88,7 +88,7 @@ class GlueRegistry(SchemaRegistry):
         name = str(found.get("SchemaArn", "")).partition(":schema/")[2]
         return {"subjects": [f"{name}, version {found.get('VersionNumber')}"]}
 
-    def register(self, subject: str, schema: WriterSchema) -> SchemaId:
+    def register(self, part: Part, record: str, schema: WriterSchema) -> SchemaId:
         raise SinkError(f"{self.name}: schemas cannot be registered; set {PREFIX}url to write")
 
     def frame(

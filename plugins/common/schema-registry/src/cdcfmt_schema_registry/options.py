@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from cdcfmt_core import Option
-from cdcfmt_core.schema_registry import PREFIX
+from cdcfmt_core.schema_registry import PREFIX, TOPIC
 
 URL: Final = f"{PREFIX}url"
 USER_INFO: Final = f"{PREFIX}basic.auth.user.info"
@@ -21,6 +21,8 @@ PROFILE: Final = f"{PREFIX}glue.profile"
 USE_ID: Final = f"{PREFIX}use.id"
 AUTO_REGISTER: Final = f"{PREFIX}auto.register.schemas"
 USE_LATEST: Final = f"{PREFIX}use.latest.version"
+KEY_SUBJECT: Final = f"{PREFIX}key.subject.name.strategy"
+VALUE_SUBJECT: Final = f"{PREFIX}value.subject.name.strategy"
 
 _PEM = "this client is not Java: give PEM files as schema.registry.ssl.ca.location, "
 _PEM += "ssl.certificate.location and ssl.key.location"
@@ -33,6 +35,8 @@ _OF_JAVA = {
     },
     "bearer.auth.custom.provider.function": "a function cannot be an option",
 }
+
+_STRATEGIES = ("TopicNameStrategy", "RecordNameStrategy", "TopicRecordNameStrategy")
 
 _WAITING: Final = (
     Option(
@@ -130,6 +134,26 @@ CONFLUENT_OPTIONS: Final = (
         default=False,
         help="Writing: the latest version of a subject must be the schema of the rows; nothing "
         "is registered.",
+    ),
+    Option(
+        name=VALUE_SUBJECT,
+        type="choice",
+        choices=_STRATEGIES,
+        default=_STRATEGIES[0],
+        help="Writing: the subject of a value's schema: `TOPIC-value`, its record's full name, "
+        "or `TOPIC-RECORD`. A topic of several tables needs the record's name in it.",
+    ),
+    Option(
+        name=KEY_SUBJECT,
+        type="choice",
+        choices=_STRATEGIES,
+        default=_STRATEGIES[0],
+        help="Writing: the same for a key's schema, `TOPIC-key`.",
+    ),
+    Option(
+        name=TOPIC,
+        help="Writing: the topic in the names of subjects. Default: the topic that is written; "
+        "files need it.",
     ),
 )
 

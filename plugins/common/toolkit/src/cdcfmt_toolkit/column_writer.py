@@ -173,6 +173,8 @@ class ColumnWriter:
                 if check is not None:
                     check(value)
                 printed = printer(value)
+                if printed is None and null is not None:
+                    return null
                 return head + (printed if write is None else write(printed, name)) + tail
             except (*BAD_VALUE, EncodeError) as error:
                 raise value_error(name, value, error) from error

@@ -26,7 +26,14 @@ _HTML: Final = {
 _SHORT: Final = re.compile(rb"\\[\\bf]")
 NO_BYTES: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that do not represent a byte; JSON can write one, as ``"\\ud800"``."""
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _LONG: Final = {b"\\b": b"\\u0008", b"\\f": b"\\u000c", b"\\\\": b"\\\\"}
+
+
+def is_lossless_text(value: str) -> bool:
+    """Whether a text has no surrogates, which stand for undecodable bytes."""
+    # Encoding it would make a copy.
+    return value.isascii() or _SURROGATE.search(value) is None
 
 
 def escape_for_go(data: bytes, *, html: bool = True) -> bytes:

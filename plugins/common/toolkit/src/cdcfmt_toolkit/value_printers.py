@@ -34,7 +34,7 @@ from cdcfmt_mysql.temporal import EPOCH, MAX_TIME, temporal_printer
 from cdcfmt_mysql.text_output import print_text, text_printer, unknown_type
 from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.go_quote import quote
-from cdcfmt_toolkit.wire_avro import signed, write_bytes, write_long, write_text
+from cdcfmt_toolkit.wire_avro import BOOLEAN, signed, write_bytes, write_long, write_text
 
 Print: TypeAlias = Callable[[Any], Any]
 
@@ -218,6 +218,8 @@ _PRINTERS: Final[Mapping[str, Callable[[Encoding, LogicalType, PrinterTools], Pr
 }
 
 
+_EXACT: Final = decimal.Context(200, traps=[decimal.Inexact, decimal.InvalidOperation])
+
 _pack_float = struct.Struct("<f").pack
 _pack_double = struct.Struct("<d").pack
 
@@ -236,8 +238,34 @@ def avro_printer(encoding: Encoding, logical: LogicalType, tools: PrinterTools) 
         return lambda value: write_long(signed(number(value)))
     if isinstance(logical, Binary):
         return write_bytes
-    text = value_printer(encoding, logical, tools)
-    return lambda value: write_text(text(value))
+    if encoding.name == "connect-decimal":
+        return unscaled_printer(encoding.scale or 0)
+    printer = value_printer(encoding, logical, tools)
+    write = _AVRO_WRITERS.get(encoding.name, write_text)
+    return lambda value: write(printer(value))
+
+
+_AVRO_WRITERS: Final[Mapping[str, Callable[[Any], bytes]]] = {
+    "epoch-days": write_long,
+    "epoch-millis": write_long,
+    "epoch-micros": write_long,
+    "json-boolean": BOOLEAN.write,
+}
+"""By encoding; the values of others are text."""
+
+
+def unscaled_printer(scale: int) -> Print:
+    """The printer of decimals as the bytes of an integer, highest first, as few as possible."""
+    unit = decimal.Decimal((0, (1,), -scale))
+
+    def print_decimal(value: Any) -> bytes:
+        if not isinstance(value, decimal.Decimal) or not value.is_finite():
+            raise TypeError("not a finite decimal")
+        number = int(_EXACT.divide(value, unit))
+        size = (number if number >= 0 else ~number).bit_length() // 8 + 1
+        return write_bytes(number.to_bytes(size, "big", signed=True))
+
+    return print_decimal
 
 
 def _float_printer(pack: Callable[[float], bytes], *, is_single: bool) -> Print:

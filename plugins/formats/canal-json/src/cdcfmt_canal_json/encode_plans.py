@@ -12,10 +12,10 @@ import orjson
 from cdcfmt_canal_json.message import TYPE_OF_OP
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Op, TableSchema
-from cdcfmt_core.types import is_lossless_text
 from cdcfmt_mysql import ColumnType, jdbc_code, signed_limit
 from cdcfmt_mysql.codes import PRIMARY_KEY_FLAG, named_flags
 from cdcfmt_mysql.type_output import column_type, type_text
+from cdcfmt_toolkit.json_output import is_lossless_text
 from cdcfmt_toolkit.message_writer import MessageWriter, RowMessageBuilder
 from cdcfmt_toolkit.row_messages import (
     ByLimit,

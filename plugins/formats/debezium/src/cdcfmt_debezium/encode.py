@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from cdcfmt_core import Encoder, EncoderContext
-from cdcfmt_core.errors import OptionError, UnsupportedEventError
+from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import (
     Event,
-    Image,
     Kind,
     Message,
     RowChange,
@@ -29,9 +28,8 @@ from cdcfmt_debezium.connect_output import (
     sanitized,
 )
 from cdcfmt_debezium.ddl_output import table_changes
-from cdcfmt_debezium.encode_plans import DebeziumRows, without_image
+from cdcfmt_debezium.encode_plans import DebeziumRows, message_of
 from cdcfmt_debezium.payload_output import OP_WORDS, dumps, source
-from cdcfmt_toolkit.images import NO_COLUMNS, images_of, own_key
 from cdcfmt_toolkit.row_messages import RowMessages
 from cdcfmt_toolkit.row_rules import KernelRows
 
@@ -41,6 +39,10 @@ def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder
 
     :raises OptionError: for large message options, which Debezium does not support.
     """
+    if options["encodingFormat"] == "avro":
+        from cdcfmt_debezium.avro_encode import AvroEncoder
+
+        return AvroEncoder(options, context)
     return _Encoder(options, context)
 
 
@@ -107,18 +109,7 @@ class _Encoder(KernelRows, Encoder):
 
     def _row(self, event: RowChange) -> Message:
         rows = self._rows.find(event.table)
-        message = rows.messages.by_op[event.op]
-        if event.op != "truncate":
-            row, old = images_of(event)
-            if not row.values:
-                raise UnsupportedEventError(NO_COLUMNS)
-            is_key = not row.complete and row.values.keys() == set(own_key(event.table))
-            if event.op == "delete" and is_key:
-                message = without_image(message)
-            else:
-                _check_whole(row, event.table)
-            if old is not None and self._old_values:
-                _check_whole(old, event.table)
+        message = message_of(rows.messages, event, old_values=self._old_values)
         key, value = rows.write(event, message=message)
         assert key is not None
         return self._checked(key, value)
@@ -135,8 +126,3 @@ class _Encoder(KernelRows, Encoder):
         message = Message(self._large.compressed(key), self._large.compressed(value))
         self._large.check(message.key, message.value or b"")
         return message
-
-
-def _check_whole(image: Image, table: TableSchema) -> None:
-    if not image.complete or len(image.values) < len(table.columns):
-        raise UnsupportedEventError("the row is incomplete, which Debezium JSON cannot express")

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import attrs
 import orjson
 
-from cdcfmt_core.events import Column, Op, TableSchema
-from cdcfmt_core.types import Date, DateTime, Geometry, GeometryValue, Timestamp, Vector
+from cdcfmt_core.errors import UnsupportedEventError
+from cdcfmt_core.events import Column, Image, Op, RowChange, TableSchema
+from cdcfmt_core.types import (
+    Date,
+    DateTime,
+    Geometry,
+    GeometryValue,
+    LogicalType,
+    Timestamp,
+    Vector,
+)
 from cdcfmt_debezium.connect_output import envelope_schema, field_of, key_schema_of, schema_name
 from cdcfmt_debezium.payload_output import OP_WORDS, dumps, source
 from cdcfmt_debezium.profile import ProducerProfile
@@ -19,7 +28,7 @@ from cdcfmt_mysql.numbers import print_vector
 from cdcfmt_mysql.temporal import parse_date, parse_datetime
 from cdcfmt_mysql.type_output import column_type
 from cdcfmt_toolkit.encodings import Encoding
-from cdcfmt_toolkit.images import own_key
+from cdcfmt_toolkit.images import NO_COLUMNS, images_of, own_key
 from cdcfmt_toolkit.json_output import valid_name
 from cdcfmt_toolkit.message_writer import MessageWriter, RowMessageBuilder
 from cdcfmt_toolkit.row_messages import (
@@ -32,6 +41,7 @@ from cdcfmt_toolkit.row_messages import (
     Part,
     PartPlaceholders,
     RowMessage,
+    RowMessages,
 )
 from cdcfmt_toolkit.value_printers import print_base64
 
@@ -55,23 +65,40 @@ def column_template(
     # Kafka Connect fails on null in a field that its schema requires.
     null = None if with_schema and not nullable else "null"
     printers = {Vector: print_vector, Geometry: _geometry}
-    parsers: dict[type, Callable[[str], object]]
-    parsers = {Date: parse_date, DateTime: parse_datetime, Timestamp: parse_datetime}
-    logical = type(column.type)
-    parse = parsers.get(logical)
-    zero = _EPOCH_TEXT if logical is Timestamp else None if nullable else 0
+    return ColumnTemplate(
+        label,
+        encoding,
+        null=null,
+        printer=printers.get(type(column.type)),
+        invalid=zero_printer(column.type, nullable, counts),
+    )
+
+
+_PARSERS: Final[Mapping[type, Callable[[str], object]]] = {
+    Date: parse_date,
+    DateTime: parse_datetime,
+    Timestamp: parse_datetime,
+}
+
+
+def zero_printer(
+    logical: LogicalType, nullable: bool, counts: Counter[str]
+) -> Callable[[str], int | str | None] | None:
+    """Prints ``0000-00-00`` and similar dates as TiCDC's replacement, and counts them.
+
+    None: not a type of dates.
+    """
+    parse = _PARSERS.get(type(logical))
+    if parse is None:
+        return None
+    zero = _EPOCH_TEXT if isinstance(logical, Timestamp) else None if nullable else 0
 
     def print_zero(text: str) -> int | str | None:
-        """Count ``0000-00-00`` and similar dates, and return TiCDC's replacement."""
-        assert parse is not None
         parse(text)
         counts[_ZERO_DATES] += 1
         return zero
 
-    invalid = None if parse is None else print_zero
-    return ColumnTemplate(
-        label, encoding, null=null, printer=printers.get(logical), invalid=invalid
-    )
+    return print_zero
 
 
 def _geometry(value: Any) -> dict[str, Any]:
@@ -186,7 +213,31 @@ def _slot(slots: PartPlaceholders, part: Part) -> orjson.Fragment:
     return orjson.Fragment(slots.add(part))
 
 
-def without_image(message: RowMessage) -> RowMessage:
-    """The message of a deleted row with only its key."""
-    value = tuple("null" if isinstance(part, ImageTemplate) else part for part in message.value)
-    return attrs.evolve(message, value=value)
+def message_of(
+    messages: RowMessages, event: RowChange, *, old_values: bool, null: str | bytes = "null"
+) -> RowMessage:
+    """How to write a row.
+
+    :param null: replaces the image of a deleted row with only its key.
+    :raises UnsupportedEventError: for an incomplete row.
+    """
+    message = messages.by_op[event.op]
+    if event.op == "truncate":
+        return message
+    row, old = images_of(event)
+    if not row.values:
+        raise UnsupportedEventError(NO_COLUMNS)
+    is_key = not row.complete and row.values.keys() == set(own_key(event.table))
+    if event.op == "delete" and is_key:
+        value = tuple(null if isinstance(part, ImageTemplate) else part for part in message.value)
+        message = attrs.evolve(message, value=value)
+    else:
+        _check_whole(row, event.table)
+    if old is not None and old_values:
+        _check_whole(old, event.table)
+    return message
+
+
+def _check_whole(image: Image, table: TableSchema) -> None:
+    if not image.complete or len(image.values) < len(table.columns):
+        raise UnsupportedEventError("the row is incomplete, which Debezium cannot express")

@@ -13,6 +13,7 @@ from cdcfmt_debezium.binary import BINARY_MODES
 from cdcfmt_debezium.decimals import DECIMAL_MODES
 from cdcfmt_debezium.message import DEFAULT_PLACEHOLDER, FLATTENED_PREFIX, TICDC
 from cdcfmt_debezium.profile import SIGNED, ProducerProfile
+from cdcfmt_toolkit.avro_output import AVRO_OPTIONS
 from cdcfmt_toolkit.default_table import DEFAULT_TABLE_OPTION
 from cdcfmt_toolkit.large_messages import COMPRESSION_OPTION
 
@@ -132,6 +133,15 @@ def profiles(options: Mapping[str, Any]) -> dict[str, ProducerProfile]:
 
 
 ENCODE_OPTIONS = (
+    Option(
+        name="encodingFormat",
+        type="choice",
+        choices=("json", "avro"),
+        default="json",
+        help="`json`, or `avro` with a [schema registry](../registries.md), as TiCDC's "
+        "`debezium-avro`.",
+    ),
+    *AVRO_OPTIONS,
     Option(
         name="debeziumDisableSchema",
         type="bool",

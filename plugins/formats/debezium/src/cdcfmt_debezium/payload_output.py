@@ -8,9 +8,8 @@ from typing import Any, Final
 import orjson
 
 from cdcfmt_core.events import Op
-from cdcfmt_core.types import is_lossless_text
 from cdcfmt_debezium.message import TICDC
-from cdcfmt_toolkit.json_output import NO_BYTES, escape_for_go
+from cdcfmt_toolkit.json_output import NO_BYTES, escape_for_go, is_lossless_text
 
 OP_WORDS: Final[dict[Op, str]] = {
     "insert": "c",

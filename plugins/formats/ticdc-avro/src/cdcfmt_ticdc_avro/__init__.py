@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cdcfmt_core import CodecSpec, hookimpl
-from cdcfmt_ticdc_avro.options import OPTIONS
+from cdcfmt_ticdc_avro.options import ENCODE_OPTIONS, OPTIONS
 from cdcfmt_ticdc_avro.sniff import sniff, sniff_schema
 
 
@@ -21,6 +21,8 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             sniff_schema=sniff_schema,
             emits=frozenset({"row", "ddl", "watermark"}),
             options=OPTIONS,
+            open_encoder="cdcfmt_ticdc_avro.encode:open_encoder",
+            encode_options=ENCODE_OPTIONS,
             open_layouts="cdcfmt_ticdc_avro.layouts:open_layouts",
             aliases=("flat-avro",),
             type_map="mysql",

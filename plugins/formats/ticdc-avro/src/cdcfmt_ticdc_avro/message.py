@@ -44,6 +44,14 @@ def is_delete(value: bytes) -> bool:
     return len(value) == _WITH_TIME and value[0] == _DELETE
 
 
+def watermark(tso: int) -> bytes:
+    return bytes([_WATERMARK]) + tso.to_bytes(8, "big")
+
+
+def delete(tso: int) -> bytes:
+    return bytes([_DELETE]) + tso.to_bytes(8, "big")
+
+
 def tso_of(value: bytes) -> int:
     """The TSO of a watermark or delete."""
     return int.from_bytes(value[1:], "big")

@@ -20,7 +20,7 @@ from typing import Any
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.events import Image, TableSchema
-from cdcfmt_core.texts import harmless_json
+from cdcfmt_core.texts import OBEYED
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
 from cdcfmt_mysql import format_time
 from cdcfmt_toolkit.wire_json import refuse_constant
@@ -28,6 +28,14 @@ from cdcfmt_toolkit.wire_json import refuse_constant
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_PLACES = 65
 _SAFE = (1 << 53) - 1
+_OBEYED = re.compile(f"[{OBEYED}]")
+
+
+def _harmless(text: str) -> str:
+    """JSON text with DEL, C1 and direction characters escaped; its value does not change."""
+    return _OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
 _MAYBE_NO_DOUBLE = re.compile("[0-9][0-9.]{15}|[0-9][eE]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -155,7 +163,7 @@ def _rest(values: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _text(value: str) -> str:
-    return harmless_json(encode_basestring(value if value.isascii() else clean(value)))
+    return _harmless(encode_basestring(value if value.isascii() else clean(value)))
 
 
 def _decimal(value: Decimal) -> str:
@@ -171,7 +179,7 @@ def _object(value: Mapping[Any, Any]) -> str:
 
 
 _WRITERS: dict[type, Callable[[Any], str]] = {
-    RawJson: harmless_json,
+    RawJson: _harmless,
     type(None): lambda _: "null",
     bool: lambda value: "true" if value else "false",
     # str() refuses more than 4300 digits.

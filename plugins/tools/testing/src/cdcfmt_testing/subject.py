@@ -64,6 +64,7 @@ class Subject:
     - ``parse_wire``, ``build_wire``: get a message's content as JSON (ValueError if it is not),
       and make a message with other content, for wires whose JSON is in frames.
     - ``content_of``: the content by which two messages are compared; default ``parse_wire``.
+    - ``registry_options``: options of a schema registry, for every encoder and decoder.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Subject:
         parse_wire: Callable[[Message], Any] = json_of_value,
         build_wire: Callable[[Message, Any], Message] = with_json_value,
         content_of: Callable[[Message], Any] | None = None,
+        registry_options: Mapping[str, Any] | None = None,
     ) -> None:
         if not spec.package:
             spec = guarded(spec, PluginInfo(spec.name, spec.name, "under test"))
@@ -82,10 +84,12 @@ class Subject:
         self.parse_wire = parse_wire
         self.build_wire = build_wire
         self.content_of = content_of or parse_wire
+        self.registry_options = dict(registry_options or {})
 
     def open(self, options: Mapping[str, Any]) -> MessageDecoder:
         """A new decoder with options as users spell them."""
-        return opening.open_decoder(self.spec.name, options, registry=self.registry)
+        given = {**self.registry_options, **options}
+        return opening.open_decoder(self.spec.name, given, registry=self.registry)
 
     def open_scan(self, options: Mapping[str, Any]) -> Callable[[Message], Iterable[object]]:
         """The format's scan of messages before decoding; finds nothing if it has none."""
@@ -99,9 +103,8 @@ class Subject:
 
     def open_encoder(self, options: Mapping[str, Any]) -> MessageEncoder:
         """A new encoder with options as users spell them, and a constant current time."""
-        return opening.open_encoder(
-            self.spec.name, options, registry=self.registry, now=lambda: _NOW
-        )
+        given = {**self.registry_options, **options}
+        return opening.open_encoder(self.spec.name, given, registry=self.registry, now=lambda: _NOW)
 
     @staticmethod
     def writing_options(case: Case) -> dict[str, Any]:

@@ -87,6 +87,11 @@ class CodecTests(KnownFailures):
         """The cases; override it if they are not in :attr:`cases`."""
         return load_cases(cls.cases)
 
+    @classmethod
+    def registry_options(cls) -> Mapping[str, Any]:
+        """Options of a schema registry, for every encoder and decoder of the format."""
+        return {}
+
     @staticmethod
     def parse_wire(message: Message) -> Any:
         """The message's content as JSON; ValueError if it is not JSON."""
@@ -112,6 +117,7 @@ class CodecTests(KnownFailures):
                 parse_wire=cls.parse_wire,
                 build_wire=cls.build_wire,
                 content_of=cls.content_of,
+                registry_options=cls.registry_options(),
             )
         return cls._subject
 

@@ -46,7 +46,7 @@ def _show_listing(listing: Listing) -> None:
             Text(item.spec.name, "name"),
             item.package,
             item.version,
-            Text("yes", "ok") if item.writes else Text("–", "faint"),
+            Text("yes", "ok") if item.spec.open_encoder else Text("–", "faint"),
             item.spec.summary,
         )
     if listing.formats:

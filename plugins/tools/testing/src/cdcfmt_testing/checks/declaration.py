@@ -15,7 +15,6 @@ from cdcfmt_core.options import Option
 from cdcfmt_testing.checks.encoding import write
 from cdcfmt_testing.outcome import check_events, expect
 from cdcfmt_testing.subject import Subject
-from cdcfmt_toolkit.large_message_output import LargeMessageOutput
 
 
 def check_spec(subject: Subject) -> None:
@@ -87,7 +86,7 @@ def _check_writing_options(
                     raise AssertionError(f"writing with {writing} fails: {error!r}") from error
                 write(encoder, sample.events)
     used = RecordedOptions({option.name: option.default for option in options})
-    own = open_encoder(used, EncoderContext(LargeMessageOutput()))
+    own = open_encoder(used, subject.open_encoder({}).context)
     for sample in subject.samples:
         for event in sample.events:
             with suppress(EncodeError):

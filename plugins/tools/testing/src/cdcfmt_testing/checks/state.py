@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import attrs
 
-from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Corrupt, Event, TableSchema
 from cdcfmt_testing.cases import Case
@@ -41,7 +40,7 @@ def check_deterministic(subject: Subject) -> None:
             _decode(subject, case) == text,
             f"case {case.name} gives different events or messages the second time",
         )
-    for case, text, there in zip(jobs, here, _decode_elsewhere(subject.spec, jobs), strict=True):
+    for case, text, there in zip(jobs, here, _decode_elsewhere(subject, jobs), strict=True):
         expect(
             there == text,
             f"case {case.name} gives different events or messages in another process: look for a "
@@ -125,8 +124,8 @@ def _decode(subject: Subject, case: Case) -> str:
     return "\n".join([text, *map(repr, messages)])
 
 
-def _decode_elsewhere(spec: CodecSpec, jobs: list[Case]) -> list[str]:
-    work = pickle.dumps(sys.path) + pickle.dumps((spec, jobs))
+def _decode_elsewhere(subject: Subject, jobs: list[Case]) -> list[str]:
+    work = pickle.dumps(sys.path) + pickle.dumps((subject.spec, jobs, subject.registry_options))
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
     done = subprocess.run(
         [sys.executable, "-c", f"from {__name__} import _serve; _serve()"],
@@ -149,7 +148,7 @@ def _decode_elsewhere(spec: CodecSpec, jobs: list[Case]) -> list[str]:
 def _serve() -> None:
     """The other process: run all jobs from standard input, the last one first."""
     sys.path[:] = pickle.load(sys.stdin.buffer)
-    spec, jobs = pickle.load(sys.stdin.buffer)
-    subject = Subject(spec, jobs)
+    spec, jobs, registry_options = pickle.load(sys.stdin.buffer)
+    subject = Subject(spec, jobs, registry_options=registry_options)
     texts = [_decode(subject, case) for case in reversed(jobs)]
     sys.stdout.buffer.write(pickle.dumps(texts[::-1]))

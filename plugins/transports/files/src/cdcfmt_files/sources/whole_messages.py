@@ -15,7 +15,7 @@ from typing import Any
 
 from cdcfmt_core.errors import DecodeError, EncodeError
 from cdcfmt_core.events import Message
-from cdcfmt_core.types import is_lossless_text
+from cdcfmt_toolkit.json_output import is_lossless_text
 from cdcfmt_toolkit.wire_json import parse_base64
 
 FIELDS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
