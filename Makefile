@@ -23,7 +23,7 @@ NO_DENY = cdcfmt: the crates of the kernel were not checked: cargo install --loc
 NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be reached
 
 .PHONY: help demo test check setup lint kernel crates site archive tests unit-spark unit-brokers
-.PHONY: unit-quick unit-slow oldest newest lowest smoke wheels wheelhouse release-check workflows thorough soak docs
+.PHONY: unit-quick unit-slow oldest newest lowest smoke wheels wheelhouse release-check workflows thorough soak tables docs
 .PHONY: clean
 .PHONY: bench bench-kafka bench-write
 
@@ -155,9 +155,11 @@ bench-kafka: setup
 bench-write: setup
 	$(JAVA) tests/benchmarks/spark_write.py
 
-# Writes the tables and pictures in docs/ that come from the code, then the site.
-docs: setup  ## the tables in docs/ that come from the code, and the site
+# Writes the tables and pictures in docs/ that come from the code.
+tables: setup  ## the tables in docs/ that come from the code
 	PYTHONPATH=$(TESTS) $(RUN) python -m support.doc_tables
+
+docs: tables  ## these tables, and the site
 	$(MAKE) site
 
 clean:  ## remove what the others have made

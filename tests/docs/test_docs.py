@@ -43,7 +43,7 @@ def relative(path: Path) -> str:
 def test_generated_tables_are_current(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     for name, table in tables()[path].items():
-        assert render(text, name, table) == text, "run make docs"
+        assert render(text, name, table) == text, "run make tables"
 
 
 def test_every_hook_is_documented() -> None:

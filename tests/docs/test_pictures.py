@@ -12,7 +12,7 @@ from cdcfmt_core import default_registry
 
 def test_pictures_of_the_way_are_current() -> None:
     for path, text in pictures().items():
-        assert path.read_text(encoding="utf-8") == text, "run make docs"
+        assert path.read_text(encoding="utf-8") == text, "run make tables"
 
 
 def test_all_formats_and_transports_are_in_both() -> None:

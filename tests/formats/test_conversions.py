@@ -13,7 +13,7 @@ PAIRS = [(source, target) for source in SOURCES for target in targets()]
 
 def test_docs_list_the_values_that_survive() -> None:
     text = (ROOT / "docs/conversions.md").read_text(encoding="utf-8")
-    assert render(text, "conversions", conversions()) == text, "run make docs"
+    assert render(text, "conversions", conversions()) == text, "run make tables"
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS, ids=" to ".join)

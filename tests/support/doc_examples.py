@@ -1,7 +1,7 @@
 """The examples of docs/cli.md: commands that are run, and what they print.
 
 An example is a ``console`` block under ``<!-- run -->``; its first line is the command, which
-may end in ``| head -N``, and the rest is the output.  ``make docs`` writes the outputs.
+may end in ``| head -N``, and the rest is the output.  ``make tables`` writes the outputs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The two pictures of the way of messages in docs/index.md: for wide and for narrow screens.
 
-``make docs`` writes them. Their producers, formats and transports are those of the tables.
+``make tables`` writes them. Their producers, formats and transports are those of the tables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tables of the docs that come from the code; ``make docs`` writes them, examples, pictures.
+"""The tables of the docs that come from the code; ``make tables`` writes them, examples, pictures.
 
 A table stands between ``<!-- name:begin -->`` and ``<!-- name:end -->``.
 """

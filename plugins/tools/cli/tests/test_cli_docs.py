@@ -18,7 +18,7 @@ TEXT = DOC.read_text(encoding="utf-8")
 
 
 def test_outputs_of_examples_are_current() -> None:
-    assert filled_in(TEXT) == TEXT, "run make docs"
+    assert filled_in(TEXT) == TEXT, "run make tables"
 
 
 def test_there_is_an_example_of_every_command() -> None:
