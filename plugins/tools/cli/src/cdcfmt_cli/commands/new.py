@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -29,6 +30,8 @@ def command(name: str, folder: Path) -> None:
     except OSError as error:
         raise SourceError(f"the plugin cannot be written: {error}") from error
     click.echo(f"{made}: next")
-    click.echo(f"  pip install -e '{made}[test]'")
+    # Environments of uv have no pip: the shell would find that of another Python.
+    pip = "pip" if find_spec("pip") else "uv pip"
+    click.echo(f"  {pip} install -e '{made}[test]'")
     click.echo("  cdcfmt formats")
     click.echo(f"  pytest {made}")
