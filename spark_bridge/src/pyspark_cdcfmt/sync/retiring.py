@@ -185,7 +185,7 @@ def follow_added(plan: TableMerge, statement: TableStatement, policy: str) -> No
     for value in values:
         if value.name.lower() in known or value in plan.state.earlier:
             continue
-        if value.text is value.old is None or not is_ordered:
+        if value.is_unknown or not is_ordered:
             _halt_unfilled(plan, value.name, query, None if is_ordered else _UNORDERED)
             if plan.state.halted:
                 return
@@ -222,7 +222,7 @@ def fill_added(plan: TableMerge, before: StructType | None) -> None:
     assert plan.state.columns is not None
     fields = {field.name.lower(): field for field in plan.state.columns.fields}
     for value in plan.state.earlier:
-        if value.text is value.old is None:
+        if value.is_unknown:
             continue
         name, at = value.name, At.of(value.at)
         field = fields.get((plan.state.name_now(name) or "").lower())

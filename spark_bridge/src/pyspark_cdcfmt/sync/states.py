@@ -56,6 +56,11 @@ class EarlierValue:
     text: str | None = None
     old: str | None = None
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether neither a constant nor another column has the value."""
+        return self.text is None and self.old is None
+
 
 @attrs.frozen
 class Cast:

@@ -113,10 +113,12 @@ class ColumnWriter:
             return known[print_column] == text
 
         def texts(row: Row, values: Mapping[str, Any], *, changed: bool) -> list[bytes]:
+            """The printed columns; ``changed``: only those that differ in the other image."""
             known, found = row.printed[part.image], []
-            others = (changed and row.images[other]) or {}
+            others = (row.images[other] if changed else None) or {}
             for name, print_column in columns.items():
                 if name in values:
+                    # Equal texts are printed equally, so they need not be printed.
                     if isinstance(values[name], str) and values[name] == others.get(name):
                         continue
                     text = known.get(print_column)

@@ -76,18 +76,14 @@ def read_schema_changes(
         resolve_type if connector in MYSQL_CONNECTORS else None,
         escaped_values=connector != TICDC,
     )
-    changes = (
-        readable(read, unreadable, Counter() if counts is None else counts) if query else read()
-    )
+    # Without a statement, changes that cannot be read leave nothing of the message.
+    changes = readable(read, unreadable, counts) if query else read()
     if not query and not changes:
         raise DecodeError("a required field of a DDL event is missing", field="ddl")
     position = position_of(source) or position_of(place_in_log) or _BEFORE_ALL
     stream = text_of(source, "name", "source.") or text_of(source, "server", "source.")
-    commit_ts, source_time, emit_time = (
-        commit_ts_of(source, "commit_ts", "source."),
-        time_of(source, "source."),
-        time_of(payload),
-    )
+    commit_ts = commit_ts_of(source, "commit_ts", "source.")
+    source_time, emit_time = time_of(source, "source."), time_of(payload)
     left = {name: value for name, value in payload.items() if name not in _TAKEN}
     common = (extra_of(left, source) or {}) | unreadable
 
