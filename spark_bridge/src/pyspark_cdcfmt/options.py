@@ -16,7 +16,6 @@ from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import check_once, is_relative_time, split_by_owner, validate
 from cdcfmt_core.transport import TransportSpec
-from cdcfmt_core.transport_opening import choose_transport
 from cdcfmt_core.writer_schemas import open_registry, registry_options
 from cdcfmt_files import FILES
 from cdcfmt_files.sources.options import InputOptions
@@ -24,6 +23,7 @@ from cdcfmt_toolkit.filesystem import is_relative
 from cdcfmt_toolkit.inputs import Input
 from cdcfmt_toolkit.topic_input import open_input
 from cdcfmt_toolkit.topics.options import TOPIC_OPTIONS
+from cdcfmt_toolkit.transport_choice import choose_transport
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS, TYPE_OPTIONS, bridge_options
 
 _OF_DATAFRAMES = tuple(
