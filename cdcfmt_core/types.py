@@ -138,6 +138,28 @@ class Geometry:
 
 
 @attrs.frozen
+class Array:
+    """``list`` of the element's values, and None."""
+
+    element: LogicalType
+
+
+@attrs.frozen
+class Struct:
+    """``dict`` from the names of fields to their values, and None; all fields are in it."""
+
+    fields: tuple[tuple[str, LogicalType], ...]
+
+
+@attrs.frozen
+class Map:
+    """``dict`` from values of the key's type, never None, to values, and None."""
+
+    key: LogicalType
+    value: LogicalType
+
+
+@attrs.frozen
 class Unknown:
     """The unchanged JSON value of the wire; its type is never guessed."""
 
@@ -162,6 +184,9 @@ LogicalType: TypeAlias = (
     | Json
     | Vector
     | Geometry
+    | Array
+    | Struct
+    | Map
     | Unknown
 )
 

@@ -24,7 +24,17 @@ from cdcfmt_core.events import (
     TableSchemaEvent,
     Watermark,
 )
-from cdcfmt_core.types import Bool, Int, LogicalType, Text, Timestamp, Unknown
+from cdcfmt_core.types import (
+    Array,
+    Bool,
+    Int,
+    LogicalType,
+    Map,
+    Struct,
+    Text,
+    Timestamp,
+    Unknown,
+)
 from cdcfmt_mysql import resolve_type
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -86,6 +96,22 @@ def test_booleans_become_mysql_numbers(protocol: str) -> None:
 def test_a_column_of_unknown_type_is_an_error(protocol: str) -> None:
     event = row("insert", table(Unknown("money"), "money"), None, {"id": 1, "c": "5"})
     with pytest.raises(EncodeError, match=rf"{protocol} table shop\.t, column c.*not known"):
+        write(protocol, [event])
+
+
+NESTED: list[tuple[LogicalType, Any]] = [
+    (Array(Int(32)), [1]),
+    (Map(Text(), Text()), {"a": "b"}),
+    (Struct((("a", Int(32)),)), {"a": 1}),
+]
+
+
+@EVERY
+@pytest.mark.parametrize(("type_", "value"), NESTED, ids=["array", "map", "struct"])
+def test_a_column_of_many_values_is_an_error(protocol: str, type_: LogicalType, value: Any) -> None:
+    event = row("insert", table(type_, "x[]"), None, {"id": 1, "c": value})
+    what = type(type_).__name__.lower()
+    with pytest.raises(EncodeError, match=rf"{protocol} table shop\.t, column c.* {what}"):
         write(protocol, [event])
 
 

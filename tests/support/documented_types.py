@@ -42,6 +42,9 @@ DOCUMENTED: tuple[tuple[str, LogicalType], ...] = (
     ("Vector(32)", logical.Vector()),
     ("Vector(64)", logical.Vector(64)),
     ("Geometry", logical.Geometry()),
+    ("Array(Int(32))", logical.Array(logical.Int(32))),
+    ("Map(Text, Text)", logical.Map(logical.Text(), logical.Text())),
+    ("Struct(a Date, b Json)", logical.Struct((("a", logical.Date()), ("b", logical.Json())))),
     ("Unknown", logical.Unknown()),
 )
 """The rows of the table of Spark types in docs/types.md."""

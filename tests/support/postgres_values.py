@@ -13,16 +13,16 @@ from typing import Any
 
 import attrs
 
-from cdcfmt_core.types import GeometryValue
+from cdcfmt_core.types import GeometryValue, InvalidValue
 from support.golden_data import Bits
 
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 _MONTH = timedelta(days=30.4375)
 _DATES = {
-    "infinity": (-622191234, "+292278994-08-16Z"),
-    "0044-03-15 BC": (-735160, "-0043-03-15Z"),
-    "10000-01-01": (2932897, "+10000-01-01Z"),
+    "infinity": (-622191234, "+292278994-08-16"),
+    "0044-03-15 BC": (-735160, "-0043-03-15"),
+    "10000-01-01": (2932897, "+10000-01-01"),
 }
 """Items of date[] that Python's dates do not have, as days and as isostring."""
 
@@ -81,7 +81,7 @@ def _calendar(kind: str, text: str) -> Any:
         return Beyond(text)
 
 
-# --- Values without a logical type, as they are on the wire ----------------------------
+# --- Values whose form depends on settings ----------------------------------------------
 
 
 @attrs.frozen
@@ -166,23 +166,26 @@ def _unescaped(text: str) -> str:
 
 
 def _item(type_: str, text: str, settings: Settings) -> Any:
+    """An item of an array, of the logical type that a column would have."""
     base = type_.partition("(")[0]
     if base in ("smallint", "integer", "bigint", "oid"):
         return int(text)
     if base == "boolean":
         return text == "t"
     if base in ("real", "double precision"):
-        return Decimal(repr(float(text))) if Decimal(text).is_finite() else text
+        return _bits(text, ">f" if base == "real" else ">d")
     if base == "numeric":
         return _numeric(type_, text, settings)
     if base == "bytea":
-        return text_of_bytes(bytes.fromhex(text.removeprefix("\\x")), settings)
+        data = bytes.fromhex(text.removeprefix("\\x"))
+        return data if settings.binary == "bytes" else text_of_bytes(data, settings)
     if base == "date":
         return _day(text, settings)
     if type_.startswith("timestamp"):
         return _moment(type_, text, settings)
     if type_ == "time without time zone":
-        return _clock(text, settings)
+        # Items of arrays have milliseconds in every mode.
+        return timedelta(milliseconds=_time(text) // timedelta(milliseconds=1))
     if type_ == "time with time zone":
         return _zoned_time(text.partition(".")[0] + re.sub(r"^[^+-]*", "", text))
     if base == "hstore":
@@ -190,49 +193,38 @@ def _item(type_: str, text: str, settings: Settings) -> Any:
     return text
 
 
+def _bits(text: str, packing: str) -> Bits:
+    return Bits(struct.pack(packing, float(text)).hex(), text)
+
+
 def _numeric(type_: str, text: str, settings: Settings) -> Any:
     if settings.decimal == "string":
         return text
     if settings.decimal == "double":
-        return Decimal(repr(float(text)))
+        return _bits(text, ">d")
     value = Decimal(text)
-    if settings.decimal_format == "NUMERIC" and "(" in type_:
+    if "(" in type_:
         return value
-    scale = int(type_.rpartition(",")[2][:-1]) if "(" in type_ else _scale(value)
-    number = int(value.scaleb(scale, Context(prec=400)))
-    size = (number + (number < 0)).bit_length() // 8 + 1
-    wire = base64.b64encode(number.to_bytes(size, "big", signed=True)).decode()
-    return wire if "(" in type_ else {"scale": scale, "value": wire}
-
-
-def _scale(value: Decimal) -> int:
-    """Without zeros at the end of the fraction."""
-    return len(f"{value:f}".partition(".")[2].rstrip("0"))
+    # Without zeros at the end of the fraction.
+    scale = len(f"{value:f}".partition(".")[2].rstrip("0"))
+    return value.quantize(Decimal(1).scaleb(-scale), context=Context(prec=400))
 
 
 def _day(text: str, settings: Settings) -> Any:
-    days, iso = _DATES.get(text) or ((date.fromisoformat(text) - _EPOCH.date()).days, f"{text}Z")
-    return iso if settings.time == "isostring" else days
+    known = _DATES.get(text)
+    if known is None:
+        return date.fromisoformat(text)
+    days, iso = known
+    return InvalidValue(iso if settings.time == "isostring" else str(days))
 
 
 def _moment(type_: str, text: str, settings: Settings) -> Any:
-    day, _, clock = text.partition(" ")
     if type_.endswith("with time zone"):
-        whole, _, fraction = clock.removesuffix("+00").partition(".")
-        return f"{day}T{whole}.{fraction.ljust(6, '0')}Z"
-    if settings.time == "isostring":
-        return f"{day}T{clock}Z"
-    micros = (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND
-    return micros // 1000 if settings.time == "connect" else micros
-
-
-def _clock(text: str, settings: Settings) -> Any:
-    """Items of arrays have milliseconds in every mode."""
-    millis = _time(text) // timedelta(milliseconds=1)
-    if settings.time == "isostring":
-        whole = text.partition(".")[0]
-        return f"{whole}.{millis % 1000:03}".rstrip("0").rstrip(".") + "Z"
-    return millis if settings.time == "connect" else millis * 1000
+        return datetime.fromisoformat(text).astimezone(UTC)
+    value = datetime.fromisoformat(text)
+    if settings.time != "connect":
+        return value
+    return value - timedelta(microseconds=value.microsecond % 1000)
 
 
 def _zoned_time(text: str) -> str:

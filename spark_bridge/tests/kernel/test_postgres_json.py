@@ -18,6 +18,7 @@ OPTIONS = {
     "schema_micros_avronames": {"binaryHandlingMode": "base64"},
     "schema_strings": {"binaryHandlingMode": "hex"},
 }
+TABLES = ("t_num", "t_numspecial", "t_text", "t_time", "nopk_full", "t_array", "t_array2", "toast")
 
 
 @pytest.mark.parametrize("form", ["json", "variant"])
@@ -29,7 +30,7 @@ def test_events(folder: str, form: str) -> None:
     assert result.by_kernel > 100, result
 
 
-@pytest.mark.parametrize("table", ["t_num", "t_numspecial", "t_text", "t_time", "nopk_full"])
+@pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("folder", OPTIONS)
 def test_changes(folder: str, table: str) -> None:
     messages = [

@@ -28,6 +28,9 @@ ALL_TYPES = [
     types.Json(),
     types.Vector(),
     types.Geometry(),
+    types.Array(types.Array(types.Decimal(10, 2))),
+    types.Map(types.Text(), types.Enum(("a", "b"))),
+    types.Struct((("a", types.Date()), ("b\udcff", types.Struct((("c", types.Text()),))))),
     types.Unknown("polygon\udcff"),
 ]
 

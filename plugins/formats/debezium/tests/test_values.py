@@ -19,11 +19,13 @@ from debezium_messages import (
     message,
     open_decoder,
     row,
+    struct,
 )
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.events import Message
 from cdcfmt_core.types import (
+    Array,
     Binary,
     Bit,
     Bool,
@@ -37,7 +39,9 @@ from cdcfmt_core.types import (
     Int,
     InvalidValue,
     Json,
+    Map,
     Set,
+    Struct,
     Text,
     Time,
     Timestamp,
@@ -45,6 +49,8 @@ from cdcfmt_core.types import (
     Vector,
     Year,
 )
+from cdcfmt_debezium.connect import field_type
+from cdcfmt_debezium.profile import ProducerProfile
 
 KAFKA, TIME, DATA = "org.apache.kafka.connect.data.", "io.debezium.time.", "io.debezium.data."
 
@@ -57,9 +63,20 @@ def typed(kind: str, name: str | None = None, **parameters: str) -> dict[str, An
     return {"type": kind, "name": name, "parameters": parameters}
 
 
+def array_of(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def map_of(values: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "map", "keys": {"type": "string"}, "values": values}
+
+
 def decimal_type(scale: int, precision: int) -> dict[str, Any]:
     parameters = {"scale": str(scale), "connect.decimal.precision": str(precision)}
     return {"type": "bytes", "name": KAFKA + "Decimal", "parameters": parameters}
+
+
+ARRAY_OF_DECIMALS, DECIMALS = Array(Decimal(10, 2)), [Number("123.45"), None]
 
 
 WITH_SCHEMA = [
@@ -208,6 +225,29 @@ WITH_SCHEMA = [
         GeometryValue(4326, b"wkb"),
     ),
     (typed("map"), {"a": 1}, Unknown("map"), {"a": 1}),
+    (array_of(typed("int32")), [1, None, -5], Array(Int(32)), [1, None, -5]),
+    (array_of(decimal_type(2, 10)), [b64(b"\x30\x39"), None], ARRAY_OF_DECIMALS, DECIMALS),
+    (array_of(typed("bytes")), ["AP8=", ""], Array(Binary()), [b"\x00\xff", b""]),
+    (array_of(typed("int32", TIME + "Date")), [19718], Array(Date()), [date(2023, 12, 27)]),
+    (
+        array_of(typed("int64", TIME + "MicroTimestamp")),
+        [0, 2**63 - 1],
+        Array(DateTime()),
+        [datetime(1970, 1, 1), InvalidValue(str(2**63 - 1))],
+    ),
+    (
+        array_of(array_of(typed("string"))),
+        [["a"], None, []],
+        Array(Array(Text())),
+        [["a"], None, []],
+    ),
+    (map_of(typed("string")), {"a": "1", "b": None}, Map(Text(), Text()), {"a": "1", "b": None}),
+    (
+        struct({"d": typed("int32", TIME + "Date"), "a b": map_of(typed("int64"))}),
+        {"a b": {"x": 2**63 - 1}},
+        Struct((("d", Date()), ("a b", Map(Text(), Int(64))))),
+        {"d": None, "a b": {"x": 2**63 - 1}},
+    ),
 ]
 
 
@@ -348,6 +388,12 @@ BAD = [
     (typed("struct", DATA + "VariableScaleDecimal"), {"scale": 10**9, "value": b64(b"\x0f")}),
     (typed("struct", DATA + "VariableScaleDecimal"), {"scale": 1}),
     (typed("array", DATA + "FloatVector"), [1, "2"]),
+    (array_of(typed("int16")), "[1]"),
+    (array_of(typed("int16")), [1, 2**15]),
+    (array_of(decimal_type(2, 10)), [1, "no base64"]),
+    (map_of(typed("string")), ["a"]),
+    (struct({"a": typed("string")}), {"b": "c"}),
+    (struct({"a": typed("string")}), {"a": 5}),
     (typed("struct", DATA + "geometry.Point"), {"wkb": None}),
     (typed("struct", DATA + "geometry.Point"), {"wkb": "AA==", "srid": "x"}),
 ]
@@ -448,3 +494,15 @@ def test_digits_of_a_double() -> None:
     assert str(event.after.values["c"]) == "18446744073709552000.00"
     # Rounded up beyond decimal(5,0): no value of that type.
     assert event.after.values["d"] == InvalidValue("100000.0")
+
+
+def test_types_of_many_parts_are_unknown() -> None:
+    """An Avro schema may name one record many times; it is never unfolded without a bound."""
+    deep: dict[str, Any] = typed("int32")
+    for _ in range(40):
+        deep = array_of(deep)
+    wide = struct({"a": typed("int32"), "b": typed("int32")})
+    for _ in range(40):
+        wide = struct({"a": wide, "b": wide})
+    for kind, field in (("array", deep), ("struct", wide)):
+        assert field_type(field, ProducerProfile()).logical == Unknown(kind)

@@ -15,10 +15,10 @@ from cdcfmt_core.events import Column, Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import split_name, table_names
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import open_logger
-from cdcfmt_core.types import Decimal, LogicalType, Unknown
+from cdcfmt_core.types import LogicalType, Unknown
 from cdcfmt_files.sources import BadLine
 from cdcfmt_toolkit.column_names import clashes
-from cdcfmt_toolkit.decimal_digits import DecimalDigits
+from cdcfmt_toolkit.decimal_digits import DecimalDigits, has_open_decimals
 from cdcfmt_toolkit.inputs import Slice
 from cdcfmt_toolkit.table_texts import nearest_tables
 from pyspark_cdcfmt.options import SPARKS_SWITCH, ReadOptions
@@ -128,7 +128,7 @@ class UnitedColumns:
     def guessed(self) -> list[str]:
         """DECIMAL columns whose digits are known only from values."""
         types = self._types.items()
-        return [name for name, t in types if isinstance(t, Decimal) and t.precision is None]
+        return [name for name, type_ in types if type_ and has_open_decimals(type_)]
 
     def fields(self) -> list[StructField]:
         types = {

@@ -18,6 +18,7 @@ from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.filters import EventFilter, split_name, table_names
 from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.types import LogicalType
+from cdcfmt_toolkit.decimal_digits import has_open_decimals
 from cdcfmt_toolkit.table_texts import nearest_tables
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.survey import Survey, TableName
@@ -193,6 +194,13 @@ _EXAMPLES: dict[type[LogicalType], Any] = {
 """A value of each logical type that most Spark types can hold."""
 
 
+def _example(type_: LogicalType) -> Any:
+    if isinstance(type_, logical.Array):
+        item = _example(type_.element)
+        return None if item is None else [item]
+    return _EXAMPLES.get(type(type_))
+
+
 def check_declared_types(task: ReadTask, survey: Survey) -> None:
     """Compare the user's schema with all versions of the table's.
 
@@ -238,7 +246,7 @@ def _conflict(column: Column, declared: DataType, examples: Mapping[str, object]
             f"the source's {named} does not fit in {declared.simpleString()}; declare a type "
             "that holds it"
         )
-    example = _EXAMPLES.get(type(source))
+    example = _example(source)
     unnamed = False
     if isinstance(source, logical.Enum | logical.Set):
         unnamed = not source.names
@@ -363,8 +371,8 @@ def _negative(of: _TableSurvey) -> Iterable[Column]:
 
 
 def _without_digits(of: _TableSurvey) -> Iterable[Column]:
-    columns = of.of_type(logical.Decimal) if of.task.inferred else ()
-    return [column for column in columns if column.type.precision is None]
+    columns = of.columns if of.task.inferred else ()
+    return [column for column in columns if has_open_decimals(column.type)]
 
 
 def _without_names(of: _TableSurvey) -> Iterable[Column]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any, TypeAlias
 
@@ -289,4 +289,29 @@ def own_cells(array: pa.Array, type_: DataType) -> list[Any]:
         raise EncodeError(f"a date is outside of the years 1 to 9999 ({error})") from error
     if isinstance(type_, FloatType):
         return [None if value is None else float(shortest_text(value, 6)) for value in values]
-    return values
+    read = _variants_within(type_)
+    return values if read is None else [None if value is None else read(value) for value in values]
+
+
+def _variants_within(type_: DataType) -> Callable[[Any], Any] | None:
+    """A function that decodes the variants in a cell other than NULL; None if it has none."""
+    if isinstance(type_, VariantType):
+        return lambda pair: decode_variant(pair["value"], pair["metadata"])
+    if isinstance(type_, ArrayType):
+        item = _variants_within(type_.elementType)
+        return item and (lambda items: [each if each is None else item(each) for each in items])
+    if isinstance(type_, MapType):
+        of_value = _variants_within(type_.valueType)
+        return of_value and (
+            lambda pairs: [(key, each if each is None else of_value(each)) for key, each in pairs]
+        )
+    if not isinstance(type_, StructType):
+        return None
+    fields = {field.name: _variants_within(field.dataType) for field in type_.fields}
+    known = {name: read for name, read in fields.items() if read is not None}
+    if not known:
+        return None
+    return lambda struct: {
+        name: known[name](each) if name in known and each is not None else each
+        for name, each in struct.items()
+    }

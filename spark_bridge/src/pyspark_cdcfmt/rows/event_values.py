@@ -31,7 +31,14 @@ _DIGITS = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?[eE][+-]?\d+|-?nan|-?inf(?:inity)?", re.ASCII | re.I)
 
 
-_CONVERTED = (logical.Json, logical.Vector, logical.Geometry)
+_CONVERTED = (
+    logical.Json,
+    logical.Vector,
+    logical.Geometry,
+    logical.Array,
+    logical.Map,
+    logical.Struct,
+)
 """Types whose values in Spark always differ from those in events."""
 
 
@@ -47,6 +54,12 @@ def event_value(type_: LogicalType) -> Convert:
         return _binary32 if type_.bits == 32 else to_double
     if isinstance(type_, logical.Decimal):
         return _to_decimal(type_)
+    if isinstance(type_, logical.Array):
+        return _to_list(_part(type_.element))
+    if isinstance(type_, logical.Map):
+        return _to_map(event_value(type_.key), _part(type_.value))
+    if isinstance(type_, logical.Struct):
+        return _to_struct({name: _part(each) for name, each in type_.fields})
     return _CONVERTERS[type(type_)]
 
 
@@ -152,7 +165,7 @@ def _wall_clock(value: Any) -> datetime | InvalidValue:
 
 def _instant(value: Any) -> datetime | InvalidValue:
     if type(value) is datetime and value.tzinfo is not None:
-        return value
+        return value.astimezone(UTC)
     is_utc = type(value) is str and value[-1:] == "Z"
     parsed = _parsed(value[:-1] if is_utc else value, "a timestamp", parse_datetime)
     if isinstance(parsed, InvalidValue):
@@ -248,6 +261,40 @@ def _vector(value: Any) -> list[float]:
     if isinstance(value, list):
         return [_number(item) for item in value]
     raise BadValue(f"{show(value)} is not a list of numbers")
+
+
+def _part(type_: LogicalType) -> Convert:
+    convert = event_value(type_)
+    return lambda value: None if value is None else convert(value)
+
+
+def _to_list(convert: Convert) -> Convert:
+    def items(value: Any) -> list[Any]:
+        if isinstance(value, list):
+            return [convert(item) for item in value]
+        raise BadValue(f"{show(value)} is not an array")
+
+    return items
+
+
+def _to_map(convert_key: Convert, convert: Convert) -> Convert:
+    def mapping(value: Any) -> dict[Any, Any]:
+        # Arrow's maps are lists of pairs, those of variants are objects.
+        if isinstance(value, Mapping | list):
+            pairs = value.items() if isinstance(value, Mapping) else value
+            return {convert_key(key): convert(item) for key, item in pairs}
+        raise BadValue(f"{show(value)} is not a map")
+
+    return mapping
+
+
+def _to_struct(parts: Mapping[str, Convert]) -> Convert:
+    def struct(value: Any) -> dict[str, Any]:
+        if isinstance(value, Mapping) and value.keys() <= parts.keys():
+            return {name: convert(value.get(name)) for name, convert in parts.items()}
+        raise BadValue(f"{show(value)} is not a struct of {', '.join(parts)}")
+
+    return struct
 
 
 def _geometry(value: Any) -> GeometryValue:

@@ -280,7 +280,10 @@ def json_column(text: str, max_depth: int = 200) -> orjson.Fragment | str:
 
 
 def json_of(value: Any) -> str:
-    """The JSON text of a message's value of any type, with blanks; keeps digits of decimals."""
+    """The JSON text of a value of any type, with blanks; keeps digits of decimals.
+
+    Values that JSON lacks are text, as in images.
+    """
     if isinstance(value, dict):
         members = (f"{json.dumps(k, ensure_ascii=False)}: {json_of(v)}" for k, v in value.items())
         return f"{{{', '.join(members)}}}"
@@ -288,4 +291,14 @@ def json_of(value: Any) -> str:
         return f"[{', '.join(map(json_of, value))}]"
     if isinstance(value, Decimal) and value.is_finite():
         return str(value)
-    return json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, float) and not isfinite(value):
+        value = str(value)
+    return json.dumps(value, ensure_ascii=False, default=_as_text)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    if isinstance(value, datetime):
+        return datetime_text(value)
+    return format_time(value, 6) if isinstance(value, timedelta) else str(value)

@@ -134,6 +134,13 @@ _RULES: dict[type, Callable[[Any, TypeOptions], spark.DataType]] = {
         spark.DoubleType() if getattr(type_, "bits", 32) == 64 else spark.FloatType()
     ),
     logical.Geometry: _always(GEOMETRY),
+    logical.Array: lambda type_, options: spark.ArrayType(spark_type(type_.element, options)),
+    logical.Map: lambda type_, options: spark.MapType(
+        spark_type(type_.key, options), spark_type(type_.value, options)
+    ),
+    logical.Struct: lambda type_, options: struct_of(
+        **{name: spark_type(each, options) for name, each in type_.fields}
+    ),
     logical.Unknown: _always(spark.StringType()),
 }
 
@@ -166,6 +173,15 @@ def merge(one: LogicalType, other: LogicalType) -> LogicalType:
         return other if one.names and other.names else logical.Set()
     if type(one) is type(other) and isinstance(one, _PARAMETERS_OPTIONAL):
         return type(one)()
+    if isinstance(one, logical.Array) and isinstance(other, logical.Array):
+        return logical.Array(merge(one.element, other.element))
+    if isinstance(one, logical.Map) and isinstance(other, logical.Map):
+        return logical.Map(merge(one.key, other.key), merge(one.value, other.value))
+    if isinstance(one, logical.Struct) and isinstance(other, logical.Struct):
+        fields = dict(one.fields)
+        for name, type_ in other.fields:
+            fields[name] = merge(fields[name], type_) if name in fields else type_
+        return logical.Struct(tuple(fields.items()))
     if {type(one), type(other)} == {logical.Text, logical.Binary}:
         # All text is bytes, but not all bytes are text.
         return logical.Binary()
@@ -227,7 +243,17 @@ def logical_type(type_: spark.DataType) -> LogicalType | None:
     if isinstance(type_, spark.ArrayType):
         if isinstance(type_.elementType, spark.DoubleType):
             return logical.Vector(64)
-        return logical.Vector() if isinstance(type_.elementType, spark.FloatType) else None
+        if isinstance(type_.elementType, spark.FloatType):
+            return logical.Vector()
+        element = logical_type(type_.elementType)
+        return None if element is None else logical.Array(element)
+    if isinstance(type_, spark.MapType):
+        key, value = logical_type(type_.keyType), logical_type(type_.valueType)
+        return None if key is None or value is None else logical.Map(key, value)
     if isinstance(type_, spark.StructType):
-        return logical.Geometry() if type_.names == GEOMETRY.names else None
+        if type_.names == GEOMETRY.names:
+            return logical.Geometry()
+        fields = [(field.name, logical_type(field.dataType)) for field in type_.fields]
+        known = tuple((name, each) for name, each in fields if each is not None)
+        return logical.Struct(known) if known and len(known) == len(fields) else None
     return OWN_TYPES.get(type(type_))

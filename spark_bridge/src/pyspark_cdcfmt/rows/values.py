@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any
@@ -36,7 +37,15 @@ from pyspark_cdcfmt.rows.types import GEOMETRY, INTEGER_BITS, OWN_TYPES, TypeOpt
 from pyspark_cdcfmt.rows.variant import encode_variant
 from pyspark_cdcfmt.rows.variant_scalars import unscaled
 
-SUPPORTED = (*OWN_TYPES, spark.DecimalType, spark.ArrayType, spark.StructType)
+SUPPORTED = (
+    *OWN_TYPES,
+    spark.DecimalType,
+    spark.ArrayType,
+    spark.MapType,
+    spark.StructType,
+)
+_NESTED = (spark.ArrayType, spark.MapType, spark.StructType)
+_LOGICAL_NESTED = (logical.Array, logical.Map, logical.Struct)
 
 
 @attrs.frozen
@@ -81,10 +90,10 @@ def _convert_to(
         return lambda value: _to_wall_clock(value, policy.time_zone)
     if isinstance(target, spark.BinaryType) and isinstance(source, logical.Unknown):
         return _known_bytes
-    if isinstance(target, spark.StructType):
+    if isinstance(source, logical.Geometry) and isinstance(target, spark.StructType):
         return _to_geometry(target)
-    if isinstance(target, spark.ArrayType):
-        return _to_array(_convert_to(logical.Unknown(), target.elementType, column, policy))
+    if isinstance(target, _NESTED):
+        return _to_nested(source, target, column, policy)
     convert = _SIMPLE.get(type(target), _unsupported(target))
     if isinstance(source, logical.Unknown) and isinstance(target, _FLOATS):
         return lambda value: convert(_nearest(value) if type(value) is Decimal else value)
@@ -95,6 +104,96 @@ def _nearest(value: Decimal) -> Decimal | float:
     """The nearest double of a JSON number without a type; unchanged if it is 0 or infinite."""
     number = float(value)
     return number if math.isfinite(number) and (number or not value) else value
+
+
+_ANY: LogicalType = logical.Unknown()
+
+
+def _to_nested(
+    source: LogicalType, target: spark.DataType, column: str, policy: ValuePolicy
+) -> Convert:
+    """A converter to arrays, maps and structs; of JSON, too, whose parts have no types."""
+    if isinstance(source, logical.Json):
+        return _of_json(_to_nested(_ANY, target, column, policy))
+
+    def part(of: LogicalType, type_: spark.DataType, *, nullable: bool) -> Convert:
+        return _part(of, type_, column, policy, nullable=nullable)
+
+    if isinstance(target, spark.ArrayType):
+        element = source.element if isinstance(source, logical.Array) else _ANY
+        return _to_array(part(element, target.elementType, nullable=target.containsNull))
+    if isinstance(target, spark.MapType):
+        key, value = _ANY, _ANY
+        if isinstance(source, logical.Map):
+            key, value = source.key, source.value
+        return _to_map(
+            part(key, target.keyType, nullable=False),
+            part(value, target.valueType, nullable=target.valueContainsNull),
+        )
+    assert isinstance(target, spark.StructType)
+    fields = dict(source.fields) if isinstance(source, logical.Struct) else {}
+    return _to_struct(
+        {
+            field.name: part(fields.get(field.name, _ANY), field.dataType, nullable=field.nullable)
+            for field in target.fields
+        },
+        # Objects of JSON differ; the declared fields are a selection.
+        may_have_others=not fields,
+    )
+
+
+def _part(
+    source: LogicalType,
+    target: spark.DataType,
+    column: str,
+    policy: ValuePolicy,
+    *,
+    nullable: bool,
+) -> Convert:
+    """A converter of values within another value, NULL too."""
+    convert = converter(source, target, column, policy)
+    is_variant = isinstance(target, spark.VariantType)
+
+    def apply(value: Any) -> Any:
+        converted = None if value is None else convert(value)
+        if converted is None and not nullable:
+            raise BadValue("NULL in an array, map or struct that cannot have it")
+        # Arrow takes tuples for pairs of names and values.
+        if is_variant and converted is not None:
+            return dict(zip(("value", "metadata"), converted, strict=True))
+        return converted
+
+    return apply
+
+
+def _of_json(convert: Convert) -> Convert:
+    def from_json(value: Any) -> Any:
+        parsed = value.value if type(value) is ParsedJson else parse_json_column(value)
+        if type(parsed) is KeepText:
+            raise BadValue(f"{show(value)} is not JSON of an array or object")
+        return None if parsed is None else convert(parsed)
+
+    return from_json
+
+
+def _to_map(convert_key: Convert, convert_value: Convert) -> Convert:
+    def mapping(value: Any) -> list[tuple[Any, Any]]:
+        if isinstance(value, dict):
+            return [(convert_key(key), convert_value(item)) for key, item in value.items()]
+        raise BadValue(f"{show(value)} is not a map")
+
+    return mapping
+
+
+def _to_struct(parts: Mapping[str, Convert], *, may_have_others: bool) -> Convert:
+    def struct(value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise BadValue(f"{show(value)} is not a struct")
+        if not may_have_others and (others := value.keys() - parts.keys()):
+            raise BadValue(f"the column's struct lacks the field {show(min(others))}")
+        return {name: convert(value.get(name)) for name, convert in parts.items()}
+
+    return struct
 
 
 def variant_form(source: LogicalType) -> Convert | None:
@@ -128,10 +227,35 @@ def plain_value(
         return parsed
     if type(value) is InvalidValue:
         return policy.invalid(value, column, as_text=True)
+    if isinstance(source, _LOGICAL_NESTED):
+        return _plain_parts(value, source, column, policy, as_json=as_json)
     if isinstance(source, logical.Unknown):
         with contextlib.suppress(RecursionError):  # the writer raises the error
             return _with_doubles(value)
     return value.value if type(value) is ParsedJson else value
+
+
+def _plain_parts(
+    value: Any, source: LogicalType, column: str, policy: ValuePolicy, *, as_json: bool = False
+) -> Any:
+    def part(item: Any, of: LogicalType) -> Any:
+        if item is None:
+            return None
+        form = variant_form(of) if type(item) is int else None
+        return form(item) if form else plain_value(item, of, column, policy, as_json=as_json)
+
+    if isinstance(source, logical.Array):
+        return [part(item, source.element) for item in value]
+    if isinstance(source, logical.Map):
+        pairs = ((_key_text(part(key, source.key)), item) for key, item in value.items())
+        return {key: part(item, source.value) for key, item in pairs}
+    assert isinstance(source, logical.Struct)
+    return {name: part(value.get(name), of) for name, of in source.fields}
+
+
+def _key_text(key: Any) -> str:
+    # Objects of variants and JSON have text keys.
+    return key if type(key) is str else json_of(key)
 
 
 def _with_doubles(value: Any) -> Any:
@@ -163,6 +287,8 @@ def _to_text(source: LogicalType, column: str, policy: ValuePolicy) -> Convert:
                 raise BadValue("a geometry is not text; declare the column as struct")
             return value.wkt
         if isinstance(value, list | dict):
+            if isinstance(source, _LOGICAL_NESTED):
+                value = _plain_parts(value, source, column, policy)
             return json_of(value)
         if isinstance(value, ParsedJson):
             raise BadValue("events hold parsed JSON, not its text; declare the column as variant")
@@ -269,7 +395,7 @@ def _to_interval(value: Any) -> timedelta:
 def _to_array(convert: Convert) -> Convert:
     def array(value: Any) -> list[Any]:
         if isinstance(value, list):
-            return [None if item is None else convert(item) for item in value]
+            return [convert(item) for item in value]
         raise BadValue(f"{show(value)} is not an array")
 
     return array

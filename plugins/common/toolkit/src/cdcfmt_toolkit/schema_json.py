@@ -69,9 +69,8 @@ def table_from_dict(fields: Mapping[str, Any]) -> TableSchema:
 
 def _column_to_dict(column: Column) -> dict[str, Any]:
     """A column as plain JSON values."""
-    fields = attrs.asdict(column)
-    type_ = {"name": type(column.type).__name__, **fields["type"]}
-    return {**fields, "type": type_, "flags": list(column.flags)}
+    fields = attrs.asdict(column, recurse=False)
+    return {**fields, "type": _type_to_dict(column.type), "flags": list(column.flags)}
 
 
 def _column_from_dict(fields: dict[str, Any]) -> Column:
@@ -89,12 +88,30 @@ def _column_from_dict(fields: dict[str, Any]) -> Column:
     )
 
 
+def _type_to_dict(logical: LogicalType) -> dict[str, Any]:
+    parameters = attrs.asdict(logical, recurse=False)
+    return {
+        "name": type(logical).__name__,
+        **{name: _parameter_to_json(value) for name, value in parameters.items()},
+    }
+
+
+def _parameter_to_json(value: Any) -> Any:
+    """Types are objects, and fields and the members of an ENUM are lists."""
+    if isinstance(value, tuple):
+        return [_parameter_to_json(each) for each in value]
+    return _type_to_dict(value) if attrs.has(type(value)) else value
+
+
 def _type_from_dict(fields: dict[str, Any]) -> LogicalType:
     parameters = {
-        # The members of an ENUM are the only parameter that is not a scalar.
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in fields.items()
-        if name != "name"
+        name: _parameter_from_json(value) for name, value in fields.items() if name != "name"
     }
     logical: LogicalType = _TYPES[fields["name"]](**parameters)
     return logical
+
+
+def _parameter_from_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_parameter_from_json, value))
+    return _type_from_dict(value) if isinstance(value, dict) else value

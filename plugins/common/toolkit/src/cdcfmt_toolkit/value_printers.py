@@ -31,7 +31,7 @@ from cdcfmt_mysql.numbers import (
     shortest32,
 )
 from cdcfmt_mysql.temporal import EPOCH, MAX_TIME, temporal_printer
-from cdcfmt_mysql.text_output import print_text, text_printer, unknown_type
+from cdcfmt_mysql.text_output import UNWRITTEN, print_text, text_printer, unwritten_type
 from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.go_quote import quote
 from cdcfmt_toolkit.wire_avro import BOOLEAN, signed, write_bytes, write_long, write_text
@@ -64,8 +64,8 @@ def value_printer(encoding: Encoding, logical: LogicalType, tools: PrinterTools)
     :raises EncodeError: for a column of unknown type.
     :raises ValueError: for an encoding or type that can only be read.
     """
-    if isinstance(logical, types.Unknown):
-        raise unknown_type(logical)
+    if isinstance(logical, UNWRITTEN):
+        raise unwritten_type(logical)
     try:
         return _PRINTERS[encoding.name](encoding, logical, tools)
     except KeyError:

@@ -50,7 +50,7 @@ def text_printer(logical: LogicalType, *, time_zone: tzinfo) -> Printer:
     ENUM and SET are printed as index and bitmap, BINARY as one Latin-1 character per byte,
     geometry as MySQL's internal form in Latin-1.
 
-    :raises EncodeError: for a column of unknown type.
+    :raises EncodeError: for a column of unknown type, and for arrays, maps and structs.
     """
     if isinstance(logical, types.Int):
         return int_printer(*logical.bounds)
@@ -70,9 +70,23 @@ def text_printer(logical: LogicalType, *, time_zone: tzinfo) -> Printer:
         return print_geometry
     if isinstance(logical, (types.Date, types.DateTime, types.Timestamp, types.Time)):
         return temporal_printer(logical, time_zone)
-    if isinstance(logical, types.Unknown):
-        raise unknown_type(logical)
+    if isinstance(logical, UNWRITTEN):
+        raise unwritten_type(logical)
     return _PLAIN[type(logical)]
+
+
+UNWRITTEN: Final = (types.Unknown, types.Array, types.Map, types.Struct)
+"""The types that MySQL lacks."""
+
+
+def unwritten_type(logical: LogicalType) -> EncodeError:
+    """The error for a column of a type that MySQL lacks."""
+    if not isinstance(logical, types.Unknown):
+        return EncodeError(
+            f"its type is {type(logical).__name__.lower()}, which the format lacks; write a column "
+            "of its JSON text (Spark's to_json)"
+        )
+    return unknown_type(logical)
 
 
 def unknown_type(logical: types.Unknown) -> EncodeError:

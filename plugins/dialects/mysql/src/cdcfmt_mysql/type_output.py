@@ -14,7 +14,7 @@ from cdcfmt_core import types
 from cdcfmt_core.events import Column
 from cdcfmt_core.types import LogicalType
 from cdcfmt_mysql.column_type import ColumnType, parse_column_type
-from cdcfmt_mysql.text_output import unknown_type
+from cdcfmt_mysql.text_output import UNWRITTEN, unwritten_type
 from cdcfmt_mysql.type_map import resolve_type
 
 _INT_NAMES: Final = {8: "tinyint", 16: "smallint", 24: "mediumint", 32: "int", 64: "bigint"}
@@ -62,11 +62,11 @@ def flag_texts(column: Column) -> dict[str, str]:
 def column_type(column: Column) -> ColumnType:
     """The column's MySQL type.
 
-    :raises EncodeError: if its type is unknown.
+    :raises EncodeError: if its type is unknown, or an array, a map or a struct.
     """
     logical = column.type
-    if isinstance(logical, types.Unknown):
-        raise unknown_type(logical).at(column=column.name)
+    if isinstance(logical, UNWRITTEN):
+        raise unwritten_type(logical).at(column=column.name)
     parsed = parse_column_type(column.source_type)
     if parsed.well_formed and _says_the_same(resolve_type(column.source_type), logical):
         if parsed.charset == "binary":

@@ -3,15 +3,18 @@
 Sources: Kafka Connect's ``JsonConverter``; Debezium, "Data type mappings" and "Temporal
 types"; TiCDC Debezium, "Data type mapping" (``tidb_type`` with enable-tidb-extension).
 
-Strings with a name that is not in the tables here are text; arrays, maps and other structs are
-``Unknown``: their JSON unchanged.
+Strings with a name that is not in the tables here are text.  Maps whose keys are not text, and
+types of more than :data:`_MAX_PARTS` parts, are ``Unknown``: their JSON unchanged.
 
 Source types are these names: Decimal with ``(scale)`` or ``(precision,scale)``, Bits with
 ``(length)``, Enum and EnumSet with their names in MySQL's syntax, other names with their type.
+``array``, ``map`` and ``struct`` are followed by JSON: the source type of items or values, or an
+object of those of all fields.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -20,6 +23,7 @@ import attrs
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.types import (
+    Array,
     Binary,
     Bit,
     Bool,
@@ -32,7 +36,9 @@ from cdcfmt_core.types import (
     Int,
     Json,
     LogicalType,
+    Map,
     Set,
+    Struct,
     Text,
     Time,
     Timestamp,
@@ -42,6 +48,7 @@ from cdcfmt_core.types import (
 )
 from cdcfmt_debezium.profile import ProducerProfile
 from cdcfmt_debezium.table_changes import type_text as source_type_text
+from cdcfmt_debezium.wire_schema import fields_of
 from cdcfmt_mysql.column_type import ColumnType
 from cdcfmt_mysql.type_map import resolve_type
 from cdcfmt_mysql.type_output import type_text
@@ -57,6 +64,9 @@ _SOURCE_COLUMN: Final = "__debezium.source.column."
 _MAX_BITS: Final = 64
 """Maximum of MySQL's BIT; PostgreSQL's ``bit`` and ``bit varying`` may be longer."""
 _MAX_VARBINARY: Final = 65_535
+_MAX_PARTS: Final = 1_000
+_MAX_DEPTH: Final = 16
+"""Levels of arrays, maps and structs; a schema may refer to one record many times."""
 _ESCAPED_COMMAS = re.compile(r"(?:\\,|[^,])*")
 
 
@@ -65,13 +75,15 @@ class FieldType:
     """The type of a column according to its field's schema.
 
     ``fits`` are the logical types that the database's own type may have; another type comes
-    from an outdated schema.
+    from an outdated schema.  ``parts``: the types of an array's items, a map's values, or a
+    struct's fields in order.
     """
 
     logical: LogicalType
     source_type: str
     fits: tuple[type, ...]
     profile: ProducerProfile
+    parts: tuple[FieldType, ...] = ()
 
     def refined(self, logical: LogicalType) -> LogicalType | None:
         """The database's own type with missing parameters added; None if it does not fit."""
@@ -132,6 +144,7 @@ _NAMED: Final[dict[tuple[str, str], tuple[LogicalType, Mapping[str, Any]]]] = {
 }
 
 
+_NESTED: Final = ("array", "map", "struct")
 _BY_NAME: Final = {name: logical for (_, name), (logical, _) in _NAMED.items()}
 _DECIMAL: Final = _KAFKA + "Decimal"
 _BITS: Final = _DATA + "Bits"
@@ -147,6 +160,63 @@ def field_type(
 
     :raises DecodeError: if it is not a schema of a field.
     """
+    if field.get("type") in _NESTED and (field.get("type"), field.get("name")) not in _NAMED:
+        nested = _nested_type(field, profile, of_bytes, [_MAX_PARTS], 0)
+        if nested is not None:
+            return nested
+    return _flat_type(field, profile, of_bytes=of_bytes)
+
+
+def _nested_type(
+    field: Any, profile: ProducerProfile, of_bytes: bool, budget: list[int], depth: int
+) -> FieldType | None:
+    """The type of an array, map or struct; None if one in it has no type.
+
+    ``budget``: the number of parts that it may still have.
+    """
+    if type(field) is not dict:
+        raise DecodeError("is not a type of a field", field="schema", sample=field)
+    kind = field.get("type")
+    if kind not in _NESTED or (kind, field.get("name")) in _NAMED:
+        flat = _flat_type(field, profile, of_bytes=of_bytes)
+        return None if isinstance(flat.logical, Unknown) else flat
+    inner: tuple[Any, ...] = (field.get("items" if kind == "array" else "values"),)
+    if kind == "struct":
+        inner = fields_of(field)
+    elif inner == (None,):
+        return None
+    budget[0] -= len(inner)
+    if not inner or budget[0] < 0 or depth == _MAX_DEPTH:
+        return None
+    if kind == "map" and not _is_plain_text(field.get("keys")):
+        return None
+    parts = []
+    for each in inner:
+        part = _nested_type(each, profile, of_bytes, budget, depth + 1)
+        if part is None:
+            return None
+        parts.append(part)
+    types, texts = [part.logical for part in parts], [part.source_type for part in parts]
+    if kind == "struct":
+        names = [each["field"] for each in inner]
+        logical: LogicalType = Struct(tuple(zip(names, types, strict=True)))
+        text = _json(dict(zip(names, texts, strict=True)))
+    else:
+        logical = Array(*types) if kind == "array" else Map(Text(), *types)
+        text = _json(*texts)
+    return FieldType(logical, f"{kind} {text}", (), profile, tuple(parts))
+
+
+def _is_plain_text(keys: Any) -> bool:
+    # Avro's maps have no schema of keys, which are text.
+    return keys is None or (type(keys) is dict and keys.get("type") == "string")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _flat_type(field: Mapping[str, Any], profile: ProducerProfile, *, of_bytes: bool) -> FieldType:
     kind, name = field.get("type"), field.get("name")
     if type(kind) is not str or not (name is None or type(name) is str):
         raise DecodeError("is not a type of a field", field="schema", sample=kind)
@@ -202,6 +272,9 @@ def propagated_type(field: Mapping[str, Any]) -> str | None:
 
 def type_of_text(text: str) -> LogicalType | None:
     """The logical type of a source type from :func:`field_type`."""
+    kind, _, inner = text.partition(" ")
+    if kind in _NESTED and inner[:1] in ('"', "{"):
+        return _nested_of_text(kind, inner)
     name, parenthesis, rest = text.partition("(")
     if name in _MEMBERS:
         members = resolve_type(f"enum({rest}") if parenthesis else None
@@ -219,6 +292,21 @@ def type_of_text(text: str) -> LogicalType | None:
         return _BY_NAME[text]
     plain = _PLAIN.get(text.rpartition(" ")[2])
     return plain and plain[0]
+
+
+def _nested_of_text(kind: str, text: str) -> LogicalType | None:
+    try:
+        inner = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if kind == "struct":
+        fields = {name: type_of_text(str(each)) for name, each in dict(inner).items()}
+        known = tuple((name, each) for name, each in fields.items() if each is not None)
+        return Struct(known) if len(known) == len(fields) else None
+    item = type_of_text(str(inner))
+    if item is None:
+        return None
+    return Array(item) if kind == "array" else Map(Text(), item)
 
 
 def _text_of_members(name: str, members: Enum | Set) -> str:

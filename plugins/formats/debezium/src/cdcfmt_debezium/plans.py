@@ -136,6 +136,7 @@ class TablePlans:
         """The column, the reader of its values, and whether it may be unsigned."""
         default = None
         unsure = False
+        parts: tuple[FieldType, ...] = ()
         if field is None:
             logical: LogicalType = stored.type if stored else Unknown()
             source_type = stored.source_type if stored else ""
@@ -143,7 +144,7 @@ class TablePlans:
             unsure = stored is None and profile.unsigned
         else:
             type_ = field_type(field, profile, of_bytes=of_bytes)
-            profile = type_.profile
+            profile, parts = type_.profile, type_.parts
             logical, source_type, certain = self._database_type(field, type_, stored)
             unsure = not certain and logical == Int(64) and profile.unsigned
             optional = field.get("optional")
@@ -151,7 +152,7 @@ class TablePlans:
             if nullable:
                 default = field.get("default")
         read = value_parser(
-            logical, source_type, profile, self._context.time_zone, self._context.counts
+            logical, source_type, profile, self._context.time_zone, self._context.counts, parts
         )
         if default is not None:
             read = self._counting(default, read)

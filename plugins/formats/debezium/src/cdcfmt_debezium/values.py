@@ -11,6 +11,7 @@ What is base64 here is bytes in Avro:
 - DATE: days; TIME, DATETIME: units since midnight or 1970; TIMESTAMP: text with a zone
 - ENUM, SET: names, in which connectors write a comma as ``\\,`` and double a backslash
 - geometries: ``{"wkb", "srid"}``
+- arrays, maps and structs: lists and objects of values in these forms
 
 Sources: Debezium MySQL connector, "Data type mappings"; TiCDC Debezium, "Data type mapping".
 A parser raises ``ValueError`` for a bad value; NULL never reaches it.
@@ -21,13 +22,15 @@ from __future__ import annotations
 import decimal
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, tzinfo
 from typing import Any, Final
 
 from cdcfmt_core import types
+from cdcfmt_core.errors import show
 from cdcfmt_core.types import GeometryValue, LogicalType
 from cdcfmt_debezium.binary import binary_parser
+from cdcfmt_debezium.connect import FieldType
 from cdcfmt_debezium.decimals import decimal_parser
 from cdcfmt_debezium.profile import ParseValue, ProducerProfile
 from cdcfmt_debezium.temporal import clock_parser, timestamp_parser, year_parser
@@ -44,14 +47,71 @@ def value_parser(
     profile: ProducerProfile,
     zone: tzinfo,
     counts: Counter[str],
+    parts: Sequence[FieldType] = (),
 ) -> ParseValue:
-    """The parser of a column; ``source_type`` is its type in the database, as text."""
+    """The parser of a column; ``source_type`` is its type in the database, as text.
+
+    ``parts``: of an array, map or struct, see :class:`FieldType`.
+    """
+    if isinstance(logical, types.Array | types.Map | types.Struct):
+        readers = [
+            value_parser(each.logical, each.source_type, each.profile, zone, counts, each.parts)
+            for each in parts or _parts_of(logical, profile)
+        ]
+        return _parser_of_parts(logical, readers)
     if isinstance(logical, types.Binary):
         return binary_parser(profile.binary, source_type)
     make = _PARSERS.get(type(logical))
     if make is None:
         return json_value_parser(logical, time_zone=UTC, counts=counts)
     return make(logical, profile, zone, counts)
+
+
+def _parts_of(
+    logical: types.Array | types.Map | types.Struct, profile: ProducerProfile
+) -> list[FieldType]:
+    inner: list[LogicalType]
+    if isinstance(logical, types.Struct):
+        inner = [each for _, each in logical.fields]
+    else:
+        inner = [logical.element if isinstance(logical, types.Array) else logical.value]
+    return [FieldType(each, "", (), profile) for each in inner]
+
+
+def _parser_of_parts(
+    logical: types.Array | types.Map | types.Struct, readers: Sequence[ParseValue]
+) -> ParseValue:
+    if isinstance(logical, types.Struct):
+        return _struct_parser([name for name, _ in logical.fields], readers)
+    read = readers[0]
+
+    def parse_list(value: Any) -> Any:
+        if type(value) is not list:
+            raise ValueError("not an array")
+        return [None if item is None else read(item) for item in value]
+
+    def parse_map(value: Any) -> Any:
+        if type(value) is not dict:
+            raise ValueError("not a map")
+        return {key: None if item is None else read(item) for key, item in value.items()}
+
+    return parse_list if isinstance(logical, types.Array) else parse_map
+
+
+def _struct_parser(names: list[str], readers: Sequence[ParseValue]) -> ParseValue:
+    fields = dict(zip(names, readers, strict=True))
+
+    def parse_struct(value: Any) -> Any:
+        if type(value) is not dict:
+            raise ValueError("not a struct")
+        if unknown := value.keys() - fields.keys():
+            raise ValueError(f"a struct with an unknown field {show(min(unknown))}")
+        return {
+            name: None if value.get(name) is None else read(value[name])
+            for name, read in fields.items()
+        }
+
+    return parse_struct
 
 
 def _int(logical: Any, profile: ProducerProfile, zone: tzinfo, counts: Counter[str]) -> ParseValue:

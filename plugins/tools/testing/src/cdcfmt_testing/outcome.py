@@ -113,30 +113,48 @@ def check_row(event: RowChange) -> None:
 def _check_image(image: Image, columns: Mapping[str, Column]) -> None:
     for name, value in image.values.items():
         expect(name in columns, f"an image has column {name!r}, which its table does not have")
-        logical = columns[name].type
-        if value is None or isinstance(value, types.InvalidValue) or type(logical) not in PYTHON:
-            # An unknown type may have any value.
-            continue
-        expect(
-            # Not isinstance: a datetime is also a date, and a bool an int.
-            type(value) in PYTHON[type(logical)],
-            f"column {name!r}: {type(value).__name__} is not a value of {logical}",
-        )
-        if isinstance(logical, types.Int):
-            low, high = logical.bounds
-            expect(low <= value <= high, f"column {name!r}: {value} is outside of {logical}")
-        elif isinstance(logical, types.Vector):
-            expect(set(map(type, value)) <= {float}, f"column {name!r}: {value} are not all floats")
-        elif isinstance(value, datetime):
-            aware = value.utcoffset() is not None
-            expect(
-                aware == isinstance(logical, types.Timestamp),
-                f"column {name!r}: {'an instant' if aware else 'a wall clock'} in {logical}",
-            )
+        check_value(value, columns[name].type, f"column {name!r}")
     expect(
         set(image.completed) <= image.values.keys(),
         f"completed columns that the image lacks: {image.completed}",
     )
+
+
+def check_value(value: object, logical: types.LogicalType, what: str) -> None:
+    """A value is of its type, and so are the values in it; ``what`` names it in errors."""
+    if value is None or isinstance(value, types.InvalidValue) or type(logical) not in PYTHON:
+        # An unknown type may have any value.
+        return
+    expect(
+        # Not isinstance: a datetime is also a date, and a bool an int.
+        type(value) in PYTHON[type(logical)],
+        f"{what}: {type(value).__name__} is not a value of {logical}",
+    )
+    if isinstance(logical, types.Int):
+        low, high = logical.bounds
+        within = isinstance(value, int) and low <= value <= high
+        expect(within, f"{what}: {value} is outside of {logical}")
+    elif isinstance(logical, types.Vector) and isinstance(value, list):
+        expect(set(map(type, value)) <= {float}, f"{what}: {value} are not all floats")
+    elif isinstance(logical, types.Array) and isinstance(value, list):
+        for item in value:
+            check_value(item, logical.element, f"an item of {what}")
+    elif isinstance(logical, types.Map) and isinstance(value, dict):
+        for key, item in value.items():
+            expect(key is not None, f"{what}: a key is NULL")
+            check_value(key, logical.key, f"a key of {what}")
+            check_value(item, logical.value, f"a value of {what}")
+    elif isinstance(logical, types.Struct) and isinstance(value, dict):
+        names = [name for name, _ in logical.fields]
+        expect(list(value) == names, f"{what}: fields {list(value)} instead of {names}")
+        for name, type_ in logical.fields:
+            check_value(value[name], type_, f"field {name!r} of {what}")
+    elif isinstance(value, datetime):
+        aware = value.utcoffset() is not None
+        expect(
+            aware == isinstance(logical, types.Timestamp),
+            f"{what}: {'an instant' if aware else 'a wall clock'} in {logical}",
+        )
 
 
 PYTHON: Final[dict[type, tuple[type, ...]]] = {
@@ -157,5 +175,8 @@ PYTHON: Final[dict[type, tuple[type, ...]]] = {
     types.Json: (str,),
     types.Vector: (list,),
     types.Geometry: (types.GeometryValue,),
+    types.Array: (list,),
+    types.Map: (dict,),
+    types.Struct: (dict,),
 }
 """The Python types of each logical type's values (docs/events.md)."""

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.events import Column, Event, Image, RowChange
-from cdcfmt_core.types import Float, Vector
+from cdcfmt_core.types import Array, Float, LogicalType, Map, Struct, Vector
 from cdcfmt_testing.event_json import events_to_json, value_to_json
 
 
@@ -77,14 +77,23 @@ def _canonical_image(image: Image | None, columns: dict[str, Column]) -> Image |
 
 
 def _canonical_value(column: Column | None, value: Any) -> Any:
+    return _canonical(value, None if column is None else column.type)
+
+
+def _canonical(value: Any, logical: LogicalType | None) -> Any:
     if type(value) is Decimal:
         return Decimal(format(value, "f")) if value.is_finite() else value
-    if column is None:
-        return value
-    if type(value) is float and column.type == Float(32):
+    if type(value) is float and logical == Float(32):
         return _float32(value)
-    if type(value) is list and column.type == Vector():
-        return [_float32(number) for number in value]
+    if type(value) is list:
+        if logical == Vector():
+            return [_float32(number) for number in value]
+        element = logical.element if isinstance(logical, Array) else None
+        return [_canonical(item, element) for item in value]
+    if type(value) is dict:
+        fields = dict(logical.fields) if isinstance(logical, Struct) else {}
+        inner = logical.value if isinstance(logical, Map) else None
+        return {name: _canonical(item, fields.get(name, inner)) for name, item in value.items()}
     return value
 
 

@@ -19,6 +19,10 @@ def values(logical: LogicalType, carries: Carries) -> st.SearchStrategy[Any]:
     return _VALUES[type(logical)](logical, carries)
 
 
+def _or_null(logical: LogicalType, carries: Carries) -> st.SearchStrategy[Any]:
+    return st.one_of(st.none(), values(logical, carries))
+
+
 def texts() -> st.SearchStrategy[str]:
     """Any Unicode except surrogates, with characters that JSON writers escape or get wrong."""
     return st.one_of(
@@ -107,6 +111,11 @@ _VALUES: Final[dict[type, Callable[[Any, Carries], st.SearchStrategy[Any]]]] = {
     types.Vector: lambda t, c: st.lists(_floats(32), max_size=4),
     types.Geometry: lambda t, c: st.builds(
         GeometryValue, st.integers(0, 2**32 - 1), st.binary(min_size=5, max_size=30), st.none()
+    ),
+    types.Array: lambda t, c: st.lists(_or_null(t.element, c), max_size=4),
+    types.Map: lambda t, c: st.dictionaries(values(t.key, c), _or_null(t.value, c), max_size=4),
+    types.Struct: lambda t, c: st.fixed_dictionaries(
+        {name: _or_null(each, c) for name, each in t.fields}
     ),
     # The unchanged JSON value.
     types.Unknown: lambda t, c: st.one_of(st.integers(-(2**63), 2**63 - 1), st.booleans(), texts()),
