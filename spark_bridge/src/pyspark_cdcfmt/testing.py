@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import attrs
@@ -23,6 +24,7 @@ from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import InvalidValue, Json
 from cdcfmt_files.sources import BadLine, Lines, one_by_one
 from cdcfmt_testing import Case, Subject
+from cdcfmt_testing.checks.declaration import values_of
 from cdcfmt_testing.checks.golden import NotChecked
 from cdcfmt_testing.damage import damaged_messages
 from cdcfmt_testing.outcome import expect
@@ -175,6 +177,7 @@ _MAX_REASONS = 5
 # Keeps the check of a format within seconds.
 _MAX_MESSAGES = 100
 _MAX_TABLES = 2
+_MAX_OF_OPTIONS = 10
 _OPTIONS: tuple[dict[str, str], ...] = (
     {"incompleteRows": "emit"},
     {"images": "after", "invalidValues": "text", "onSchemaChange": "ignore"},
@@ -189,7 +192,7 @@ def check_kernel(subject: Subject) -> None:
     """Assert that the kernel, with the layouts of `open_layouts`, gives the decoder's rows.
 
     Reads the tables of each case, with all and with some columns, and the events, under several
-    options; damaged messages are among the good ones.
+    options, those of the format among them; damaged messages are among the good ones.
 
     :raises NotChecked: if the kernel is not installed.
     """
@@ -218,6 +221,7 @@ def check_kernel(subject: Subject) -> None:
                 if result.refusal is not None:
                     refusals.setdefault(what, result.refusal)
         coverage.add(subject, case, number)
+    _check_options(subject)
     print(coverage.report())
     has_events = by_schema is not None or any(each.extra for each in layouts)
     for what in ("rows", "events") if has_events else ("rows",):
@@ -364,6 +368,28 @@ def _check(messages: Sequence[Message], *how: Any, inferred: bool) -> Result:
     except AssertionError:
         count = bisect_left(range(len(messages)), 1, key=lambda count: bool(difference(count)))
         raise AssertionError(f"{difference(count)}; {messages[count - 1]!r:.2000}") from None
+
+
+def _check_options(subject: Subject) -> None:
+    """Assert the same under every value of the format's options, each alone.
+
+    An option that only the decoder knows would have no effect on what the kernel reads.
+    """
+    some = [(case, case.messages[:_MAX_OF_OPTIONS]) for case in subject.cases]
+    some += [(sample.case, (sample.message,)) for sample in subject.samples]
+    by_options: dict[frozenset[tuple[str, str]], list[Message]] = {}
+    for case, its_messages in some:
+        by_options.setdefault(frozenset(case.options.items()), []).extend(its_messages)
+    for option, (given, messages) in product(subject.spec.options, by_options.items()):
+        # Twice, since the kernel knows tables only after the decoder has read a row of them.
+        messages = [*messages, *messages]
+        for value in values_of(option):
+            options = {"protocol": subject.spec.name, **_EVENT_OPTIONS[0], **dict(given)}
+            parsed_options = parsed({**options, option.name: value})
+            try:
+                _check(messages, events_schema(parsed_options), parsed_options, inferred=False)
+            except AssertionError as error:
+                raise AssertionError(f"with {option.name}={value}: {error}") from error
 
 
 def _reads(

@@ -38,12 +38,17 @@ MUTANTS = {
     "another unit of time": ("(1 << 45) - 1, 1000)", "(1 << 45) - 1, 1)"),
     "a layout that no message has": ("_TICDC_BEGINS = b'{\"id\":0,'", "_TICDC_BEGINS = b'['"),
     "a member that is not declared": ('    "pkNames": "same",\n', ""),
+    "an option that only the decoder knows": (
+        'if options["deleteOnlyOutputHandleKeyColumns"]:',
+        "if False:",
+    ),
 }
 """Bug → the text of a module, and what it becomes."""
 _LAYOUT = Layout({"type": "op"}, {"INSERT": "insert"}, lambda *_: {}, max_events=-1)
 REASONS = {
     "a member that is not declared": "unknown member, at byte [0-9]+ of a "
     "message's value: .*pkNames",
+    "an option that only the decoder knows": "with deleteOnlyOutputHandleKeyColumns=true: ",
 }
 
 

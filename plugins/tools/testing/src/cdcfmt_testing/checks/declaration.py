@@ -53,7 +53,7 @@ def _check_options(own: Iterable[Option]) -> None:
 def check_option_values(subject: Subject) -> None:
     """Every option's values work, in reading and writing; no undeclared option is used."""
     for option in subject.spec.options:
-        for value in _values_of(option):
+        for value in values_of(option):
             for sample in subject.samples:
                 decoder = subject.open({**sample.case.options, option.name: value})
                 events = decoder.decode(sample.message)
@@ -73,7 +73,7 @@ def _check_writing_options(
 ) -> None:
     options = subject.spec.encode_options
     for option in options:
-        for value in _values_of(option):
+        for value in values_of(option):
             for sample in subject.samples:
                 writing = {**(sample.case.writing or {}), option.name: value}
                 try:
@@ -108,7 +108,8 @@ def _expect_declared(used: RecordedOptions, options: Iterable[Option], what: str
     expect(not more, f"the {what} uses options that it does not declare: {sorted(more)}")
 
 
-def _values_of(option: Option) -> Iterator[str]:
+def values_of(option: Option) -> Iterator[str]:
+    """Texts of an option's values, as users write them."""
     if option.type == "choice":
         yield from option.choices
     elif option.type == "bool":
