@@ -50,7 +50,7 @@ from cdcfmt_core.schema_registry import Framed, Part, SchemaId
 from cdcfmt_core.schema_scan import open_scans
 from cdcfmt_core.schemas.store import DEFAULT_MAX_SCHEMA_BYTES, SchemaStore
 from cdcfmt_core.texts import warn_broken, warn_zoneless
-from cdcfmt_core.writer_schemas import open_writer_schemas
+from cdcfmt_core.writer_schemas import open_writer_schemas, schema_of
 
 DECODING_OPTIONS = (
     Option(
@@ -251,7 +251,7 @@ class MessageDecoder:
     def _recognise(self, message: Message) -> CodecSpec:
         last, schema, damage = self._last, None, None
         try:
-            schema = None if (framed := self.split(message)) is None else framed.schema
+            schema = schema_of(self.writer_schemas, message)
         except DecodeError as error:
             # Its first bytes may be those of another format.
             damage = error
@@ -314,7 +314,7 @@ class MessageDecoder:
         elif not (self._auto or self._codec is None or isinstance(error, MissingSchemaError)):
             codecs, schema = self._registry.codecs().values(), None
             with contextlib.suppress(DecodeError):
-                schema = None if (framed := self.split(message)) is None else framed.schema
+                schema = schema_of(self.writer_schemas, message)
             error = of_another_format(self._codec, codecs, message, error, schema)
         return [Corrupt(self._locate(message, error))]
 

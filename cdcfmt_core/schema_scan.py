@@ -25,7 +25,7 @@ from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.schemas.records import SchemaRecord, Statement
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import warn_broken
-from cdcfmt_core.writer_schemas import open_writer_schemas
+from cdcfmt_core.writer_schemas import open_writer_schemas, schema_of
 
 SCANS = ("scan_schemas", "scan_statements")
 """The fields of :class:`CodecSpec` with scans that run before rows are decoded."""
@@ -60,8 +60,14 @@ def open_input_scan(
     if not scans:
         return None
 
+    writers = open_writer_schemas(options, None, registry) if auto else None
+
     def scan(message: Message) -> Iterable[Any]:
-        return _scan(scans, message, auto)
+        for codec, records in _scan(scans, message):
+            schema = schema_of(writers, message)
+            if not auto or confidence(codec, message, schema=schema) >= CERTAIN_ENOUGH:
+                return records
+        return ()
 
     marks = [getattr(scan, "marks", ()) for _, scan in scans]
     one_partition = all(getattr(scan, "one_partition", False) for _, scan in scans)
@@ -99,8 +105,8 @@ _OF_DAMAGE = (DecodeError, ValueError, LookupError, ArithmeticError, RecursionEr
 
 
 def _scan(
-    scans: Sequence[tuple[CodecSpec, Any]], message: Message, auto: bool
-) -> Iterator[SchemaRecord | Statement]:
+    scans: Sequence[tuple[CodecSpec, Any]], message: Message
+) -> Iterator[tuple[CodecSpec, list[SchemaRecord | Statement]]]:
     for codec, scan_message in scans:
         try:
             records = list(scan_message(message))
@@ -112,6 +118,5 @@ def _scan(
             what = f"scan for schemas of format {codec.name!r} ({codec.package})"
             warn_broken(what, f"failed for a message: {describe(error)}")
             continue
-        if records and (not auto or confidence(codec, message) >= CERTAIN_ENOUGH):
-            yield from records
-            return
+        if records:
+            yield codec, records

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cdcfmt_core.errors import OptionError, UnknownFormatError, join_names
+from cdcfmt_core.events import Message
 from cdcfmt_core.known import packages
 from cdcfmt_core.options import Option
 from cdcfmt_core.registry import Registry
-from cdcfmt_core.schema_registry import PREFIX, MessageSchemas, SchemaRegistry
+from cdcfmt_core.schema_registry import PREFIX, MessageSchemas, SchemaRegistry, WriterSchema
 from cdcfmt_core.schemas.records import Persistence
 from cdcfmt_core.services import service
 
@@ -67,3 +68,14 @@ def open_writer_schemas(
         return None
     made: MessageSchemas = service("message-schemas")(chosen, kept, registry)
     return made
+
+
+def schema_of(schemas: MessageSchemas | None, message: Message) -> WriterSchema | None:
+    """The writer schema of a message's value; None if it has no framing.
+
+    :raises DecodeError, SourceError: as :meth:`MessageSchemas.split`.
+    """
+    if schemas is None or message.value is None:
+        return None
+    framed = schemas.split(message.value, message.headers, "value")
+    return None if framed is None else framed.schema

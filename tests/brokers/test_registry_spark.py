@@ -11,13 +11,12 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from support.doc_snippets import snippets
-from support.framed_data import framed_messages, golden_schemas
+from support.framed_data import framed_messages
 from support.kafka_broker import Broker
 from support.schema_registry import (
     OfflineRegistry,
     kept_path,
     offline_registry,
-    plain_responses,
 )
 
 from cdcfmt_core import open_decoder
@@ -89,8 +88,7 @@ def test_files_of_ticdc_avro(spark: SparkSession, tmp_path: Path) -> None:
     messages = [*framed_messages(name)]
     (tmp_path / "a.jsonl").write_bytes(b"\n".join(map(wrap_line, messages)))
     expected: Counter[tuple[Any, ...]] = Counter()
-    texts = {number: schema.text for number, schema in golden_schemas(name).by_id.items()}
-    with offline_registry(responses=plain_responses(texts)) as found:
+    with offline_registry(name) as found:
         options = {"schema.registry.url": found.url}
         decoder = open_decoder("ticdc-avro", options)
         for event in (event for message in messages for event in decoder.decode(message)):

@@ -26,6 +26,8 @@ from cdcfmt_cli.app import app
 from cdcfmt_core import default_registry, open_decoder
 from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.events import Corrupt, Message, RowChange
+from cdcfmt_core.opening import decoding_options
+from cdcfmt_core.schema_scan import open_input_scan
 from cdcfmt_toolkit import message_schemas
 
 SCHEMAS = {
@@ -276,3 +278,19 @@ def test_convert_keeps_the_file_if_a_schema_is_refused(
     assert code == 3
     assert "the schema is incompatible" in text
     assert output.read_text("utf-8") == "kept"
+
+
+def test_auto_finds_the_schemas_of_statements() -> None:
+    """Before it decodes rows, which may stand before them in other files."""
+    name = "avro/avro_confluent"
+    messages = framed_messages(name)
+    found = []
+    with offline_registry(name) as server:
+        for protocol in ("debezium", "auto"):
+            values = {"schema.registry.url": server.url}
+            scan = open_input_scan(*decoding_options(protocol, values, default_registry()))
+            assert scan is not None
+            records = [record for message in messages for record in scan(message)]
+            found.append([(r.stream, r.position, r.table.name, r.table.columns) for r in records])
+    assert found[0] == found[1]
+    assert len(found[0]) > 10

@@ -39,10 +39,14 @@ _UNKNOWN = {
 
 
 def golden_registry(name: str) -> dict[str, Any]:
-    """The kept registry of a golden set, such as ``postgres/avro_confluent``."""
+    """The answers of the kept registry of a golden set, such as ``postgres/avro_confluent``."""
     with gzip.open(GOLDEN / name / "registry.json.gz", "rt", encoding="utf-8") as file:
-        found: dict[str, Any] = json.load(file)
-    return found
+        found: Any = json.load(file)
+    if isinstance(found, list):
+        # TiCDC's sets keep the schemas alone.
+        return plain_responses({each["id"]: each["schema"] for each in found})
+    responses: dict[str, Any] = found["responses"]
+    return responses
 
 
 @attrs.define
@@ -51,6 +55,7 @@ class OfflineRegistry:
 
     - ``responses``: the answers by path
     - ``status``: answer everything with this status instead
+    - ``answers``: the number of answers after which each has the status 503
     - ``login``: user and password that requests must have
     - ``token``: the bearer token that requests must have; ``POST /token`` gives it to a client
     - ``seconds``: wait before each answer
@@ -63,6 +68,7 @@ class OfflineRegistry:
     responses: Mapping[str, Any]
     address: str = ""
     status: int | None = None
+    answers: int | None = None
     login: str | None = None
     seconds: float = 0.0
     body: bytes | None = None
@@ -82,6 +88,8 @@ class OfflineRegistry:
         time.sleep(self.seconds)
         if self.status is not None:
             return self.status, _error(self.status, "as the test wants")
+        if self.answers is not None and len(self.requests) > self.answers:
+            return 503, _error(503, "as the test wants")
         if self.body is not None:
             return 200, self.body
         if self.login is not None:
@@ -152,7 +160,7 @@ def offline_registry(
     """A server of the registries of golden sets, on a free port of this machine."""
     known: dict[str, Any] = dict(responses or {})
     for name in names:
-        known |= golden_registry(name)["responses"]
+        known |= golden_registry(name)
     registry = OfflineRegistry(known)
 
     class Handler(BaseHTTPRequestHandler):

@@ -13,11 +13,14 @@ import pytest
 from kernel.test_writing import golden_messages
 from kernel.test_writing_simple import usual_messages
 from support.cli_tools import run, write_messages
+from support.framed_data import framed_messages
+from support.schema_registry import offline_registry
 from support.turns import in_turn
 
 from cdcfmt_cli import conversion
 from cdcfmt_core.events import Message
 from cdcfmt_core.texts import warn_zoneless
+from cdcfmt_toolkit import message_schemas
 
 pytestmark = pytest.mark.kernel
 
@@ -104,6 +107,58 @@ def test_filters(chosen: tuple[str, ...], tmp_path: Path) -> None:
     messages, _ = golden_messages("canal-json", "tidb-extension")
     path = write_messages(tmp_path / "m.jsonl", messages)
     check_equal(path, "--to", "canal-json", *chosen, *SKIP)
+
+
+REGISTRIES = {
+    "avro/avro_confluent": ("debezium", 40),
+    "postgres/avro_confluent": ("debezium", 300),
+    "ticdc_avro/avro/tidb-extension": ("ticdc-avro", 7),
+}
+"""The format of golden messages with a registry, and the least number that the kernel reads."""
+
+
+def taken(log: str) -> list[int]:
+    """The numbers of messages that the kernel has read."""
+    return [int(count) for count in re.findall(r"read by the kernel: (\d+)", log)]
+
+
+@pytest.mark.parametrize("name", REGISTRIES)
+def test_messages_with_a_schema_registry(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    protocol, least = REGISTRIES[name]
+    path = write_messages(tmp_path / "m.jsonl", framed_messages(name))
+    with offline_registry(name) as server, caplog.at_level(logging.DEBUG, "pyspark_cdcfmt"):
+        address = "-o", f"schema.registry.url={server.url}"
+        for chosen in ((), ("--from", protocol)):
+            check_equal(path, "--to", "canal-json", *chosen, *address, *SKIP)
+    first, second = taken(caplog.text)
+    assert min(first, second) >= least
+
+
+@pytest.mark.parametrize("answers", [0, 8, 20])
+def test_a_registry_that_dies(answers: int, tmp_path: Path) -> None:
+    """The messages before the first unknown schema are converted.
+
+    The kernel also needs the schemas of keys that the reference does not read.
+    """
+    name = "avro/avro_confluent"
+    path = write_messages(tmp_path / "m.jsonl", framed_messages(name))
+    with offline_registry(name) as server:
+        server.answers = answers
+        address = f"schema.registry.url={server.url}", "schema.registry.max.retries=0"
+        options = [each for option in (*address, "scanSchemas=false") for each in ("-o", option)]
+        found = []
+        for first in (0, NEVER):
+            message_schemas.forget()
+            server.requests.clear()
+            found.append(converted(first, path, "--to", "canal-json", *options, *SKIP))
+    (code, output, text), by_reference = found
+    assert (code, text) == (by_reference[0], by_reference[2])
+    assert code != 0
+    assert "schema.registry.max.retries" in text
+    assert by_reference[1].startswith(output)
+    assert output.count(b"\n") >= answers
 
 
 def spoilt(messages: Sequence[Message], chance: random.Random) -> list[Message]:

@@ -16,7 +16,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cdcfmt_core.errors import CdcfmtError
+from cdcfmt_core.errors import CdcfmtError, SourceError
 from cdcfmt_core.events import Event, Message
 from cdcfmt_core.texts import open_logger
 from cdcfmt_files.sources import BadLine, Lines
@@ -72,7 +72,8 @@ class Converter(KernelFeed[Converted]):
         self._reader = conversion.reader
         self._observed = _Observed(self._reader)
         limit = self._reader.settings["maxMessageBytes"]
-        super().__init__(format_, shape, ObservedDecoder(self._observed), limit)
+        decoder = ObservedDecoder(self._observed, self._reader.decoder)
+        super().__init__(format_, shape, decoder, limit)
         self._tables = shape.numbered or NumberedTables()
         self._writer = writer
         self._number = number
@@ -83,6 +84,10 @@ class Converter(KernelFeed[Converted]):
         errors: list[Exception] = []
         try:
             yield from self._feed(_until_error(blocks, errors))
+        except SourceError:
+            # A writer schema cannot be had: the messages before it are converted.
+            yield from self._finish()
+            raise
         finally:
             self._conversion.counts.update(self._writer.take_counts())
             logger.debug("read by the kernel: %d messages", self._taken)

@@ -57,10 +57,14 @@ class Decoder(Protocol):
 
 
 class ObservedDecoder:
-    """A message decoder that remembers the events of the last message."""
+    """A message decoder that remembers the events of the last message.
 
-    def __init__(self, decoder: Decoder) -> None:
+    :param messages: recognises and splits messages, if ``decoder`` does not.
+    """
+
+    def __init__(self, decoder: Decoder, messages: MessageDecoder | None = None) -> None:
         self._decoder = decoder
+        self._messages = decoder if isinstance(decoder, MessageDecoder) else messages
         self._events: list[Event] = []
 
     @property
@@ -79,15 +83,11 @@ class ObservedDecoder:
 
     def codec_of(self, message: Message) -> CodecSpec | None:
         """The format of a message, if it is recognised."""
-        return (
-            self._decoder.codec_of(message) if isinstance(self._decoder, MessageDecoder) else None
-        )
+        return None if self._messages is None else self._messages.codec_of(message)
 
     def split(self, message: Message, part: Part) -> Framed | None:
         """As :meth:`MessageDecoder.split`."""
-        if not isinstance(self._decoder, MessageDecoder):
-            return None
-        return self._decoder.split(message, part)
+        return None if self._messages is None else self._messages.split(message, part)
 
     def is_framed(self, message: Message) -> bool:
         """Whether a message names its writer schema, which may be unknown."""
@@ -99,8 +99,8 @@ class ObservedDecoder:
 
     def note_format(self, name: str) -> None:
         """Record the format of the last message, which the kernel has read."""
-        if isinstance(self._decoder, MessageDecoder):
-            self._decoder.note_format(name)
+        if self._messages is not None:
+            self._messages.note_format(name)
 
     def is_whole(self) -> bool:
         """Whether the last message was neither corrupt nor incomplete."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import attrs
 
@@ -17,7 +17,6 @@ from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Corrupt, Event, Message, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.opening import claim_check_reader
-from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schema_scan import SCANS, open_input_scan
 from cdcfmt_core.schemas.store import SchemaStore
@@ -125,9 +124,10 @@ class Reader:
         return Decoded(number, message, events, self.decoder.protocol)
 
     def _needs_schemas(self, message: Message) -> bool:
-        return self.settings["protocol"].lower() != AUTO or any(
-            confidence(codec, message) >= CERTAIN_ENOUGH for codec in self._scanning
-        )
+        if self.settings["protocol"].lower() != AUTO:
+            return True
+        # Framed messages are recognised by their writer schemas.
+        return self.decoder.codec_of(message) in self._scanning
 
     def _scan(self) -> None:
         scan = open_input_scan(self.settings.values, self.settings.codec)
@@ -143,6 +143,6 @@ class Reader:
                         self.schemas.add(record)
 
 
-def _scanning_codecs(protocol: str) -> Iterable[CodecSpec]:
+def _scanning_codecs(protocol: str) -> list[CodecSpec]:
     codecs = default_registry().codecs_of(protocol)
     return [codec for codec in codecs if any(getattr(codec, scan) for scan in SCANS)]
