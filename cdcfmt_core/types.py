@@ -138,6 +138,27 @@ class Geometry:
 
 
 @attrs.frozen
+class Uuid:
+    """``uuid.UUID``."""
+
+
+@attrs.frozen
+class Interval:
+    """:class:`IntervalValue`, with 0 for the parts that are False here."""
+
+    months: bool = True
+    days: bool = True
+    micros: bool = True
+
+
+@attrs.frozen
+class TimeTz:
+    """``datetime.time`` with a UTC offset."""
+
+    fsp: int | None = None
+
+
+@attrs.frozen
 class Array:
     """``list`` of the element's values, and None."""
 
@@ -184,6 +205,9 @@ LogicalType: TypeAlias = (
     | Json
     | Vector
     | Geometry
+    | Uuid
+    | Interval
+    | TimeTz
     | Array
     | Struct
     | Map
@@ -197,6 +221,14 @@ class GeometryValue(NamedTuple):
     srid: int | None
     wkb: bytes | None
     wkt: str | None = None
+
+
+class IntervalValue(NamedTuple):
+    """Months, days and microseconds, each with its sign: none is a number of another."""
+
+    months: int
+    days: int
+    micros: int
 
 
 class InvalidValue(NamedTuple):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal as D
 from typing import Any
+from uuid import UUID
 
 import pytest
 from pyspark.sql import types as spark
@@ -20,6 +21,8 @@ from cdcfmt_core.types import (
     Enum,
     Float,
     Int,
+    Interval,
+    IntervalValue,
     InvalidValue,
     Json,
     LogicalType,
@@ -28,6 +31,8 @@ from cdcfmt_core.types import (
     Text,
     Time,
     Timestamp,
+    TimeTz,
+    Uuid,
 )
 from pyspark_cdcfmt.rows.columns import own_cells
 from pyspark_cdcfmt.rows.event_rows import image_values
@@ -66,6 +71,27 @@ CASES: list[tuple[str, LogicalType, str, Any, Any]] = [
         "map<string,string>",
         {"a": None, "b": "1"},
         {"a": None, "b": "1"},
+    ),
+    (
+        "uuids",
+        Array(Uuid()),
+        "array<string>",
+        [UUID("0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"), None],
+        ["0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0", None],
+    ),
+    (
+        "intervals",
+        Array(Interval()),
+        "array<string>",
+        [IntervalValue(14, -3, -1), IntervalValue(0, 0, 0)],
+        ["P1Y2M-3DT-0.000001S", "PT0S"],
+    ),
+    (
+        "times with zone",
+        Array(TimeTz()),
+        "array<string>",
+        [time(1, 2, 3, 500_000, tzinfo=UTC)],
+        ["01:02:03.5Z"],
     ),
     (
         "struct",
@@ -177,3 +203,30 @@ def test_types_are_united() -> None:
     assert merge(Array(Int(16)), Array(Int(64))) == Array(Int(64))
     assert merge(Array(Int(16)), Text()) == Text()
     assert merge(Map(Text(), Int(8)), Map(Text(), Int(16))) == Map(Text(), Int(16))
+
+
+DAY = IntervalValue(0, 1, 1)
+
+
+def test_intervals_as_spark_types() -> None:
+    text, as_interval, as_micros = (TypeOptions(time_as=way) for way in WAYS)
+    whole, days, clock = Interval(), Interval(months=False), Interval(months=False, days=False)
+    assert [spark_type(t, text).typeName() for t in (whole, days, clock)] == ["string"] * 3
+    found = [spark_type(t, as_interval) for t in (whole, days, clock)]
+    assert found == [spark.StringType(), *[spark.DayTimeIntervalType()] * 2]
+    found = [spark_type(t, as_micros) for t in (whole, days, clock)]
+    assert found == [spark.StringType(), spark.StringType(), spark.LongType()]
+    to_interval = converter(days, spark.DayTimeIntervalType(), "c", ValuePolicy())
+    assert to_interval(DAY) == timedelta(days=1, microseconds=1)
+    assert event_value(days)(timedelta(days=-1, microseconds=1)) == IntervalValue(0, -1, 1)
+    to_long = converter(clock, spark.LongType(), "c", ValuePolicy())
+    assert to_long(IntervalValue(0, 0, -(2**63))) == -(2**63)
+    assert event_value(clock)(-5) == IntervalValue(0, 0, -5)
+    for bad in (DAY, IntervalValue(1, 0, 0)):
+        with pytest.raises(BadValue, match="fixed number of microseconds"):
+            to_long(bad)
+    with pytest.raises(BadValue, match="months"):
+        to_interval(IntervalValue(1, 0, 0))
+
+
+WAYS = ("string", "interval", "micros")

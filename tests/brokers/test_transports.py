@@ -17,7 +17,7 @@ from cdcfmt_core import Message, Option, Registry, TransportSpec, default_regist
 from cdcfmt_core.errors import OptionError, UnknownFormatError
 from cdcfmt_core.offsets import OffsetRange, Offsets, TopicPartition
 from cdcfmt_toolkit.topics.options import TOPIC_OPTIONS
-from cdcfmt_toolkit.transport_choice import choose_transport
+from cdcfmt_toolkit.transport_opening import choose_transport
 from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.write_options import parse_write_options
 

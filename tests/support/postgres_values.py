@@ -7,13 +7,13 @@ import json
 import re
 import struct
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Context, Decimal
 from typing import Any
 
 import attrs
 
-from cdcfmt_core.types import GeometryValue, InvalidValue
+from cdcfmt_core.types import GeometryValue, IntervalValue, InvalidValue
 from support.golden_data import Bits
 
 _EPOCH = datetime(1970, 1, 1)
@@ -227,18 +227,19 @@ def _moment(type_: str, text: str, settings: Settings) -> Any:
     return value - timedelta(microseconds=value.microsecond % 1000)
 
 
-def _zoned_time(text: str) -> str:
-    found = re.fullmatch(r"([0-9:]+)(\.[0-9]+)?([+-])([0-9]+)(?::([0-9]+))?", text)
+def _zoned_time(text: str) -> time:
+    """The connector writes all in UTC."""
+    found = re.fullmatch(r"([0-9:]+(?:\.[0-9]+)?)([+-])([0-9]+)(?::([0-9]+))?", text)
     assert found is not None, text
-    offset = timedelta(hours=int(found[4]), minutes=int(found[5] or 0))
-    clock = _EPOCH + _time(found[1]) - (offset if found[3] == "+" else -offset)
-    return f"{clock:%H:%M:%S}{found[2] or ''}Z"
+    offset = timedelta(hours=int(found[3]), minutes=int(found[4] or 0))
+    clock = _EPOCH + _time(found[1]) - (offset if found[2] == "+" else -offset)
+    return clock.time().replace(tzinfo=UTC)
 
 
 _UNITS = {"year": 12, "mon": 1}
 
 
-def _interval(text: str, settings: Settings) -> Any:
+def _interval(text: str, settings: Settings) -> IntervalValue:
     months, days, clock = 0, 0, timedelta(0)
     for number, unit in re.findall(r"([+-]?[0-9]+) (year|mon|day)s?", text):
         if unit == "day":
@@ -249,14 +250,9 @@ def _interval(text: str, settings: Settings) -> Any:
     if found is not None:
         clock = _time(found[2]) * (-1 if found[1] == "-" else 1)
     if settings.interval == "numeric":
-        return (months * _MONTH + timedelta(days=days) + clock) // _MICROSECOND
-    sign, left = (-1, -clock) if clock < timedelta(0) else (1, clock)
-    minutes, rest = divmod(left, timedelta(minutes=1))
-    hours, minutes = divmod(minutes, 60)
-    seconds = Decimal(rest // _MICROSECOND).scaleb(-6) * sign
-    years, months = int(months / 12), months - 12 * int(months / 12)
-    shown = f"{seconds:f}".rstrip("0").rstrip(".") if seconds else "0"
-    return f"P{years}Y{months}M{days}DT{hours * sign}H{minutes * sign}M{shown}S"
+        whole = months * _MONTH + timedelta(days=days) + clock
+        return IntervalValue(0, 0, whole // _MICROSECOND)
+    return IntervalValue(months, days, clock // _MICROSECOND)
 
 
 def _hstore(text: str, settings: Settings) -> Any:

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pyarrow.dataset as ds
 
-from cdcfmt_core import default_registry, transport_opening
+from cdcfmt_core import default_registry
 from cdcfmt_core.events import Message
 from cdcfmt_core.transport import Source
 from cdcfmt_files.sources import FileSplit, list_files, read_split
+from cdcfmt_toolkit import transport_opening
 from support.kafka_orders import orders
 from support.killing import started
 from support.rocketmq_broker import PASSWORD, USER, RocketBroker

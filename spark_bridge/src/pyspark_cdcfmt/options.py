@@ -23,7 +23,7 @@ from cdcfmt_toolkit.filesystem import is_relative
 from cdcfmt_toolkit.inputs import Input
 from cdcfmt_toolkit.topic_input import open_input
 from cdcfmt_toolkit.topics.options import TOPIC_OPTIONS
-from cdcfmt_toolkit.transport_choice import choose_transport
+from cdcfmt_toolkit.transport_opening import choose_transport
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS, TYPE_OPTIONS, bridge_options
 
 _OF_DATAFRAMES = tuple(

@@ -14,11 +14,10 @@ from cdcfmt_core.options import split_by_owner, validate
 from cdcfmt_core.schema_registry import TOPIC
 from cdcfmt_core.texts import parse_json
 from cdcfmt_core.transport import Sink, TransportSpec
-from cdcfmt_core.transport_opening import open_sink
 from cdcfmt_core.writer_schemas import registry_options
 from cdcfmt_files.sources.compression import COMPRESSIONS
 from cdcfmt_files.sources.options import FORMATS_OWN, STORAGE_OPTIONS, InputOptions
-from cdcfmt_toolkit.transport_choice import choose_transport
+from cdcfmt_toolkit.transport_opening import choose_transport, open_sink
 from pyspark_cdcfmt.options import check_place, is_sparks_own, other_names
 
 OWNER = "writing cdc"

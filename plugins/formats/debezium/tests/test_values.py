@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal as Number
 from typing import Any
 
@@ -37,6 +37,8 @@ from cdcfmt_core.types import (
     Geometry,
     GeometryValue,
     Int,
+    Interval,
+    IntervalValue,
     InvalidValue,
     Json,
     Map,
@@ -45,6 +47,7 @@ from cdcfmt_core.types import (
     Text,
     Time,
     Timestamp,
+    TimeTz,
     Unknown,
     Vector,
     Year,
@@ -76,6 +79,8 @@ def decimal_type(scale: int, precision: int) -> dict[str, Any]:
     return {"type": "bytes", "name": KAFKA + "Decimal", "parameters": parameters}
 
 
+A_MONTH_LESS_5_S = IntervalValue(1, 0, -5_000_000)
+DURATION = Interval(months=False, days=False)
 ARRAY_OF_DECIMALS, DECIMALS = Array(Decimal(10, 2)), [Number("123.45"), None]
 
 
@@ -180,10 +185,23 @@ WITH_SCHEMA = [
         Timestamp(),
         InvalidValue("-infinity"),
     ),
-    (typed("string", TIME + "ZonedTime"), "12:27:23+08:00", Text(), "12:27:23+08:00"),
+    (
+        typed("string", TIME + "ZonedTime"),
+        "12:27:23+08:00",
+        TimeTz(),
+        time(12, 27, 23, tzinfo=timezone(timedelta(hours=8))),
+    ),
+    (typed("string", TIME + "ZonedTime"), "24:00:00Z", TimeTz(), InvalidValue("24:00:00Z")),
+    (
+        typed("string", TIME + "Interval"),
+        "P0Y1M0DT0H0M-5S",
+        Interval(),
+        IntervalValue(1, 0, -5_000_000),
+    ),
+    (typed("int64", TIME + "NanoDuration"), -5_000, DURATION, IntervalValue(0, 0, -5)),
     (typed("int32", TIME + "Year"), 1999, Year(), 1999),
     (typed("int32", TIME + "Year"), 1900, Year(), 0),
-    (typed("int64", TIME + "MicroDuration"), 5, Int(64), 5),
+    (typed("int64", TIME + "MicroDuration"), 5, DURATION, IntervalValue(0, 0, 5)),
     (typed("bytes", DATA + "Bits", length="10"), "qgI=", Bit(10), 682),
     (typed("bytes", DATA + "Bits", length="64"), b64(b"\xff" * 8), Bit(64), 2**64 - 1),
     # PostgreSQL's bit(128) and bit varying.
@@ -388,6 +406,9 @@ BAD = [
     (typed("struct", DATA + "VariableScaleDecimal"), {"scale": 10**9, "value": b64(b"\x0f")}),
     (typed("struct", DATA + "VariableScaleDecimal"), {"scale": 1}),
     (typed("array", DATA + "FloatVector"), [1, "2"]),
+    (typed("string", TIME + "ZonedTime"), "12:27:23"),
+    (typed("string", TIME + "Interval"), "1 day"),
+    (typed("int64", TIME + "MicroDuration"), 1.5),
     (array_of(typed("int16")), "[1]"),
     (array_of(typed("int16")), [1, 2**15]),
     (array_of(decimal_type(2, 10)), [1, "no base64"]),

@@ -15,9 +15,9 @@ from cdcfmt_core.errors import SinkError, SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.transport import Producer, Sink, Source
-from cdcfmt_core.transport_opening import open_sink, open_source, split_options
 from cdcfmt_rabbitmq.link import Link
 from cdcfmt_toolkit.topics.stream_offset import INITIAL
+from cdcfmt_toolkit.transport_opening import open_sink, open_source, split_options
 
 
 def sink(broker: RabbitBroker, topic: str, **more: str) -> Sink:

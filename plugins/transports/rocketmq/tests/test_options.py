@@ -6,9 +6,9 @@ import pytest
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.transport_opening import open_sink, open_source, split_options
 from cdcfmt_rocketmq.settings import ConnectionSettings
 from cdcfmt_rocketmq.source import options_of_url
+from cdcfmt_toolkit.transport_opening import open_sink, open_source, split_options
 
 SPEC = default_registry().get_transport("rocketmq")
 

@@ -15,7 +15,7 @@ from cdcfmt_core import default_registry
 from cdcfmt_core.errors import OptionError, SinkError, SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.transport import Sink
-from cdcfmt_core.transport_opening import open_drain, open_sink, split_options
+from cdcfmt_toolkit.transport_opening import open_drain, open_sink, split_options
 
 SPEC = default_registry().get_transport("rocketmq")
 FIFO = {"message.type": "FIFO"}

@@ -17,10 +17,10 @@ from cdcfmt_core.errors import OptionError, SinkError, SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_core.transport import Source
-from cdcfmt_core.transport_opening import open_sink, split_options
 from cdcfmt_rocketmq.client import RocketClient
 from cdcfmt_rocketmq.cluster import Cluster, Route
 from cdcfmt_toolkit.topics.stream_offset import INITIAL
+from cdcfmt_toolkit.transport_opening import open_sink, split_options
 
 SPEC = default_registry().get_transport("rocketmq")
 

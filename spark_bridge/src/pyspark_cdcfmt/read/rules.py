@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 import attrs
 from pyspark.sql.types import DataType, DecimalType, TimestampType
@@ -17,7 +18,7 @@ from cdcfmt_core.errors import PolicyError, SourceError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.filters import EventFilter, split_name, table_names
 from cdcfmt_core.texts import did_you_mean
-from cdcfmt_core.types import LogicalType
+from cdcfmt_core.types import IntervalValue, LogicalType
 from cdcfmt_toolkit.decimal_digits import has_open_decimals
 from cdcfmt_toolkit.table_texts import nearest_tables
 from pyspark_cdcfmt.options import ReadOptions
@@ -190,6 +191,9 @@ _EXAMPLES: dict[type[LogicalType], Any] = {
     logical.Year: 2024,
     logical.Json: "1",
     logical.Vector: [1.0],
+    logical.Uuid: UUID(int=1),
+    logical.Interval: IntervalValue(0, 0, 1),
+    logical.TimeTz: time(tzinfo=UTC),
 }
 """A value of each logical type that most Spark types can hold."""
 

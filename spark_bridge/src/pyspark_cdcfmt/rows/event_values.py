@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final, TypeVar
+from uuid import UUID
 
 import orjson
 from pyspark.sql.types import DataType, StringType, VariantType
@@ -19,13 +20,16 @@ from pyspark.sql.types import DataType, StringType, VariantType
 from cdcfmt_core import types as logical
 from cdcfmt_core.errors import EncodeError, show
 from cdcfmt_core.events import Column
-from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
+from cdcfmt_core.types import GeometryValue, IntervalValue, InvalidValue, LogicalType
 from cdcfmt_mysql.numbers import decimal_limits, parse_decimal
 from cdcfmt_mysql.temporal import parse_date, parse_datetime, parse_time
+from cdcfmt_toolkit.intervals import parse_interval, parse_time_tz
 from pyspark_cdcfmt.rows.json_values import KeepText, parse_json_column
 from pyspark_cdcfmt.rows.policy import BadValue, Convert, to_binary32, to_bool, to_double
 
 _T = TypeVar("_T")
+
+_MICROSECOND: Final = timedelta(microseconds=1)
 
 _DIGITS = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?[eE][+-]?\d+|-?nan|-?inf(?:inity)?", re.ASCII | re.I)
@@ -35,6 +39,9 @@ _CONVERTED = (
     logical.Json,
     logical.Vector,
     logical.Geometry,
+    logical.Uuid,
+    logical.Interval,
+    logical.TimeTz,
     logical.Array,
     logical.Map,
     logical.Struct,
@@ -188,6 +195,26 @@ def _parsed(value: Any, what: str, parse: Callable[[str], _T]) -> _T:
         raise BadValue(f"{show(value)} is {error}") from None
 
 
+def _uuid(value: Any) -> UUID:
+    return value if type(value) is UUID else _parsed(value, "a UUID", UUID)
+
+
+def _interval(value: Any) -> IntervalValue:
+    if isinstance(value, IntervalValue):
+        return value
+    if isinstance(value, timedelta):
+        return IntervalValue(0, value.days, (value - timedelta(days=value.days)) // _MICROSECOND)
+    if type(value) is int:
+        return IntervalValue(0, 0, value)
+    return _parsed(value, "an interval", parse_interval)
+
+
+def _time_tz(value: Any) -> time | InvalidValue:
+    if type(value) is str and value.startswith("24:00:00"):
+        return InvalidValue(value)
+    return value if type(value) is time else _parsed(value, "a time", parse_time_tz)
+
+
 def _member(value: Any) -> str | int:
     if type(value) is str or type(value) is int:
         return value
@@ -314,6 +341,9 @@ _CONVERTERS: dict[type, Convert] = {
     logical.Enum: _member,
     logical.Set: _member,
     logical.Json: json_text,
+    logical.Uuid: _uuid,
+    logical.Interval: _interval,
+    logical.TimeTz: _time_tz,
     logical.Vector: _vector,
     logical.Geometry: _geometry,
     logical.Unknown: lambda value: value,

@@ -101,6 +101,15 @@ def _set(type_: logical.Set, options: TypeOptions) -> spark.DataType:
     return spark.LongType() if small else UNSIGNED_64
 
 
+def _interval(type_: logical.Interval, options: TypeOptions) -> spark.DataType:
+    if type_.months or options.time_as == "string":
+        # Spark has no type of months and days together, and Delta none of intervals.
+        return spark.StringType()
+    if options.time_as == "micros":
+        return spark.StringType() if type_.days else spark.LongType()
+    return spark.DayTimeIntervalType()
+
+
 def _or_text(result: spark.DataType) -> Callable[[Any, TypeOptions], spark.DataType]:
     def choose(_: Any, options: TypeOptions) -> spark.DataType:
         return spark.StringType() if options.invalid_as_text else result
@@ -134,6 +143,9 @@ _RULES: dict[type, Callable[[Any, TypeOptions], spark.DataType]] = {
         spark.DoubleType() if getattr(type_, "bits", 32) == 64 else spark.FloatType()
     ),
     logical.Geometry: _always(GEOMETRY),
+    logical.Uuid: _always(spark.StringType()),
+    logical.Interval: _interval,
+    logical.TimeTz: _always(spark.StringType()),
     logical.Array: lambda type_, options: spark.ArrayType(spark_type(type_.element, options)),
     logical.Map: lambda type_, options: spark.MapType(
         spark_type(type_.key, options), spark_type(type_.value, options)
@@ -151,6 +163,8 @@ _PARAMETERS_OPTIONAL = (
     logical.DateTime,
     logical.Timestamp,
     logical.Time,
+    logical.TimeTz,
+    logical.Interval,
     logical.Unknown,
 )
 

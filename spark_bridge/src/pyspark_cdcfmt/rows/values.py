@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import attrs
 from pyspark.sql import types as spark
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.errors import show
-from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
+from cdcfmt_core.types import GeometryValue, IntervalValue, InvalidValue, LogicalType
 from cdcfmt_mysql import format_time
+from cdcfmt_toolkit.intervals import interval_text, time_tz_text
 from cdcfmt_toolkit.scalar_readers import MAX_TYPE_SCALE
 from pyspark_cdcfmt.rows.json_values import KeepText, json_column, json_of, parse_json_column
 from pyspark_cdcfmt.rows.policy import (
@@ -45,6 +47,12 @@ SUPPORTED = (
     spark.StructType,
 )
 _NESTED = (spark.ArrayType, spark.MapType, spark.StructType)
+AS_TEXT: dict[type, Callable[[Any], str]] = {
+    UUID: str,
+    IntervalValue: interval_text,
+    time: time_tz_text,
+}
+"""Values that are text in variants, JSON images and strings."""
 _LOGICAL_NESTED = (logical.Array, logical.Map, logical.Struct)
 
 
@@ -81,7 +89,8 @@ def _convert_to(
         return _to_text(source, column, policy)
     bits = INTEGER_BITS.get(type(target))
     if bits is not None:
-        return to_int(bits)
+        integer = to_int(bits)
+        return integer if not isinstance(source, logical.Interval) else _of_micros(integer)
     if isinstance(target, spark.DecimalType):
         return to_decimal(target)
     if isinstance(target, spark.TimestampType):
@@ -227,6 +236,8 @@ def plain_value(
         return parsed
     if type(value) is InvalidValue:
         return policy.invalid(value, column, as_text=True)
+    if type(value) in AS_TEXT:
+        return AS_TEXT[type(value)](value)
     if isinstance(source, _LOGICAL_NESTED):
         return _plain_parts(value, source, column, policy, as_json=as_json)
     if isinstance(source, logical.Unknown):
@@ -274,6 +285,8 @@ def _to_text(source: LogicalType, column: str, policy: ValuePolicy) -> Convert:
             return policy.text(value, column)
         if isinstance(value, timedelta):
             return format_time(value, getattr(source, "fsp", None))
+        if type(value) in AS_TEXT:
+            return AS_TEXT[type(value)](value)
         if isinstance(value, Decimal):
             return _decimal_text(value, getattr(source, "scale", None))
         if isinstance(value, bytes):
@@ -389,7 +402,22 @@ def _known_bytes(value: Any) -> bytes:
 def _to_interval(value: Any) -> timedelta:
     if isinstance(value, timedelta):
         return value
+    if isinstance(value, IntervalValue):
+        if not value.months:
+            return timedelta(days=value.days, microseconds=value.micros)
+        raise BadValue(f"{interval_text(value)} has months, which have no fixed length")
     raise BadValue(f"{show(value)} is not a time")
+
+
+def _of_micros(convert: Convert) -> Convert:
+    def micros(value: Any) -> int:
+        if not isinstance(value, IntervalValue):
+            return convert(value)  # type: ignore[no-any-return]
+        if value.months or value.days:
+            raise BadValue(f"{interval_text(value)} is no fixed number of microseconds")
+        return convert(value.micros)  # type: ignore[no-any-return]
+
+    return micros
 
 
 def _to_array(convert: Convert) -> Convert:

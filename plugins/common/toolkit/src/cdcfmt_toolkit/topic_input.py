@@ -13,13 +13,13 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.offsets import OffsetRange, TopicPartition
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.transport import MessageColumns, Progress, Source, TransportSpec
-from cdcfmt_core.transport_opening import open_source
 from cdcfmt_toolkit.inputs import Input, Slice
 from cdcfmt_toolkit.topics.low_watermarks import LowWatermarks
 from cdcfmt_toolkit.topics.ranges import split_ranges
 from cdcfmt_toolkit.topics.schema_search import SchemaSearch, TopicSearch
 from cdcfmt_toolkit.topics.stream_offset import StreamOffset
 from cdcfmt_toolkit.topics.topic_scan import TopicScan
+from cdcfmt_toolkit.transport_opening import open_source
 
 _M = TypeVar("_M", Message, MessageColumns)
 

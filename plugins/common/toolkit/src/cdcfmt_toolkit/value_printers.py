@@ -81,6 +81,8 @@ def _mysql_text(_: Encoding, logical: LogicalType, tools: PrinterTools) -> Print
 def _text(_: Encoding, logical: LogicalType, __: PrinterTools) -> Print:
     if isinstance(logical, types.Enum):
         return enum_name(logical.names)
+    if isinstance(logical, types.Uuid):
+        return text_printer(logical, time_zone=UTC)
     return set_names(logical.names) if isinstance(logical, types.Set) else print_text
 
 

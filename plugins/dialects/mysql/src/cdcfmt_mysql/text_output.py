@@ -11,6 +11,7 @@ import decimal
 from collections.abc import Callable
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, Final, TypeAlias
+from uuid import UUID
 
 from cdcfmt_core import types
 from cdcfmt_core.errors import EncodeError
@@ -39,6 +40,7 @@ _PLAIN: Final[dict[type, Printer]] = {
     types.Decimal: print_decimal,
     types.Text: print_text,
     types.Json: print_text,
+    types.Uuid: UUID.__str__,
     types.Vector: print_vector,
     types.Year: print_year,
 }
@@ -75,7 +77,14 @@ def text_printer(logical: LogicalType, *, time_zone: tzinfo) -> Printer:
     return _PLAIN[type(logical)]
 
 
-UNWRITTEN: Final = (types.Unknown, types.Array, types.Map, types.Struct)
+UNWRITTEN: Final = (
+    types.Unknown,
+    types.Interval,
+    types.TimeTz,
+    types.Array,
+    types.Map,
+    types.Struct,
+)
 """The types that MySQL lacks."""
 
 
@@ -84,7 +93,7 @@ def unwritten_type(logical: LogicalType) -> EncodeError:
     if not isinstance(logical, types.Unknown):
         return EncodeError(
             f"its type is {type(logical).__name__.lower()}, which the format lacks; write a column "
-            "of its JSON text (Spark's to_json)"
+            "of its text (Spark's to_json for arrays, maps and structs)"
         )
     return unknown_type(logical)
 

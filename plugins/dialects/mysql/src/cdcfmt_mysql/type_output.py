@@ -94,6 +94,8 @@ def _of_logical(logical: LogicalType) -> ColumnType:
         return ColumnType(_INT_NAMES[logical.bits], unsigned=not logical.signed)
     if isinstance(logical, types.Float):
         return ColumnType("float" if logical.bits == 32 else "double")
+    if isinstance(logical, types.Uuid):
+        return ColumnType("char", (36,))
     params: tuple[int, ...] = ()
     if isinstance(logical, types.Decimal) and logical.precision is not None:
         params = (logical.precision, logical.scale or 0)

@@ -34,6 +34,7 @@ from cdcfmt_core.types import (
     Float,
     Geometry,
     Int,
+    Interval,
     Json,
     LogicalType,
     Map,
@@ -42,6 +43,7 @@ from cdcfmt_core.types import (
     Text,
     Time,
     Timestamp,
+    TimeTz,
     Unknown,
     Vector,
     Year,
@@ -117,6 +119,7 @@ _PLAIN: Final[dict[str, tuple[LogicalType, tuple[type, ...]]]] = {
     "bytes": (Binary(), (Binary,)),
 }
 
+_DURATION: Final = Interval(months=False, days=False)
 _NAMED: Final[dict[tuple[str, str], tuple[LogicalType, Mapping[str, Any]]]] = {
     ("int32", _KAFKA + "Date"): (Date(), {}),
     ("int32", _KAFKA + "Time"): (Time(3), {"times": "ms"}),
@@ -133,6 +136,10 @@ _NAMED: Final[dict[tuple[str, str], tuple[LogicalType, Mapping[str, Any]]]] = {
     ("string", _TIME + "IsoTimestamp"): (DateTime(), {}),
     ("string", _TIME + "ZonedTimestamp"): (Timestamp(), {}),
     ("int32", _TIME + "Year"): (Year(), {}),
+    ("string", _TIME + "ZonedTime"): (TimeTz(), {}),
+    ("int64", _TIME + "MicroDuration"): (_DURATION, {"times": "us"}),
+    ("int64", _TIME + "NanoDuration"): (_DURATION, {"times": "ns"}),
+    ("string", _TIME + "Interval"): (Interval(), {}),
     ("string", _DATA + "Json"): (Json(), {}),
     ("struct", _DATA + "VariableScaleDecimal"): (Decimal(), {}),
     ("array", _DATA + "FloatVector"): (Vector(), {}),

@@ -84,7 +84,7 @@ def _step(fsp: int | None) -> int:
     return int(10 ** (6 - (fsp or 0)))
 
 
-_CUT: Final = "nanoseconds cut to microseconds"
+CUT: Final = "nanoseconds cut to microseconds"
 _NANOSECONDS: Final = re.compile(
     r"(.*:[0-9]{2}\.[0-9]{6})([0-9]{1,3})(Z|[+-][0-9]{2}:[0-9]{2})?"
 ).fullmatch
@@ -114,7 +114,7 @@ def _text_reader(logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Ca
                 raise
         value = read(match[1] + (match[3] or ""))
         if match[2].strip("0"):
-            counts[_CUT] += 1
+            counts[CUT] += 1
         return value
 
     return parse

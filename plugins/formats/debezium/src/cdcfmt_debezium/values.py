@@ -9,6 +9,7 @@ What is base64 here is bytes in Avro:
   number, or ``{"scale", "value"}`` (VariableScaleDecimal)
 - BIGINT UNSIGNED: a number, negative if it is above 2^63 - 1, or a Connect Decimal
 - DATE: days; TIME, DATETIME: units since midnight or 1970; TIMESTAMP: text with a zone
+- intervals: microseconds, or ISO 8601 text; times with an offset: text
 - ENUM, SET: names, in which connectors write a comma as ``\\,`` and double a backslash
 - geometries: ``{"wkb", "srid"}``
 - arrays, maps and structs: lists and objects of values in these forms
@@ -21,24 +22,29 @@ from __future__ import annotations
 
 import decimal
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, tzinfo
 from typing import Any, Final
+from uuid import UUID
 
 from cdcfmt_core import types
 from cdcfmt_core.errors import show
-from cdcfmt_core.types import GeometryValue, LogicalType
+from cdcfmt_core.types import GeometryValue, IntervalValue, InvalidValue, LogicalType
 from cdcfmt_debezium.binary import binary_parser
 from cdcfmt_debezium.connect import FieldType
 from cdcfmt_debezium.decimals import decimal_parser
 from cdcfmt_debezium.profile import ParseValue, ProducerProfile
-from cdcfmt_debezium.temporal import clock_parser, timestamp_parser, year_parser
+from cdcfmt_debezium.temporal import CUT, clock_parser, timestamp_parser, year_parser
 from cdcfmt_mysql import json_value_parser
 from cdcfmt_mysql.numbers import parse_vector
 from cdcfmt_toolkit.encodings import Encoding
+from cdcfmt_toolkit.intervals import parse_interval, parse_time_tz
 from cdcfmt_toolkit.scalar_readers import bytes_of, read_unscaled
 from cdcfmt_toolkit.value_readers import value_reader
+
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
 
 
 def value_parser(
@@ -177,6 +183,37 @@ def _parse_vector(value: Any) -> Any:
     raise ValueError("not a vector")
 
 
+def _parse_uuid(value: Any) -> UUID:
+    if type(value) is not str or not _UUID(value):
+        raise ValueError("not a UUID")
+    return UUID(value)
+
+
+def _interval(_: Any, profile: ProducerProfile, __: tzinfo, counts: Counter[str]) -> ParseValue:
+    def parse(value: Any) -> IntervalValue:
+        if type(value) is str:
+            return parse_interval(value)
+        if type(value) is not int:
+            raise ValueError("neither a number of microseconds nor an interval")
+        if profile.times == "ns":
+            value, rest = divmod(value, 1_000)
+            if rest:
+                counts[CUT] += 1
+        return IntervalValue(0, 0, value)
+
+    return parse
+
+
+def _time_tz(*_: Any) -> ParseValue:
+    def parse(value: Any) -> Any:
+        if type(value) is not str:
+            raise ValueError("not a time")
+        # PostgreSQL's end of the day, which Python's times lack.
+        return InvalidValue(value) if value.startswith("24:00:00") else parse_time_tz(value)
+
+    return parse
+
+
 def _parse_geometry(value: Any) -> GeometryValue:
     if type(value) is not dict:
         raise ValueError("not a geometry")
@@ -198,6 +235,9 @@ _PARSERS: Final[dict[type, Callable[[Any, ProducerProfile, tzinfo, Counter[str]]
     types.Year: year_parser,
     types.Enum: _members,
     types.Set: _members,
+    types.Uuid: lambda *_: _parse_uuid,
+    types.Interval: _interval,
+    types.TimeTz: _time_tz,
     types.Vector: lambda *_: _parse_vector,
     types.Geometry: lambda *_: _parse_geometry,
 }

@@ -22,7 +22,6 @@ from cdcfmt_core.known import packages
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.texts import without_secrets
 from cdcfmt_core.transport import TransportSpec
-from cdcfmt_core.transport_opening import split_options
 from cdcfmt_files import FILES
 from cdcfmt_files.sources import BadLine, Lines
 from cdcfmt_files.sources.compression import (
@@ -35,6 +34,7 @@ from cdcfmt_files.sources.reader import checked, cut_lines, foreign
 from cdcfmt_toolkit.inputs import Input, Slice
 from cdcfmt_toolkit.topic_input import open_input as open_transport
 from cdcfmt_toolkit.topics.stream_offset import INITIAL
+from cdcfmt_toolkit.transport_opening import split_options
 
 
 class CommandInput(ABC):

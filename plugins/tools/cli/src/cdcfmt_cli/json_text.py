@@ -12,17 +12,19 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from json.encoder import encode_basestring
 from math import inf, isfinite
 from typing import Any
+from uuid import UUID
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.events import Image, TableSchema
 from cdcfmt_core.texts import OBEYED
-from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
+from cdcfmt_core.types import GeometryValue, IntervalValue, InvalidValue, LogicalType
 from cdcfmt_mysql import format_time
+from cdcfmt_toolkit.intervals import interval_text, time_tz_text
 from cdcfmt_toolkit.wire_json import refuse_constant
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -192,6 +194,9 @@ _WRITERS: dict[type, Callable[[Any], str]] = {
     date: lambda value: _text(value.isoformat()),
     timedelta: lambda value: _text(format_time(value)),
     InvalidValue: lambda value: _text(value.text),
+    UUID: lambda value: _text(str(value)),
+    IntervalValue: lambda value: _text(interval_text(value)),
+    time: lambda value: _text(time_tz_text(value)),
     GeometryValue: lambda value: _object(value._asdict()),
     dict: _object,
     list: lambda value: "[" + ",".join(map(to_json, value)) + "]",

@@ -15,16 +15,23 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final
+from uuid import UUID
 
 import attrs
 
 from cdcfmt_core.errors import DecodeError, join_names
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Image, RowChange, TableSchema
-from cdcfmt_core.types import GeometryValue, InvalidValue
+from cdcfmt_core.types import GeometryValue, IntervalValue, InvalidValue
 from cdcfmt_mysql.temporal import format_time, parse_time
+from cdcfmt_toolkit.intervals import (
+    interval_text,
+    parse_interval,
+    parse_time_tz,
+    time_tz_text,
+)
 from cdcfmt_toolkit.schema_json import table_from_dict, table_to_dict
 
 _CLASSES: Final = {kind: class_ for class_, kind in KIND_OF.items()}
@@ -108,6 +115,9 @@ _TAGGED: Final[dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]
     # With a UTC offset it is an instant, otherwise a wall clock.
     "datetime": (datetime, datetime.isoformat, datetime.fromisoformat),
     "time": (timedelta, format_time, parse_time),
+    "uuid": (UUID, str, UUID),
+    "interval": (IntervalValue, interval_text, parse_interval),
+    "time_tz": (time, time_tz_text, parse_time_tz),
     "object": (dict, _members_to_json, _members_from_json),
     "tuple": (tuple, lambda value: value_to_json(list(value)), lambda w: tuple(value_from_json(w))),
     "geometry": (GeometryValue, _geometry_to_json, _geometry_from_json),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import decimal
 import pickle
+import uuid
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Final
 
 from cdcfmt_core import types
@@ -175,6 +176,9 @@ PYTHON: Final[dict[type, tuple[type, ...]]] = {
     types.Json: (str,),
     types.Vector: (list,),
     types.Geometry: (types.GeometryValue,),
+    types.Uuid: (uuid.UUID,),
+    types.Interval: (types.IntervalValue,),
+    types.TimeTz: (time,),
     types.Array: (list,),
     types.Map: (dict,),
     types.Struct: (dict,),

@@ -10,7 +10,7 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from cdcfmt_core import types
-from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
+from cdcfmt_core.types import GeometryValue, IntervalValue, InvalidValue, LogicalType
 from cdcfmt_testing.carries import Carries
 
 
@@ -86,6 +86,16 @@ def _times(logical: Any, carries: Carries) -> st.SearchStrategy[Any]:
     )
 
 
+def _intervals(logical: Any, carries: Carries) -> st.SearchStrategy[Any]:
+    nothing = st.just(0)
+    return st.builds(
+        IntervalValue,
+        st.integers(-(10**6), 10**6) if logical.months else nothing,
+        st.integers(-(10**6), 10**6) if logical.days else nothing,
+        st.integers(-(2**62), 2**62) if logical.micros else nothing,
+    )
+
+
 def _sets(logical: Any, carries: Carries) -> st.SearchStrategy[Any]:
     return st.sets(st.sampled_from(logical.names)).map(
         lambda chosen: ",".join(name for name in logical.names if name in chosen)
@@ -112,6 +122,9 @@ _VALUES: Final[dict[type, Callable[[Any, Carries], st.SearchStrategy[Any]]]] = {
     types.Geometry: lambda t, c: st.builds(
         GeometryValue, st.integers(0, 2**32 - 1), st.binary(min_size=5, max_size=30), st.none()
     ),
+    types.Uuid: lambda t, c: st.uuids(),
+    types.Interval: _intervals,
+    types.TimeTz: lambda t, c: st.times(timezones=st.just(UTC)),
     types.Array: lambda t, c: st.lists(_or_null(t.element, c), max_size=4),
     types.Map: lambda t, c: st.dictionaries(values(t.key, c), _or_null(t.value, c), max_size=4),
     types.Struct: lambda t, c: st.fixed_dictionaries(

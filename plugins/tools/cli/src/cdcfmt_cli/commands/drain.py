@@ -16,10 +16,10 @@ from cdcfmt_cli.printing import number
 from cdcfmt_cli.progress import ProgressBar
 from cdcfmt_cli.settings import parse_pairs
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.transport_opening import open_drain
 from cdcfmt_files.draining import DRAINING_OPTIONS, MESSAGES, Draining
 from cdcfmt_files.sinks import FileSink
 from cdcfmt_files.sources.options import parse_storage_options
+from cdcfmt_toolkit.transport_opening import open_drain
 
 
 @declare("drain", "Move the messages of a queue into a folder.")

@@ -10,7 +10,6 @@ from typing import Final, TypeVar
 
 import attrs
 
-from cdcfmt_core import transport_opening
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Message
 from cdcfmt_core.offsets import OffsetRange
@@ -19,6 +18,7 @@ from cdcfmt_core.transport import Sink, Source, TransportSpec
 from cdcfmt_testing.limits import time_limit
 from cdcfmt_testing.outcome import expect
 from cdcfmt_testing.transports.harness import Harness, NotOfferedError
+from cdcfmt_toolkit import transport_opening
 
 _HEADERS: Final = (("first", b"1"), ("second", b"\x00\xff"))
 

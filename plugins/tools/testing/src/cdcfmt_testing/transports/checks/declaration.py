@@ -9,11 +9,11 @@ from typing import Any
 from cdcfmt_core.decoding import DECODING_OPTIONS
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.options import Option
-from cdcfmt_core.transport_opening import split_options
 from cdcfmt_testing.checks.declaration import RecordedOptions, expect_help, expect_pickles
 from cdcfmt_testing.outcome import expect
 from cdcfmt_testing.transports.subject import TransportSubject
 from cdcfmt_toolkit.topics.options import TOPIC_OPTIONS
+from cdcfmt_toolkit.transport_opening import split_options
 
 
 def check_spec(subject: TransportSubject) -> None:
