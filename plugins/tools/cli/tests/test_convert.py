@@ -38,6 +38,31 @@ def outline(path: Path) -> list[Any]:
     ]
 
 
+def test_corrupt_messages_are_counted_under_kind(canal: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.jsonl"
+    damaged.write_bytes(canal.read_bytes() + b'{"database": 1}\n{"data": [\n')
+    to = "--to", "open-protocol", "--include-tables", TABLES, "--kind"
+    good, left = run("convert", canal, *to, "row"), run("convert", damaged, *to, "row")
+    assert (left.exit_code, left.stdout) == (0, good.stdout)
+    counted = f"2 corrupt: cdcfmt validate {damaged} lists them with position and reason\n"
+    assert "corrupt" not in good.stderr
+    assert counted in left.stderr
+    assert counted in run("cat", damaged, "--kind", "row").stderr
+    assert "_corrupt_record" not in run("cat", damaged, "--kind", "row").stdout
+    assert run("convert", damaged, *to, "row,corrupt").exit_code == 1
+    checked = run("validate", damaged, "--kind", "row")
+    assert (checked.exit_code, checked.stdout.rsplit("\n\n", 1)[1][:9]) == (1, "2 corrupt")
+
+
+def test_one_table(canal: Path) -> None:
+    to = "convert", canal, "--to", "open-protocol"
+    one = run(*to, "--table", "golden.txn_a")
+    assert (one.exit_code, bool(one.stdout)) == (0, True)
+    assert one.stdout == run(*to, "--include-tables", "golden.txn_a").stdout
+    other = run(*to, "--table", "golden.txn_c")
+    assert (other.exit_code, "no table golden.txn_c in the input" in other.stderr) == (1, True)
+
+
 @pytest.mark.parametrize("target", ["open-protocol", "debezium", "canal-json"])
 def test_round_trip(target: str, canal: Path, tmp_path: Path) -> None:
     there, back = tmp_path / "there.jsonl", tmp_path / "back.jsonl"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.cli_tools import run, write_messages
+from support.cli_tools import run, run_json, write_messages
 from support.golden_data import native_messages
 
 
@@ -26,7 +26,12 @@ GUESSES = {
     "--startingOffsets": "write -o startingOffsets=VALUE",
     "--largeMessageHandleCompression": "write -o largeMessageHandleCompression=VALUE",
     "--where": "cat has it",
-    "--since": "cat has it",
+    "--key-columns": "cat has it",
+    "--pk": "cat --key-columns names the key columns",
+    "--schema-registry-url": "write -o schema.registry.url=VALUE",
+    "--schemaRegistryUrl": "write -o schema.registry.url=VALUE",
+    "--registry": "schema.registry.url is the address of the schema registry",
+    "--basic.auth.user.info": "begin with schema.registry., as in schema.registry.url",
     "--nth": "inspect has it",
     "--filter": "cat --where selects rows",
     "--header": "messages are lines of JSON, or binary, and not CSV",
@@ -39,6 +44,9 @@ GUESSES = {
 PAIRS = {
     "timezone": "did you mean --source-time-zone?",
     "bootstrap.servers": "begin with kafka., as in kafka.bootstrap.servers",
+    "schemaRegistryUrl": "schema.registry.url is the address of the schema registry",
+    "basic.auth.user.info": "begin with schema.registry., as in schema.registry.url",
+    "primaryKey": "--key-columns names the key columns",
     "sasl.mechanism": "begin with kafka., as in kafka.bootstrap.servers",
     "header": "and not CSV",
     "readChangeFeed": "no option 'readChangeFeed': the input holds changes",
@@ -61,6 +69,31 @@ def test_flags(flag: str, canal: Path) -> None:
 def test_names_of_pairs(name: str, canal: Path) -> None:
     result = run("stats", canal, "-o", f"{name}=x")
     assert (result.exit_code, PAIRS[name] in result.stderr) == (2, True), result.stderr
+
+
+COMMANDS = {
+    "grep": "cat --where",
+    "lag": "stats",
+    "dlq": "validate",
+    "replay": "python -m pyspark_cdcfmt.sync --replay",
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_names_of_commands(name: str) -> None:
+    result = run(name, "orders.jsonl")
+    assert result.exit_code == 2
+    assert f"No such command {name!r}; did you mean {COMMANDS[name]}?" in result.stderr
+
+
+def test_since_and_until_in_every_command(canal: Path) -> None:
+    given = "--since", "2026-11-20T22:38:40", "--until", "2026-11-20T22:39"
+    spelled = "--starting-source-time", given[1], "--ending-source-time", given[3]
+    for command in (("sniff",), ("convert", "--to", "canal-json"), ("validate",)):
+        found = run(*command, canal, *given)
+        assert (found.exit_code, found.stdout) == (0, run(*command, canal, *spelled).stdout)
+    every = run_json("stats", canal, "--json")["events"]
+    assert run_json("stats", canal, "--json", *given)["events"] < every
 
 
 def test_every_spelling_of_a_flag(canal: Path) -> None:

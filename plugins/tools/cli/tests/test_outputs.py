@@ -102,6 +102,18 @@ def test_compressed_by_suffix(canal: Path, tmp_path: Path, suffix: str) -> None:
         assert gzip.decompress(output.read_bytes()) == plain.read_bytes()
 
 
+def test_outputs_that_are_no_files(canal: Path) -> None:
+    for command in (("convert", *TO, "--output"), ("stats", "--html")):
+        topic = run(*command, "kafka://me:secret@broker:9092/orders?a=b", canal)
+        assert topic.exit_code == 2
+        assert "kafka://me:…@broker:9092/orders?… is a topic: Spark writes topics" in topic.stderr
+        url = run(*command, "s3://bucket/x", canal)
+        assert (url.exit_code, "s3://bucket/x is a URL: name a local file" in url.stderr) == (
+            2,
+            True,
+        )
+
+
 def test_unsupported_output_compressions(canal: Path, tmp_path: Path) -> None:
     for suffix in (".bz2", ".xz", ".zip"):
         output = tmp_path / f"out{suffix}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -169,3 +170,17 @@ def test_the_end_of_nothing_has_a_header(dump: str) -> None:
         result = run(*command, "-f", "csv", *more)
         assert result.stdout.startswith("a,b,_change_type,"), result.stderr
         assert result.stdout.count("\n") == 1
+
+
+def test_where_all_rows_are_bad(dump: str, tmp_path: Path) -> None:
+    lines = Path(dump).read_bytes().splitlines(keepends=True)
+    messages = [json.loads(base64.b64decode(json.loads(line)["value"])) for line in lines]
+    ddl = next(n for n, message in enumerate(messages) if message["isDdl"])
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(lines[ddl])
+    alone = run("cat", path, "--where", "id = 42")
+    assert (alone.exit_code, "no record has a column id" in alone.stderr) == (1, True)
+    path.write_bytes(lines[ddl] + b'{"data": [\n')
+    with_bad = run("cat", path, "--where", "id = 42")
+    assert (with_bad.exit_code, with_bad.stdout) == (0, "")
+    assert "1 corrupt: cdcfmt validate" in with_bad.stderr

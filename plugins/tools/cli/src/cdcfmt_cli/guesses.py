@@ -16,17 +16,39 @@ from cdcfmt_cli.settings import SECTIONS, place_of
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.texts import did_you_mean
 
+_SYNC = "python -m pyspark_cdcfmt.sync"
 COMMANDS = {
     "check": "validate",
+    "consume": "cat --follow",
+    "corrupt": "validate",
     "count": "stats",
+    "dead-letters": "validate",
     "decode": "cat",
+    "describe": "schema",
+    "dlq": "validate",
+    "encode": "convert",
+    "errors": "validate",
     "explain": "inspect",
+    "filter": "cat --where",
+    "find": "cat --where",
+    "grep": "cat --where",
     "head": "cat -n 10",
+    "lag": "stats",
     "list": "formats",
     "ls": "formats",
+    "offsets": "stats",
     "plugins": "formats",
+    "query": "cat --where",
+    "replay": _SYNC + " --replay",
+    "replicate": _SYNC,
+    "search": "cat --where",
+    "select": "cat --where",
     "show": "inspect",
+    "sync": _SYNC,
+    "tables": "stats",
     "tail": "cat --tail 10",
+    "transcode": "convert",
+    "watch": "cat --follow",
 }
 """What people call a command that has another name."""
 
@@ -44,6 +66,7 @@ _FLAGS: Mapping[str, str] = {
         ("g group groupid", "commands join no consumer group"),
         ("after begin modifiedafter start startdate starttime time", _TIMES),
         ("before end enddate endtime modifiedbefore", _TIMES),
+        ("pk primarykey primarykeys", "cat --key-columns names the key columns"),
         ("condition filter grep query", "cat --where selects rows"),
         ("column fields select", "cat --columns selects columns"),
         ("count head lines max num rows", "cat -n 10 limits rows"),
@@ -68,16 +91,16 @@ def hint_of_flag(name: str, command: click.Command, others: Iterable[click.Comma
     :param others: the other commands, which may have the flag.
     """
     bare = name.lstrip("-")
-    key = re.sub("[-_.]", "", bare).lower()
+    key = _without_marks(bare)
     if hint := _FLAGS.get(key):
         return f": {hint}"
     for flag in _flags(command):
         if flag.replace("-", "") == key:
             return f"; did you mean {flag}?"
-    codecs = (spec.options for spec in default_registry().codecs().values())
-    transports = (spec.options for spec in default_registry().transports().values())
-    for option in chain.from_iterable((*codecs, *transports)):
-        if option.name.lower() == key:
+    registry = default_registry()
+    plugins = (registry.codecs(), registry.transports(), registry.schema_registries())
+    for option in chain.from_iterable(spec.options for kind in plugins for spec in kind.values()):
+        if _without_marks(option.name) == key:
             return f"; write -o {option.name}=VALUE"
     having = [other.name for other in others if other.name and _has(other, kebab(bare))]
     if having:
@@ -88,6 +111,10 @@ def hint_of_flag(name: str, command: click.Command, others: Iterable[click.Comma
         if hint := option.instead.get(key) or option.instead.get(bare.lower()):
             return f": {spelled(hint)}"
     return did_you_mean(f"--{bare}", _flags(command))
+
+
+def _without_marks(name: str) -> str:
+    return re.sub("[-_.]", "", name).lower()
 
 
 def spelled(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -31,6 +31,10 @@ _METAVARS = {
     "time": "TIME",
     "timezone": "ZONE",
 }
+
+
+TIMES = {"startingSourceTime": "--since", "endingSourceTime": "--until"}
+ALIASES = {"protocol": "--format", **TIMES}
 
 
 class HelpFormatter(click.HelpFormatter):
@@ -123,13 +127,13 @@ def reads(
     *,
     section: str = "Options",
     more: Callable[[], Iterable[str]] = tuple,
-    formats: tuple[str, ...] = ("--format",),
+    aliases: Mapping[str, str] = ALIASES,
 ) -> Callable[[F], F]:
     """Add the inputs and the reading options to a command, as ``paths`` and ``settings``.
 
     :param own: Further options of this command, under the heading ``section``.
     :param more: Returns further names for ``-o`` that the command validates itself.
-    :param formats: Other names of ``--protocol``.
+    :param aliases: Other flags of options, by their names.
     """
     own = tuple(own)
     tables = {section: own, **SECTIONS}
@@ -147,8 +151,8 @@ def reads(
         wrapped = quiet_option(pairs_option(wrapped))
         for heading, table in reversed(tables.items()):
             for option in reversed(table):
-                others = formats if option.name == "protocol" else ()
-                wrapped = _click_option(option, heading, others)(wrapped)
+                other = aliases.get(option.name)
+                wrapped = _click_option(option, heading, () if other is None else (other,))(wrapped)
         result: F = click.argument("paths", nargs=-1, required=True, metavar="INPUT...")(wrapped)
         return result
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import attrs
 
 from cdcfmt_cli.console import note
-from cdcfmt_cli.inputs import CommandInput
+from cdcfmt_cli.inputs import CommandInput, public
+from cdcfmt_cli.printing import number as number_text
 from cdcfmt_cli.progress import ProgressBar
 from cdcfmt_cli.settings import Settings
 from cdcfmt_core.codec import AUTO, CodecSpec
@@ -47,16 +48,25 @@ class Reader:
     - ``schemas``: the schemas that the decoder uses
     - ``counts``: values that were changed without an error
     - ``count``: number of messages that the last iteration has read
+    - ``hidden``: number of corrupt messages and rows that the last iteration has left out
+
+    :param follows_kind: leave out corrupt messages and rows if the option ``kind`` does.
     """
 
     def __init__(
-        self, source: CommandInput, settings: Settings, event_filter: EventFilter | None = None
+        self,
+        source: CommandInput,
+        settings: Settings,
+        event_filter: EventFilter | None = None,
+        *,
+        follows_kind: bool = False,
     ) -> None:
         self._source = source
         self.settings = settings
         self.schemas = SchemaStore(settings["maxCachedSchemaBytes"])
         self.counts: Counter[str] = Counter()
-        self.count = 0
+        self.count = self.hidden = 0
+        self._hides = follows_kind and bool(settings["kind"]) and "corrupt" not in settings["kind"]
         self.event_filter = settings.event_filter() if event_filter is None else event_filter
         self.decoder = MessageDecoder(
             settings.values,
@@ -71,6 +81,7 @@ class Reader:
         self._scanning = _scanning_codecs(settings["protocol"]) if scans else []
 
     def __iter__(self) -> Iterator[Decoded]:
+        self.hidden = 0
         for number, message in enumerate(self.messages()):
             self.count = number + 1
             yield self.decode(number, message)
@@ -114,6 +125,16 @@ class Reader:
         yield from self.schemas.versions_of(table)
 
     def decode(self, number: int, message: Message | BadLine) -> Decoded:
+        decoded = self._decode(number, message)
+        if self._hides:
+            good: list[Event] = [
+                event for event in decoded.events if not isinstance(event, Corrupt)
+            ]
+            self.hidden += len(decoded.events) - len(good)
+            decoded = attrs.evolve(decoded, events=good)
+        return decoded
+
+    def _decode(self, number: int, message: Message | BadLine) -> Decoded:
         if isinstance(message, BadLine):
             held = Message(None, message.value, path=message.path, offset=message.offset)
             return Decoded(number, held, [Corrupt(message.error)], None)
@@ -141,6 +162,13 @@ class Reader:
                 if isinstance(message, Message):
                     for record in scan(message):
                         self.schemas.add(record)
+
+
+def note_corrupt(count: int, paths: Sequence[str] = ()) -> None:
+    """Print how many messages and rows are corrupt, if any, and the command that lists them."""
+    if count:
+        command = " ".join(["cdcfmt validate", *public(paths)])
+        note(f"{number_text(count)} corrupt: {command} lists them with position and reason")
 
 
 def _scanning_codecs(protocol: str) -> list[CodecSpec]:

@@ -88,6 +88,8 @@ class Selection:
     key_columns: tuple[str, ...] = ()
     # None before a row was compared: the time may leave out all of them.
     _met_key: bool | None = None
+    _met_row: bool = False
+    _met_bad: bool = False
     _unmet: dict[str, None] = attrs.field(init=False)
     _known: dict[str, None] = attrs.field(factory=dict)
 
@@ -109,8 +111,10 @@ class Selection:
         if self.where is None:
             return True
         if "_corrupt_record" in record:
+            self._met_bad = True
             return False
         images = [record[name] for name in ("after", "before") if name in record] or [{}]
+        self._met_row = self._met_row or images != [{}] or "kind" not in record
         return any(self.where.holds({**record, **image}) for image in images)
 
     def narrowed(self, record: Record, *, of_event: bool) -> Record:
@@ -136,7 +140,8 @@ class Selection:
 
         :raises CdcfmtError: for a name that no record had, and for a key where no row has one.
         """
-        if self.where is not None:
+        # Where all rows are bad, their columns are unknown.
+        if self.where is not None and (self._met_row or not self._met_bad):
             self.where.check_names({*EVENT_COLUMNS, *CHANGE_COLUMNS})
         if self._unmet and self._known:
             name = next(iter(self._unmet))

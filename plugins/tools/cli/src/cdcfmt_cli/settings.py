@@ -79,8 +79,9 @@ class Settings(InputOptions):
         """
         kinds = _chosen(self["kind"], get_args(Kind), "kind")
         ops = _chosen(self["op"], get_args(Op), "op")
-        if ops and not kinds:
-            kinds = frozenset({"row", "corrupt"})
+        if kinds or ops:
+            # Bad messages are always read: what is left out is counted.
+            kinds = (kinds or frozenset({"row"})) | {"corrupt"}
         wanted = EventFilter.of(self.values, table=self.table, kinds=kinds, ops=ops)
         wanted.check()
         return wanted

@@ -15,21 +15,27 @@ import click
 from rich.highlighter import JSONHighlighter
 
 from cdcfmt_cli.console import console
-from cdcfmt_cli.inputs import CommandInput, is_input_file
+from cdcfmt_cli.inputs import CommandInput, is_input_file, is_topic
 from cdcfmt_cli.json_text import RawJson, clean, lossless, to_json
 from cdcfmt_core.errors import OptionError, SinkError
-from cdcfmt_core.texts import harmless
+from cdcfmt_core.texts import harmless, without_secrets
 
 Record: TypeAlias = dict[str, Any]
 
 
 class OutputFile(click.Path):
-    """An option for an output file; rejects paths that end in a slash."""
+    """An option for an output file; rejects topics, other URLs, and paths that end in a slash."""
 
     def __init__(self) -> None:
         super().__init__(dir_okay=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if "://" in str(value):
+            shown = f"{without_secrets(str(value))} is a"
+            if is_topic(str(value)):
+                writers = 'df.write.format("cdc") or writeStream'
+                self.fail(f"{shown} topic: Spark writes topics, by {writers}.", param, ctx)
+            self.fail(f"{shown} URL: name a local file.", param, ctx)
         if str(value).endswith((os.sep, "/")):
             self.fail(f"{value} is a folder: add the name of a file.", param, ctx)
         return super().convert(value, param, ctx)

@@ -10,12 +10,12 @@ import attrs
 import click
 
 from cdcfmt_cli.console import note
-from cdcfmt_cli.inputs import open_input, public
+from cdcfmt_cli.inputs import open_input
 from cdcfmt_cli.interruption import until_interrupted
 from cdcfmt_cli.parameters import declare, numbers_option, reads
 from cdcfmt_cli.printing import number
 from cdcfmt_cli.progress import no_bars
-from cdcfmt_cli.reading import Decoded, Reader
+from cdcfmt_cli.reading import Decoded, Reader, note_corrupt
 from cdcfmt_cli.records import CHANGE_COLUMNS, EVENT_COLUMNS, change_records, event_record
 from cdcfmt_cli.selection import LastRecords, Selection, selects
 from cdcfmt_cli.settings import Settings
@@ -65,7 +65,7 @@ class _Output(click.Choice[str]):
 
 
 @declare("cat", "Events or changes as JSON Lines, CSV, table.")
-@reads(OPTIONS, section="Shape", formats=())
+@reads(OPTIONS, section="Shape", aliases={})
 @click.option(
     "-f",
     "--format",
@@ -115,7 +115,7 @@ def command(
     if tail is not None and (follow or limit is not None):
         raise OptionError("--tail is for inputs that end, and without --limit")
     source = open_input(paths, settings, follow=follow)
-    reader = Reader(source, settings)
+    reader = Reader(source, settings, follows_kind=True)
     selection = Selection(**selected, key_columns=tuple(settings["keyColumns"]))
     rows = _Rows(reader, settings, selection, again=source.again)
 
@@ -156,9 +156,7 @@ def command(
             f"{number(rows.truncated)} TRUNCATE or DROP of the table: they are not row changes; "
             "run without --table to see them"
         )
-    if rows.corrupt:
-        command_line = f"cdcfmt validate {' '.join(public(paths))}"
-        note(f"{number(rows.corrupt)} corrupt: {command_line} lists them with position and reason")
+    note_corrupt(rows.corrupt + reader.hidden, paths)
     interruption.end(f"{number(rows.count)} rows of {number(reader.count)} messages")
     if rows.ended:
         reader.check_names()

@@ -16,11 +16,11 @@ from cdcfmt_cli.console import note
 from cdcfmt_cli.conversion import Conversion
 from cdcfmt_cli.inputs import CommandInput, open_input
 from cdcfmt_cli.interruption import until_interrupted
-from cdcfmt_cli.parameters import Command, declare, reads
+from cdcfmt_cli.parameters import TIMES, Command, declare, reads
 from cdcfmt_cli.printing import number
 from cdcfmt_cli.progress import no_bars
-from cdcfmt_cli.reading import Reader
-from cdcfmt_cli.settings import Settings, parse_pairs
+from cdcfmt_cli.reading import Reader, note_corrupt
+from cdcfmt_cli.settings import TABLE_OPTION, Settings, parse_pairs
 from cdcfmt_cli.writers import OutputFile, open_output
 from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder
 from cdcfmt_core.errors import EncodeError, OptionError, SourceError
@@ -58,7 +58,7 @@ def _from_is_protocol(function: Callable[..., None]) -> Callable[..., None]:
 
 @declare("convert", "Rewrite messages of one format in another.", cls=_Command)
 @_from_is_protocol
-@reads(formats=())
+@reads([TABLE_OPTION], aliases=TIMES)
 @click.option("--to", "target", required=True, metavar="FORMAT", help="The format to write.")
 @click.option(
     "--from", "source_format", metavar="FORMAT", help="The format to read: the same as --protocol."
@@ -112,7 +112,7 @@ def command(
         )
     no_bars(streams=output is None)
     source = open_input(paths, settings)
-    reader = Reader(source, settings)
+    reader = Reader(source, settings, follows_kind=True)
     messages = 0
     shown = sys.stdout.isatty()
     with _opened(output, source) as file:
@@ -136,6 +136,7 @@ def command(
         note(f"written: {number(messages)} messages, {output}")
     for text, count in sorted((reader.counts + counts).items()):
         note(f"{text}: {number(count)}")
+    note_corrupt(reader.hidden, paths)
 
 
 def _open_encoder(

@@ -15,7 +15,7 @@ from cdcfmt_cli.inputs import CommandInput, open_input, public
 from cdcfmt_cli.observed_schemas import ObservedSchema, ObservedSchemas
 from cdcfmt_cli.parameters import declare, reads
 from cdcfmt_cli.printing import number, plain_table, print_table, printable, type_name
-from cdcfmt_cli.reading import Reader
+from cdcfmt_cli.reading import Reader, note_corrupt
 from cdcfmt_cli.settings import Settings
 from cdcfmt_cli.writers import print_json, print_lines
 from cdcfmt_core.errors import CdcfmtError, MissingDependencyError, OptionError
@@ -103,8 +103,7 @@ def _collect(source: CommandInput, settings: Settings, every: Any = None) -> Obs
             every.see(decoded.events)
     if every is not None:
         every.finish(source, reader)
-    if corrupt:
-        note(f"{number(corrupt)} corrupt: cdcfmt validate lists them with position and reason")
+    note_corrupt(corrupt)
     return schemas
 
 

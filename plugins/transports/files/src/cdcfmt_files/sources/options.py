@@ -25,6 +25,9 @@ _COMMIT_TIMES = "select events by startingSourceTime and endingSourceTime"
 _NO_CSV = "messages are lines of JSON, or binary, and not CSV"
 _ALL_CHANGES = "the input holds changes; set table to read those of one table as rows"
 _CLIENT = "settings of Kafka's client begin with kafka., as in kafka.bootstrap.servers"
+_REGISTRY = "schema.registry.url is the address of the schema registry"
+_REGISTRY_CLIENT = "settings of its client begin with schema.registry., as in schema.registry.url"
+_READ_BY = "protocol names the format of the messages, and schema.registry.url gives their schemas"
 _OFFSETS = "kafkaConsumer.pollTimeoutMs is how long brokers are asked for offsets"
 FORMATS_OWN: Mapping[str, str] = {
     **dict.fromkeys(("encoding", "charset"), "each format has its own, JSON is UTF-8"),
@@ -38,6 +41,7 @@ _OTHER_READERS = {
     "badrecordspath": "mode=PERMISSIVE keeps bad rows, with _corrupt_record",
     "basepath": "folder names do not become columns; read _source.path",
     **dict.fromkeys(("bootstrap.servers", "bootstrapservers", "brokers"), _CLIENT),
+    **dict.fromkeys(("basic.auth.credentials.source", "basic.auth.user.info"), _REGISTRY_CLIENT),
     "cleansource": "files stay where they are",
     **dict.fromkeys(("group.id", "sasl.jaas.config", "sasl.mechanism", "sasl.password"), _CLIENT),
     **dict.fromkeys(("sasl.username", "security.protocol", "ssl.ca.location"), _CLIENT),
@@ -60,6 +64,12 @@ _OTHER_READERS = {
     **dict.fromkeys(("mergeschema", "rescueddatacolumn"), "see _rescued (onSchemaChange)"),
     "samplingratio": "inferSampleMessages is the number of messages to sample",
     **dict.fromkeys(("timestampasof", "versionasof"), _COMMIT_TIMES),
+    **dict.fromkeys(("registry", "registry.url", "registryurl", "schema.registry"), _REGISTRY),
+    **dict.fromkeys(("schema-registry-url", "schema_registry_url", "schemaregistry"), _REGISTRY),
+    "schemaregistryurl": _REGISTRY,
+    **dict.fromkeys(("avroschema", "key.deserializer", "value.deserializer"), _READ_BY),
+    **dict.fromkeys(("pk", "primarykey", "primarykeys"), "keyColumns names the key columns"),
+    **dict.fromkeys(("since", "until"), _COMMIT_TIMES),
     "topic": "name topics to read by subscribe, subscribePattern or assign",
     "wholetext": _ONE_LINE,
 }
