@@ -224,6 +224,53 @@ def test_types_of_connect(before: str, after: str, halts: bool) -> None:
     assert bool(halted) is halts, halted
 
 
+_NUMERIC = "org.apache.kafka.connect.data.Decimal(14,4)"
+_OPEN = "io.debezium.data.VariableScaleDecimal"
+
+
+@pytest.mark.parametrize(
+    ("types", "target", "of_all_rows"),
+    [
+        # PostgreSQL's numeric without digits: as many as the target can have.
+        ([_NUMERIC, _OPEN], "decimal(38,18)", None),
+        ([_NUMERIC, _OPEN, _NUMERIC], "decimal(38,18)", None),
+        (["org.apache.kafka.connect.data.Decimal(30,4)", _OPEN], "decimal(38,12)", None),
+        (["org.apache.kafka.connect.data.Decimal(30,20)", _OPEN], "decimal(38,20)", None),
+        (["org.apache.kafka.connect.data.Decimal(38,4)", _OPEN], "decimal(38,4)", None),
+        (["int32", _OPEN], "decimal(38,18)", None),
+        (["int64", _OPEN], "decimal(38,18)", None),
+        # More fractional digits, and fewer of whole numbers.
+        ([_NUMERIC, "org.apache.kafka.connect.data.Decimal(14,6)"], "decimal(16,6)", None),
+        ([_NUMERIC, "org.apache.kafka.connect.data.Decimal(12,2)"], "it may not hold all", "none"),
+        # What only text can hold.
+        ([_NUMERIC, "org.apache.kafka.connect.data.Decimal(44,4)"], "start a new sync", "string"),
+        ([_NUMERIC, "string"], "start a new sync", "string"),
+        (["int32", "string"], "start a new sync", "string"),
+        ([_NUMERIC, "double"], "column: c from", "none"),
+        (["string", _NUMERIC], "column: c from string to decimal(14,4) (schema", "none"),
+    ],
+)
+def test_numbers_with_other_digits(types: list[str], target: str, of_all_rows: str | None) -> None:
+    versions = [
+        attrs.evolve(rows(at, {"id": "int32", "c": text}), protocol="debezium")
+        for at, text in zip(range(10, 90, 10), types, strict=False)
+    ]
+    made = batch(versions[0])
+    for each in versions[1:]:
+        made = batch(each, after=made)
+    if made.state.halted is not None:
+        assert target in made.state.halted
+        # A new target of all rows, in one batch: the way out that the text names.
+        made = batch(*versions)
+        assert (made.state.halted is None) is (of_all_rows != "none"), made.state.halted
+        target = str(of_all_rows)
+    else:
+        assert of_all_rows is None
+    if target != "none":
+        assert made.state.columns is not None
+        assert made.state.columns["c"].dataType.simpleString() == target
+
+
 def test_unknown_character_set() -> None:
     longer = alter("ALTER TABLE orders MODIFY name VARCHAR(50)")
     unknown = batch(longer, after=batch(rows(10)))

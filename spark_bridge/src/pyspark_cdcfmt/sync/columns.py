@@ -22,16 +22,17 @@ from pyspark.sql.types import (
 from cdcfmt_core import default_registry
 from cdcfmt_core.events import full_name
 from cdcfmt_core.texts import did_you_mean
-from cdcfmt_core.types import Bit, Decimal, Enum, LogicalType, Set, Time, Unknown
+from cdcfmt_core.types import Bit, Decimal, Enum, Int, LogicalType, Set, Time, Unknown
 from cdcfmt_mysql.statement_tables import refined_types
+from cdcfmt_mysql.type_map import resolve_type
 from cdcfmt_toolkit.column_names import clashes
 from pyspark_cdcfmt import columns_schema, spark_schema
 from pyspark_cdcfmt.sync.definitions import in_force
-from pyspark_cdcfmt.sync.expressions import is_wider
+from pyspark_cdcfmt.sync.expressions import common_number, is_wider, with_any_digits
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retiring import check_retired
-from pyspark_cdcfmt.sync.seen_types import observe
+from pyspark_cdcfmt.sync.seen_types import keeps_numbers, observe
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import TableVersion
 from pyspark_cdcfmt.sync.table_merge import TableMerge
@@ -49,6 +50,7 @@ _NO_NAMES = (
     "it, and the target's column is a string: pass the table's CREATE TABLE by the option "
     "definitions"
 )
+_NEW_TARGET = "start a new sync, into a new target, that reads all rows again: all are text there"
 _NO_KEY = "the messages name no key: set keys for this table, or exclude it"
 _LOST_KEY = "some messages name no key, others ({}): set keys for this table, or exclude it"
 _OTHER_KEY = "keys names ({}), and the key of the target is ({}): choose a new target"
@@ -104,7 +106,7 @@ class ColumnPlanner:
     ) -> None:
         """Adapt ``columns`` of the target to a column of the source."""
         name, type_ = field.name.lower(), field.dataType.simpleString()
-        old = columns.get(name)
+        old, is_new = columns.get(name), plan.state.columns is None
         if old is None:
             change = "add column", f"{field.name} {type_}"
         elif is_wider(old.dataType, field.dataType):
@@ -114,7 +116,13 @@ class ColumnPlanner:
             return
         else:
             change = "", f"{old.name} from {old.dataType.simpleString()} to {type_}"
-        is_new = plan.state.columns is None
+            common = common_number(old.dataType, field.dataType)
+            if common is not None and (is_new or is_wider(old.dataType, common)):
+                field = StructField(old.name, common, metadata=field.metadata)
+                was, now = old.dataType.simpleString(), common.simpleString()
+                change = "widen column", f"{old.name} from {was} to {now}"
+            elif keeps_numbers(old.dataType, field.dataType):
+                change = "", f"{change[1]}: {_NEW_TARGET}"
         policy = "lenient" if is_new else self.options.schema_changes
         action, detail = change
         if policy == "ignore":
@@ -219,7 +227,12 @@ class ColumnPlanner:
                     before = there.metadata.get("comment") if there and own is not None else None
                     is_same = before is None or isinstance(resolve(before), type(type_))
                     if there and (_needs_values(type_) or is_same) and _can_fill(type_, there):
-                        field = StructField(field.name, there.dataType)
+                        has = there.dataType
+                        if before is not None and _lost_digits(
+                            resolve(before), type_, columns[field.name]
+                        ):
+                            has = with_any_digits(has, getattr(type_, "scale", None) or 0)
+                        field = StructField(field.name, has)
                     fields.append(field)
         now = {name: plan.state.name_now(name) for name in comments}
         new = {
@@ -309,6 +322,16 @@ def _is_incomplete(type_: LogicalType) -> bool:
 
 def _needs_values(type_: LogicalType | None) -> bool:
     return isinstance(type_, Unknown) or (isinstance(type_, Decimal) and type_.precision is None)
+
+
+def _lost_digits(before: LogicalType, type_: LogicalType, text: str) -> bool:
+    """Whether the source no longer limits a number's digits; MySQL's texts may only lack them."""
+    is_open = isinstance(type_, Decimal) and type_.precision is None
+    return (
+        is_open
+        and isinstance(before, Decimal | Int)
+        and not (_is_incomplete(before) or resolve_type(text) is not None)
+    )
 
 
 def _can_fill(type_: LogicalType, field: StructField) -> bool:

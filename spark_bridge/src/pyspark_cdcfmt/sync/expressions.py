@@ -16,8 +16,10 @@ from pyspark.sql.types import (
     DoubleType,
     FloatType,
     IntegerType,
+    IntegralType,
     LongType,
     ShortType,
+    StringType,
     StructField,
     StructType,
     TimestampNTZType,
@@ -35,6 +37,9 @@ _KEY_FORMAT = {
 
 Position: TypeAlias = tuple[int, ...]
 """The cells of a ``_sequence`` up to ``part``."""
+
+MAX_DIGITS = 38
+"""Of Spark's decimals; longer ones are text."""
 
 COMPARED = SEQUENCE.names.index("part") + 1
 """Number of fields of ``_sequence`` that compare from left to right."""
@@ -215,6 +220,26 @@ def is_wider(old: DataType, new: DataType) -> bool:
                 return not isinstance(old, LongType)
             return isinstance(new, tuple(_INTEGERS)[place + 1 :])
     return False
+
+
+def common_number(one: DataType, other: DataType) -> DataType | None:
+    """The type that holds all numbers of both, text beyond 38 digits; None if one is no number."""
+    if isinstance(one, StringType) != isinstance(other, StringType):
+        number = other if isinstance(one, StringType) else one
+        return StringType() if isinstance(number, DecimalType | IntegralType) else None
+    if not (isinstance(one, DecimalType) and isinstance(other, DecimalType)):
+        return None
+    scale = max(one.scale, other.scale)
+    whole = max(each.precision - each.scale for each in (one, other))
+    return DecimalType(whole + scale, scale) if whole + scale <= MAX_DIGITS else StringType()
+
+
+def with_any_digits(type_: DataType, scale: int = 0) -> DataType:
+    """A wider decimal for a column of numbers whose digits are no longer limited."""
+    whole = type_.precision - type_.scale if isinstance(type_, DecimalType) else MAX_DIGITS - 18
+    own = type_.scale if isinstance(type_, DecimalType) else 0
+    wider = DecimalType(MAX_DIGITS, max(own, scale, min(18, MAX_DIGITS - whole)))
+    return wider if is_wider(type_, wider) else type_
 
 
 def definitions_sql(fields: Sequence[StructField]) -> str:

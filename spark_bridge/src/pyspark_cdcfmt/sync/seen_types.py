@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import attrs
-from pyspark.sql.types import DataType, StringType
+from pyspark.sql.types import DataType, DecimalType, StringType
 
 from cdcfmt_core.types import Enum, LogicalType, Set
 from cdcfmt_mysql.column_type import ColumnType
 from cdcfmt_mysql.conversions import Conversion, Definition, conversion
 from cdcfmt_mysql.type_map import resolve_type
 from pyspark_cdcfmt.sync import definitions
-from pyspark_cdcfmt.sync.expressions import is_wider
+from pyspark_cdcfmt.sync.expressions import common_number, is_wider
 from pyspark_cdcfmt.sync.states import SeenType, TableState
 from pyspark_cdcfmt.sync.summary import TableStatement, TableVersion
 from pyspark_cdcfmt.sync.table_merge import TableMerge
@@ -130,7 +130,7 @@ def _seen_effect(
     if isinstance(before, Enum | Set) and isinstance(after, Enum | Set):
         return Conversion(halt=None if _are_more(before, after, has) else _MEMBERS)
     if had != has:
-        return Conversion(halt=None if is_wider(had, has) else _NARROWER)
+        return Conversion(halt=None if is_wider(had, has) or keeps_numbers(had, has) else _NARROWER)
     if _are_mysql(old) != _are_mysql(new):
         # Connect's types, which a statement replaces with the source's.
         return Conversion()
@@ -139,6 +139,14 @@ def _seen_effect(
         return Conversion(halt=None if kind_now in _LONGEST and not second else _NARROWER)
     fewer = any(a > b for a, b in zip(_digits(first), _digits(second), strict=False))
     return Conversion(halt=_SHORTER if second and (fewer or not first) else None)
+
+
+def keeps_numbers(had: DataType, has: DataType) -> bool:
+    """Whether a source that has changed a number's type has kept each value, or refused to."""
+    if isinstance(has, DecimalType):
+        # Only fractions are rounded; where whole digits do not fit, the statement fails.
+        return isinstance(had, DecimalType) and had.scale <= has.scale
+    return isinstance(has, StringType) and common_number(had, has) is not None
 
 
 def _are_more(before: Enum | Set, after: Enum | Set, has: DataType) -> bool:
