@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from cdcfmt_core import default_registry
@@ -20,6 +19,7 @@ from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.rows.record_batches import BatchBuilder
 from pyspark_cdcfmt.rows.row_schemas import SEQUENCE
 from pyspark_cdcfmt.rows.variant import encode_variant
+from pyspark_cdcfmt.spark_api import arrow_schema
 from pyspark_cdcfmt.write.encoding import OrderCheck
 from pyspark_cdcfmt.write_options import WriteOptions, parse_write_options
 
@@ -271,7 +271,7 @@ def test_floats_are_exact_or_rejected(type_: str) -> None:
 @pytest.mark.parametrize("type_", ["DATE", "TIMESTAMP", "TIMESTAMP_NTZ"])
 def test_dates_outside_the_source_range(type_: str) -> None:
     of = schema(f"id BIGINT, x {type_}, _change_type STRING")
-    arrow = to_arrow_schema(of, timezone="UTC")
+    arrow = arrow_schema(of)
     far = pa.array([1 << (30 if type_ == "DATE" else 60)]).cast(
         pa.int32() if type_ == "DATE" else pa.int64()
     )

@@ -119,7 +119,6 @@ def test_max_files_per_trigger_and_equal_times(stream: Stream) -> None:
     assert stream.run(maxFilesPerTrigger=2, maxBytesPerTrigger="1b") == late
 
 
-@pytest.mark.smoke
 def test_failed_batch_is_repeated_with_the_same_files(stream: Stream) -> None:
     """Whatever has come since, and with another maxFilesPerTrigger."""
     for number in range(3):

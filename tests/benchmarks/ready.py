@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 from decoding import open_engine
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 from samples import SAMPLES
 from spark_queries import changes_schema
 
 from pyspark_cdcfmt.rows.record_batches import MAX_ROWS
+from pyspark_cdcfmt.spark_api import arrow_schema
 
 
 class ReadyBatches(DataSource):
@@ -40,7 +40,7 @@ def _ready(schema: StructType) -> tuple[pa.RecordBatch, int]:
     sample = SAMPLES[0].messages()
     some = sample[2:]
     some *= MAX_ROWS // len(some)
-    wanted = to_arrow_schema(schema, timezone="UTC")
+    wanted = arrow_schema(schema)
     batch, *_ = open_engine(sample, SAMPLES[0], "changes", by_kernel=True).batches(some)
     return batch.select(wanted.names).cast(wanted), len(some)
 

@@ -8,8 +8,8 @@
   version.
 - ``lowest``: the same as ``oldest``, with the oldest versions of dependencies that the packages
   accept.
-- ``smoke``: the Spark smoke tests, on the oldest Python with the Spark of development, unless
-  that is the Python of development, and on the newest Python with the newest Spark.
+- ``smoke``: the Spark smoke tests, on the newest Python with the newest Spark, and on the oldest
+  Python with the oldest Spark.
 
 Each has an environment of its own under ``.venv-pythons``.  Interpreters are found on PATH,
 in the system's folders and in those of pyenv, uv and ``/opt/python``.  Versions without an
@@ -72,10 +72,7 @@ def main(what: str) -> None:
         print("NOT TESTED, no interpreter of Python", ", ".join(missing))
     runs: list[tuple[Version, str, tuple[str, ...]]]
     if what == "smoke":
-        runs = [(newest, "spark-next", _SMOKE)]
-        # All tests of the bridge run on the Python of development.
-        if oldest != sys.version_info[:3]:
-            runs.append((oldest, "spark", _SMOKE))
+        runs = [(newest, "spark-next", _SMOKE), (oldest, "spark-before", _SMOKE)]
     elif what == "lowest":
         runs = [(oldest, "lowest", _LOWEST)]
     else:
@@ -156,7 +153,7 @@ def run(program: str, version: Version, group: str, tests: tuple[str, ...]) -> i
     environment = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)}
     environment.pop("VIRTUAL_ENV", None)
     groups = ["--all-packages", "--no-group", "docs"]
-    if group == "spark-next":
+    if group in ("spark-before", "spark-next"):
         groups += ["--no-group", "spark", "--group", group]
     if group != "lowest" or not find_spec("cdcfmt_kernel"):
         groups += ["--no-install-package", "cdcfmt-kernel"]

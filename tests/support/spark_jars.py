@@ -9,8 +9,7 @@ import pyspark
 
 from support.maven import UnavailableError, resolve
 
-OF_SPARK = "4.2."
-"""The Spark version that they are built for."""
+_SPARK = ".".join(pyspark.__version__.split(".")[:2])
 
 KAFKA = (
     ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0"),
@@ -24,15 +23,17 @@ AVRO = (
     ("org.apache.spark", "spark-avro_2.13", "4.1.1"),
 )
 DELTA = (
-    ("io.delta", "delta-spark_4.2_2.13", "4.4.0"),
+    ("io.delta", f"delta-spark_{_SPARK}_2.13", "4.4.0"),
     ("io.delta", "delta-storage", "4.4.0"),
     ("io.delta", "delta-kernel-api", "4.4.0"),
     ("io.delta", "delta-kernel-defaults", "4.4.0"),
     ("io.delta", "delta-kernel-unitycatalog", "4.4.0"),
 )
 """The package and what it needs beyond Spark; all that it names would be Spark once more."""
-DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
+DELTA_PACKAGE = f"io.delta:delta-spark_{_SPARK}_2.13:4.4.0"
 """The users' value of ``spark.jars.packages``."""
+_BUILDS = {"io.delta": ("4.1", "4.2"), "org.apache.spark": ("4.2",)}
+"""The versions of Spark that these jars are built for, by group."""
 DELTA_EXTENSIONS = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 
@@ -42,8 +43,12 @@ def jars(artifacts: Iterable[tuple[str, str, str]]) -> list[str]:
 
     :raises UnavailableError: where they cannot be had, or Spark is another one.
     """
-    if not pyspark.__version__.startswith(OF_SPARK):
-        raise UnavailableError(f"they are for Spark {OF_SPARK}x, not {pyspark.__version__}")
+    artifacts = [*artifacts]
+    builds = _BUILDS[artifacts[0][0]]
+    if _SPARK not in builds:
+        raise UnavailableError(
+            f"they are for Spark {' and '.join(builds)}, not {pyspark.__version__}"
+        )
     with ThreadPoolExecutor(3) as threads:
         folders = threads.map(lambda artifact: resolve(*artifact, transitive=False), artifacts)
         return [str(jar) for folder in folders for jar in sorted(folder.glob("*.jar"))]

@@ -15,7 +15,6 @@ from typing import Any
 
 import attrs
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType, VariantVal
 
 from cdcfmt_core.errors import DecodeError, PolicyError
@@ -39,6 +38,7 @@ from pyspark_cdcfmt.rows.json_values import KeepText, parse_json_column
 from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.row_schemas import changes_schema, events_schema, metadata_fields
 from pyspark_cdcfmt.rows.types import TypeOptions
+from pyspark_cdcfmt.spark_api import arrow_schema
 
 
 def table_option(*names: str) -> str:
@@ -113,7 +113,7 @@ def read(
     except (DecodeError, PolicyError) as raised:
         error = str(raised)
         batches, counts = [], None  # the rows before the error depend on the size of batches
-    rows = pa.Table.from_batches(batches, to_arrow_schema(schema, timezone="UTC")).combine_chunks()
+    rows = pa.Table.from_batches(batches, arrow_schema(schema)).combine_chunks()
     result = Result(
         rows, engine.counts, engine.skipped, error, 0, 0, engine.refusal, counts, refusals
     )

@@ -126,6 +126,8 @@ DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
     ("version", "package", "state", "words"),
     [
         ("4.2.0", DELTA, "ok", "Delta 4.4.0 (--packages)"),
+        ("4.1.4", DELTA.replace("_4.2_", "_4.1_"), "ok", "Delta 4.4.0 (--packages)"),
+        ("4.1.4", DELTA, "bad", "is built for Spark 4.2, but pyspark is 4.1.4"),
         ("4.2.1", "io.delta:delta-spark_2.13:4.0.0", "bad", "is not built for Spark 4.2"),
         ("4.3.0", DELTA, "bad", "is built for Spark 4.2, but pyspark is 4.3.0"),
         ("4.3.0", None, "warn", "Delta has no build for Spark 4.3 yet"),
@@ -149,7 +151,7 @@ def test_delta(
     elif version == "4.3.0":
         assert "pip install 'pyspark>=4.2,<4.3'" in of_delta["remedy"]
     else:
-        assert DELTA in of_delta["remedy"]
+        assert DELTA.replace("_4.2_", f"_{version[:3]}_") in of_delta["remedy"]
 
 
 def test_delta_in_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +170,7 @@ def test_delta_in_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_unknown_spark_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    has_spark("4.1.4", tmp_path, monkeypatch)
+    has_spark("4.0.4", tmp_path, monkeypatch)
     ((_, text, remedy),) = [found for found in problems() if "pyspark" in found[1]]
-    assert text == "pyspark 4.1.4; pyspark-cdcfmt works with 4.2 and 4.3"
+    assert text == "pyspark 4.0.4; pyspark-cdcfmt works with 4.1 to 4.3"
     assert remedy == "pip install 'pyspark>=4.2,<4.3'"

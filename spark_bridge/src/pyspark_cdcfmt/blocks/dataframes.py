@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
 
 from cdcfmt_core.schemas.store import SchemaStore
@@ -25,6 +24,7 @@ from pyspark_cdcfmt.read.decoding import CORRUPT, DUPLICATES
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.rows.read_task import ReadTask
 from pyspark_cdcfmt.rows.row_schemas import check_schema, events_schema
+from pyspark_cdcfmt.spark_api import arrow_schema
 
 INVALID_CHANGE = "cdcfmt: the table has invalid changes"
 """Marks the error of a query over :func:`changes_of_blocks` with a bad or partial change."""
@@ -85,7 +85,7 @@ def events_of(
     """
     options = parse_options(message_options(source), of_dataframe=True).in_stream()
     schema = events_schema(options)
-    arrow = to_arrow_schema(schema, timezone="UTC")
+    arrow = arrow_schema(schema)
 
     def cdc_events(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         counts = Counter[str]()
@@ -109,7 +109,7 @@ def read_events(
     :param counts: gets the counts of changed values.
     :raises AssertionError: if messages give another number of events than at first.
     """
-    arrow = to_arrow_schema(schema, timezone="UTC")
+    arrow = arrow_schema(schema)
     engines = _Engines(ReadTask(schema, options), Counter() if counts is None else counts, schemas)
     for block in blocks:
         unpacked = unpack(block["payload"])
@@ -170,7 +170,7 @@ def changes_of_blocks(
     if read is not None:
         result = result.add(read, BooleanType())
     names = schema.names
-    arrow = to_arrow_schema(result, timezone="UTC")
+    arrow = arrow_schema(result)
 
     def cdc_changes(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         counts = Counter[str]()

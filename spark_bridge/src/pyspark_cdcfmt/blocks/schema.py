@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -23,6 +22,7 @@ from cdcfmt_toolkit.schema_json import record_from_json, record_to_json
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
 from pyspark_cdcfmt.rows.row_schemas import EVENT_COLUMNS
 from pyspark_cdcfmt.rows.types import struct_of
+from pyspark_cdcfmt.spark_api import arrow_schema
 
 _POSITION = struct_of(
     epoch=IntegerType(), commit=LongType(), partition=IntegerType(), offset=LongType()
@@ -70,7 +70,7 @@ BLOCKS = struct_of(
 - ``payload``: packed messages or events (see :func:`pack`), as ``form`` indicates.
 """
 
-ARROW_BLOCKS: pa.Schema = to_arrow_schema(BLOCKS, timezone="UTC")
+ARROW_BLOCKS: pa.Schema = arrow_schema(BLOCKS)
 
 _SCHEMAS = b"schemas"
 # For a small table, other threads would take six times as long.

@@ -92,7 +92,7 @@ def check_pyspark(packages: tuple[str, ...] = ()) -> Iterator[Check]:
     version = version_of("pyspark")
     line = line_of(version)
     if line is None:
-        known = " and ".join(line.spark for line in MATRIX)
+        known = f"{MATRIX[0].spark} to {MATRIX[-1].spark}"
         text = f"pyspark {version}; pyspark-cdcfmt works with {known}"
         yield Check("Spark", "bad", text, _INSTALL_SPARK)
     else:
@@ -143,12 +143,20 @@ def _check_deltas(line: SparkLine, version: str, packages: tuple[str, ...]) -> I
 
 def _misfit(line: SparkLine, delta: Delta) -> str:
     """The reason why this Delta does not run with this Spark; empty if it does."""
-    if delta.spark is not None and delta.spark != line.spark:
-        return f"is built for Spark {delta.spark}"
-    for other in MATRIX:
-        if other.delta is not None and minor(other.delta) == minor(delta.version):
-            return "" if other is line else f"is built for Spark {other.spark}"
-    return f"is not built for Spark {line.spark}"
+    built = (
+        [delta.spark]
+        if delta.spark is not None
+        else [
+            other.spark
+            for other in MATRIX
+            if other.delta is not None and minor(other.delta) == minor(delta.version)
+        ]
+    )
+    if line.spark in built:
+        return ""
+    if not built:
+        return f"is not built for Spark {line.spark}"
+    return f"is built for Spark {' and '.join(built)}"
 
 
 def _delta_remedy(line: SparkLine) -> str:

@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args
 import attrs
 import pyarrow as pa
 from pyspark.sql import types as spark
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField
 
 from cdcfmt_core.codec import Projection
@@ -25,6 +24,7 @@ from pyspark_cdcfmt.rows.read_task import ReadTask, TaskState
 from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES, MAX_ROWS, fixed_bytes
 from pyspark_cdcfmt.rows.row_schemas import metadata_fields
 from pyspark_cdcfmt.rows.types import OWN_TYPES
+from pyspark_cdcfmt.spark_api import arrow_schema
 
 
 class Unsupported(Exception):
@@ -156,7 +156,7 @@ def make_shape(task: ReadTask, state: TaskState) -> Shape:
     known = {field.name: field.name.removeprefix(prefix) for field in added}
     metadata = {name: known[name] for name in schema.names if name in known}
     return Shape(
-        schema=to_arrow_schema(schema, timezone="UTC"),
+        schema=arrow_schema(schema),
         metadata=metadata,
         fields=[field for field in schema.fields if field.name not in metadata],
         projection=task.projection,

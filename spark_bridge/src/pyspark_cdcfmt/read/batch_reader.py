@@ -91,7 +91,7 @@ class CdcBatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         # Spark turns an empty list of partitions into one partition without a value.
-        if partition.value is None:
+        if partition is None or partition.value is None:
             return iter(())
         return read_slice(self._input, partition.value, self._task)
 

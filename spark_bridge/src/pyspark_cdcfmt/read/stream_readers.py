@@ -7,13 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    ReadMinRows,
-    SupportsTriggerAvailableNow,
-)
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.transport import Progress
@@ -24,6 +17,13 @@ from pyspark_cdcfmt.read.checks import StreamCheck
 from pyspark_cdcfmt.read.inputs import divide
 from pyspark_cdcfmt.read.schemas import check_stream, open_store
 from pyspark_cdcfmt.rows.read_task import ReadTask
+from pyspark_cdcfmt.spark_api import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
 
 
 class CdcStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -49,6 +49,7 @@ class CdcStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._work = work
         self._check = StreamCheck(ReadTask(schema, options, inferred=inferred))
         self._has_advanced = False
+        self._end: dict[str, Any] | None = None
 
     def initialOffset(self) -> dict[str, Any]:
         # Offsets by timestamp would lose rows: Spark calls this again if batch 0 is repeated.
@@ -65,17 +66,35 @@ class CdcStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # Spark has no limit with both a minimum and a maximum; advance() applies the minimum.
         return ReadAllAvailable() if least is None else ReadMinRows(least)
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+    def latestOffset(
+        self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None
+    ) -> dict[str, Any]:
+        if start is None or limit is None:
+            start, limit = self._bounds()
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         limited = not isinstance(limit, ReadAllAvailable)
         least = self._input.limits()[1] if limited else None
         self._has_advanced = True
-        return self._progress.advance(start, most, least)
+        self._end = self._progress.advance(start, most, least)
+        return self._end
+
+    def _bounds(self) -> tuple[dict[str, Any], ReadLimit]:
+        """Start and limit of the next batch in Spark 4.1, which passes neither.
+
+        It calls ``latestOffset`` once for AvailableNow, which cannot be told from the first call
+        for another trigger: the first batch of a run has no limit.
+        """
+        start = dict(INITIAL) if self._end is None else self._end
+        return start, self.getDefaultReadLimit() if self._has_advanced else ReadAllAvailable()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         return self._progress.latest()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        self._end = end
+        if start == end:
+            # Spark 4.1 passes the last offset of the checkpoint at each start in this way.
+            return []
         check = None if self._has_advanced else self._progress
         slices = divide(self._input, self._input.batch(start, end, check), self._options)
         self._check.check(self._input, slices)

@@ -8,7 +8,6 @@ from itertools import accumulate
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -21,6 +20,7 @@ from pyspark.sql.types import (
 
 from cdcfmt_toolkit.repeats import value_bytes
 from pyspark_cdcfmt.rows.variant_scalars import clean_text
+from pyspark_cdcfmt.spark_api import arrow_schema
 
 _LARGE: Final = 1 << 20
 MAX_ROWS = 8192
@@ -33,7 +33,7 @@ class ColumnArrays:
     """Converts rows (tuples in the schema's order) to one array per column."""
 
     def __init__(self, schema: StructType) -> None:
-        self.schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
+        self.schema: pa.Schema = arrow_schema(schema)
         self._build = [
             partial(
                 _variant_array if isinstance(field.dataType, VariantType) else to_array,

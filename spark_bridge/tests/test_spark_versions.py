@@ -1,0 +1,97 @@
+"""Streams on Spark 4.1, which passes ``latestOffset`` neither a start nor a limit."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+from support.canal_messages import row_message, write_lines
+
+from cdcfmt_files.sources import FileOffset
+from pyspark_cdcfmt.source import CdcDataSource
+
+BAD = StructType().add("reason", "string").add("key", "binary").add("value", "binary")
+SCHEMA = StructType().add("id", "integer").add("_change_type", "string").add("_corrupt_record", BAD)
+
+
+class Folder:
+    """Files with one row each."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.count = 0
+        path.mkdir()
+
+    def put(self, files: int) -> None:
+        for _ in range(files):
+            name = self.path / f"{self.count:03}.json"
+            write_lines(name, row_message("INSERT", {"id": str(self.count)}))
+            self.count += 1
+
+    def reader(self) -> Any:
+        options = {"path": str(self.path), "table": "shop.orders", "maxFilesPerTrigger": "2"}
+        return CdcDataSource(options).streamReader(SCHEMA)
+
+
+def files_of(reader: Any, start: Any, end: Any) -> int:
+    assert reader.partitions(start, end)
+    return len(FileOffset.from_json(end).batch)
+
+
+def test_the_first_batch_of_a_run_has_no_limit(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "in")
+    folder.put(5)
+    reader = folder.reader()
+    first = reader.latestOffset()
+    read = [files_of(reader, reader.initialOffset(), first)]
+    folder.put(5)
+    ends = [first]
+    for _ in range(4):
+        ends.append(reader.latestOffset())
+        if ends[-1] != ends[-2]:
+            read.append(files_of(reader, *ends[-2:]))
+    assert read == [5, 2, 2, 1]
+    assert ends[-1] == ends[-2]
+    # A restart: Spark passes the last offset of the checkpoint before it asks for a newer one.
+    folder.put(7)
+    again = folder.reader()
+    assert again.partitions(ends[-1], ends[-1]) == []
+    last = again.latestOffset()
+    assert files_of(again, ends[-1], last) == 7
+    assert again.latestOffset() == last
+
+
+@pytest.mark.smoke
+def test_runs_with_limits_lose_and_repeat_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "in")
+    frame = (
+        spark.readStream.format("cdc")
+        .option("table", "shop.orders")
+        .option("maxFilesPerTrigger", 2)
+        .schema(SCHEMA)
+        .load(str(folder.path))
+    )
+    for trigger in ({"processingTime": "0 seconds"}, {"availableNow": True}):
+        for _ in range(2):
+            folder.put(5)
+            query = (
+                frame.writeStream.format("parquet")
+                .option("path", str(tmp_path / "out"))
+                .option("checkpointLocation", str(tmp_path / "checkpoint"))
+                .trigger(**trigger)  # type: ignore[arg-type]
+                .start()
+            )
+            if "availableNow" in trigger:
+                query.awaitTermination()
+            else:
+                query.processAllAvailable()
+                folder.put(5)
+                time.sleep(0.1)
+                query.processAllAvailable()
+                query.stop()
+            rows = spark.read.parquet(str(tmp_path / "out")).collect()
+            assert sorted(row.id for row in rows) == list(range(folder.count))
