@@ -23,6 +23,7 @@ from cdcfmt_testing import CodecTests
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from support.apicurio import Apicurio
     from support.debezium_connector import Connector
     from support.kafka_broker import Broker
     from support.kafka_cluster import Cluster
@@ -43,7 +44,7 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(of_drivers()))
 # Helpers of a plugin's tests, which tests of several packages use, too.
 sys.path += map(str, sorted(Path(__file__).parent.glob("plugins/*/*/tests")))
 
-_BROKERS = frozenset({"kafka", "mariadb", "rabbitmq", "rocketmq"})
+_BROKERS = frozenset({"apicurio", "kafka", "mariadb", "rabbitmq", "rocketmq"})
 """Fixtures that take long to start, as `spark` does: tests of each share a process."""
 _LAST = ("rocketmq", "rabbitmq")
 """Fixtures of brokers that are busy without messages, as RocketMQ's is."""
@@ -223,6 +224,18 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     from support.kafka_broker import Broker
 
     yield from _running(Broker, tmp_path_factory.mktemp("kafka"), "Kafka")
+
+
+@pytest.fixture(scope="session")
+def apicurio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apicurio]:
+    """A real schema registry; skipped where it cannot start, as it needs a Java of its own."""
+    from support.apicurio import Apicurio
+    from support.brokers import BrokerNotStartedError
+
+    try:
+        yield from _running(Apicurio, tmp_path_factory.mktemp("apicurio"), "Apicurio Registry")
+    except BrokerNotStartedError as reason:
+        pytest.skip(f"NO APICURIO REGISTRY, nothing about it is tested: {reason}")
 
 
 @pytest.fixture(scope="session")

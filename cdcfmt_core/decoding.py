@@ -50,7 +50,7 @@ from cdcfmt_core.schema_registry import Framed, Part, SchemaId
 from cdcfmt_core.schema_scan import open_scans
 from cdcfmt_core.schemas.store import DEFAULT_MAX_SCHEMA_BYTES, SchemaStore
 from cdcfmt_core.texts import warn_broken, warn_zoneless
-from cdcfmt_core.writer_schemas import open_writer_schemas, schema_of
+from cdcfmt_core.writer_schemas import open_writer_schemas, split
 
 DECODING_OPTIONS = (
     Option(
@@ -251,7 +251,7 @@ class MessageDecoder:
     def _recognise(self, message: Message) -> CodecSpec:
         last, schema, damage = self._last, None, None
         try:
-            schema = schema_of(self.writer_schemas, message)
+            schema = None if (framed := self.split(message)) is None else framed.schema
         except DecodeError as error:
             # Its first bytes may be those of another format.
             damage = error
@@ -282,14 +282,8 @@ class MessageDecoder:
         )
 
     def split(self, message: Message, part: Part = "value") -> Framed | None:
-        """The writer schema and payload of a message's value or key; None if it has no framing.
-
-        :raises DecodeError, SourceError: as :meth:`MessageSchemas.split`.
-        """
-        data: bytes | None = getattr(message, part)
-        if self.writer_schemas is None or data is None:
-            return None
-        return self.writer_schemas.split(data, message.headers, part)
+        """As :func:`cdcfmt_core.writer_schemas.split`, with the writer schemas of this decoder."""
+        return split(self.writer_schemas, message, part, self._codecs if self._auto else ())
 
     def _wanted(self, events: list[Event]) -> Iterator[Event]:
         for event in events:
@@ -314,7 +308,7 @@ class MessageDecoder:
         elif not (self._auto or self._codec is None or isinstance(error, MissingSchemaError)):
             codecs, schema = self._registry.codecs().values(), None
             with contextlib.suppress(DecodeError):
-                schema = schema_of(self.writer_schemas, message)
+                schema = None if (framed := self.split(message)) is None else framed.schema
             error = of_another_format(self._codec, codecs, message, error, schema)
         return [Corrupt(self._locate(message, error))]
 

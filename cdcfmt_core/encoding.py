@@ -20,7 +20,7 @@ from cdcfmt_core.errors import (
     join_names,
 )
 from cdcfmt_core.event_checks import check_name, check_written, locate
-from cdcfmt_core.events import KIND_OF, Event, Message, Op, RowChange, split_key_update
+from cdcfmt_core.events import KIND_OF, Event, Message, Op, RowChange, TableSchema, split_key_update
 from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.services import service
 from cdcfmt_core.writer_schemas import check_registers, open_registry
@@ -58,7 +58,8 @@ class MessageEncoder:
         registry: Registry | None = None,
     ) -> None:
         """:raises OptionError: if options are incompatible, or the format is read-only."""
-        codec, open_encoder = _writable(options["protocol"], registry or default_registry())
+        registry = registry or default_registry()
+        codec, open_encoder = _writable(options["protocol"], registry)
         check_claim_options(options, has_folder=claim_checks is not None)
         self._protocol = codec.name
         self._ddl_to_all = codec.ddl_partitions == "all"
@@ -72,7 +73,7 @@ class MessageEncoder:
             ),
             invalid_text=options["invalidText"],
             counts=Counter() if counts is None else counts,
-            schema_registry=open_registry(options, registry or default_registry()),
+            schema_registry=open_registry(options, registry),
         )
         if now is not None:
             self.context.now = now
@@ -89,7 +90,7 @@ class MessageEncoder:
         self._last_commit_ts = RowNumbers()
         # Validate options now, not at the first event.
         self._encoder = self._open_encoder()
-        check_registers(codec.name, self._encoder.registers_schemas, self.context.schema_registry)
+        check_registers(codec, self._encoder, self.context.schema_registry, registry)
         self._of_partition: dict[int, Encoder] = {0: self._encoder}
         if options.get("lineFormat") == "value" and self._encoder.needs_keys:
             raise OptionError(
@@ -135,6 +136,15 @@ class MessageEncoder:
         except Exception as error:
             failed = EncodeError(f"the encoder failed: {type(error).__name__}: {error}")
             raise locate(failed, self._protocol, event) from error
+
+    def register_schemas(self, table: TableSchema) -> None:
+        """See :meth:`Encoder.register_schemas`; raises as :meth:`encode`."""
+
+        def register(event: RowChange) -> list[Message]:
+            self._encoder.register_schemas(event.table)
+            return []
+
+        self._guarded(register, RowChange("truncate", table, None, None))
 
     def flush(self) -> list[Message]:
         """The messages that are still buffered, of all partitions."""

@@ -67,6 +67,12 @@ def recognise(
     return None if best is None or sure(best) < CERTAIN_ENOUGH else best
 
 
+def is_others(codecs: Iterable[CodecSpec], message: Message) -> bool:
+    """Whether a format without framings recognises the message's own bytes."""
+    best = recognise(codecs, message)
+    return best is not None and best.sniff_schema is None
+
+
 def not_recognised(
     codecs: Iterable[CodecSpec],
     message: Message,

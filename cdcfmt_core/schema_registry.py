@@ -53,8 +53,10 @@ class Framed:
 class MessageSchemas(Protocol):
     """The writer schemas of messages, for decoders."""
 
-    def split(self, data: bytes, headers: Headers, part: Part) -> Framed | None:
-        """The payload with its schema; None for data without a framing.
+    def split(
+        self, data: bytes, headers: Headers, part: Part, is_others: Callable[[], bool] | None = None
+    ) -> Framed | None:
+        """The payload with its schema; None without a framing, or for bytes that ``is_others``.
 
         :raises DecodeError: for an id that the registry does not know, and a damaged framing.
         :raises SourceError: if the registry does not answer or refuses the login: not the

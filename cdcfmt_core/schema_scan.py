@@ -20,12 +20,12 @@ from cdcfmt_core.errors import (
     describe,
 )
 from cdcfmt_core.events import Message
-from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
+from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence, is_others
 from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.schemas.records import SchemaRecord, Statement
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import warn_broken
-from cdcfmt_core.writer_schemas import open_writer_schemas, schema_of
+from cdcfmt_core.writer_schemas import open_writer_schemas, split
 
 SCANS = ("scan_schemas", "scan_statements")
 """The fields of :class:`CodecSpec` with scans that run before rows are decoded."""
@@ -48,7 +48,8 @@ def open_input_scan(
     registry = registry or default_registry()
     auto = options["protocol"].lower() == AUTO
     scans: list[tuple[CodecSpec, Any]] = []
-    for codec in registry.codecs_of(options["protocol"]):
+    codecs = registry.codecs_of(options["protocol"])
+    for codec in codecs:
         try:
             found = list(open_scans(codec, options, codec_options, registry, kinds))
         except CdcfmtError as error:
@@ -63,8 +64,12 @@ def open_input_scan(
     writers = open_writer_schemas(options, None, registry) if auto else None
 
     def scan(message: Message) -> Iterable[Any]:
-        for codec, records in _scan(scans, message):
-            schema = schema_of(writers, message)
+        # The scans of other formats would take its first byte for a framing.
+        others = writers and (message.value or b"")[:1] == b"\0" and is_others(codecs, message)
+        own = [each for each in scans if each[0].sniff_schema is None] if others else scans
+        for codec, records in _scan(own, message):
+            framed = split(writers, message, "value", codecs)
+            schema = None if framed is None else framed.schema
             if not auto or confidence(codec, message, schema=schema) >= CERTAIN_ENOUGH:
                 return records
         return ()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from cdcfmt_core.codec import AUTO, CodecSpec
+from cdcfmt_core.encoder import Encoder
 from cdcfmt_core.errors import OptionError, UnknownFormatError, join_names
 from cdcfmt_core.events import Message
 from cdcfmt_core.known import packages
 from cdcfmt_core.options import Option
+from cdcfmt_core.recognition import is_others
 from cdcfmt_core.registry import Registry
-from cdcfmt_core.schema_registry import PREFIX, MessageSchemas, SchemaRegistry, WriterSchema
+from cdcfmt_core.schema_registry import PREFIX, Framed, MessageSchemas, Part, SchemaRegistry
 from cdcfmt_core.schemas.records import Persistence
 from cdcfmt_core.services import service
 
@@ -48,34 +51,49 @@ def open_registry(values: Mapping[str, Any], registry: Registry) -> SchemaRegist
     raise OptionError(f"options {PREFIX}…: give exactly one of {choosing}")
 
 
-def check_registers(name: str, needed: bool, given: SchemaRegistry | None) -> None:
+def check_registers(
+    codec: CodecSpec, encoder: Encoder, given: SchemaRegistry | None, registry: Registry
+) -> None:
     """:raises OptionError: for a missing schema registry, and for one without use."""
-    if needed and given is None:
-        raise OptionError(f"{name} writes with a schema registry: set {PREFIX}url")
-    if given is not None and not needed:
-        raise OptionError(
-            f"options {PREFIX}…: with its other options {name} needs no schema registry; leave "
-            "them out, or write its Avro"
-        )
+    if encoder.registers_schemas and given is None:
+        raise OptionError(f"{codec.name} writes with a schema registry: set {PREFIX}url")
+    if given is not None and not encoder.registers_schemas:
+        raise _without_use(f"with its other options {codec.name} is written", registry)
+
+
+def _without_use(what: str, registry: Registry) -> OptionError:
+    able = join_names(name for name, codec in registry.codecs().items() if codec.sniff_schema)
+    return OptionError(
+        f"options {PREFIX}…: {what} without a schema registry; leave them out, or set another "
+        f"protocol or form (Avro with a schema registry: {able or 'no installed format'})"
+    )
 
 
 def open_writer_schemas(
     values: Mapping[str, Any], kept: Persistence | None, registry: Registry
 ) -> MessageSchemas | None:
-    """The writer schemas of the registry of :func:`open_registry`, and those of earlier reads."""
-    chosen = open_registry(values, registry)
+    """The writer schemas of the registry of :func:`open_registry`, and those of earlier reads.
+
+    :raises OptionError: as :func:`open_registry`, and for a registry that the format does not use.
+    """
+    chosen, protocol = open_registry(values, registry), values.get("protocol", AUTO)
+    if chosen is not None and not any(each.sniff_schema for each in registry.codecs_of(protocol)):
+        raise _without_use(f"{protocol} is read", registry)
     if chosen is None and kept is None:
         return None
     made: MessageSchemas = service("message-schemas")(chosen, kept, registry)
     return made
 
 
-def schema_of(schemas: MessageSchemas | None, message: Message) -> WriterSchema | None:
-    """The writer schema of a message's value; None if it has no framing.
+def split(
+    schemas: MessageSchemas | None, message: Message, part: Part, codecs: Sequence[CodecSpec]
+) -> Framed | None:
+    """The payload with its schema; None without a framing, or if one of ``codecs`` has none.
 
     :raises DecodeError, SourceError: as :meth:`MessageSchemas.split`.
     """
-    if schemas is None or message.value is None:
+    data: bytes | None = getattr(message, part)
+    if schemas is None or data is None:
         return None
-    framed = schemas.split(message.value, message.headers, "value")
-    return None if framed is None else framed.schema
+    doubt = (lambda: is_others(codecs, message)) if codecs else None
+    return schemas.split(data, message.headers, part, doubt)

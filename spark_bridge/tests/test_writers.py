@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
     DataType,
+    IntegerType,
     LongType,
-    MapType,
+    NullType,
     StringType,
     StructField,
     StructType,
 )
+from support.golden_data import read_files
+from support.schema_registry import OfflineRegistry, offline_registry
 
-from cdcfmt_core.errors import OptionError
+from cdcfmt_core import open_decoder
+from cdcfmt_core.errors import OptionError, SinkError
+from cdcfmt_core.events import RowChange
 from cdcfmt_files.sinks import CommitId, FileSink
+from cdcfmt_toolkit import avro_output
 from pyspark_cdcfmt import DefaultSource
 from pyspark_cdcfmt.write.encoding import check_rows, open_input
+from pyspark_cdcfmt.write.files import CdcBatchWriter
 from pyspark_cdcfmt.write_options import parse_write_options
 
 
@@ -59,7 +68,7 @@ WRONG_CHANGES: list[tuple[StructType, dict[str, str], str]] = [
     (schema(_CHANGE_TYPE=TEXT), {}, "_CHANGE_TYPE differs from _change_type only in case"),
     (schema(id=TEXT, _change_type=BinaryType()), {}, "column _change_type is binary"),
     (StructType([*CHANGES.fields, CHANGES.fields[0]]), {}, "have column id twice: rename"),
-    (schema(id=MapType(TEXT, TEXT), _change_type=TEXT), {}, "column id: map"),
+    (schema(id=NullType(), _change_type=TEXT), {}, "column id: void"),
     (CHANGES, {"keyColumns": "key"}, "option keyColumns: there is no column key"),
     (CHANGES, {"columnTypes": '{"id": "biggint"}'}, "'biggint' of id is not a known type"),
     (
@@ -163,3 +172,54 @@ def test_if_exists_is_decided_on_the_driver(tmp_path: Path) -> None:
     writer = source(tmp_path, ifExists="ignore").writer(EVENTS, overwrite=False)
     writer.commit([writer.write(iter(()))])
     assert sorted(tmp_path.rglob("*")) == before
+
+
+AVRO = {
+    "protocol": "debezium",
+    "encodingFormat": "avro",
+    "schema.registry.topic": "orders",
+    "schema.registry.max.retries": "0",
+    "table": "shop.orders",
+    "keyColumns": "id",
+}
+
+
+def of_table(server: OfflineRegistry, folder: Path, name_type: DataType) -> CdcBatchWriter:
+    given = AVRO | {"schema.registry.url": server.url, "path": str(folder)}
+    columns = schema(
+        _change_type=TEXT, _commit_version=LongType(), id=IntegerType(), name=name_type
+    )
+    return CdcBatchWriter.open(columns, parse_write_options(given), overwrite=False)
+
+
+def test_the_driver_registers_the_schemas_of_a_table(tmp_path: Path) -> None:
+    with offline_registry() as server:
+        writer = pickle.dumps(of_table(server, tmp_path, TEXT))
+        assert sorted(server.subjects) == ["orders-key", "orders-value"]
+        # In the process of a task; its registry is not needed.
+        avro_output.forget()
+        server.status = 503
+        opened: CdcBatchWriter = pickle.loads(writer)
+        row = {"_change_type": "insert", "_commit_version": 450_000_000_000_000_000}
+        batch = pa.RecordBatch.from_pylist([row | {"id": 1, "name": "a"}])
+        opened.commit([opened.write(iter([batch]))])
+        assert len(server.requests) == 2
+        server.status = None
+        (written,) = read_files(sorted(tmp_path.glob("*.jsonl")))
+        (event,) = open_decoder("debezium", {"schema.registry.url": server.url}).decode(written)
+        assert isinstance(event, RowChange)
+        assert event.after is not None
+        assert event.after.values == {"id": 1, "name": "a"}
+
+
+def test_the_driver_refuses_a_table_before_anything_is_written(tmp_path: Path) -> None:
+    with offline_registry() as server:
+        of_table(server, tmp_path, TEXT)
+        server.compatible = False
+        text = rf"{server.url}, subject orders-value: the schema is incompatible .*no row with it"
+        with pytest.raises(SinkError, match=text):
+            of_table(server, tmp_path, IntegerType())
+        server.status = 503
+        with pytest.raises(SinkError, match=r"does not answer \(HTTP 503.*start the write again"):
+            of_table(server, tmp_path, LongType())
+    assert not [*tmp_path.glob("*.jsonl")]

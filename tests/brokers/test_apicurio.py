@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.apicurio import Apicurio, BrokerNotStartedError, UnavailableError
-from support.brokers import start_broker
+from support.apicurio import Apicurio
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.errors import DecodeError, SinkError, SourceError
@@ -20,18 +17,10 @@ from cdcfmt_core.writer_schemas import open_registry, open_writer_schemas, regis
 from cdcfmt_toolkit import message_schemas
 from cdcfmt_toolkit.schema_directory import SchemaDirectory
 
-# It waits for a server, as the tests of brokers do.
-pytestmark = pytest.mark.broker
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apicurio]:
-    try:
-        found = start_broker(Apicurio, tmp_path_factory.mktemp("apicurio"))
-    except (UnavailableError, BrokerNotStartedError) as error:
-        pytest.skip(f"no Apicurio Registry: {error}")
-    yield found
-    found.stop()
+@pytest.fixture
+def server(apicurio: Apicurio) -> Apicurio:
+    return apicurio
 
 
 @pytest.fixture(autouse=True)
@@ -65,17 +54,6 @@ def record(*fields: str, name: str = "R") -> WriterSchema:
     )
 
 
-def request(server: Apicurio, method: str, path: str, body: Any = None, **headers: str) -> Any:
-    data = None if body is None else json.dumps(body).encode()
-    wanted = {"Content-Type": "application/json", **headers}
-    made = urllib.request.Request(
-        f"http://127.0.0.1:{server.port}{path}", data, wanted, method=method
-    )
-    with urllib.request.urlopen(made, timeout=20) as answer:
-        text = answer.read()
-    return json.loads(text) if text else None
-
-
 def test_what_is_registered_can_be_read(server: Apicurio) -> None:
     registry = opened(server, topic="read")
     first = registry.register("value", "R", record("a"))
@@ -92,7 +70,7 @@ def test_what_is_registered_can_be_read(server: Apicurio) -> None:
 def test_an_incompatible_schema_is_an_error_before_anything_is_written(server: Apicurio) -> None:
     registry = opened(server, topic="strict")
     registry.register("value", "R", record("a"))
-    request(server, "PUT", "/apis/ccompat/v7/config/strict-value", {"compatibility": "BACKWARD"})
+    server.request("PUT", "/apis/ccompat/v7/config/strict-value", {"compatibility": "BACKWARD"})
     with pytest.raises(SinkError, match=r"strict-value: .*incompatible.*no row with it"):
         registry.register("value", "R", record("a", "b"))
     assert registry.register("value", "R", record("a", "b?"))
@@ -130,19 +108,18 @@ def test_an_unknown_id_and_a_wrong_path(server: Apicurio) -> None:
 
 def test_references_by_both_ids(server: Apicurio) -> None:
     inner = record("i", name="Inner").text
-    request(server, "POST", "/apis/ccompat/v7/subjects/Inner/versions", {"schema": inner})
+    server.request("POST", "/apis/ccompat/v7/subjects/Inner/versions", {"schema": inner})
     outer = json.dumps(
         {"type": "record", "name": "Outer", "fields": [{"name": "o", "type": "Inner"}]}
     )
     reference = {"name": "Inner", "subject": "Inner", "version": 1}
-    number = request(
-        server,
+    number = server.request(
         "POST",
         "/apis/ccompat/v7/subjects/outer-value/versions",
         {"schema": outer, "references": [reference]},
     )["id"]
-    global_id = request(
-        server, "GET", "/apis/registry/v2/groups/default/artifacts/outer-value/versions/1/meta"
+    global_id = server.request(
+        "GET", "/apis/registry/v2/groups/default/artifacts/outer-value/versions/1/meta"
     )["globalId"]
     registry = opened(server)
     for found in (registry.schema(number), registry.schema(f"globalId {global_id}")):
@@ -160,7 +137,7 @@ def test_a_deleted_subject_a_restart_and_a_replay(server: Apicurio, tmp_path: Pa
     schemas = open_writer_schemas(values_of(server), kept, default_registry())
     assert schemas is not None
     first = schemas.split(data, (), "value")
-    request(server, "DELETE", "/apis/ccompat/v7/subjects/gone-value")
+    server.request("DELETE", "/apis/ccompat/v7/subjects/gone-value")
     # Storage is in memory: nothing is left after a restart.
     server.stop()
     message_schemas.forget()

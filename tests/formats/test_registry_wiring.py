@@ -6,16 +6,17 @@ import base64
 import io
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import fastavro
 import pytest
 from click.testing import CliRunner
 from support.framed_data import framed_messages
 from support.framed_format import FramedFormat
-from support.golden_data import load_variant
+from support.golden_data import load_variant, native_messages
 from support.schema_registry import (
     OfflineRegistry,
     offline_registry,
@@ -23,12 +24,14 @@ from support.schema_registry import (
 )
 
 from cdcfmt_cli.app import app
-from cdcfmt_core import default_registry, open_decoder
+from cdcfmt_core import default_registry, open_decoder, open_encoder
 from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.events import Corrupt, Message, RowChange
 from cdcfmt_core.opening import decoding_options
-from cdcfmt_core.schema_scan import open_input_scan
+from cdcfmt_core.schema_registry import Part
+from cdcfmt_core.schema_scan import open_input_scan, open_schema_scan
 from cdcfmt_toolkit import message_schemas
+from pyspark_cdcfmt.options import parse_options
 
 SCHEMAS = {
     1: {"type": "record", "name": "Framed", "fields": [{"name": "id", "type": "int"}]},
@@ -122,9 +125,7 @@ def test_without_an_address_the_error_names_the_option(protocol: str) -> None:
     assert "header apicurio.value.globalId" in corrupt("auto", header)
 
 
-def test_another_format_and_another_schema(server: OfflineRegistry) -> None:
-    text = corrupt("canal-json", MESSAGES[0], schema_registry_url=server.url)
-    assert "protocol=canal-json, but the message looks like framed-test" in text
+def test_another_schema(server: OfflineRegistry) -> None:
     other = Message(None, framed(3, {"id": 1}))
     text = corrupt("auto", other, schema_registry_url=server.url)
     assert "recognises the writer schema 3 (avro)" in text
@@ -147,6 +148,68 @@ def test_options_are_checked_early() -> None:
         open_decoder("auto", {"schema.registry.ulr": "http://x"})
     with pytest.raises(OptionError, match="http://host:8081"):
         open_decoder("auto", {"schema.registry.url": "registry:8081"})
+
+
+FORMATS_WITHOUT = ["canal-json", "open-protocol", "simple", "cloudcanal-json", "dts-avro"]
+
+
+@pytest.mark.parametrize("protocol", FORMATS_WITHOUT)
+def test_a_registry_for_a_format_without_one_is_an_error(protocol: str, tmp_path: Path) -> None:
+    given = {"schema.registry.url": "http://localhost:1"}
+    able = r"leave them out, .*Avro with a schema registry: debezium, framed-test, ticdc-avro"
+    with pytest.raises(OptionError, match=rf"{protocol} is read without a schema .*{able}"):
+        open_decoder(protocol, given)
+    with pytest.raises(OptionError, match=rf"{protocol} is written without a schema .*{able}"):
+        open_encoder(protocol, given)
+    (tmp_path / "a.jsonl").write_bytes(b"{}\n")
+    options = {"protocol": protocol, "path": str(tmp_path), **given}
+    with pytest.raises(OptionError, match=f"{protocol} is read without"):
+        parse_options(options)
+    flags = ("--protocol", protocol, "-o", "schema.registry.url=http://localhost:1")
+    code, text = run("cat", str(tmp_path / "a.jsonl"), *flags)
+    assert code == 2
+    assert f"{protocol} is read without a schema registry" in " ".join(text.split())
+
+
+def _without_registry() -> Iterator[tuple[str, Message]]:
+    """Messages of formats whose bytes begin as a registry's framing, and others."""
+    for folder in ("open", "canal-json", "simple-avro"):
+        for golden in load_variant(folder, "default").messages:
+            yield folder, golden.message
+    for message in native_messages("dts/dts"):
+        yield "dts", message
+
+
+def test_auto_requests_no_ids_for_formats_without_a_registry(server: OfflineRegistry) -> None:
+    decoder = open_decoder("auto", {"schema.registry.url": server.url})
+    plain = open_decoder("auto", {})
+    binary: Counter[str] = Counter()
+    for folder, message in _without_registry():
+        for part in get_args(Part):
+            binary[folder] += (getattr(message, part) or b"")[:1] == b"\0"
+            assert decoder.split(message, part) is None
+        events, wanted = decoder.decode(message), plain.decode(message)
+        assert repr(events) == repr(wanted)
+        assert decoder.protocol == plain.protocol
+    assert binary["open"] > 100
+    assert binary["dts"] > 100
+    assert server.requests == []
+
+
+def test_auto_scans_for_schemas_without_requests(server: OfflineRegistry) -> None:
+    common, own = decoding_options("auto", {"schema.registry.url": server.url}, default_registry())
+    scan = open_schema_scan(common, own, default_registry())
+    assert scan is not None
+    for _, message in _without_registry():
+        list(scan(message))
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("first", [1, 256, 300, 511])
+def test_keys_with_ids_of_8_bytes_are_not_of_open_protocol(first: int) -> None:
+    key = b"\0" + first.to_bytes(8, "big") + b"\x02\x0aid-{}"
+    spec = default_registry().get_codec("open-protocol")
+    assert spec.sniff(Message(key, b"\0" + first.to_bytes(8, "big") + b"\0\x02x")) == 0.0
 
 
 def run(*arguments: str) -> tuple[int, str]:

@@ -5,16 +5,18 @@ Storage is in memory: a start is empty.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import tarfile
 import urllib.request
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError, URLError
 
 import attrs
 
-from support.brokers import BrokerNotStartedError, end_process, free_ports, wait_for_start
+from support.brokers import end_process, free_ports, wait_for_start
 from support.maven import UnavailableError, resolve
 
 VERSION = "3.3.3"
@@ -63,6 +65,17 @@ class Apicurio:
             end_process(self._process)
             self._process = None
 
+    def request(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        """The JSON answer of one of its APIs."""
+        data = None if body is None else json.dumps(body).encode()
+        wanted = {"Content-Type": "application/json", **headers}
+        made = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}{path}", data, wanted, method=method
+        )
+        with urllib.request.urlopen(made, timeout=20) as answer:
+            text = answer.read()
+        return json.loads(text) if text else None
+
     def _is_ready(self) -> bool:
         try:
             with urllib.request.urlopen(f"{self.url}/subjects", timeout=2) as answer:
@@ -106,6 +119,3 @@ def _unpacked() -> Path:
                 raise
     (program,) = unpacked.glob("**/quarkus-run.jar")
     return program.parent
-
-
-__all__ = ["Apicurio", "BrokerNotStartedError", "UnavailableError"]

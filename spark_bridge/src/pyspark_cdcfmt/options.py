@@ -16,7 +16,7 @@ from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import check_once, is_relative_time, split_by_owner, validate
 from cdcfmt_core.transport import TransportSpec
-from cdcfmt_core.writer_schemas import open_registry, registry_options
+from cdcfmt_core.writer_schemas import open_writer_schemas, registry_options
 from cdcfmt_files import FILES
 from cdcfmt_files.sources.options import InputOptions
 from cdcfmt_toolkit.filesystem import is_relative
@@ -241,7 +241,7 @@ def parse_options(
         # Fail here: only tasks look it up otherwise, and each of them would fail.
         registry.get_type_map(values["typeMap"])
     # Without a connection: only the options are checked.
-    open_registry(values, registry)
+    open_writer_schemas(values, None, registry)
     _check_transport(transport, bridge)
     has_input = chosen is not None or values.get("path") or values.get("paths")
     options = ReadOptions(

@@ -11,12 +11,13 @@ from cdcfmt_core import Option, Registry, default_registry
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.options import split_by_owner, validate
-from cdcfmt_core.schema_registry import TOPIC
+from cdcfmt_core.schema_registry import TOPIC, SchemaId
 from cdcfmt_core.texts import parse_json
 from cdcfmt_core.transport import Sink, TransportSpec
 from cdcfmt_core.writer_schemas import registry_options
 from cdcfmt_files.sources.compression import COMPRESSIONS
 from cdcfmt_files.sources.options import FORMATS_OWN, STORAGE_OPTIONS, InputOptions
+from cdcfmt_toolkit.avro_output import SchemaKey
 from cdcfmt_toolkit.transport_opening import choose_transport, open_sink
 from pyspark_cdcfmt.options import check_place, is_sparks_own, other_names
 
@@ -141,11 +142,13 @@ class WriteOptions(InputOptions):
     :ivar codec: the format's options.
     :ivar sink: the topic; None for files.
     :ivar checkpoint: Spark's checkpointLocation of a stream.
+    :ivar schema_ids: schemas that the driver has registered in a schema registry.
     """
 
     codec: Mapping[str, Any]
     sink: Sink | None = None
     checkpoint: str | None = None
+    schema_ids: Mapping[SchemaKey, SchemaId] = attrs.field(factory=dict, repr=False)
 
     @property
     def column_types(self) -> dict[str, str]:

@@ -163,7 +163,10 @@ def test_claim_checks_that_cannot_be_read(tmp_path: Path) -> None:
         (VERSION + frames([ROW_KEY]), frames([WHOLE]), True),
         (VERSION, b"", True),
         (VERSION, None, True),
-        (VERSION + b"\xff", b"x", True),
+        (VERSION + b"\0\0\0", b"x", True),
+        # The beginning of a registry's framing with the id 511, of 8 bytes.
+        (VERSION + b"\xff\x02", b"x", False),
+        (VERSION + b"\0\0\0\0\0\0\0\0\x02", b"x", False),
         # Some other format's key, the number 1.
         (VERSION, b'{"id":0}', False),
         (b"\0\0\0\0\0\0\0\2" + frames([ROW_KEY]), frames([WHOLE]), False),

@@ -18,6 +18,7 @@ from cdcfmt_core.errors import EncodeError, SinkError, UnsupportedEventError
 from cdcfmt_core.events import KIND_OF, Kind, Message, RowChange, SchemaChange, Watermark
 from cdcfmt_core.opening import claim_check_writer
 from cdcfmt_core.texts import open_logger, qualified
+from cdcfmt_toolkit.avro_output import add_ids, registered_ids
 from cdcfmt_toolkit.partitioning import key_text
 from cdcfmt_toolkit.row_rules import row_rules
 from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
@@ -57,6 +58,7 @@ def open_input(schema: StructType, options: WriteOptions) -> EventInput | Change
 def open_encoder(
     options: WriteOptions, partitions: int | None, counts: Counter[str] | None = None
 ) -> MessageEncoder:
+    add_ids(options.schema_ids)
     return MessageEncoder(
         options.values,
         options.codec,
@@ -64,6 +66,22 @@ def open_encoder(
         partitions=partitions,
         counts=counts,
     )
+
+
+def with_schema_ids(schema: StructType, options: WriteOptions) -> WriteOptions:
+    """The options with the ids of the table's schemas, which are registered now, on the driver.
+
+    The tables of events are in their rows: each process registers those that it meets.
+
+    :raises EncodeError: for a type that the format lacks.
+    :raises SinkError: if the schema registry refuses a schema, or does not answer.
+    """
+    rows = open_input(schema, options)
+    if not isinstance(rows, ChangeInput):
+        return options
+    encoder = open_encoder(options, None)
+    encoder.register_schemas(rows.table)
+    return attrs.evolve(options, schema_ids=registered_ids(encoder.context.schema_registry))
 
 
 @attrs.define

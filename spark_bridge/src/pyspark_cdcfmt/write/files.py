@@ -26,7 +26,13 @@ from cdcfmt_core.events import Message, Watermark
 from cdcfmt_core.texts import open_logger
 from cdcfmt_files.sinks import CommitId, FileSink, line_writer
 from cdcfmt_files.sources.commits import is_ours
-from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, check_statements, open_encoder
+from pyspark_cdcfmt.write.encoding import (
+    EventWriter,
+    check_rows,
+    check_statements,
+    open_encoder,
+    with_schema_ids,
+)
 from pyspark_cdcfmt.write.watermarks import KeptWatermarks, Watermarks, lowest_watermark
 from pyspark_cdcfmt.write_options import WriteOptions
 
@@ -159,6 +165,7 @@ class CdcBatchWriter(FileWriter, DataSourceArrowWriter):
             raise OptionError(f"path {options['path']} has files (ifExists=error)")
         if not skips:
             sink.prepare()
+            options = with_schema_ids(schema, options)
         return cls(schema, options, sink, commit_id, overwrite, skips)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:

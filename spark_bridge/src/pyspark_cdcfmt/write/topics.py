@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message, Watermark
 from cdcfmt_core.transport import Sink
-from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, open_encoder
+from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, open_encoder, with_schema_ids
 from pyspark_cdcfmt.write.watermarks import KeptWatermarks, Watermarks, lowest_watermark
 from pyspark_cdcfmt.write_options import WriteOptions
 
@@ -111,6 +111,13 @@ def _refused(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 class CdcTopicWriter(TopicWriter, DataSourceArrowWriter):
     """``df.write.format("cdc")`` to a topic."""
+
+    @classmethod
+    def open(
+        cls, schema: StructType, options: WriteOptions, sink: Sink, *, overwrite: bool
+    ) -> Self:
+        opened = super().open(schema, options, sink, overwrite=overwrite)
+        return attrs.evolve(opened, options=with_schema_ids(schema, options))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         # The watermark must not overtake a row.

@@ -253,7 +253,7 @@ class ConfluentRegistry(SchemaRegistry):
                     f"schema registry {self.name}: its answer is not that of a schema registry: "
                     f"check the address and path in {URL}"
                 ) from error
-            raise kind(no_answer(self.name, describe(error))) from error
+            raise no_answer(kind, self.name, describe(error)) from error
 
     def _refusal(
         self, kind: type[SourceError | SinkError], error: SchemaRegistryError
@@ -271,7 +271,7 @@ class ConfluentRegistry(SchemaRegistry):
                 f"schema registry {self.name} has no such address (HTTP 404): check the path in "
                 f"{URL}; for Apicurio, it ends with /apis/ccompat/v7"
             )
-        return kind(no_answer(self.name, f"HTTP {status}: {show(text)}"))
+        return no_answer(kind, self.name, f"HTTP {status}: {show(text)}")
 
 
 def _id_of(registered: Any) -> int:

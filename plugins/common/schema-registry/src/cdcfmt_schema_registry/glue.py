@@ -121,11 +121,11 @@ class GlueRegistry(SchemaRegistry):
                 raise SourceError(
                     f"schema registry {self.name} refuses the login ({code}): {_LOGIN}"
                 ) from error
-            raise SourceError(no_answer(self.name, code)) from error
+            raise no_answer(SourceError, self.name, code) from error
         except NoCredentialsError as error:
             raise SourceError(f"schema registry {self.name}: no credentials: {_LOGIN}") from error
         except BotoCoreError as error:
-            raise SourceError(no_answer(self.name, describe(error))) from error
+            raise no_answer(SourceError, self.name, describe(error)) from error
 
 
 @functools.lru_cache(maxsize=16)

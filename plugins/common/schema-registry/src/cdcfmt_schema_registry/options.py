@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from cdcfmt_core import Option
+from cdcfmt_core.errors import SinkError, SourceError
 from cdcfmt_core.schema_registry import PREFIX, TOPIC
 
 URL: Final = f"{PREFIX}url"
@@ -51,7 +52,7 @@ _WAITING: Final = (
         type="int",
         default=8,
         minimum=0,
-        help="How often a request without an answer is repeated before the read ends.",
+        help="How often a request without an answer is repeated before the read or write ends.",
     ),
 )
 
@@ -165,9 +166,12 @@ GLUE_OPTIONS: Final = (
 )
 
 
-def no_answer(registry: str, reason: str) -> str:
-    """The error text for a registry that was asked in vain."""
-    return (
-        f"schema registry {registry} does not answer ({reason}). Nothing is lost: start the read "
+def no_answer(
+    kind: type[SourceError | SinkError], registry: str, reason: str
+) -> SourceError | SinkError:
+    """The error of a read or write for a registry that was asked in vain."""
+    what = "write" if kind is SinkError else "read"
+    return kind(
+        f"schema registry {registry} does not answer ({reason}). Nothing is lost: start the {what} "
         f"again when it does; {RETRIES} and {TIMEOUT} set how long to wait"
     )

@@ -7,7 +7,7 @@ the names that it adjusts and its options.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 import attrs
@@ -112,8 +112,22 @@ def print_unsigned(value: Any) -> bytes:
     return write_long(check_int(0, _LARGEST)(value))
 
 
-_ids: Cache[tuple[SchemaRegistry, Part, str, str], SchemaId] = Cache(16 << 20)
+SchemaKey: TypeAlias = tuple[SchemaRegistry, Part, str, str]
+"""A registry, and the part, record and text of a schema."""
+
+_ids: Cache[SchemaKey, SchemaId] = Cache(16 << 20)
 """The ids of registered schemas, of this process."""
+
+
+def registered_ids(registry: SchemaRegistry | None) -> dict[SchemaKey, SchemaId]:
+    """The ids of the schemas that this process has registered, for :func:`add_ids` in others."""
+    return {key: found for key in _ids if key[0] == registry and (found := _ids.get(key))}
+
+
+def add_ids(ids: Mapping[SchemaKey, SchemaId]) -> None:
+    """Add ids of schemas that another process has registered, which are not registered again."""
+    for key, schema_id in ids.items():
+        _ids.add(key, schema_id, text_size(*key[2:]))
 
 
 def forget() -> None:
@@ -136,6 +150,15 @@ class Registered:
     def frame(self, payload: bytes) -> tuple[bytes, tuple[tuple[str, bytes | None], ...]]:
         """The framed payload, and headers.
 
+        :raises SinkError, OptionError: as :meth:`register`.
+        """
+        registry = self.context.schema_registry
+        assert registry is not None
+        return registry.frame(self.register(), payload, self.part)
+
+    def register(self) -> SchemaId:
+        """The id of the schema, which is registered once per process.
+
         :raises SinkError, OptionError: as :meth:`SchemaRegistry.register`.
         """
         registry = self.context.schema_registry
@@ -146,7 +169,7 @@ class Registered:
             schema = WriterSchema(0, "avro", self.text)
             known = registry.register(self.part, self.record, schema)
             _ids.add(key, known, text_size(self.record, self.text))
-        return registry.frame(known, payload, self.part)
+        return known
 
 
 @attrs.frozen
@@ -155,6 +178,12 @@ class RegisteredPair:
 
     key: Registered | None
     value: Registered
+
+    def register(self) -> None:
+        """Register both; raises as :meth:`Registered.register`."""
+        for each in (self.key, self.value):
+            if each is not None:
+                each.register()
 
     def message(self, context: EncoderContext, key: bytes | None, value: bytes | None) -> Message:
         """The framed message.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import attrs
@@ -80,11 +80,17 @@ class RegisteredSchemas(MessageSchemas):
     def _place_of_both(self) -> tuple[str, str]:
         return self.registry.name, repr(self.kept)
 
-    def split(self, data: bytes, headers: Headers, part: Part) -> Framed | None:
+    def split(
+        self, data: bytes, headers: Headers, part: Part, is_others: Callable[[], bool] | None = None
+    ) -> Framed | None:
         found = self.registry.split(data, headers, part)
         if found is None:
             return None
         schema_id, payload = found
+        # Ids in headers and in JSON are certain; a byte is not.
+        is_certain = payload is data or data[:1] == b"{"
+        if is_others is not None and not is_certain and is_others():
+            return None
         schema = _schemas.get((*self._place, schema_id))
         return Framed(schema or self.find(schema_id), payload)
 
@@ -153,9 +159,11 @@ class KeptSchemas(MessageSchemas):
 
     kinds: Sequence[RegisteredSchemas]
 
-    def split(self, data: bytes, headers: Headers, part: Part) -> Framed | None:
+    def split(
+        self, data: bytes, headers: Headers, part: Part, is_others: Callable[[], bool] | None = None
+    ) -> Framed | None:
         for each in self.kinds:
-            if (found := each.split(data, headers, part)) is not None:
+            if (found := each.split(data, headers, part, is_others)) is not None:
                 return found
         return None
 

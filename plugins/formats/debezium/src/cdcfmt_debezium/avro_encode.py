@@ -95,6 +95,9 @@ class AvroEncoder(Encoder):
             self._context.counts[_TRANSACTIONS] += 1
         return [table.schemas.message(self._context, key, value)]
 
+    def register_schemas(self, table: TableSchema) -> None:
+        self._tables.find(table).schemas.register()
+
     def _table(self, table: TableSchema) -> _Table:
         names = avro_names(table.columns)
         fields, columns = {}, {}

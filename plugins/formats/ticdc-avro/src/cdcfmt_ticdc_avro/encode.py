@@ -159,6 +159,9 @@ class _Encoder(Encoder):
             mark += _times(event)
         return mark + _checksum(event) if self._checksums else mark
 
+    def register_schemas(self, table: TableSchema) -> None:
+        self._tables.find(table).schemas.register()
+
     def _table(self, table: TableSchema) -> _Table:
         names = avro_names(table.columns, ADDED)
         keys = own_key(table, self._context.counts)
