@@ -79,6 +79,8 @@ OF_JSON = [
     (Encoding("connect-decimal"), logical.Int(64, signed=False), "AP//////////"),
     (Encoding("little-endian-bits"), logical.Bit(10), "/wM="),
     (Encoding("little-endian-bits"), logical.Bit(1), True),
+    (Encoding("big-endian-bits"), logical.Bit(10), "A/8="),
+    (Encoding("big-endian-bits"), logical.Bit(64), "//////////8="),
     *((Encoding("charset-text", charset=c), logical.Text(), "abc") for c in ("gbk", "cp1252")),
     (Encoding("integer-text"), logical.Decimal(20, 0), "18446744073709551615"),
     (Encoding("integer-text"), logical.Decimal(scale=0), "-12"),

@@ -35,6 +35,7 @@ WAYS: list[tuple[Encoding, logical.LogicalType, list[Any]]] = [
     (Encoding("charset-text", charset="latin_1"), logical.Json(), ["0", '{"a": 1}', ""]),
     (Encoding("base64-text"), logical.Json(), ["MA==", ""]),
     (Encoding("little-endian-bits"), logical.Int(8), [1, 128, "AQ=="]),
+    (Encoding("big-endian-bits"), logical.Int(8), [1, 128, "AQ=="]),
 ]
 
 

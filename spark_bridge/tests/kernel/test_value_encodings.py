@@ -77,7 +77,7 @@ TEXTS = {
     "base64": BYTES.map(lambda data: base64.b64encode(data).decode()),
     "base64-text": st.text(max_size=20).map(lambda text: base64.b64encode(text.encode()).decode()),
     "hex": BYTES.map(bytes.hex),
-    **dict.fromkeys(("connect-decimal", "little-endian-bits"), BASE64),
+    **dict.fromkeys(("connect-decimal", "little-endian-bits", "big-endian-bits"), BASE64),
     "iso-text": TEXT.map(lambda text: text + "Z"),
     "iso-instant": st.tuples(
         TEXT, st.sampled_from(["Z", "+00", "-03:30", "+23:59", "+24", "-1:00", "+0000", ""])

@@ -97,6 +97,9 @@ pub enum Encoding {
     LittleEndianBits {
         bits: u32,
     },
+    BigEndianBits {
+        bits: u32,
+    },
     /// Text with one byte per character, in a charset that includes ASCII.
     CharsetText {
         is_latin1: bool,
@@ -157,6 +160,7 @@ impl Encoding {
             Self::ConnectDecimal(_) => "connect-decimal",
             Self::GuessedDecimal { .. } => "guessed-decimal",
             Self::LittleEndianBits { .. } => "little-endian-bits",
+            Self::BigEndianBits { .. } => "big-endian-bits",
             Self::CharsetText { .. } => "charset-text",
             Self::IntegerText => "integer-text",
             Self::CalendarParts(_) => "calendar-parts",

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -18,6 +18,8 @@ use crate::refusal::{Refusal, Result};
 /// Maximum bytes of descriptions, whose compiled form takes about as much.
 const MAX_BYTES: usize = 64 << 20;
 
+const TOO_LONG: &str = "a framing that is too long";
+
 /// A writer schema of values, as described by the bridge.
 #[derive(Deserialize)]
 pub struct Description {
@@ -28,13 +30,44 @@ pub struct Description {
     table: Option<[String; 3]>,
 }
 
+/// Maximum bytes of a framing: that of Glue has 18.
+const MAX_HEAD: usize = 23;
+
+/// A framing: the bytes before the datum, stored inline, as messages of thousands of schemas in turn
+/// read every one of them from cold memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Head {
+    length: u8,
+    bytes: [u8; MAX_HEAD],
+}
+
+impl Head {
+    /// None if it is too long.
+    fn new(head: &[u8]) -> Option<Self> {
+        let mut bytes = [0; MAX_HEAD];
+        bytes.get_mut(..head.len())?.copy_from_slice(head);
+        let length = head.len() as u8;
+        Some(Self { length, bytes })
+    }
+
+    pub fn len(&self) -> usize {
+        usize::from(self.length)
+    }
+
+    fn begins(&self, data: &[u8]) -> bool {
+        data.starts_with(&self.bytes[..self.len()])
+    }
+}
+
 /// How to read the messages of a writer schema.
 pub struct Writer {
-    pub head: Box<[u8]>,
+    pub head: Head,
     /// None: the reference reads these messages.
     pub program: Option<Program>,
     /// The plan of its previous message.
     pub guess: Option<Arc<Plan>>,
+    /// The key's schema in its previous message.
+    key: usize,
 }
 
 /// A compiled writer schema.
@@ -59,12 +92,10 @@ impl Weighed for Slots {
 
 /// Values by their framing.
 struct ByHead<T> {
-    numbers: HashMap<Box<[u8]>, usize>,
+    numbers: HashMap<Head, usize>,
     /// Lengths of all framings.
     lengths: Vec<usize>,
     found: Vec<T>,
-    /// The one of the previous message.
-    last: usize,
 }
 
 impl<T> Default for ByHead<T> {
@@ -73,40 +104,41 @@ impl<T> Default for ByHead<T> {
             numbers: HashMap::new(),
             lengths: Vec::new(),
             found: Vec::new(),
-            last: 0,
         }
     }
 }
 
 impl<T> ByHead<T> {
-    fn add(&mut self, head: &[u8], value: T) {
+    fn add(&mut self, head: Head, value: T) {
         if !self.lengths.contains(&head.len()) {
             self.lengths.push(head.len());
         }
-        if let Some(number) = self.numbers.get(head) {
+        if let Some(number) = self.numbers.get(&head) {
             self.found[*number] = value;
             return;
         }
-        self.numbers.insert(head.into(), self.found.len());
+        self.numbers.insert(head, self.found.len());
         self.found.push(value);
     }
 
     /// The index of the value for a message; None if it is unknown.
-    fn find(&mut self, data: &[u8], head: impl Fn(&T) -> &[u8]) -> Result<Option<usize>> {
-        if let [length] = self.lengths[..] {
-            // Most messages have the schema of the previous one.
-            let last = self.found.get(self.last);
-            if last.is_some_and(|last| data.starts_with(head(last))) {
-                return Ok(Some(self.last));
+    ///
+    /// `guess`: its probable index.
+    fn find(&self, data: &[u8], guess: usize, head: impl Fn(&T) -> &Head) -> Result<Option<usize>> {
+        let of_length = |length: &usize| {
+            let head = Head::new(data.get(..*length)?)?;
+            self.numbers.get(&head).copied()
+        };
+        if let [length] = &self.lengths[..] {
+            let guessed = self.found.get(guess);
+            if guessed.is_some_and(|guessed| head(guessed).begins(data)) {
+                return Ok(Some(guess));
             }
-            let found = data.get(..length).and_then(|head| self.numbers.get(head));
-            self.last = found.copied().unwrap_or(self.last);
-            return Ok(found.copied());
+            return Ok(of_length(length));
         }
-        let heads = self.lengths.iter().filter_map(|length| data.get(..*length));
-        let mut found = heads.filter_map(|head| self.numbers.get(head));
+        let mut found = self.lengths.iter().filter_map(of_length);
         match (found.next(), found.next()) {
-            (one, None) => Ok(one.copied()),
+            (one, None) => Ok(one),
             // Two framings fit: the reference decides.
             _ => Err(Refusal::new("ambiguous framing", 0)),
         }
@@ -115,16 +147,28 @@ impl<T> ByHead<T> {
 
 /// A writer schema of keys; None: the reference reads messages with such keys.
 struct Key {
-    head: Box<[u8]>,
-    type_: Option<Type>,
+    head: Head,
+    type_: Option<Arc<Type>>,
+}
+
+/// The schema of a message's key.
+pub struct KeySchema<'a> {
+    pub number: usize,
+    pub head: &'a Head,
+    pub type_: &'a Type,
 }
 
 /// The writer schemas of values and keys.
 #[derive(Default)]
 pub struct Writers {
     values: ByHead<Writer>,
+    /// The index of the previous message's schema.
+    last: usize,
     keys: ByHead<Key>,
     slots: Pool<Slots>,
+    /// Types of keys and columns of rows; those of many schemas are equal.
+    types: HashSet<Arc<Type>>,
+    rows: HashSet<Arc<[Field]>>,
     /// Layouts by their description and fields.
     layouts: HashMap<(String, Arc<Slots>), usize>,
     bytes: usize,
@@ -143,7 +187,8 @@ impl Writers {
         description: Option<&str>,
         layouts: &mut Vec<Layout>,
     ) -> Result<(), String> {
-        self.bytes += head.len() + description.map_or(0, str::len) + size_of::<Writer>();
+        let head = Head::new(head).ok_or(TOO_LONG)?;
+        self.bytes += description.map_or(0, str::len) + size_of::<Writer>();
         let program = match description {
             Some(description) => {
                 let description = serde_json::from_str(description);
@@ -155,9 +200,10 @@ impl Writers {
         self.values.add(
             head,
             Writer {
-                head: head.into(),
+                head,
                 program,
                 guess: None,
+                key: 0,
             },
         );
         Ok(())
@@ -176,6 +222,7 @@ impl Writers {
         let avro = layout.avro.as_ref().ok_or("a layout without Avro")?;
         let (slots, row) = avro.of_writer(&type_, &layout.members)?;
         let slots = self.slots.share(Slots(slots));
+        let row = Arc::clone(self.rows.get_or_insert(row));
         let number = self.layouts.entry((text, Arc::clone(&slots)));
         let number = *number.or_insert_with(|| {
             layouts.push(layout);
@@ -191,27 +238,26 @@ impl Writers {
 
     /// Adds a schema of keys.
     pub fn add_key(&mut self, head: &[u8], schema: Option<&str>) -> Result<(), String> {
-        self.bytes += head.len() + schema.map_or(0, str::len) + size_of::<Key>();
+        let head = Head::new(head).ok_or(TOO_LONG)?;
+        self.bytes += schema.map_or(0, str::len) + size_of::<Key>();
         let type_ = match schema {
             Some(schema) => {
                 let schema = serde_json::from_str(schema).map_err(|error| error.to_string())?;
-                Some(Type::of_registry(&schema)?)
+                let type_ = Arc::new(Type::of_registry(&schema)?);
+                Some(Arc::clone(self.types.get_or_insert(type_)))
             }
             None => None,
         };
-        self.keys.add(
-            head,
-            Key {
-                head: head.into(),
-                type_,
-            },
-        );
+        self.keys.add(head, Key { head, type_ });
         Ok(())
     }
 
     /// The index of a value's schema; None if it is unknown.
     pub fn find(&mut self, value: &[u8]) -> Result<Option<usize>> {
-        self.values.find(value, |writer| &writer.head)
+        // Most messages have the schema of the previous one.
+        let found = self.values.find(value, self.last, |writer| &writer.head)?;
+        self.last = found.unwrap_or(self.last);
+        Ok(found)
     }
 
     pub fn get(&self, number: usize) -> &Writer {
@@ -234,14 +280,20 @@ impl Writers {
         }
     }
 
-    /// The framing and the type of a key; None if its schema is unknown.
-    pub fn key(&mut self, key: &[u8]) -> Result<Option<(&[u8], &Type)>> {
-        let Some(number) = self.keys.find(key, |key| &key.head)? else {
+    /// The schema of the key of a message whose value has this schema; None if it is unknown.
+    pub fn key(&mut self, number: usize, key: &[u8]) -> Result<Option<KeySchema<'_>>> {
+        let guess = &mut self.values.found[number].key;
+        let Some(number) = self.keys.find(key, *guess, |key| &key.head)? else {
             return Ok(None);
         };
+        *guess = number;
         let Key { head, type_ } = &self.keys.found[number];
-        let type_ = type_.as_ref();
+        let type_ = type_.as_deref();
         let type_ = type_.ok_or(Refusal::new("schema of the key is unusual", 0))?;
-        Ok(Some((head, type_)))
+        Ok(Some(KeySchema {
+            number,
+            head,
+            type_,
+        }))
     }
 }

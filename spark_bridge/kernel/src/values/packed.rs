@@ -142,9 +142,10 @@ pub fn guessed_decimal(
     unscaled(&Unscaled::Decimal { scale }, token, document, cell, data)
 }
 
-/// Bits: base64 of their little-endian bytes, or one bit as a boolean.
+/// Bits: base64 of their bytes, lowest or highest first, or one bit as a boolean.
 pub fn bits(
     count: u32,
+    highest_first: bool,
     token: Token,
     document: &str,
     cell: &mut impl Cells,
@@ -156,8 +157,11 @@ pub fn bits(
         Kind::True | Kind::False if count == 1 => i128::from(token.kind == Kind::True),
         _ => {
             decode(token, document, 8, data)?;
-            let folded = data.iter().rev();
-            folded.fold(0, |value, byte| value << 8 | i128::from(*byte))
+            if !highest_first {
+                data.reverse();
+            }
+            let bytes = data.iter();
+            bytes.fold(0, |value, byte| value << 8 | i128::from(*byte))
         }
     };
     if value < 0 || value >> count != 0 {

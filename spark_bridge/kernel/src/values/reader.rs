@@ -148,7 +148,10 @@ impl Reader {
                 packed::guessed_decimal(*scale, token, document, column, &mut tools.bytes)
             }
             Encoding::LittleEndianBits { bits } => {
-                packed::bits(*bits, token, document, column, &mut tools.bytes)
+                packed::bits(*bits, false, token, document, column, &mut tools.bytes)
+            }
+            Encoding::BigEndianBits { bits } => {
+                packed::bits(*bits, true, token, document, column, &mut tools.bytes)
             }
             Encoding::EpochDays
             | Encoding::EpochMillis(_)

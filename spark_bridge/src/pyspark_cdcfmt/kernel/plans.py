@@ -204,7 +204,7 @@ def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[s
         described = {"is_latin1": encoding.charset in _LATIN1}
     elif encoding.name == "guessed-decimal":
         described = {"scale": encoding.scale}
-    elif encoding.name == "little-endian-bits":
+    elif encoding.name in ("little-endian-bits", "big-endian-bits"):
         described = {"bits": getattr(column.type, "bits", None) or 64}
     elif encoding.name == "zoned-text":
         if zoned is None:

@@ -59,6 +59,7 @@ EncodingName: TypeAlias = Literal[
     "connect-decimal",
     "guessed-decimal",
     "little-endian-bits",
+    "big-endian-bits",
     "charset-text",
     "integer-text",
     "calendar-parts",
@@ -100,7 +101,8 @@ class Encoding:
       unit is possible.
     - ``connect-decimal``: an integer as base64 of its big-endian bytes, with ``scale`` or the
       type's scale; ``guessed-decimal``: that or a decimal's text, if only one is possible.
-    - ``little-endian-bits``: BIT as base64 of its little-endian bytes; one bit may be a boolean.
+    - ``little-endian-bits``, ``big-endian-bits``: BIT as base64 of its bytes, lowest or highest
+      first; one bit may be a boolean.
     - ``charset-text``: text as its bytes in ``charset`` (a Python codec), one character per byte.
     - ``integer-text``: an integer's text, for a decimal used because no integer type holds both
       signs.
@@ -148,5 +150,6 @@ ONLY_OF: Mapping[str, type[LogicalType]] = {
     "charset-text": Text,
     "base64-text": Text,
     "little-endian-bits": Bit,
+    "big-endian-bits": Bit,
 }
 """Encodings that the kernel reads only as this logical type."""

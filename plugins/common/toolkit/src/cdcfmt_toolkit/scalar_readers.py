@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from cdcfmt_core.types import Date, DateTime, Decimal, InvalidValue, Time, Year
 from cdcfmt_mysql.instants import EPOCH_UTC
@@ -183,12 +183,12 @@ def _decimal_of(value: int) -> decimal.Decimal:
     return _WIDE.fma(high, _WIDE.power(2, half), low)
 
 
-def read_bits(value: Any) -> int:
-    """A BIT from base64 of its little-endian bytes."""
+def read_bits(value: Any, order: Literal["little", "big"]) -> int:
+    """A BIT from base64 of its bytes, the lowest (``little``) or the highest first."""
     data = bytes_of(value)
     if len(data) > 8:
         raise ValueError(f"{len(data)} bytes, more than a BIT has")
-    return int.from_bytes(data, "little")
+    return int.from_bytes(data, order)
 
 
 Parts: TypeAlias = list[int | None]

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, tzinfo
 from decimal import Decimal
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from cdcfmt_core import types
 from cdcfmt_core.types import Int, InvalidValue, LogicalType, Time, Timestamp, Year
@@ -155,9 +155,10 @@ def _connect_decimal(
     return lambda value: scaled(read_unscaled(value), scale, type_)
 
 
-def _bits(_: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:
+def _bits(encoding: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:
     other = json_value_parser(logical, time_zone=zone, counts=counts)
-    return lambda value: other(read_bits(value) if type(value) in (str, bytes) else value)
+    order: Literal["little", "big"] = "big" if encoding.name == "big-endian-bits" else "little"
+    return lambda value: other(read_bits(value, order) if type(value) in (str, bytes) else value)
 
 
 def _numbers_of(value: Any, count: int) -> list[Any]:
@@ -205,6 +206,7 @@ JSON_READERS: Final[Mapping[str, Callable[[Encoding, LogicalType, tzinfo, Counte
     "base64": lambda *_: bytes_of,
     "connect-decimal": _connect_decimal,
     "little-endian-bits": _bits,
+    "big-endian-bits": _bits,
     "charset-text": lambda encoding, *_: _only_text(
         lambda text: parse_latin1(text).decode(encoding.charset)
     ),

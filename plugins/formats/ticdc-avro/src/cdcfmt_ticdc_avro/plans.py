@@ -32,7 +32,6 @@ from cdcfmt_toolkit.value_readers import value_reader
 
 _COLUMN_BYTES = 2_000
 """Memory of a column in a plan and its Avro type, in addition to its schema."""
-_MAX_BIT_BYTES: Final = 8
 _PARAMETERS: Final = "connect.parameters"
 _TYPE: Final = "tidb_type"
 _TYPES: Final = {
@@ -95,8 +94,6 @@ class TablePlans:
         context = self._context
 
         def open_reader(column: Column) -> ReadValue:
-            if isinstance(column.type, types.Bit):
-                return _bits
             encoding, zone = encodings[column.name], context.time_zone
             return value_reader(encoding, column.type, time_zone=zone, counts=context.counts)
 
@@ -109,12 +106,6 @@ def names_of(root: AvroNode) -> tuple[str, str]:
     # The namespace is that of the changefeed, and the database.
     space, _, table = root.name.rpartition(".")
     return space.rpartition(".")[2], table
-
-
-def _bits(value: Any) -> int:
-    if type(value) is not bytes or len(value) > _MAX_BIT_BYTES:
-        raise ValueError("is not a BIT")
-    return int.from_bytes(value, "big")
 
 
 def _source_type(field: AvroField) -> str:
@@ -159,7 +150,7 @@ def value_encoding(field: AvroField, logical: LogicalType) -> Encoding:
     if kind == "bytes":
         if isinstance(logical, types.Decimal):
             return Encoding("connect-decimal")
-        return Encoding("other" if isinstance(logical, types.Bit) else "base64")
+        return Encoding("big-endian-bits" if isinstance(logical, types.Bit) else "base64")
     if kind == "string":
         is_text = isinstance(logical, types.Text | types.Json | types.Enum | types.Set)
         return Encoding("text" if is_text else "mysql-text")

@@ -48,6 +48,8 @@ pub struct Envelope {
     pub key: Vec<Token>,
     /// The parts for Avro, concatenated.
     pub schema_key: Vec<u8>,
+    /// The numbers of the writer schemas of value and key, if messages name them.
+    pub writers: [usize; 2],
     /// A part of the key differs from the guessed plan's.
     pub missed: bool,
     /// The guess is a plan of the table, or the table comes too late for a guess.

@@ -18,8 +18,8 @@ const KEPT_BYTES: usize = 1 << 20;
 
 const UNKNOWN: Refusal = Refusal::of_whole(Reason::UnknownWriter, "unknown writer schema");
 
-/// The schema key's mark of a message without key.
-const NO_KEY: u8 = u8::MAX;
+/// In the place of a key's schema, of a message without key.
+const NO_KEY: usize = usize::MAX;
 
 impl Kernel {
     /// Adds a writer schema of values; None: the reference reads its messages.
@@ -130,6 +130,7 @@ impl Kernel {
     /// Whether the plan is for the schema key just read.
     fn is_of(&self, plan: &Plan) -> bool {
         plan.layout == self.envelope.layout
+            && plan.writers == self.envelope.writers
             && plan.key.record == self.envelope.schema_key
             && plan.holds(&self.envelope)
     }
@@ -168,12 +169,12 @@ impl Kernel {
                 });
                 [envelope.database, envelope.schema, envelope.table] = tokens;
             }
-            envelope.schema_key.extend_from_slice(&writer.head);
+            envelope.writers = [number, NO_KEY];
             writer.head.len()
         };
         let layout = envelope.layout;
         if self.settings.layouts[layout].keyed {
-            self.open_key(key)?;
+            self.open_key(number, key)?;
         }
         let (envelope, layout) = (&mut self.envelope, &self.settings.layouts[layout]);
         if !self
@@ -230,21 +231,18 @@ impl Kernel {
         Ok(())
     }
 
-    /// Checks the key, and adds its schema to the schema key.
-    fn open_key(&mut self, key: Option<&[u8]>) -> Result<()> {
+    /// Checks the key of a message whose value has this schema, and remembers the key's schema.
+    fn open_key(&mut self, number: usize, key: Option<&[u8]>) -> Result<()> {
         let Some(key) = key else {
-            self.envelope.schema_key.push(NO_KEY);
             return Ok(());
         };
-        let (head, type_) = self.writers.key(key)?.ok_or(UNKNOWN)?;
-        let mut datum = Datum::at(key, head.len());
-        type_.skip(&mut datum)?;
+        let schema = self.writers.key(number, key)?.ok_or(UNKNOWN)?;
+        let mut datum = Datum::at(key, schema.head.len());
+        schema.type_.skip(&mut datum)?;
         if !datum.is_at_end() {
             return datum.refuse("unexpected data after the key");
         }
-        let length = u8::try_from(head.len()).unwrap_or(NO_KEY - 1);
-        self.envelope.schema_key.push(length);
-        self.envelope.schema_key.extend_from_slice(head);
+        self.envelope.writers[1] = schema.number;
         Ok(())
     }
 

@@ -386,9 +386,11 @@ fn append_value(
             }
         }
         Sink::Check(target) => {
-            if column.signless && token.kind == Kind::Integer {
-                let value = numbers::integer(token.text(document)).unwrap_or(-1);
-                Form::Signless.check(value)?;
+            if column.signless {
+                Form::Signless.check(match token.kind {
+                    Kind::Integer => numbers::integer(token.text(document)).unwrap_or(-1),
+                    _ => token.long().unwrap_or_default().into(),
+                })?;
             }
             // The format validates values that no row shows, too.
             let mut dropped = Column::new(target, true);

@@ -58,6 +58,8 @@ pub struct Plan {
     /// The index of the layout that defines the parts of the key.
     pub layout: usize,
     pub key: Arc<SchemaKey>,
+    /// As in the envelope; a part of the key, apart from it, so that tables can share the rest.
+    pub writers: [usize; 2],
     pub rows: Arc<RowPlan>,
     pub repeats: usize,
     pub members: usize,
@@ -93,6 +95,7 @@ impl Plan {
             shown,
             layout: layout.number,
             key: shared.keys.share(key),
+            writers: envelope.writers,
             rows: shared.rows.share(rows),
             repeats: description.repeats,
             members: description.members,
@@ -111,6 +114,7 @@ impl Plan {
     pub fn replaces(&self, other: &Self) -> bool {
         self.layout == other.layout
             && self.key == other.key
+            && self.writers == other.writers
             && self.rows.reads_same(&other.rows)
             && self.spans == other.spans
     }
