@@ -1,7 +1,7 @@
 """All figures of docs/bench.md, in one run: ``python tests/benchmarks/bench.py`` (``make bench``).
 
 Options: ``--megabytes`` of each file on Spark, ``--rounds``, ``--cores`` (several), ``--samples``
-(names of some), ``--keep`` (parts of the last run: decoding, growth, spark).
+(names of some), ``--keep`` (parts of the last run: decoding, growth, spark, registry).
 """
 
 from __future__ import annotations
@@ -110,6 +110,14 @@ def main() -> None:
                 results["spark"] += [{**each, "rounds": given.rounds} for each in records]
                 report.save(results)
     report.write(results)
+    if "registry" not in given.keep:
+        # Its own process: the JVM of this part has other cores and jars.
+        progress("Avro with a schema registry")
+        script = Path(__file__).with_name("registry.py")
+        megabytes, cores = min(given.megabytes, 100), max(given.cores)
+        numbers = map(str, (given.rounds, megabytes, cores))
+        subprocess.run([sys.executable, str(script), *numbers], check=True)
+        results = json.loads(report.RESULTS.read_text("utf-8"))
     progress("done")
     print(report.table(results))
 

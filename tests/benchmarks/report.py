@@ -77,6 +77,7 @@ def table(results: Record) -> str:
     ]
     for cores in sorted({each["cores"] for each in results["spark"]}):
         lines += _spark_table(results, cores)
+    lines += _registry_tables(results["registry"]) if "registry" in results else []
     lines += [
         "## Growth",
         "",
@@ -158,6 +159,62 @@ def _spark_table(results: Record, cores: int) -> list[str]:
     ]
 
 
+def _registry_tables(results: Record) -> list[str]:
+    lines = [
+        "## Avro with a schema registry",
+        "",
+        "Debezium's envelopes in Avro as TiCDC writes them, with Confluent's framing, written by "
+        f"fastavro from the same rows. The least CPU time of {results['rounds']} rounds; all "
+        f"contenders run in turn; load of the machine when it began: {results['load']}.",
+        "",
+        "Without Spark, one table. fastavro reads a message with the schema of its id; the "
+        "conversion makes dates, times and typed values of both images:",
+        "",
+        *rows_of(
+            ("", "µs a message", "messages/s", "of fastavro's reader and conversion"),
+            (
+                (
+                    each["case"],
+                    f"{each['us']:.1f}",
+                    f"{1e6 / each['us']:,.0f}",
+                    f"{each['of']:.1f} x",
+                )
+                for each in results["without_spark"]
+            ),
+        ),
+        "Events with images as JSON, of tables with ids of their own, which were read before:",
+        "",
+        *rows_of(
+            ("", "µs a message", "of one table"),
+            (
+                (each["case"], f"{each['us']:.2f}", f"{each['of']:.2f} x")
+                for each in results["many_tables"]
+            ),
+        ),
+    ]
+    if results["on_spark"]:
+        lines += [
+            "On Spark, whole messages in JSON lines into `noop`; CPU is that of all processes. "
+            "`from_avro` gets the one writer schema:",
+            "",
+            *rows_of(
+                (
+                    *("", "messages", "cores", "messages/s", "CPU, µs a message"),
+                    *("rate, of from_avro's", "CPU", "net CPU"),
+                ),
+                (
+                    (
+                        *(each["case"], f"{each['messages']:,}", f"{each['cores']}"),
+                        *(f"{each['rate']:,.0f}", f"{each['us']:.1f}"),
+                        *(f"{each[of]:.2f} x" for of in ("of_rate", "of", "of_net")),
+                    )
+                    for each in results["on_spark"]
+                ),
+            ),
+        ]
+    return lines
+
+
 def rate(record: Record) -> float:
     """Row changes a second."""
     changes: float = record["changes"] / record["seconds"]
@@ -199,6 +256,13 @@ def picture(results: Record) -> str:
             "a file into noop, without what a query costs once; less is better",
         )
         drawing.bars(bars, "{:.1f}")
+    if "registry" in results:
+        drawing.heading(
+            "Avro with a schema registry: CPU, microseconds a message",
+            "Debezium's envelopes, messages in memory; fastavro's end as Python objects; less is "
+            "better",
+        )
+        drawing.bars(_of_registry(results["registry"]), "{:.1f}")
     drawing.heading(
         "Growth: nanoseconds a byte of Canal-JSON",
         "changes of one table by the kernel, both images",
@@ -228,6 +292,15 @@ def _on_spark(records: Sequence[Record]) -> list[Bar]:
             label = each["case"] if colour != BLUE else f"cdcfmt, {each['case']}"
             bars.append(Bar(each["sample"], label, net(each), colour))
     return bars
+
+
+def _of_registry(results: Record) -> list[Bar]:
+    groups = (("one table", "without_spark"), ("events of many tables", "many_tables"))
+    return [
+        Bar(group, each["case"], each["us"], GREY if "fastavro" in each["case"] else BLUE)
+        for group, part in groups
+        for each in results[part]
+    ]
 
 
 def main() -> None:
