@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Context, Decimal
 from typing import Any
+from uuid import UUID
 
 import attrs
 
@@ -57,7 +58,7 @@ def postgres_value(column: Mapping[str, Any], true: Mapping[str, Any] | None) ->
         return _calendar(kind, text)
     if kind == "time":
         return _time(text)
-    return text
+    return UUID(text) if kind == "uuid" else text
 
 
 def _time(text: str) -> timedelta:
@@ -190,7 +191,7 @@ def _item(type_: str, text: str, settings: Settings) -> Any:
         return _zoned_time(text.partition(".")[0] + re.sub(r"^[^+-]*", "", text))
     if base == "hstore":
         return _hstore(text, settings)
-    return text
+    return UUID(text) if base == "uuid" else text
 
 
 def _bits(text: str, packing: str) -> Bits:

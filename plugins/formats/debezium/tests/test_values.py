@@ -7,6 +7,7 @@ from collections import Counter
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal as Number
 from typing import Any
+from uuid import UUID
 
 import pytest
 from debezium_messages import (
@@ -49,6 +50,7 @@ from cdcfmt_core.types import (
     Timestamp,
     TimeTz,
     Unknown,
+    Uuid,
     Vector,
     Year,
 )
@@ -80,7 +82,7 @@ def decimal_type(scale: int, precision: int) -> dict[str, Any]:
 
 
 A_MONTH_LESS_5_S = IntervalValue(1, 0, -5_000_000)
-DURATION = Interval(months=False, days=False)
+A_UUID, DURATION = UUID(int=2**127 + 5), Interval(months=False, days=False)
 ARRAY_OF_DECIMALS, DECIMALS = Array(Decimal(10, 2)), [Number("123.45"), None]
 
 
@@ -216,7 +218,8 @@ WITH_SCHEMA = [
     (typed("string", DATA + "Enum", allowed="1,2"), "2", Enum(("1", "2")), "2"),
     (typed("string", DATA + "EnumSet", allowed="x,y"), "x,y", Set(("x", "y")), "x,y"),
     (typed("string", DATA + "Json"), '{"a":1}', Json(), '{"a":1}'),
-    (typed("string", DATA + "Uuid"), "u", Text(), "u"),
+    (typed("string", DATA + "Uuid"), str(A_UUID), Uuid(), A_UUID),
+    (typed("string", DATA + "Uuid"), str(A_UUID).upper(), Uuid(), A_UUID),
     (
         typed("struct", DATA + "VariableScaleDecimal"),
         {"scale": 1, "value": b64(b"\x0f")},
@@ -406,6 +409,8 @@ BAD = [
     (typed("struct", DATA + "VariableScaleDecimal"), {"scale": 10**9, "value": b64(b"\x0f")}),
     (typed("struct", DATA + "VariableScaleDecimal"), {"scale": 1}),
     (typed("array", DATA + "FloatVector"), [1, "2"]),
+    (typed("string", DATA + "Uuid"), "u"),
+    (typed("string", DATA + "Uuid"), A_UUID.hex),
     (typed("string", TIME + "ZonedTime"), "12:27:23"),
     (typed("string", TIME + "Interval"), "1 day"),
     (typed("int64", TIME + "MicroDuration"), 1.5),

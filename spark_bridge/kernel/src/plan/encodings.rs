@@ -73,9 +73,10 @@ pub enum Encoding {
     JsonBoolean,
     /// Any JSON value of unknown type.
     JsonValue,
-    /// Text unchanged, except for aliases.
+    /// Text unchanged, except for aliases; `uuid`: only a UUID's usual text.
     Text {
         json: bool,
+        uuid: bool,
         aliases: BTreeMap<String, String>,
     },
     /// MySQL's text, optionally followed by `Z`.

@@ -118,7 +118,8 @@ impl Reader {
             Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) => {
                 self.read_mysql(logical, token, document, column, tools)
             }
-            Encoding::Text { json, aliases } => {
+            Encoding::Text { uuid: true, .. } => read_uuid(token, document, column),
+            Encoding::Text { json, aliases, .. } => {
                 read_text(*json, aliases, token, document, column, tools)
             }
             Encoding::CharsetText { is_latin1 } => {
@@ -363,6 +364,23 @@ fn read_text(
         return column.push_json(text, &mut tools.texts.variants);
     }
     column.push_text(aliases.get(text).map_or(text, String::as_str))
+}
+
+/// A UUID as databases print it; other forms are the reference's.
+fn read_uuid(token: Token, document: &str, column: &mut impl Cells) -> Result<()> {
+    if token.kind != Kind::Text {
+        return Err(OTHER);
+    }
+    let text = token.text(document);
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let is_at_home = |(place, byte): (usize, u8)| match place {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => is_digit(byte),
+    };
+    if text.len() != 36 || !text.bytes().enumerate().all(is_at_home) {
+        return Err(OTHER);
+    }
+    column.push_text(text)
 }
 
 /// Text whose bytes were read in another charset.

@@ -199,7 +199,11 @@ def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[s
         described = _number(column, encoding)
     elif encoding.name == "text":
         is_json = isinstance(column.type, logical.Json)
-        described = {"json": is_json, "aliases": dict(encoding.aliases)}
+        described = {
+            "json": is_json,
+            "uuid": isinstance(column.type, logical.Uuid),
+            "aliases": dict(encoding.aliases),
+        }
     elif encoding.name == "charset-text":
         described = {"is_latin1": encoding.charset in _LATIN1}
     elif encoding.name == "guessed-decimal":

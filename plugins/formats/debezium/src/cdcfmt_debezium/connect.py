@@ -45,6 +45,7 @@ from cdcfmt_core.types import (
     Timestamp,
     TimeTz,
     Unknown,
+    Uuid,
     Vector,
     Year,
 )
@@ -140,6 +141,7 @@ _NAMED: Final[dict[tuple[str, str], tuple[LogicalType, Mapping[str, Any]]]] = {
     ("int64", _TIME + "MicroDuration"): (_DURATION, {"times": "us"}),
     ("int64", _TIME + "NanoDuration"): (_DURATION, {"times": "ns"}),
     ("string", _TIME + "Interval"): (Interval(), {}),
+    ("string", _DATA + "Uuid"): (Uuid(), {}),
     ("string", _DATA + "Json"): (Json(), {}),
     ("struct", _DATA + "VariableScaleDecimal"): (Decimal(), {}),
     ("array", _DATA + "FloatVector"): (Vector(), {}),

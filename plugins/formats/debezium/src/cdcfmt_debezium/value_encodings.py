@@ -28,6 +28,7 @@ from cdcfmt_core.types import (
     Time,
     Timestamp,
     Unknown,
+    Uuid,
     Year,
 )
 from cdcfmt_debezium.connect import field_type
@@ -97,7 +98,7 @@ def value_encoding(column: Column, kind: str | None, profile: ProducerProfile) -
     logical = column.type
     if isinstance(logical, Unknown):
         return Encoding("json-value", signless=profile.unsigned)
-    if isinstance(logical, Text | Json):
+    if isinstance(logical, Text | Json | Uuid):
         return Encoding("text")
     if isinstance(logical, Enum | Set):
         return Encoding("text", aliases=escaped_names(logical.names))
