@@ -37,6 +37,35 @@ def test_the_bar_leaves_nothing_and_notes_break_between_words(canal: Path, width
     assert max(map(len, terminal.lines)) <= width
 
 
+@pytest.mark.parametrize("width", [40, 60])
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        (["stats", "x.jsonl", "--header"],
+         "Error: No such option: --header: messages are lines of JSON, or binary, and not CSV"),
+        (["convert", "x.jsonl", "--to", "simple", "--output", "kafka://broker/orders"],
+         "Error: Invalid value for '--output': kafka://broker/orders is a topic: Spark writes "
+         'topics, by df.write.format("cdc") or writeStream.'),
+        (["cat"], "Error: Missing argument 'INPUT...'."),
+        (["replay", "x.jsonl"],
+         "Error: No such command 'replay'; did you mean python -m pyspark_cdcfmt.sync --replay?"),
+        (["--heder"], "Error: No such option '--heder'. Did you mean '--help'?"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)  # fmt: skip
+def test_usage_errors_break_between_words(command: list[str], text: str, width: int) -> None:
+    terminal = Terminal(width)
+    terminal.run(*command)
+    assert terminal.exit_code == 2
+    lines = terminal.lines
+    assert max(map(len, lines)) <= width
+    path = "cdcfmt" if command[0] in ("--heder", "replay") else f"cdcfmt {command[0]}"
+    screen = " ".join(filter(None, map(str.strip, lines)))
+    assert screen.startswith(f"Usage: {path} ")
+    assert f"Try '{path} --help' for help. Error: " in screen
+    assert screen.endswith(text)
+
+
 @pytest.fixture
 def pipe(canal: Path, tmp_path: Path) -> Iterator[Path]:
     """A named pipe with 1,000 messages, whose end never comes."""

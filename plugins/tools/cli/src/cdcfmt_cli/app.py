@@ -6,6 +6,8 @@ import importlib
 import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -62,6 +64,10 @@ class Group(click.Group):
         command: click.Command = importlib.import_module(f"cdcfmt_cli.commands.{cmd_name}").command
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        with _wrapped():
+            return super().parse_args(ctx, args)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -84,7 +90,7 @@ class Group(click.Group):
                 stream.reconfigure(encoding="utf-8", errors="replace")
         Quiet.on = False
         try:
-            with gathered():
+            with gathered(), _wrapped():
                 result = super().invoke(ctx)
                 sys.stdout.flush()
         except KeyboardInterrupt:
@@ -112,6 +118,26 @@ class Failure(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         print_error(Text.assemble(("error: ", "bad"), guesses.spelled(self.message)))
+
+
+class WrongUsage(click.UsageError):
+    """click's error, broken between words on a narrow terminal."""
+
+    def show(self, file: Any = None) -> None:
+        if self.ctx is not None:
+            print_error(click.unstyle(self.ctx.get_usage()))
+            print_error(f"Try '{self.ctx.command_path} --help' for help.\n")
+        print_error(f"Error: {self.format_message()}")
+
+
+@contextmanager
+def _wrapped() -> Iterator[None]:
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        raise WrongUsage(error.format_message(), error.ctx) from None
 
 
 class WrongCommand(Failure):
