@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import attrs
+import framed
 import pyarrow as pa
 import pyarrow.parquet as pq
 from confluent_kafka import KafkaException, Producer
@@ -20,8 +21,10 @@ from pyspark.sql.types import StructType, VariantType
 from run import load
 from support.golden_data import SOURCE_ZONE, load_variant, native_messages, open_decoder
 from support.kafka_broker import Broker
+from support.schema_registry import OfflineRegistry
 from topics import of_topic
 
+from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.schemas.store import SchemaStore
 from pyspark_cdcfmt.options import ReadOptions
@@ -41,10 +44,15 @@ WIRES = {
     "simple-avro": ("simple-avro", "default"),
     "cloudcanal-json": (None, None),
     "dts-avro": (None, None),
+    **dict.fromkeys(framed.WIRES, (None, None)),
 }
 """Topic → messages of the benchmark's table, and golden ones of every type of column."""
-PROTOCOLS = {"open": "open-protocol", "simple-json": "simple", "simple-avro": "simple"}
-SEQUENCED = frozenset({"canal-json", "open", "debezium", "simple-json", "simple-avro"})
+PROTOCOLS = {"open": "open-protocol", "simple-json": "simple", "simple-avro": "simple"} | {
+    wire: protocol for wire, (protocol, *_) in framed.WIRES.items()
+}
+SEQUENCED = frozenset(
+    {"canal-json", "open", "debezium", "simple-json", "simple-avro", "debezium-avro"}
+)
 """Where a change that is sent twice has the same ``_sequence``."""
 
 
@@ -103,10 +111,12 @@ STREAMS = (
 )
 
 
-def golden_of(wire: str) -> list[Message]:
+def golden_of(wire: str, registry: OfflineRegistry) -> list[Message]:
     """Messages of the benchmark's table among others, over the partitions of a topic."""
     bench, golden = WIRES[wire]
-    if bench is None or golden is None:
+    if wire in framed.WIRES:
+        messages = framed.messages_of(wire, registry)
+    elif bench is None or golden is None:
         messages = converted(wire)[:2_000]
         if wire == "dts-avro":
             messages = [*native_messages("dts/dts"), *messages]
@@ -117,7 +127,7 @@ def golden_of(wire: str) -> list[Message]:
         pairs = zip_longest(rows, others)
         messages = [message for pair in pairs for message in pair if message is not None]
     # Simple's schemas stand in partition 0 alone, rows in all.
-    decode = open_decoder(protocol=PROTOCOLS.get(wire, wire)).decode
+    decode = decoder_of(wire, registry).decode
     are_rows = [any(isinstance(e, RowChange) for e in decode(message)) for message in messages]
     return [
         attrs.evolve(
@@ -132,10 +142,19 @@ def golden_of(wire: str) -> list[Message]:
     ]
 
 
+def decoder_of(wire: str, registry: OfflineRegistry) -> MessageDecoder:
+    """The reference decoder of a topic."""
+    options = {"schema.registry.url": registry.url} if wire in framed.WIRES else {}
+    protocol = PROTOCOLS.get(wire, wire)
+    return open_decoder(protocol=protocol, sourceTimeZone=SOURCE_ZONE, **options)
+
+
 class Feed:
     """Sends until it is over; every batch that was committed is expected in the tables."""
 
-    def __init__(self, broker: Broker, folder: Path, size: int, seed: int) -> None:
+    def __init__(
+        self, broker: Broker, registry: OfflineRegistry, folder: Path, size: int, seed: int
+    ) -> None:
         self.broker = broker
         self.folder = folder
         self.size = size
@@ -149,13 +168,12 @@ class Feed:
         self.ahead = 0
         """Batches that were sent since the driver was last seen to read one."""
         self._dice = random.Random(seed)
-        self._golden = {wire: cycle(golden_of(wire)) for wire in WIRES}
+        self._golden = {wire: cycle(golden_of(wire, registry)) for wire in WIRES}
         self._stores = {(s.name, wire): SchemaStore() for s in STREAMS for wire in WIRES}
-        self._decoders = {
-            wire: open_decoder(protocol=PROTOCOLS.get(wire, wire), sourceTimeZone=SOURCE_ZONE)
-            for wire in WIRES
-        }
+        self._decoders = {wire: decoder_of(wire, registry) for wire in WIRES}
         self._schemas = {stream.name: stream.schema() for stream in STREAMS}
+        address = {"schema.registry.url": registry.url}
+        self._streams = [attrs.evolve(s, texts={**s.texts, **address}) for s in STREAMS]
         self._places: set[Place] = set()
         self._last: dict[str, list[Message]] = {}
         self._again: list[Message] = []
@@ -175,7 +193,7 @@ class Feed:
                 "options": {**stream.texts, **servers, **more},
                 "schema": self._schemas[stream.name].jsonValue(),
             }
-            for stream in STREAMS
+            for stream in self._streams
         ]
 
     def run(self, over: threading.Event, pause: float) -> None:
@@ -248,7 +266,7 @@ class Feed:
         """The reference path's events of the messages, in the order of sending."""
         self._number += 1
         self._places.update(map(place_of, messages))
-        for stream in STREAMS:
+        for stream in self._streams:
             options, schema = stream.options, self._schemas[stream.name]
             tables = [
                 read(

@@ -1,4 +1,4 @@
-"""Kills of driver, Python workers and broker under streams of all formats.
+"""Kills of driver, Python workers, broker and schema registry under streams of all formats.
 
 One driver runs two streams over the same topics: events into Parquet, changes into Delta.
 """
@@ -18,15 +18,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import framed
 from feed import SEQUENCED, STREAMS, WIRES, Feed, partitions_of, topic_of
 from processes import resident
 from support.brokers import start_broker
 from support.kafka_broker import Broker
 from support.killing import App, started
+from support.schema_registry import OfflineRegistry, offline_registry
 from table import Row, progress
 
 APP = Path(__file__).with_name("streams_driver.py")
-VICTIMS = ("worker", "broker", "driver", "worker", "broker", "worker", "driver")
+VICTIMS = ("worker", "broker", "driver", "registry", "worker", "broker", "worker", "driver")
 MAX_RSS = 600.0
 CATCH_UP = 0.3
 """The part of the time that is kept for the rest of the messages and the comparison."""
@@ -52,9 +54,12 @@ def workers_of(app: App) -> list[int]:
 class Killing:
     """Kills while the streams run, and the memory of workers."""
 
-    def __init__(self, folder: Path, broker: Broker, feed: Feed, seed: int) -> None:
+    def __init__(
+        self, folder: Path, broker: Broker, registry: OfflineRegistry, feed: Feed, seed: int
+    ) -> None:
         self.folder = folder
         self.broker = broker
+        self.registry = registry
         self.feed = feed
         self.kills: Counter[str] = Counter()
         self.ended: list[str] = []
@@ -91,6 +96,12 @@ class Killing:
                     continue
                 with suppress(ProcessLookupError):
                     os.kill(self._dice.choice(alive), signal.SIGKILL)
+            elif victim == "registry":
+                # The feed decodes, too.
+                with self.feed.lock:
+                    self.registry.status = 503
+                    time.sleep(self._dice.uniform(0, 10))
+                    self.registry.status = None
             else:
                 with self.feed.lock:
                     self.broker.kill()
@@ -180,16 +191,19 @@ def feeding(feed: Feed, pause: float) -> Iterator[None]:
 def run(seconds: float) -> list[Row]:
     begun, seed = time.monotonic(), int(time.time())
     progress(NAME, f"seed {seed}")
-    with tempfile.TemporaryDirectory(prefix="soak-streams-") as name:
+    with (
+        tempfile.TemporaryDirectory(prefix="soak-streams-") as name,
+        offline_registry(responses=framed.responses()) as registry,
+    ):
         folder = Path(name)
         broker = start_broker(Broker, folder)
         try:
             for wire in WIRES:
                 broker.create_topic(topic_of(wire), partitions_of(wire))
-            feed = Feed(broker, folder, size=30, seed=seed)
+            feed = Feed(broker, registry, folder, size=30, seed=seed)
             (folder / "config.json").write_text(json.dumps({"streams": feed.config()}))
             feed.step()
-            killing = Killing(folder, broker, feed, seed)
+            killing = Killing(folder, broker, registry, feed, seed)
             with feeding(feed, pause=3):
                 killing.until(begun + seconds * (1 - CATCH_UP))
             if feed.error is not None:

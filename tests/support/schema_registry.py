@@ -55,6 +55,7 @@ class OfflineRegistry:
 
     - ``responses``: the answers by path
     - ``status``: answer everything with this status instead
+    - ``away``: close each connection without an answer
     - ``answers``: the number of answers after which each has the status 503
     - ``login``: user and password that requests must have
     - ``token``: the bearer token that requests must have; ``POST /token`` gives it to a client
@@ -68,6 +69,7 @@ class OfflineRegistry:
     responses: Mapping[str, Any]
     address: str = ""
     status: int | None = None
+    away: bool = False
     answers: int | None = None
     login: str | None = None
     seconds: float = 0.0
@@ -169,6 +171,9 @@ def offline_registry(
         wbufsize = -1
 
         def do_GET(self) -> None:
+            if registry.away:
+                self.close_connection = True
+                return
             self._send(*registry.answer(self.path, self.headers.get("Authorization")))
 
         def _send(self, status: int, body: bytes) -> None:
