@@ -28,6 +28,7 @@ from cdcfmt_core.types import (
     Text,
 )
 from cdcfmt_toolkit.avro_output import forget
+from cdcfmt_toolkit.row_rules import row_rules
 
 ROOT = "ticdc_avro/debezium-avro"
 VARIANTS = sorted(path.name for path in (GOLDEN / ROOT).iterdir())
@@ -273,10 +274,15 @@ def test_transactions_that_avro_leaves_out_are_counted(server: OfflineRegistry) 
     assert encoder.context.counts == {"places in transactions, left out of Avro": 1}
 
 
+def test_the_kernel_leaves_avro_to_the_reference(server: OfflineRegistry) -> None:
+    assert row_rules(opened(server)) is None
+    assert row_rules(opening.open_encoder("debezium")) is not None
+
+
 def test_a_registry_is_for_avro_and_avro_for_a_registry(server: OfflineRegistry) -> None:
     with pytest.raises(OptionError, match=r"set schema\.registry\.url"):
         opening.open_encoder("debezium", AVRO)
-    with pytest.raises(OptionError, match=r"options schema\.registry.*or write its Avro"):
+    with pytest.raises(OptionError, match=r"with its other options debezium is written without .*or form"):
         opened(server, encodingFormat="json")
     with pytest.raises(OptionError, match=r"options schema\.registry"):
         opening.open_encoder("canal-json", {URL: server.url})
