@@ -31,7 +31,7 @@ class GoldenSchemas:
     framing: str
     by_id: dict[Any, WriterSchema]
 
-    def split(self, data: bytes, headers: Any, part: str) -> Framed | None:
+    def split(self, data: bytes, headers: Any, part: str, *_: Any) -> Framed | None:
         found = self._split(data, dict(headers), part)
         return None if found is None else Framed(self.by_id[found[0]], found[1])
 

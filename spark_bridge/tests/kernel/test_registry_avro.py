@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from functools import cache
 from itertools import product
+from typing import Any
 
 import attrs
 import pytest
@@ -84,7 +85,7 @@ class _Strict:
 
     schemas: GoldenSchemas
 
-    def split(self, data: bytes, headers: Headers, part: Part) -> Framed | None:
+    def split(self, data: bytes, headers: Headers, part: Part, *_: Any) -> Framed | None:
         try:
             return self.schemas.split(data, headers, part)
         except (KeyError, IndexError, ValueError) as error:

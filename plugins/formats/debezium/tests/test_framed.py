@@ -28,7 +28,7 @@ class Schemas:
 
     by_id: Mapping[int, WriterSchema]
 
-    def split(self, data: bytes, headers: Any, part: str) -> Framed | None:
+    def split(self, data: bytes, headers: Any, part: str, *_: Any) -> Framed | None:
         return Framed(self.by_id[data[0]], data[1:]) if data[0] in self.by_id else None
 
 
