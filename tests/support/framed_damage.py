@@ -33,7 +33,8 @@ def odd_message(message: Message, schemas: MessageSchemas, chance: random.Random
         changed = data[: chance.randrange(len(data))] if chance.random() < 0.5 else data + b"\0"
     else:
         framed = schemas.split(data, message.headers, part)
-        assert framed is not None
+        if framed is None:
+            return attrs.evolve(message, **{part: with_other_bytes(data, chance)})
         payload = bytes(framed.payload)
         head = data[: len(data) - len(payload)]
         changed = head + _Rewriting(payload, chance).of(parse_avro(framed.schema))

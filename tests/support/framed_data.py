@@ -37,6 +37,9 @@ class GoldenSchemas:
 
     def _split(self, data: bytes, headers: Any, part: str) -> tuple[Any, bytes] | None:
         if self.framing in ("confluent", "extjson5"):
+            if data[:1] != b"\0":
+                # TiCDC's watermarks and statements beside its rows.
+                return None
             return int.from_bytes(data[1:5], "big"), data[5:]
         if self.framing == "global8":
             return int.from_bytes(data[1:9], "big"), data[9:]
