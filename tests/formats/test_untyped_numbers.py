@@ -205,7 +205,7 @@ def test_any_number_is_exact(number: str) -> None:
         changed_row("debezium", "inv.t", {**RAW, "onSchemaChange": "corrupt"}, line, types)
 
 
-@pytest.mark.parametrize("digits", [1_001, 5_000, 1_000_000])
+@pytest.mark.parametrize("digits", [200_000, 1_000_000])
 def test_numbers_beyond_all_limits_are_bad_messages(digits: int) -> None:
     for number in ("9" * digits, f"1.{'9' * digits}", f"1e{'9' * digits}", f"1e{digits}"):
         (event,) = open_decoder("debezium", **RAW).decode(Message(None, debezium(number)))

@@ -38,10 +38,14 @@ _UNKNOWN = {
 }
 
 
-def golden_registry(name: str) -> dict[str, Any]:
-    """The answers of the kept registry of a golden set, such as ``postgres/avro_confluent``."""
+def golden_registry(name: str) -> Any:
+    """The kept registry of a golden set, such as ``postgres/avro_confluent``."""
     with gzip.open(GOLDEN / name / "registry.json.gz", "rt", encoding="utf-8") as file:
-        found: Any = json.load(file)
+        return json.load(file)
+
+
+def _golden_responses(name: str) -> dict[str, Any]:
+    found = golden_registry(name)
     if isinstance(found, list):
         # TiCDC's sets keep the schemas alone.
         return plain_responses({each["id"]: each["schema"] for each in found})
@@ -162,7 +166,7 @@ def offline_registry(
     """A server of the registries of golden sets, on a free port of this machine."""
     known: dict[str, Any] = dict(responses or {})
     for name in names:
-        known |= golden_registry(name)
+        known |= _golden_responses(name)
     registry = OfflineRegistry(known)
 
     class Handler(BaseHTTPRequestHandler):

@@ -45,7 +45,7 @@ def test_invalid_utf8_is_preserved() -> None:
 @pytest.mark.parametrize("digits", [65, 66, 4_000, 1_000_000])
 def test_huge_numbers(digits: int) -> None:
     number = "9" * digits
-    for code, good in ((246, digits == 65), (8, False), (99, digits <= 1_000)):
+    for code, good in ((246, digits < 147_456), (8, False), (99, digits < 147_456)):
         value = f'{{"u":{{"c":{{"t":{code},"f":65,"v":{number}}}}}}}'
         (event,) = decode([ROW_KEY], [value])
         assert isinstance(event, RowChange if good else Corrupt)

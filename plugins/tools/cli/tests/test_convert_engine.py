@@ -111,7 +111,7 @@ def test_filters(chosen: tuple[str, ...], tmp_path: Path) -> None:
 
 REGISTRIES = {
     "avro/avro_confluent": ("debezium", 40),
-    "postgres/avro_confluent": ("debezium", 300),
+    "postgres/avro_confluent": ("debezium", 280),
     "ticdc_avro/avro/tidb-extension": ("ticdc-avro", 7),
 }
 """The format of golden messages with a registry, and the least number that the kernel reads."""
