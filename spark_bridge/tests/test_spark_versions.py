@@ -6,16 +6,19 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 from support.canal_messages import row_message, write_lines
 
 from cdcfmt_files.sources import FileOffset
+from pyspark_cdcfmt import spark_api
 from pyspark_cdcfmt.source import CdcDataSource
 
 BAD = StructType().add("reason", "string").add("key", "binary").add("value", "binary")
 SCHEMA = StructType().add("id", "integer").add("_change_type", "string").add("_corrupt_record", BAD)
+NOTHING = pa.py_buffer(b"")
 
 
 class Folder:
@@ -95,3 +98,26 @@ def test_runs_with_limits_lose_and_repeat_nothing(spark: SparkSession, tmp_path:
                 query.stop()
             rows = spark.read.parquet(str(tmp_path / "out")).collect()
             assert sorted(row.id for row in rows) == list(range(folder.count))
+
+
+def test_arrays_without_offsets_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow 18 for Java sends no offsets for strings, lists and binaries of no elements."""
+    monkeypatch.setattr(spark_api, "_IS_OLD", True)
+    bare = {
+        type_: pa.Array.from_buffers(type_, 0, [None, NOTHING, NOTHING])
+        for type_ in (pa.string(), pa.binary())
+    }
+    pair = pa.StructArray.from_arrays([*bare.values()], names=["key", "value"])
+    lists = pa.ListArray.from_arrays([0, None, 0], pair)
+    found = pa.StructArray.from_arrays(
+        [lists, pa.array([1, 2])], names=["headers", "n"], mask=pa.array([False, True])
+    )
+    batch = pa.RecordBatch.from_struct_array(found)
+    for given in (found, found.slice(1), batch):
+        (repaired,) = spark_api.with_offsets(iter([given]))
+        assert repaired.equals(given)
+        repaired.validate(full=True)
+    (repaired,) = spark_api.with_offsets(iter([batch]))
+    for part in (batch, repaired):
+        offsets = part.column(0).values.field(0).buffers()[1]
+        assert offsets.size == (0 if part is batch else 4)

@@ -35,6 +35,7 @@ from pyspark_cdcfmt.rows.stored_events import (
     is_of_table,
     stored_messages,
 )
+from pyspark_cdcfmt.spark_api import with_offsets
 
 ColumnName: TypeAlias = "str | Column"
 Run: TypeAlias = Callable[[Iterator[pa.Array]], Iterator[pa.Array]]
@@ -237,8 +238,13 @@ def inlined(
 
 def to_udf(function: Run, result: DataType) -> Callable[[Column], Column]:
     """A function of Spark's from one over batches of a column."""
-    # Spark derives the kind of the function from its type hints.
-    made: Callable[[Column], Column] = arrow_udf(function, result)  # type: ignore[call-overload]
+
+    # Spark derives the kind of the function from its type hints, and shows its name in plans.
+    def run(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        return function(with_offsets(batches))
+
+    run.__name__ = function.__name__
+    made: Callable[[Column], Column] = arrow_udf(run, result)  # type: ignore[call-overload]
     return made
 
 

@@ -25,6 +25,7 @@ from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.rows.columns import check_events
 from pyspark_cdcfmt.rows.input_tables import InputTables
 from pyspark_cdcfmt.rows.rows_to_events import EventInput, InputEvent
+from pyspark_cdcfmt.spark_api import with_offsets
 from pyspark_cdcfmt.write.columnar import RowWriter, Taken
 from pyspark_cdcfmt.write.watermarks import Watermarks, sources_of
 from pyspark_cdcfmt.write_options import WriteOptions
@@ -119,6 +120,7 @@ class EventWriter:
         :param line_format: the format of lines in files, for the kernel's messages.
         :raises EncodeError: for a row that cannot be written.
         """
+        batches = with_offsets(iter(batches))
         rows = open_input(self.schema, self.options)
         encoder = open_encoder(self.options, self.partitions, self.counts)
         rules = row_rules(encoder) if self.by_kernel else None
