@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 from support.framed_data import framed_messages
-from support.schema_registry import GOLDEN, offline_registry
+from support.schema_registry import GOLDEN, OfflineRegistry, offline_registry
 
+from cdcfmt_core import open_decoder
+from cdcfmt_core.events import Message, RowChange
 from cdcfmt_files.sources import wrap_line
 from pyspark_cdcfmt.sync import status, sync
 
@@ -43,3 +47,72 @@ def test_tables_follow_a_topic_of_avro(delta: SparkSession, tmp_path: Path) -> N
     # Debezium leaves out TRUNCATE by default: these rows were before it.
     assert rows.keys() - exact.keys() == {"k2", "r61"}
     assert {key: rows[key] for key in exact} == exact
+
+
+EVOLVED = "ticdc_avro/debezium-avro/tidb-extension"
+
+
+def _expected(server: OfflineRegistry) -> dict[Any, dict[str, Any]]:
+    """The last row by key of the table whose columns change, as the reference reads it."""
+    decoder = open_decoder("debezium", {"schema.registry.url": server.url})
+    rows: dict[Any, dict[str, Any]] = {}
+    for message in framed_messages(EVOLVED):
+        for event in decoder.decode(message):
+            if isinstance(event, RowChange) and event.table.name == ("ddl_db", "t1"):
+                for image in (event.before, event.after):
+                    if image is not None:
+                        rows.pop(image.values["id"], None)
+                if event.after is not None:
+                    rows[event.after.values["id"]] = {
+                        name: _in_target(name, value) for name, value in event.after.values.items()
+                    }
+    return rows
+
+
+def _in_target(name: str, value: Any) -> Any:
+    if name == "e" and value is not None:
+        # TiCDC's type text lists no members: the target has the index.
+        return ("a", "b").index(value) + 1
+    return value.replace(tzinfo=None) if isinstance(value, datetime) else value
+
+
+def test_columns_change_by_new_ids_within_a_batch(delta: SparkSession, tmp_path: Path) -> None:
+    """Each table has its own subjects; rows of four schemas of one table are in one batch."""
+    dump = tmp_path / "dump"
+    dump.mkdir()
+    (dump / "a.jsonl").write_bytes(b"\n".join(map(wrap_line, framed_messages(EVOLVED))))
+    gone = Message(b"k", b"\0\0\1\x86\x9f\2", topic="t", partition=0, offset=0)
+    with offline_registry(EVOLVED) as server:
+
+        def run() -> None:
+            sync(
+                delta,
+                source={
+                    "path": str(dump),
+                    "schema.registry.url": server.url,
+                    "protocol": "debezium",
+                    "sourceTimeZone": "Asia/Shanghai",
+                },
+                tables="ddl_db.t1, golden.bytes_t",
+                into=f"{tmp_path}/lake/{{database}}/{{table}}",
+                checkpoint=f"{tmp_path}/checkpoint",
+                trigger={"availableNow": True},
+            ).awaitTermination()
+
+        run()
+        expected = _expected(server)
+        found = delta.read.format("delta").load(f"{tmp_path}/lake/ddl_db/t1")
+        assert {name for row in expected.values() for name in row} <= set(found.columns)
+        rows = {row["id"]: row.asDict() for row in found.collect()}
+        assert rows.keys() == expected.keys()
+        for key, row in expected.items():
+            assert {name: rows[key][name] for name in row} == row
+        others = status(delta, f"{tmp_path}/checkpoint").collect()
+        assert len(others) == 2
+        assert [row.source for row in others if row.halted] == []
+        # A schema that was deleted before it was read: a dead letter, and the others go on.
+        (dump / "b.jsonl").write_bytes(wrap_line(gone))
+        run()
+    letters = delta.read.format("delta").load(f"{tmp_path}/checkpoint/sync/dead_letters")
+    (reason,) = (row._corrupt_record.reason for row in letters.collect())
+    assert "schema id 99999 is not in the schema registry" in reason
