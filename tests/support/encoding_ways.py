@@ -109,6 +109,7 @@ DETECTED: list[tuple[Encoding, logical.LogicalType, Any, Any]] = [
     ),
     (Encoding("text"), logical.Text(), "é", "é"),
     (Encoding("text"), logical.Set(("a", "b")), "a,b", "a,b"),
+    (Encoding("text"), logical.Uuid(), *["2f8b1c3e-0d4a-4c5b-9e6f-7a8b9c0d1e2f"] * 2),
     (
         Encoding("zoned-text"),
         logical.Timestamp(0),
