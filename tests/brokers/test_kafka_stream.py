@@ -13,7 +13,6 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming import StreamingQuery
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 from support.doc_snippets import snippets
 from support.kafka_broker import WRONG_LOGIN, Broker
 from support.kafka_orders import SCHEMA, orders
@@ -21,6 +20,7 @@ from support.kafka_orders import SCHEMA, orders
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.source import CdcDataSource
+from pyspark_cdcfmt.spark_api import ReadAllAvailable
 
 
 class Stream:
