@@ -148,7 +148,7 @@ def test_a_users_schema_is_checked_before_any_work(spark: SparkSession, orders: 
     with pytest.raises(PySparkException, match=r"_commit_version .* must be bigint"):
         changes(spark, orders, "id int, _commit_version string").count()
     with pytest.raises(PySparkException, match="type of a table's columns: declare STRING"):
-        changes(spark, orders, "id map<string,string>").count()
+        changes(spark, orders, "id interval year to month").count()
     bad = "_corrupt_record struct<reason: string, key: binary, value: binary>"
     with pytest.raises(PySparkException, match="add `_rescued VARIANT` to it"):
         changes(spark, orders, "id int", onSchemaChange="rescue").count()

@@ -286,7 +286,7 @@ def test_dates_outside_the_source_range(type_: str) -> None:
     [
         ("id INT", {}, "column _change_type is missing"),
         ("id INT, _change_type INT", {}, "column _change_type is int; it must be string"),
-        ("id INT, m MAP<STRING, INT>, _change_type STRING", {}, "column m: map<string,int>"),
+        ("id INT, i INTERVAL YEAR, _change_type STRING", {}, "column i: interval year"),
         ("id INT, _change_type STRING", {"keyColumns": "key"}, "option keyColumns: .* column key"),
         ("id INT, _change_type STRING", {"columnTypes": '{"x": "int"}'}, "no column x"),
         ("id INT, _change_type STRING", {"columnTypes": "int"}, "not a JSON object"),
