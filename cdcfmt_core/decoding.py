@@ -210,7 +210,7 @@ class MessageDecoder:
                 )
             if self._auto:
                 # A message without value is assumed to have the last recognised format.
-                self._codec = self._last if value is None else None
+                self._codec = None if value is not None else self._last or self._of_key(message)
                 if value is not None:
                     self._codec = self._last = self._recognise(message)
             if self._codec is None:
@@ -248,10 +248,16 @@ class MessageDecoder:
                 pass
         self._decoders[codec.name] = decode
 
-    def _recognise(self, message: Message) -> CodecSpec:
+    def _of_key(self, message: Message) -> CodecSpec | None:
+        """The format that the writer schema of the key shows: a delete may be the first message."""
+        with contextlib.suppress(DecodeError):
+            return self._recognise(message, "key") if self.split(message, "key") else None
+        return None
+
+    def _recognise(self, message: Message, part: Part = "value") -> CodecSpec:
         last, schema, damage = self._last, None, None
         try:
-            schema = None if (framed := self.split(message)) is None else framed.schema
+            schema = None if (framed := self.split(message, part)) is None else framed.schema
         except DecodeError as error:
             # Its first bytes may be those of another format.
             damage = error

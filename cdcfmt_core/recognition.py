@@ -69,8 +69,7 @@ def recognise(
 
 def is_others(codecs: Iterable[CodecSpec], message: Message) -> bool:
     """Whether a format without framings recognises the message's own bytes."""
-    best = recognise(codecs, message)
-    return best is not None and best.sniff_schema is None
+    return (best := recognise(codecs, message)) is not None and best.sniff_schema is None
 
 
 def not_recognised(

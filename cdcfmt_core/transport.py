@@ -147,10 +147,7 @@ class Producer(Protocol):
         """Start sending a message to its ``partition``; None: the transport chooses one."""
 
     def send_all(
-        self,
-        keys: Iterable[bytes | None],
-        values: Iterable[bytes],
-        partitions: Iterable[int],
+        self, keys: Iterable[bytes | None], values: Iterable[bytes], partitions: Iterable[int]
     ) -> None:
         """Start sending messages without headers."""
         for key, value, partition in zip(keys, values, partitions, strict=True):

@@ -57,9 +57,7 @@ class SchemaStore:
     """
 
     def __init__(
-        self,
-        max_bytes: int = DEFAULT_MAX_SCHEMA_BYTES,
-        persistence: Persistence | None = None,
+        self, max_bytes: int = DEFAULT_MAX_SCHEMA_BYTES, persistence: Persistence | None = None
     ) -> None:
         self.changes = 0
         self.persistence = persistence
@@ -266,7 +264,7 @@ class SchemaStore:
             return error
         return make(
             reason=f"{error.reason}, or forgotten: it takes more than {MAX_SCHEMA_BYTES} bytes, or "
-            f"all schemas together more than {self._max_bytes}; raise maxCachedSchemaBytes",
+            f"all schemas together more than {self._max_bytes}; raise maxCachedSchemaBytes"
         )
 
     def span(

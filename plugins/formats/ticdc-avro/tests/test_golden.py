@@ -13,7 +13,9 @@ import pytest
 from support.framed_data import Decoder, framed_decoder, framed_messages, golden_schemas
 from support.golden_data import GOLDEN, SOURCE_ZONE, Truth, python_value, read_jsonl, same
 from support.golden_rows import DDL_TYPES
+from support.schema_registry import offline_registry
 
+from cdcfmt_core import open_decoder
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Event, Image, Message, RowChange, SchemaChange, Watermark
 from cdcfmt_core.registry import default_registry
@@ -290,3 +292,19 @@ def test_a_changed_byte_is_found() -> None:
     changed = message.value[:5] + bytes([message.value[5] + 2]) + message.value[6:]
     with pytest.raises(DecodeError, match="FIRST or AFTER"):
         decoder.decode(attrs.evolve(message, value=changed))
+
+
+@pytest.mark.parametrize("name", ["default", "tidb-extension"])
+def test_a_delete_may_be_the_first_message_under_auto(name: str) -> None:
+    """It has no value: the writer schema of its key shows the format."""
+    folder = f"ticdc_avro/avro/{name}"
+    deletes = [each for each in framed_messages(folder) if each.value is None and each.key]
+    assert len(deletes) > 20
+    with offline_registry(folder) as server:
+        given = {"schema.registry.url": server.url, "sourceTimeZone": "UTC"}
+        for message in deletes:
+            (event,) = open_decoder("auto", given).decode(message)
+            (named,) = open_decoder("ticdc-avro", given).decode(message)
+            assert repr(event) == repr(named)
+            assert isinstance(event, RowChange)
+            assert event.op == "delete"
