@@ -23,7 +23,7 @@ from cdcfmt_core.events import Column
 from cdcfmt_core.types import GeometryValue, IntervalValue, InvalidValue, LogicalType
 from cdcfmt_mysql.numbers import decimal_limits, parse_decimal
 from cdcfmt_mysql.temporal import parse_date, parse_datetime, parse_time
-from cdcfmt_toolkit.intervals import parse_interval, parse_time_tz
+from cdcfmt_toolkit.intervals import parse_interval, read_time_tz
 from pyspark_cdcfmt.rows.json_values import KeepText, parse_json_column
 from pyspark_cdcfmt.rows.policy import BadValue, Convert, to_binary32, to_bool, to_double
 
@@ -210,9 +210,7 @@ def _interval(value: Any) -> IntervalValue:
 
 
 def _time_tz(value: Any) -> time | InvalidValue:
-    if type(value) is str and value.startswith("24:00:00"):
-        return InvalidValue(value)
-    return value if type(value) is time else _parsed(value, "a time", parse_time_tz)
+    return value if type(value) is time else _parsed(value, "a time", read_time_tz)
 
 
 def _member(value: Any) -> str | int:

@@ -25,6 +25,7 @@ from pyspark.sql.types import (
     TimestampNTZType,
 )
 
+from cdcfmt_toolkit.decimal_digits import MAX_PRECISION
 from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.sync.names import FIELDS, TableName, quote, text_literal
 
@@ -37,9 +38,6 @@ _KEY_FORMAT = {
 
 Position: TypeAlias = tuple[int, ...]
 """The cells of a ``_sequence`` up to ``part``."""
-
-MAX_DIGITS = 38
-"""Of Spark's decimals; longer ones are text."""
 
 COMPARED = SEQUENCE.names.index("part") + 1
 """Number of fields of ``_sequence`` that compare from left to right."""
@@ -231,14 +229,14 @@ def common_number(one: DataType, other: DataType) -> DataType | None:
         return None
     scale = max(one.scale, other.scale)
     whole = max(each.precision - each.scale for each in (one, other))
-    return DecimalType(whole + scale, scale) if whole + scale <= MAX_DIGITS else StringType()
+    return DecimalType(whole + scale, scale) if whole + scale <= MAX_PRECISION else StringType()
 
 
 def with_any_digits(type_: DataType, scale: int = 0) -> DataType:
     """A wider decimal for a column of numbers whose digits are no longer limited."""
-    whole = type_.precision - type_.scale if isinstance(type_, DecimalType) else MAX_DIGITS - 18
+    whole = type_.precision - type_.scale if isinstance(type_, DecimalType) else MAX_PRECISION - 18
     own = type_.scale if isinstance(type_, DecimalType) else 0
-    wider = DecimalType(MAX_DIGITS, max(own, scale, min(18, MAX_DIGITS - whole)))
+    wider = DecimalType(MAX_PRECISION, max(own, scale, min(18, MAX_PRECISION - whole)))
     return wider if is_wider(type_, wider) else type_
 
 

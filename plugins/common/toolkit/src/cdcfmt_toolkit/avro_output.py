@@ -20,7 +20,8 @@ from cdcfmt_core.events import Column, Message
 from cdcfmt_core.schema_registry import Part, SchemaId, SchemaRegistry, WriterSchema
 from cdcfmt_core.types import Bit, Decimal, Int, LogicalType
 from cdcfmt_mysql.numbers import check_int
-from cdcfmt_toolkit.wire_avro import write_bytes, write_long
+from cdcfmt_toolkit.row_messages import ColumnTemplate, ImageSide, ImageTemplate
+from cdcfmt_toolkit.wire_avro import NULL, SOME, write_bytes, write_long
 
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_]")
 _LARGEST: Final = (1 << 63) - 1
@@ -110,6 +111,14 @@ def print_unsigned(value: Any) -> bytes:
     if type(value) is int and value > _LARGEST:
         raise ValueError(f"beyond a long of Avro; set {BIGINTS}=string")
     return write_long(check_int(0, _LARGEST)(value))
+
+
+def avro_image(
+    image: ImageSide, columns: Mapping[str, ColumnTemplate], *, nullable: bool
+) -> ImageTemplate:
+    """An image as a record; ``nullable``: in a union with null, for an event without it."""
+    head, missing = (SOME, NULL) if nullable else (b"", None)
+    return ImageTemplate(image, columns, head, b"", missing, separator="")
 
 
 SchemaKey: TypeAlias = tuple[SchemaRegistry, Part, str, str]

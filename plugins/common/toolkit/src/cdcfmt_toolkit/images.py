@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from cdcfmt_core.errors import DecodeError, EncodeError, UnsupportedEventError
-from cdcfmt_core.events import Image, RowChange, TableSchema
+from cdcfmt_core.events import Column, Image, RowChange, TableSchema
 from cdcfmt_mysql.json_values import InexactNumber
 
 ReadValue: TypeAlias = Callable[[Any], Any]
@@ -101,3 +101,14 @@ def executed_millis(event: Any) -> int:
             "events a source_time, rows of changes the column _commit_timestamp"
         )
     return int(commit_ts >> 18)
+
+
+def is_nullable(column: Column, table: TableSchema) -> bool:
+    """Whether a column may be written as NULL: if unknown, all columns except those of the key."""
+    return column.name not in table.key_columns if column.nullable is None else column.nullable
+
+
+def check_whole(image: Image, table: TableSchema, form: str) -> None:
+    """:raises UnsupportedEventError: for an image without some columns; ``form``: the format."""
+    if not image.complete or len(image.values) < len(table.columns):
+        raise UnsupportedEventError(f"the row is incomplete, which {form} cannot express")

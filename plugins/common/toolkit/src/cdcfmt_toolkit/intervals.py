@@ -11,7 +11,7 @@ from datetime import time
 from decimal import Decimal
 from typing import Final
 
-from cdcfmt_core.types import IntervalValue
+from cdcfmt_core.types import IntervalValue, InvalidValue
 
 _MICROS: Final = 1_000_000
 _MOST: Final = 1 << 63
@@ -90,3 +90,8 @@ def parse_time_tz(text: str) -> time:
     if len(digits) > 6:
         raise ValueError("a time with nanoseconds")
     return time.fromisoformat(f"{hour}:{minute}:{second}.{digits.ljust(6, '0')}{offset}")
+
+
+def read_time_tz(text: str) -> time | InvalidValue:
+    """As :func:`parse_time_tz`; PostgreSQL's end of the day, ``24:00:00``, is no time of Python."""
+    return InvalidValue(text) if text.startswith("24:00:00") else parse_time_tz(text)

@@ -108,6 +108,8 @@ _T = TypeVar("_T")
 
 NULL: Final = b"\x00"
 """The branch null of a union whose first branch is null."""
+SOME: Final = b"\x02"
+"""The other branch of such a union, before its value."""
 
 
 def signed(value: int) -> int:
@@ -189,7 +191,7 @@ def optional(inner: AvroType) -> AvroType:
         return inner.read(data, at) if branch else (None, at)
 
     def write(value: Any) -> bytes:
-        return NULL if value is None else b"\x02" + inner.write(value)
+        return NULL if value is None else SOME + inner.write(value)
 
     return AvroType(["null", inner.schema], read, write)
 

@@ -33,29 +33,27 @@ from cdcfmt_mysql.type_output import column_type
 from cdcfmt_toolkit.avro_output import (
     Registered,
     RegisteredPair,
+    avro_image,
     avro_names,
     bits_printer,
     print_unsigned,
 )
 from cdcfmt_toolkit.encodings import Encoding
-from cdcfmt_toolkit.images import own_key
+from cdcfmt_toolkit.images import is_nullable, own_key
 from cdcfmt_toolkit.message_writer import COLUMN_BYTES, MessageWriter, RowWriter
 from cdcfmt_toolkit.plans import Plans
 from cdcfmt_toolkit.row_messages import (
     MYSQL_TEXT,
     ColumnTemplate,
     ImageSide,
-    ImageTemplate,
     Number,
     Part,
     RowMessage,
     RowMessages,
 )
 from cdcfmt_toolkit.value_printers import unscaled_printer
-from cdcfmt_toolkit.wire_avro import NULL, write_bytes, write_long, write_text
+from cdcfmt_toolkit.wire_avro import NULL, SOME, write_bytes, write_long, write_text
 
-_SOME: Final = b"\x02"
-"""The other branch than null of a union."""
 _MILLIS: Final = "io.debezium.time.Timestamp"
 _TRANSACTIONS: Final = "places in transactions, left out of Avro"
 """The name of a count."""
@@ -113,17 +111,17 @@ class AvroEncoder(Encoder):
 
         def message(op: Op) -> RowMessage:
             image: ImageSide = "before" if op == "delete" else "after"
-            row = _image(image, columns)
+            row = avro_image(image, columns, nullable=True)
             images: tuple[Part, ...] = NULL, row
             if op == "delete":
                 images = row, NULL
             elif op == "truncate":
                 images = NULL, NULL
             elif op == "update" and self._old_values:
-                images = _image("before", columns), row
+                images = avro_image("before", columns, nullable=True), row
             end = write_text(OP_WORDS[op]), Number("emit_millis")
             # A truncation has no key.
-            key = None if op == "truncate" else (_image(image, of_key, b"", missing=None),)
+            key = None if op == "truncate" else (avro_image(image, of_key, nullable=False),)
             return RowMessage((*images, *self._source(table, op), *end), key, wire="avro")
 
         by_op = {op: message(op) for op in OP_WORDS}
@@ -134,18 +132,16 @@ class AvroEncoder(Encoder):
         """The fields of ``source``, in the order of its schema."""
         found = source(self._cluster, table.database, table.table, None, 0, 0)
         parts: list[Part] = [write_text(found[name]) for name in ("version", "connector", "name")]
-        snapshot = _SOME + write_text("true") if op == "read" else NULL
+        snapshot = SOME + write_text("true") if op == "read" else NULL
         parts += [Number("source_millis"), snapshot, write_text(table.database)]
         if table.schema is not None:
-            parts.append(_SOME + write_text(table.schema))
+            parts.append(SOME + write_text(table.schema))
         # server_id, gtid, file, pos, row, thread and query, which TiDB does not have.
         parts += [write_text(table.table), bytes(7), Number("commit_ts")]
         return [*parts, write_text(self._cluster)]
 
     def _column(self, column: Column, table: TableSchema) -> tuple[dict[str, Any], ColumnTemplate]:
-        nullable = column.nullable
-        if nullable is None:
-            nullable = column.name not in table.key_columns
+        nullable = is_nullable(column, table)
         logical = column.type
         # With an unknown number of digits, microseconds lose none.
         in_millis = isinstance(logical, DateTime) and (
@@ -163,20 +159,11 @@ class AvroEncoder(Encoder):
         return field, ColumnTemplate(
             b"",
             _encoding(column, field, units),
-            _SOME if nullable else b"",
+            SOME if nullable else b"",
             null=NULL if nullable else None,
             printer=_printer(column, field),
             invalid=None if invalid is None else _in_avro(invalid),
         )
-
-
-def _image(
-    image: ImageSide,
-    columns: Mapping[str, ColumnTemplate],
-    head: bytes = _SOME,
-    missing: bytes | None = NULL,
-) -> ImageTemplate:
-    return ImageTemplate(image, columns, head, b"", missing, separator="")
 
 
 def _encoding(column: Column, field: Mapping[str, Any], units: ProducerProfile) -> Encoding:
@@ -222,7 +209,7 @@ def _geometry(value: Any) -> bytes:
     if type(value) is not GeometryValue or value.wkb is None:
         raise ValueError("a geometry without WKB")
     # Debezium writes SRID 0 as null.
-    return write_bytes(value.wkb) + (_SOME + write_long(value.srid) if value.srid else NULL)
+    return write_bytes(value.wkb) + (SOME + write_long(value.srid) if value.srid else NULL)
 
 
 def _in_avro(print_zero: Callable[[str], int | str | None]) -> Callable[[str], bytes | None]:

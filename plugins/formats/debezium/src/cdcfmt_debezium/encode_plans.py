@@ -10,7 +10,7 @@ import attrs
 import orjson
 
 from cdcfmt_core.errors import UnsupportedEventError
-from cdcfmt_core.events import Column, Image, Op, RowChange, TableSchema
+from cdcfmt_core.events import Column, Op, RowChange, TableSchema
 from cdcfmt_core.types import (
     Date,
     DateTime,
@@ -28,7 +28,7 @@ from cdcfmt_mysql.numbers import print_vector
 from cdcfmt_mysql.temporal import parse_date, parse_datetime
 from cdcfmt_mysql.type_output import column_type
 from cdcfmt_toolkit.encodings import Encoding
-from cdcfmt_toolkit.images import NO_COLUMNS, images_of, own_key
+from cdcfmt_toolkit.images import NO_COLUMNS, check_whole, images_of, is_nullable, own_key
 from cdcfmt_toolkit.json_output import valid_name
 from cdcfmt_toolkit.message_writer import MessageWriter, RowMessageBuilder
 from cdcfmt_toolkit.row_messages import (
@@ -183,14 +183,10 @@ class DebeziumRows(RowMessageBuilder):
 
     def _field(self, column: Column, table: TableSchema, *, in_millis: bool) -> dict[str, Any]:
         """A column's Connect schema; ``in_millis`` is the unit of a DATETIME."""
-        nullable = column.nullable
-        if nullable is None:
-            # If unknown, all columns except key columns are nullable.
-            nullable = column.name not in table.key_columns
         return field_of(
             column,
             column_type(column),
-            nullable=nullable,
+            nullable=is_nullable(column, table),
             milliseconds=in_millis,
             tidb_type=self.tidb_types,
         )
@@ -232,12 +228,7 @@ def message_of(
         value = tuple(null if isinstance(part, ImageTemplate) else part for part in message.value)
         message = attrs.evolve(message, value=value)
     else:
-        _check_whole(row, event.table)
+        check_whole(row, event.table, "Debezium")
     if old is not None and old_values:
-        _check_whole(old, event.table)
+        check_whole(old, event.table, "Debezium")
     return message
-
-
-def _check_whole(image: Image, table: TableSchema) -> None:
-    if not image.complete or len(image.values) < len(table.columns):
-        raise UnsupportedEventError("the row is incomplete, which Debezium cannot express")

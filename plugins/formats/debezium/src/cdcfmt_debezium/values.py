@@ -31,7 +31,7 @@ from uuid import UUID
 
 from cdcfmt_core import types
 from cdcfmt_core.errors import show
-from cdcfmt_core.types import GeometryValue, IntervalValue, InvalidValue, LogicalType
+from cdcfmt_core.types import GeometryValue, IntervalValue, LogicalType
 from cdcfmt_debezium.binary import binary_parser
 from cdcfmt_debezium.connect import FieldType
 from cdcfmt_debezium.decimals import decimal_parser
@@ -40,7 +40,7 @@ from cdcfmt_debezium.temporal import CUT, clock_parser, timestamp_parser, year_p
 from cdcfmt_mysql import json_value_parser
 from cdcfmt_mysql.numbers import parse_vector
 from cdcfmt_toolkit.encodings import Encoding
-from cdcfmt_toolkit.intervals import parse_interval, parse_time_tz
+from cdcfmt_toolkit.intervals import parse_interval, read_time_tz
 from cdcfmt_toolkit.scalar_readers import bytes_of, read_unscaled
 from cdcfmt_toolkit.value_readers import value_reader
 
@@ -208,8 +208,7 @@ def _time_tz(*_: Any) -> ParseValue:
     def parse(value: Any) -> Any:
         if type(value) is not str:
             raise ValueError("not a time")
-        # PostgreSQL's end of the day, which Python's times lack.
-        return InvalidValue(value) if value.startswith("24:00:00") else parse_time_tz(value)
+        return read_time_tz(value)
 
     return parse
 

@@ -42,19 +42,20 @@ from cdcfmt_core.types import (
     Vector,
 )
 from cdcfmt_ticdc_avro.message import ADDED, OPS, delete, watermark
-from cdcfmt_ticdc_avro.schema_output import AvroSchemas, is_nullable
+from cdcfmt_ticdc_avro.schema_output import AvroSchemas
 from cdcfmt_toolkit.avro_output import (
     BIGINTS,
     DECIMALS,
     Registered,
     RegisteredPair,
+    avro_image,
     avro_names,
     bits_printer,
     is_text,
     scale_of,
 )
 from cdcfmt_toolkit.encodings import Encoding
-from cdcfmt_toolkit.images import NO_COLUMNS, images_of, own_key
+from cdcfmt_toolkit.images import NO_COLUMNS, check_whole, images_of, is_nullable, own_key
 from cdcfmt_toolkit.json_output import escape_for_go
 from cdcfmt_toolkit.message_writer import COLUMN_BYTES, MessageWriter, RowWriter
 from cdcfmt_toolkit.plans import Plans
@@ -62,16 +63,13 @@ from cdcfmt_toolkit.row_messages import (
     MYSQL_TEXT,
     ColumnTemplate,
     ImageSide,
-    ImageTemplate,
     Part,
     Placeholder,
     RowMessage,
     RowMessages,
 )
-from cdcfmt_toolkit.wire_avro import BOOLEAN, NULL, write_long, write_text
+from cdcfmt_toolkit.wire_avro import BOOLEAN, NULL, SOME, write_long, write_text
 
-_SOME: Final = b"\x02"
-"""The other branch than null of a union."""
 _WORDS: Final[Mapping[Op, str]] = {op: word for word, op in OPS.items()}
 _WITHOUT_OPS: Final = "rows written without their operation; enableTidbExtension=true keeps it"
 _WITHOUT_BEFORE: Final = "rows before updates, left out; avroIncludeBeforeValue=true keeps them"
@@ -125,7 +123,7 @@ class _Encoder(Encoder):
         if is_tombstone:
             _check_key(row, table)
         else:
-            _check_whole(row, event.table)
+            check_whole(row, event.table, "ticdc-avro")
         if old is not None:
             self._check_old(old, event, table)
         key, value = table.rows.write(event, mark=self._mark(event))
@@ -139,7 +137,7 @@ class _Encoder(Encoder):
     def _check_old(self, old: Image, event: RowChange, table: _Table) -> None:
         """:raises UnsupportedEventError: for a before image that would be lost with a row's key."""
         if self._before:
-            _check_whole(old, event.table)
+            check_whole(old, event.table, "ticdc-avro")
             return
         if len(split_key_update(event, table.key)) > 1:
             raise UnsupportedEventError(
@@ -175,13 +173,13 @@ class _Encoder(Encoder):
 
         def message(op: Op) -> RowMessage:
             image: ImageSide = "before" if op == "delete" else "after"
-            value: tuple[Part, ...] = (_image(image, columns),)
+            value: tuple[Part, ...] = (avro_image(image, columns, nullable=False),)
             if op == "delete" and not self._before:
                 # A delete is its key alone.
                 value = ()
             elif self._before:
-                value += (_image("before", columns, _SOME, NULL),)
-            key = (_image(image, of_key),) if keys else None
+                value += (avro_image("before", columns, nullable=True),)
+            key = (avro_image(image, of_key, nullable=False),) if keys else None
             return RowMessage((*value, Placeholder()), key, wire="avro")
 
         by_op = {op: message(op) for op in self.ops}
@@ -196,7 +194,7 @@ class _Encoder(Encoder):
         return ColumnTemplate(
             b"",
             self._encoding(column),
-            _SOME if nullable else b"",
+            SOME if nullable else b"",
             null=NULL if nullable else None,
             printer=printer,
         )
@@ -213,15 +211,6 @@ class _Encoder(Encoder):
         if isinstance(logical, Binary | Date | DateTime | Timestamp | Time | Vector):
             return MYSQL_TEXT
         return Encoding("json-number", wraps=logical == Int(64, signed=False))
-
-
-def _image(
-    image: ImageSide,
-    columns: Mapping[str, ColumnTemplate],
-    head: bytes = b"",
-    missing: bytes | None = None,
-) -> ImageTemplate:
-    return ImageTemplate(image, columns, head, b"", missing, separator="")
 
 
 def _times(event: RowChange) -> bytes:
@@ -273,8 +262,3 @@ def _check_key(row: Image, table: _Table) -> None:
         )
     if not set(table.key) <= row.values.keys():
         raise UnsupportedEventError("the deleted row lacks columns of its key")
-
-
-def _check_whole(image: Image, table: TableSchema) -> None:
-    if not image.complete or len(image.values) < len(table.columns):
-        raise UnsupportedEventError("the row is incomplete, which ticdc-avro cannot express")

@@ -23,6 +23,7 @@ from cdcfmt_ticdc_avro.message import (
     PHYSICAL_TIME,
 )
 from cdcfmt_toolkit.avro_output import BIGINTS, DECIMALS, avro_name, is_text, scale_of
+from cdcfmt_toolkit.images import is_nullable
 from cdcfmt_toolkit.json_output import escape_for_go, valid_name
 
 _PARAMETERS: Final = "connect.parameters"
@@ -38,11 +39,6 @@ _PLAIN: Final[Mapping[type, tuple[str, str]]] = {
     types.Json: ("string", "JSON"),
     types.Vector: ("string", "TiDBVECTORFloat32"),
 }
-
-
-def is_nullable(column: Column, table: TableSchema) -> bool:
-    """Whether NULL can be written; if unknown, in all columns except those of the key."""
-    return column.name not in table.key_columns if column.nullable is None else column.nullable
 
 
 class AvroSchemas:
