@@ -228,7 +228,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 @pytest.fixture(scope="session")
 def apicurio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apicurio]:
-    """A real schema registry; skipped where it cannot start, as it needs a Java of its own."""
+    """A real schema registry; skipped without the Java that it needs."""
     from support.apicurio import Apicurio
     from support.brokers import BrokerNotStartedError
 

@@ -1,9 +1,9 @@
 """The tables of deletes without value, in topics of the transform ExtractNewRecordState.
 
 Such a delete has its key, its headers and its topic, but not the fields that the transform adds to
-rows, and a topic does not always tell the table: connectors write ``_`` for each character that no
-topic may have, a router renames topics, and topics of PostgreSQL have no database.  The rows of the
-same topic show its table.
+rows, and the name of a topic may differ from that of its table: connectors write ``_`` for each
+character that no topic may have, a router renames topics, and topics of PostgreSQL have no
+database.  The rows of the same topic show its table.
 
 Sources: Debezium, "New Record State Extraction", and ``SchemaTopicNamingStrategy``.
 """
@@ -46,8 +46,8 @@ _NO_ROW_READ: Final = (
     "topic was read before it" + _UNSURE
 )
 _OTHER_TABLES: Final = (
-    "the table of a delete without value is not certain: rows of the topic are of "
-    "tables that its name does not tell" + _UNSURE
+    "the table of a delete without value is not certain: the topic has rows of tables with other "
+    "names" + _UNSURE
 )
 
 

@@ -13,8 +13,8 @@ ENCODE_OPTIONS = (
         name="enableTidbExtension",
         type="bool",
         default=False,
-        help="Write operation and commit_ts of each row. Without it, readers cannot tell an "
-        "insert from an update.",
+        help="Write operation and commit_ts of each row. Without it, inserts and updates "
+        "look alike to readers.",
     ),
     Option(
         name="avroIncludeBeforeValue",
