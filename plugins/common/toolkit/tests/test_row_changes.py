@@ -122,10 +122,16 @@ def test_changes_without_commit_ts_use_their_position() -> None:
         ({"lsn": 24023128}, (None, "", 24023128)),
         (
             {"commit_lsn": "00000027:00000758:0005", "change_lsn": "1"},
-            (None, "00000027:00000758:0005", 0),
+            (None, "00000027:00000758:0005/1", 0),
         ),
-        ({"scn": "900", "commit_scn": "1000"}, (None, "", 1000)),
-        ({"scn": "900"}, (None, "", 900)),
+        (
+            {"commit_lsn": "27:5", "change_lsn": "27:3", "event_serial_no": 2},
+            (None, "27:5/27:3", 2),
+        ),
+        ({"scn": "900", "commit_scn": "1000"}, (None, "1000", 900)),
+        ({"scn": "900"}, (None, "900", 900)),
+        ({"commit_scn": "1000"}, (None, "1000", 1000)),
+        ({"scn": "9" * 19}, (None, None, None)),
         ({"scn": "no number"}, (None, None, None)),
         ({}, (None, None, None)),
     ],
@@ -137,6 +143,15 @@ def test_positions_in_the_logs_of_sources(
     assert (found["server"], found["file"], found["pos"]) == position
 
 
-def test_a_snapshot_of_postgresql_has_no_position() -> None:
-    """It may lack transactions that began before it."""
-    assert sequence("read", lsn=24023128)["pos"] is None
+@pytest.mark.parametrize(
+    ("extra", "file", "pos"),
+    [
+        ({"lsn": 24023128}, "", 24023128),
+        # All changes of the commit are in the snapshot.
+        ({"commit_lsn": "27:5"}, "27:5/~", 0),
+        ({"scn": "900"}, "900", 900),
+    ],
+)
+def test_rows_of_a_snapshot_have_server_0(extra: dict[str, Any], file: str, pos: int) -> None:
+    found = sequence("read", **extra)
+    assert (found["server"], found["file"], found["pos"]) == (0, file, pos)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdcfmt_core.types import InvalidValue
-from cdcfmt_mysql.instants import timestamp_parser
+from cdcfmt_mysql.temporal import timestamp_parser
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 NEW_YORK = ZoneInfo("America/New_York")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -99,11 +99,11 @@ def is_text(logical: LogicalType, *, decimals: str, bigints: str) -> bool:
 Print: TypeAlias = Callable[[Any], bytes]
 
 
-def bits_printer(logical: Bit, order: Literal["big", "little"]) -> Print:
-    """The printer of BIT as bytes."""
+def bits_printer(logical: Bit) -> Print:
+    """The printer of BIT as bytes, highest first."""
     bits = logical.bits or 64
     check = check_int(0, (1 << bits) - 1)
-    return lambda value: write_bytes(check(value).to_bytes((bits + 7) // 8, order))
+    return lambda value: write_bytes(check(value).to_bytes((bits + 7) // 8, "big"))
 
 
 def print_unsigned(value: Any) -> bytes:

@@ -99,6 +99,11 @@ class ColumnWriter:
         other = _OTHER[part.image]
         head, tail, separator = map(to_bytes, (part.head, part.tail, part.separator))
         missing = None if part.missing is None else to_bytes(part.missing)
+        unknown = {
+            name: template.unknown
+            for name, template in part.columns.items()
+            if template.unknown is not None
+        }
 
         def is_alike(row: Row, name: str, text: bytes) -> bool:
             """Whether a column is the same in the other image."""
@@ -126,6 +131,8 @@ class ColumnWriter:
                         text = known[print_column] = print_column(values[name], row)
                     if not (changed and is_alike(row, name, text)):
                         found.append(text)
+                elif name in unknown:
+                    found.append(print_column(unknown[name], row))
                 elif part.absent is not None:
                     found.append(part.absent)
             return found

@@ -13,7 +13,7 @@ import attrs
 
 from cdcfmt_core.events import Column
 from cdcfmt_core.texts import did_you_mean
-from cdcfmt_core.types import Binary, Bit, LogicalType, Text, Unknown
+from cdcfmt_core.types import Binary, Bit, Decimal, LogicalType, Text, Unknown
 from cdcfmt_mysql.column_type import binary_lengths
 
 
@@ -57,6 +57,7 @@ EncodingName: TypeAlias = Literal[
     "epoch-nanos",
     "epoch-guessed",
     "connect-decimal",
+    "variable-scale-decimal",
     "guessed-decimal",
     "little-endian-bits",
     "big-endian-bits",
@@ -64,6 +65,7 @@ EncodingName: TypeAlias = Literal[
     "integer-text",
     "calendar-parts",
     "epoch-pair",
+    "dialect-text",
     "other",
 ]
 ByteForm: TypeAlias = Literal["auto", "base64", "hex"]
@@ -101,6 +103,7 @@ class Encoding:
       unit is possible.
     - ``connect-decimal``: an integer as base64 of its big-endian bytes, with ``scale`` or the
       type's scale; ``guessed-decimal``: that or a decimal's text, if only one is possible.
+    - ``variable-scale-decimal``: an object of a ``scale`` and a ``value``, an integer as base64.
     - ``little-endian-bits``, ``big-endian-bits``: BIT as base64 of its bytes, lowest or highest
       first; one bit may be a boolean.
     - ``charset-text``: text as its bytes in ``charset`` (a Python codec), one character per byte.
@@ -109,7 +112,9 @@ class Encoding:
     - ``calendar-parts``: a list of year, month, day, hour, minute, second and microsecond, some of
       them null; or text like ``mysql-text``.
     - ``epoch-pair``: a list of seconds since 1970 and microseconds.
-    - ``other``: none of these; the kernel reads only NULL.
+    - ``dialect-text``: the source's text of the column's ``source_type``, read by its type map
+      (``TypeMap.open_reader``), else like ``mysql-json``; JSON numbers and booleans are text, too.
+    - ``other``: none of these.  The kernel reads only NULL of these two.
 
     - ``longest``: the maximum number of bytes of a binary value, if known; more are an error.
     - ``noted``, ``note``: values equal to ``noted`` are counted under ``note``.
@@ -151,5 +156,6 @@ ONLY_OF: Mapping[str, type[LogicalType]] = {
     "base64-text": Text,
     "little-endian-bits": Bit,
     "big-endian-bits": Bit,
+    "variable-scale-decimal": Decimal,
 }
 """Encodings that the kernel reads only as this logical type."""

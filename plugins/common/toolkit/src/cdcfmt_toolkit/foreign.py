@@ -1,4 +1,4 @@
-"""Names for files and values of other kinds: what they are, and what to do with them.
+"""Errors of messages that no format recognises, and names for files and values of other kinds.
 
 Only errors use this module: it looks at the first bytes, and never guesses for data that a format
 recognises.
@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.codec import CodecSpec
+from cdcfmt_core.errors import DecodeError, join_names
+from cdcfmt_core.events import Message
+from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence, recognise
+from cdcfmt_core.schema_registry import WriterSchema
 from cdcfmt_toolkit.json_size import check_values
 from cdcfmt_toolkit.large_messages import compression_hint
 from cdcfmt_toolkit.wire_json import loads_exact
@@ -102,6 +106,59 @@ _FEWEST_MARKS: Final = 4
 _MOST_LINES: Final = 20
 
 
+def not_recognised(
+    codecs: Iterable[CodecSpec],
+    message: Message,
+    broken: Sequence[str] = (),
+    schema: WriterSchema | None = None,
+) -> DecodeError:
+    """The error for a message that no format recognises; ``broken``: packages with formats."""
+    if schema is not None:
+        able = join_names(codec.name for codec in codecs if codec.sniff_schema is not None)
+        return DecodeError(
+            f"no installed format recognises the writer schema {schema.id} ({schema.kind}) of this "
+            f"message (formats that read a schema registry: {able}); set the option protocol",
+            sample=schema.text,
+        )
+    value = message.value or b""
+    if (kind := _kind_of(value, headers=message.headers)) is not None:
+        return DecodeError(kind, sample=message.value)
+    problem = _problem_of(value)
+    problem = "" if problem is None else f"{problem}; "
+    also = f"; broken: {join_names(broken)}, see cdcfmt formats" if broken else ""
+    return DecodeError(
+        f"{problem}no installed format recognises this message (installed: "
+        f"{join_names(codec.name for codec in codecs)}{also}); set the option protocol, "
+        "and largeMessageHandleCompression if it is compressed",
+        sample=message.value,
+    )
+
+
+def of_another_format(
+    own: CodecSpec,
+    codecs: Iterable[CodecSpec],
+    message: Message,
+    error: DecodeError,
+    schema: WriterSchema | None = None,
+) -> DecodeError:
+    """The error of a message that ``own`` cannot decode; names the format that it looks like."""
+    if confidence(own, message, schema=schema) >= CERTAIN_ENOUGH:
+        return error
+    where = f"{error.field}: " if error.field else ""
+    value = message.value or b""
+    if schema is None and (kind := _kind_of(value, rows=False, headers=message.headers)):
+        return DecodeError(f"{kind} ({where}{error.reason})")
+    best = recognise(codecs, message, schema)
+    if best is None or best is own:
+        return error
+    other = DecodeError(
+        f"protocol={own.name}, but the message looks like {best.name}: set "
+        f"protocol={best.name} ({where}{error.reason})"
+    )
+    other.sample = error.sample
+    return other
+
+
 def foreign_file(head: bytes, *, lines: bool, recognises: Callable[[bytes], bool]) -> str | None:
     """What a file is, and what to do, if it has no messages; None for all others.
 
@@ -117,7 +174,7 @@ def foreign_file(head: bytes, *, lines: bool, recognises: Callable[[bytes], bool
     return None if kind is None else "the file is {} and is not read: {}".format(*kind)
 
 
-def foreign_value(
+def _kind_of(
     value: bytes, *, rows: bool = True, headers: Sequence[tuple[str, bytes | None]] = ()
 ) -> str | None:
     """What a message's value is, and what to do, if it is of a known other kind.
@@ -186,6 +243,12 @@ def _framed_by(headers: Sequence[tuple[str, bytes | None]]) -> tuple[str, str] |
         if _SCHEMA_HEADER.fullmatch(name):
             return f"framed by a schema registry (header {name})", _REGISTRY
     return None
+
+
+def framing_of(data: bytes) -> str | None:
+    """The framing of a schema registry that a key or value has, and what to do; None without."""
+    found = _framed(data)
+    return None if found is None else "{}: {}".format(*found)
 
 
 def _framed(value: bytes) -> tuple[str, str] | None:
@@ -268,7 +331,7 @@ def _json(wire: Any) -> tuple[str, str] | None:
     return None
 
 
-def value_problem(value: bytes) -> str | None:
+def _problem_of(value: bytes) -> str | None:
     """The reason why no format can read a value; None if there is none, or it is unknown."""
     if value.lstrip()[:1] in (b"{", b"["):
         try:

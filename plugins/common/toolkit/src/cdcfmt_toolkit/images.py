@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 from cdcfmt_core.errors import DecodeError, EncodeError, UnsupportedEventError
 from cdcfmt_core.events import Column, Image, RowChange, TableSchema
 from cdcfmt_mysql.json_values import InexactNumber
+from cdcfmt_toolkit.row_messages import ImageTemplate, RowMessage
 
 ReadValue: TypeAlias = Callable[[Any], Any]
 """A wire value other than NULL → the Python value of its logical type; raises ValueError."""
@@ -108,7 +109,23 @@ def is_nullable(column: Column, table: TableSchema) -> bool:
     return column.name not in table.key_columns if column.nullable is None else column.nullable
 
 
-def check_whole(image: Image, table: TableSchema, form: str) -> None:
-    """:raises UnsupportedEventError: for an image without some columns; ``form``: the format."""
-    if not image.complete or len(image.values) < len(table.columns):
+def check_whole(
+    image: Image, table: TableSchema, form: str, message: RowMessage | None = None
+) -> None:
+    """:raises UnsupportedEventError: for an image without some columns; ``form``: the format.
+
+    :param message: how the row is written; columns may be missing if it has an ``unknown`` for
+        them.
+    """
+    if image.complete and len(image.values) >= len(table.columns):
+        return
+    known = {
+        name
+        for part in (message.value if message else ())
+        if isinstance(part, ImageTemplate)
+        for name, column in part.columns.items()
+        if column.unknown is not None
+    }
+    lacking = set(table.column_names) - image.values.keys()
+    if not lacking or not lacking <= known:
         raise UnsupportedEventError(f"the row is incomplete, which {form} cannot express")

@@ -67,6 +67,10 @@ class Slice:
         """In streams of topics, the partition, and the start of the batch in it."""
         return None
 
+    def last(self, size: int) -> Slice | None:
+        """Its end, of this size in the input's ``unit``; None if only all of it can be read."""
+        return None
+
 
 class Input(ABC):
     """Files or topics, as engines read them: divided into slices.

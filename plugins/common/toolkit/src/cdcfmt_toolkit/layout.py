@@ -170,10 +170,9 @@ class Layout:
       holds the value; the column's other members must be equal in all rows.
     - ``nulls_may_mean_unknown``: a NULL in an update's ``before`` may be an unknown value if the
       message has no ``row_id`` and no column is unchanged.
-    - ``log``: the paths of the members with a position in the source's log: server, file, and
-      offset in the file, some of which a source may lack; ``logs_reads``: also of rows of a
-      snapshot.  As :func:`~cdcfmt_toolkit.row_changes.log_position` reads them from
-      ``extra``.
+    - ``log``: the paths of the members with a position in the source's log: server, file, offset
+      in the file, and change in the commit that is the file; a source may lack some.  As
+      :func:`~cdcfmt_toolkit.row_changes.log_position` reads them from ``extra``.
     - ``avro``: messages are Avro records.  ``reads_before``: values in before images are validated
       even if no row shows them; ``reads_all``: values of all columns are.
 
@@ -211,8 +210,7 @@ class Layout:
     avro: Avro | None = None
     reads_before: bool = False
     reads_all: bool = False
-    log: tuple[Path | None, Path | None, Path | None] | None = None
-    logs_reads: bool = True
+    log: tuple[Path | None, Path | None, Path | None, Path | None] | None = None
     extra: Callable[[Mapping[str, Any]], Mapping[tuple[str, ...], Extra]] | None = None
     limits: (
         Callable[[Mapping[str, Any], SchemaStore], Mapping[tuple[str, ...], tuple[int, int]] | None]

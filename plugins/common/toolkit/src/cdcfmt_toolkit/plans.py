@@ -11,9 +11,9 @@ from cdcfmt_core import caches
 from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.codec import DecoderContext
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_toolkit.encodings import Encodings
+from cdcfmt_toolkit.encodings import Encoding, Encodings
 from cdcfmt_toolkit.images import ReadValue
-from cdcfmt_toolkit.value_readers import value_reader
+from cdcfmt_toolkit.value_readers import dialect_reader, value_reader
 
 
 class Plan(Protocol):
@@ -98,6 +98,11 @@ def encoded_plan(schema: TableSchema, context: DecoderContext, encodings: Encodi
 
     def open_reader(column: Column) -> ReadValue:
         encoding, zone = encodings[column.name], context.time_zone
+        if encoding.name == "dialect-text":
+            open_text = getattr(context.resolve_type, "open_reader", None)
+            if open_text is not None and (read := open_text(column.source_type)) is not None:
+                return dialect_reader(read)
+            encoding = Encoding("mysql-json")
         is_mysql = encoding.name in ("mysql-text", "mysql-json")
         if is_mysql and column.source_type.lower() == "bytea":
             raise ValueError(

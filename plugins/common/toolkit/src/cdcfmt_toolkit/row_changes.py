@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from cdcfmt_core.events import Image, LogicalMessage, Message, RowChange, TableSchema, Transaction
 
-_DIGITS = 18
-"""Maximum number of digits of an SCN: it fits into 64 bits."""
+SCN = "^[0-9]{1,18}$"
+"""An SCN that fits into 64 bits."""
+
+_IS_SCN = re.compile(SCN).fullmatch
+
+AFTER_CHANGES = "~"
+"""After each change of a commit."""
 
 
 def change_images(event: RowChange, *, after_only: bool) -> Iterator[tuple[str, Image]]:
@@ -63,27 +69,34 @@ def change_position(
 def log_position(event: Any) -> tuple[int | None, str | None, int | None]:
     """The position of a row in the log of its database, by the names of Debezium's connectors.
 
-    :returns: server, file, and offset in the file.  MySQL and MariaDB: ``server_id`` (0 for rows of
-        a snapshot), ``file``, ``pos``.  SQL Server and Db2: ``commit_lsn`` is the file.  Oracle:
-        ``commit_scn``, or ``scn`` of a snapshot, is the offset; PostgreSQL: ``lsn``, except in a
-        snapshot, which may lack transactions that began before it.  All None without a position.
+    :returns: server, file, and offset in the file; the server of rows of a snapshot is 0.  MySQL
+        and MariaDB: ``server_id``, ``file``, ``pos``.  PostgreSQL: ``lsn`` is the offset.  SQL
+        Server and Db2: ``commit_lsn`` and ``change_lsn`` are the file, ``event_serial_no`` is the
+        offset.  Oracle: ``commit_scn`` is the file, ``scn`` the offset.  All None without one.
     """
     extra: Mapping[str, Any] = getattr(event, "extra", None) or {}
     file, pos = extra.get("file"), extra.get("pos")
     if type(file) is str and file and _is_long(pos):
         server = extra.get("server_id")
         return server if _is_long(server) else 0, file, pos
-    commit_lsn = extra.get("commit_lsn")
-    if type(commit_lsn) is str and commit_lsn:
-        return None, commit_lsn, 0
-    for name in ("commit_scn", "scn"):
-        scn = extra.get(name)
-        if type(scn) is str and scn.isdecimal() and scn.isascii() and len(scn) <= _DIGITS:
-            return None, "", int(scn)
+    no_server = 0 if getattr(event, "op", None) == "read" else None
+    commit = extra.get("commit_lsn")
+    if type(commit) is str and commit:
+        change, serial = extra.get("change_lsn"), extra.get("event_serial_no")
+        # A snapshot has all changes of its commit.
+        change = change if type(change) is str and change else AFTER_CHANGES
+        return no_server, f"{commit}/{change}", serial if _is_long(serial) else 0
+    scn = _scn(extra.get("scn"))
+    commit_scn = _scn(extra.get("commit_scn"))
+    commit_scn = scn if commit_scn is None else commit_scn
+    if commit_scn is not None:
+        return no_server, str(commit_scn), commit_scn if scn is None else scn
     lsn = extra.get("lsn")
-    if _is_long(lsn) and getattr(event, "op", None) != "read":
-        return None, "", lsn
-    return None, None, None
+    return (no_server, "", lsn) if _is_long(lsn) else (None, None, None)
+
+
+def _scn(text: Any) -> int | None:
+    return int(text) if type(text) is str and _IS_SCN(text) else None
 
 
 def _is_long(value: Any) -> TypeGuard[int]:

@@ -59,6 +59,7 @@ class ColumnTemplate:
     - ``printer``: prints values instead of the encoding's printer.  With an ``encoding``, the
       kernel prints ordinary values by that: both must give the same text
     - ``invalid``: prints the text of a value that the type cannot hold (``InvalidValue``)
+    - ``unknown``: the value to write where an image lacks the column; None: as the image says
     """
 
     label: str | bytes
@@ -68,6 +69,7 @@ class ColumnTemplate:
     null: str | bytes | None = "null"
     printer: Callable[[Any], Any] | None = None
     invalid: Callable[[str], Any] | None = None
+    unknown: Any = None
 
     def __attrs_post_init__(self) -> None:
         if self.encoding is _DEFAULT and self.printer is not None:

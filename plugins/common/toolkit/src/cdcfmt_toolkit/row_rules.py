@@ -70,6 +70,10 @@ class KernelRows:
         """
         return None
 
+    def prepare(self, table: TableSchema, *, register: bool) -> None:
+        """See :meth:`cdcfmt_core.Encoder.prepare`."""
+        self.row_messages(table)
+
     def row_time_zone(self) -> tzinfo | None:
         """The zone of TIMESTAMP texts of :meth:`row_messages`; None: the context's zone."""
         return None

@@ -16,9 +16,8 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final, Literal, TypeAlias
 
 from cdcfmt_core.types import Date, DateTime, Decimal, InvalidValue, Time, Year
-from cdcfmt_mysql.instants import EPOCH_UTC
 from cdcfmt_mysql.numbers import check_decimal, decimal_limits
-from cdcfmt_mysql.temporal import EPOCH, MAX_TIME
+from cdcfmt_mysql.temporal import EPOCH, EPOCH_UTC, MAX_TIME
 from cdcfmt_toolkit.wire_json import parse_base64
 
 _HEX: Final = re.compile(r"(0x)?([0-9a-f]*|[0-9A-F]*)").fullmatch
@@ -171,6 +170,13 @@ def scaled(
     if -MAX_TYPE_SCALE <= scale < 0:
         number = number.quantize(decimal.Decimal(1), context=_WIDE)
     return check_decimal(number, decimal_limits(logical or Decimal()))
+
+
+def read_scaled(value: Any, logical: Decimal) -> decimal.Decimal | InvalidValue:
+    """The decimal of an object: its ``scale``, and the unscaled integer of this ``value``."""
+    if type(value) is not dict or type(value.get("scale")) is not int:
+        raise ValueError("is not a number with its scale")
+    return scaled(read_unscaled(value.get("value")), value["scale"], logical)
 
 
 def _decimal_of(value: int) -> decimal.Decimal:

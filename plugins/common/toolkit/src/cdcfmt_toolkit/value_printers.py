@@ -20,7 +20,6 @@ import attrs
 
 from cdcfmt_core import types
 from cdcfmt_core.types import Binary, Float, LogicalType
-from cdcfmt_mysql.instants import EPOCH_UTC
 from cdcfmt_mysql.members import enum_index, enum_name, set_bitmap, set_names
 from cdcfmt_mysql.numbers import (
     check_bool,
@@ -30,7 +29,7 @@ from cdcfmt_mysql.numbers import (
     go_json_float,
     shortest32,
 )
-from cdcfmt_mysql.temporal import EPOCH, MAX_TIME, temporal_printer
+from cdcfmt_mysql.temporal import EPOCH, EPOCH_UTC, MAX_TIME, temporal_printer
 from cdcfmt_mysql.text_output import UNWRITTEN, print_text, text_printer, unwritten_type
 from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.go_quote import quote
@@ -166,7 +165,9 @@ def _days(value: Any) -> int:
     return value.toordinal() - _DAY_ZERO
 
 
-def _micros_of(logical: LogicalType) -> Callable[[Any], int]:
+def micros_of(logical: LogicalType) -> Callable[[Any], int]:
+    """A function from a time or datetime to microseconds, since midnight or 1970."""
+
     def of_time(value: Any) -> int:
         if not -MAX_TIME <= value <= MAX_TIME:
             raise ValueError("beyond 838:59:59")
@@ -183,10 +184,10 @@ def _micros_of(logical: LogicalType) -> Callable[[Any], int]:
 
 
 def _millis(_: Encoding, logical: LogicalType, __: PrinterTools) -> Print:
-    micros_of = _micros_of(logical)
+    micros = micros_of(logical)
 
     def print_millis(value: Any) -> int:
-        number, rest = divmod(micros_of(value), 1_000)
+        number, rest = divmod(micros(value), 1_000)
         if rest:
             raise ValueError(
                 "more digits than the milliseconds of its column; declare the type, such as "
@@ -215,12 +216,14 @@ _PRINTERS: Final[Mapping[str, Callable[[Encoding, LogicalType, PrinterTools], Pr
     "iso-instant": _iso_instant,
     "epoch-days": lambda *_: _days,
     "epoch-millis": _millis,
-    "epoch-micros": lambda _, logical, __: _micros_of(logical),
+    "epoch-micros": lambda _, logical, __: micros_of(logical),
     "little-endian-bits": _bits,
 }
 
 
-_EXACT: Final = decimal.Context(200, traps=[decimal.Inexact, decimal.InvalidOperation])
+_MAX_DIGITS: Final = 150_000
+"""More than the 147 455 of PostgreSQL's numeric."""
+_EXACT: Final = decimal.Context(2 * _MAX_DIGITS, traps=[decimal.Inexact, decimal.InvalidOperation])
 
 _pack_float = struct.Struct("<f").pack
 _pack_double = struct.Struct("<d").pack
@@ -257,17 +260,27 @@ _AVRO_WRITERS: Final[Mapping[str, Callable[[Any], bytes]]] = {
 
 
 def unscaled_printer(scale: int) -> Print:
-    """The printer of decimals as the bytes of an integer, highest first, as few as possible."""
-    unit = decimal.Decimal((0, (1,), -scale))
+    """The printer of decimals as the bytes of :func:`unscaled_bytes`."""
+    to_bytes = unscaled_bytes(scale)
+    return lambda value: write_bytes(to_bytes(value))
 
-    def print_decimal(value: Any) -> bytes:
+
+def unscaled_bytes(scale: int) -> Callable[[Any], bytes]:
+    """A function from a decimal to the bytes of an integer, highest first, as few as possible."""
+
+    def to_bytes(value: Any) -> bytes:
         if not isinstance(value, decimal.Decimal) or not value.is_finite():
             raise TypeError("not a finite decimal")
-        number = int(_EXACT.divide(value, unit))
+        if value and value.adjusted() + scale > _MAX_DIGITS:
+            raise ValueError(f"a number of more than {_MAX_DIGITS} digits")
+        unscaled = value.scaleb(scale, context=_EXACT)
+        number = int(unscaled)
+        if number != unscaled:
+            raise ValueError(f"a number of more than {scale} digits after the point")
         size = (number if number >= 0 else ~number).bit_length() // 8 + 1
-        return write_bytes(number.to_bytes(size, "big", signed=True))
+        return number.to_bytes(size, "big", signed=True)
 
-    return print_decimal
+    return to_bytes
 
 
 def _float_printer(pack: Callable[[float], bytes], *, is_single: bool) -> Print:

@@ -29,6 +29,7 @@ from cdcfmt_toolkit.scalar_readers import (
     parse_latin1,
     read_bits,
     read_days,
+    read_scaled,
     read_unscaled,
     scaled,
     time_of,
@@ -64,6 +65,21 @@ def limited(read: Read, longest: int) -> Read:
         return data
 
     return read_limited
+
+
+def dialect_reader(read: Callable[[str], object]) -> Read:
+    """A reader of text, and of JSON numbers and booleans as their text."""
+
+    def read_scalar(value: Any) -> object:
+        if type(value) is bool:
+            return read("true" if value else "false")
+        if type(value) in (int, Decimal):
+            return read(f"{value:f}" if type(value) is Decimal else str(value))
+        if type(value) is not str:
+            raise ValueError("is not text")
+        return read(value)
+
+    return read_scalar
 
 
 def _open(encoding: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:
@@ -155,6 +171,11 @@ def _connect_decimal(
     return lambda value: scaled(read_unscaled(value), scale, type_)
 
 
+def _variable_scale_decimal(_: Encoding, logical: LogicalType, *__: Any) -> Read:
+    type_ = logical if isinstance(logical, types.Decimal) else types.Decimal()
+    return lambda value: read_scaled(value, type_)
+
+
 def _bits(encoding: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:
     other = json_value_parser(logical, time_zone=zone, counts=counts)
     order: Literal["little", "big"] = "big" if encoding.name == "big-endian-bits" else "little"
@@ -205,6 +226,7 @@ JSON_READERS: Final[Mapping[str, Callable[[Encoding, LogicalType, tzinfo, Counte
     **dict.fromkeys(_UNITS, _epoch),
     "base64": lambda *_: bytes_of,
     "connect-decimal": _connect_decimal,
+    "variable-scale-decimal": _variable_scale_decimal,
     "little-endian-bits": _bits,
     "big-endian-bits": _bits,
     "charset-text": lambda encoding, *_: _only_text(

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.types import MAX_TIMESTAMP
-from cdcfmt_mysql.instants import EPOCH_UTC
+from cdcfmt_mysql.temporal import EPOCH_UTC
 from cdcfmt_toolkit.json_size import depth_exceeds
 from cdcfmt_toolkit.large_messages import compression_hint
 

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, TypeAlias
 
-from cdcfmt_mysql.instants import EPOCH_UTC, offset_between
-from cdcfmt_mysql.temporal import EPOCH
+from cdcfmt_mysql.temporal import EPOCH, EPOCH_UTC, offset_between
 
 _DAYS = 25_567
 """Up to 2040: MySQL's TIMESTAMP ends in January 2038."""

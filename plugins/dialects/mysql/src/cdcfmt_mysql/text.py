@@ -22,7 +22,6 @@ from typing import Final
 
 from cdcfmt_core import types
 from cdcfmt_core.types import GeometryValue, LogicalType
-from cdcfmt_mysql.instants import timestamp_parser
 from cdcfmt_mysql.members import enum_parser, set_parser
 from cdcfmt_mysql.numbers import (
     decimal_limits,
@@ -33,7 +32,7 @@ from cdcfmt_mysql.numbers import (
     parse_vector,
     parse_year,
 )
-from cdcfmt_mysql.temporal import parse_date, parse_datetime, parse_time
+from cdcfmt_mysql.temporal import parse_date, parse_datetime, parse_time, timestamp_parser
 
 _SMALLEST_GEOMETRY: Final = 9
 """SRID, byte order, geometry type: MySQL 8.4 Reference Manual, 11.4.3."""
