@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import decimal
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from cdcfmt_core import opening
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.errors import EncodeError, OptionError
 from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import (
     Bool,
     DateTime,
@@ -27,8 +30,10 @@ from cdcfmt_core.types import (
     LogicalType,
     Text,
 )
+from cdcfmt_toolkit import message_schemas
 from cdcfmt_toolkit.avro_output import forget
 from cdcfmt_toolkit.row_rules import row_rules
+from cdcfmt_toolkit.schema_directory import SchemaDirectory
 
 ROOT = "ticdc_avro/debezium-avro"
 VARIANTS = sorted(path.name for path in (GOLDEN / ROOT).iterdir())
@@ -118,6 +123,51 @@ def opened(server: OfflineRegistry, **options: Any) -> MessageEncoder:
 def back(server: OfflineRegistry, messages: list[Message]) -> list[Any]:
     decoder = opening.open_decoder("debezium", {URL: server.url})
     return [event for message in messages for event in decoder.decode(message)]
+
+
+def test_names_of_the_connectors(server: OfflineRegistry) -> None:
+    """``avroSchemaNames``: those that Debezium's sinks and generated classes look for."""
+    table = TableSchema("my shop", "t-1", (Column("id", "int", Int(32), False, True),), ("id",))
+    event = RowChange("insert", table, None, Image({"id": 1}), commit_ts=7 << 18)
+    encoder = opened(server, avroSchemaNames="connector", clusterId="server1")
+    (message,) = encoder.encode(event)
+    assert server.subjects.keys() == {"shop-server1.my_shop.t_1.Key"} | {
+        "shop-server1.my_shop.t_1.Envelope"
+    }
+    envelope = next(text for text in server.registered if "Envelope" in text)
+    names = set(re.findall(r'"connect\.name":"([^"]*)"', envelope))
+    assert names == {f"server1.my_shop.t_1.{each}" for each in ("Envelope", "Value", "Source")}
+    for protocol in ("debezium", "auto"):
+        decoder = opening.open_decoder(protocol, {URL: server.url})
+        (read,) = decoder.decode(message)
+        assert isinstance(read, RowChange)
+        assert (read.table.name, read.after) == (table.name, event.after)
+
+
+def test_written_rows_are_read_without_the_registry(
+    server: OfflineRegistry, tmp_path: Path
+) -> None:
+    """``schemaStore`` alone has the schemas that were read once."""
+    messages = []
+    for number in range(3):
+        extra = [Column(f"c{each}", "int", Int(32), True) for each in range(number)]
+        columns = Column("id", "int", Int(32), False, True), *extra
+        table = TableSchema("shop", "orders", columns, ("id",))
+        row = Image({"id": number, **{each.name: number for each in extra}})
+        event = RowChange("insert", table, None, row, commit_ts=(7 + number) << 18)
+        messages += opened(server).encode(event)
+    store = SchemaStore(persistence=SchemaDirectory(str(tmp_path)))
+    common = {URL: server.url}
+    with_registry = opening.open_decoder("debezium", common, schemas=store)
+    read = [with_registry.decode(message) for message in messages]
+    server.away = True
+    for given in (common, {}):
+        for protocol in ("debezium", "auto"):
+            message_schemas.forget()
+            kept = SchemaStore(persistence=SchemaDirectory(str(tmp_path)))
+            decoder = opening.open_decoder(protocol, given, schemas=kept)
+            assert repr([decoder.decode(message) for message in messages]) == repr(read)
+    assert [len(event.after.values) for (event,) in read] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("name", ["tidb-extension", "default", "no-old-value"])

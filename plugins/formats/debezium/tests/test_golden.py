@@ -386,12 +386,12 @@ def _ddl_text(type_: str) -> str:
 
 
 def _tidb_type(type_: str) -> tuple[str, LogicalType]:
-    """``tidb_type``, and its logical type with the names and lengths of ``schema``."""
+    """``tidb_type`` and its logical type, both with the names and lengths of ``schema``."""
     full = resolve_type(type_)
+    if isinstance(full, Bit | Enum | Set):
+        return type_, full
     base = re.sub(r"\(.*\)", "", type_).replace(" zerofill", "")
     base = base.replace("decimal unsigned", "decimal")
-    if isinstance(full, Bit | Enum | Set):
-        return base, full
     plain = resolve_type(base)
     assert plain is not None
     return base, plain

@@ -111,6 +111,23 @@ impl Type {
         }
     }
 
+    /// The big-endian integer in bytes, which are passed; None if it may exceed 64 bits.
+    pub fn small_integer(&self, datum: &mut Datum) -> Result<Option<i64>> {
+        let mut ahead = *datum;
+        let bytes = match self {
+            Self::Fixed(size) => ahead.take(*size)?,
+            _ => ahead.bytes()?,
+        };
+        // No bytes are no number: the reader of bytes says so.
+        let Some(first) = bytes.first().filter(|_| bytes.len() <= 8) else {
+            return Ok(None);
+        };
+        *datum = ahead;
+        let sign = -i64::from(first >> 7);
+        let join = |value, byte: &u8| value << 8 | i64::from(*byte);
+        Ok(Some(bytes.iter().fold(sign, join)))
+    }
+
     /// Appends a value as JSON; records are objects, or lists of their values.
     pub fn print(&self, datum: &mut Datum, in_lists: bool, document: &mut Vec<u8>) -> Result<()> {
         let (opens, closes) = match self {

@@ -91,6 +91,8 @@ pub enum Encoding {
     EpochGuessed(Clock),
     /// Kafka Connect's Decimal.
     ConnectDecimal(Unscaled),
+    /// An object of a scale and an unscaled integer.
+    VariableScaleDecimal,
     /// Kafka Connect's Decimal or text, if only one of them is possible.
     GuessedDecimal {
         scale: u8,
@@ -125,8 +127,10 @@ impl Encoding {
     pub fn takes(&self, token: Token) -> bool {
         match self {
             // A double in Avro has no digits of its own, so a decimal is read from its shortest
-            // text.
-            Self::JsonNumber(Number::Decimal { .. }) => token.kind == Kind::Long,
+            // text; Connect's decimal is read from its unscaled integer.
+            Self::JsonNumber(Number::Decimal { .. }) | Self::ConnectDecimal(_) => {
+                token.kind == Kind::Long
+            }
             Self::JsonNumber(_)
             | Self::EpochDays
             | Self::EpochMillis(_)
@@ -159,6 +163,7 @@ impl Encoding {
             Self::EpochNanos(_) => "epoch-nanos",
             Self::EpochGuessed(_) => "epoch-guessed",
             Self::ConnectDecimal(_) => "connect-decimal",
+            Self::VariableScaleDecimal => "variable-scale-decimal",
             Self::GuessedDecimal { .. } => "guessed-decimal",
             Self::LittleEndianBits { .. } => "little-endian-bits",
             Self::BigEndianBits { .. } => "big-endian-bits",

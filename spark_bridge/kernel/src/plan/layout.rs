@@ -134,11 +134,9 @@ pub struct Layout {
     pub nulls_may_mean_unknown: bool,
     /// Values before updates must be valid, even if no row shows them.
     pub reads_before: bool,
-    /// The members with a position in the source's log: server, file, and offset in it, some of
-    /// which a source may lack.
-    pub log: Option<[Option<Vec<String>>; 3]>,
-    /// Also of rows of a snapshot.
-    pub logs_reads: bool,
+    /// The members with a position in the source's log: server, file, offset in it, and change in
+    /// the commit that is the file; some of which a source may lack.
+    pub log: Option<[Option<Vec<String>>; 4]>,
     /// Messages are Avro records.
     pub avro: Option<AvroLayout>,
     /// Its index among the layouts of the format.
@@ -156,7 +154,7 @@ pub struct Layout {
     pub leaves: HashMap<Vec<String>, usize>,
     /// Indexes of the leaves of `log`.
     #[serde(skip)]
-    pub log_leaves: Option<[Option<usize>; 3]>,
+    pub log_leaves: Option<[Option<usize>; 4]>,
     /// Whether messages may have a `commit_ts`.
     #[serde(skip)]
     pub has_commit_ts: bool,
@@ -194,10 +192,7 @@ impl Layout {
         );
         // Resolved once per layout: messages are read by index.
         let leaf = |path: &Option<Vec<String>>| self.leaves.get(path.as_ref()?).copied();
-        self.log_leaves = self
-            .log
-            .as_ref()
-            .map(|paths| [0, 1, 2].map(|place: usize| leaf(&paths[place])));
+        self.log_leaves = self.log.as_ref().map(|paths| paths.each_ref().map(leaf));
         if let Some(avro) = &mut self.avro {
             // The schema key consists of bytes instead of these parts.
             self.parts.clear();
@@ -339,6 +334,8 @@ pub struct Slot {
     pub is_optional: bool,
     pub least: Option<i64>,
     pub key_names: Vec<String>,
+    /// Whether it is needed for nothing but `extra`.
+    pub is_extra: bool,
 }
 
 impl AvroLayout {
@@ -376,6 +373,7 @@ impl AvroLayout {
                 is_optional: self.optional.contains(&field.name),
                 least: self.least.get(&field.name).copied(),
                 key_names: self.key_names.get(&field.name).cloned().unwrap_or_default(),
+                is_extra: false,
             });
         }
     }
@@ -446,6 +444,14 @@ impl AvroLayout {
 impl Slot {
     pub fn is_image(&self) -> bool {
         matches!(self.role, Role::Before | Role::After)
+    }
+
+    /// Notes whether it is needed for nothing but `extra`; `log`: the leaves of a log position.
+    pub fn prepare(&mut self, log: &[Option<usize>]) {
+        let is_logged = self.leaf.is_some() && log.contains(&self.leaf);
+        let has_rule = self.is_optional || self.least.is_some() || !self.key_names.is_empty();
+        let is_passed = matches!(self.role, Role::Extra | Role::Passed);
+        self.is_extra = is_passed && !is_logged && !has_rule;
     }
 
     /// Whether it is an image, or a part of one.

@@ -220,7 +220,10 @@ impl Writers {
             serde_json::from_value(description.layout).map_err(|error| error.to_string())?;
         layout.prepare(layouts.len());
         let avro = layout.avro.as_ref().ok_or("a layout without Avro")?;
-        let (slots, row) = avro.of_writer(&type_, &layout.members)?;
+        let (mut slots, row) = avro.of_writer(&type_, &layout.members)?;
+        for slot in &mut slots {
+            slot.prepare(layout.log_leaves.as_ref().map_or(&[], |leaves| leaves));
+        }
         let slots = self.slots.share(Slots(slots));
         let row = Arc::clone(self.rows.get_or_insert(row));
         let number = self.layouts.entry((text, Arc::clone(&slots)));

@@ -63,11 +63,11 @@ pub fn items<const N: usize>(token: Token, document: &str) -> Result<[Token; N]>
     Ok(found)
 }
 
-/// The text members of an object with exactly these members.
+/// The members of an object with exactly these members, each of its kind.
 pub fn members<const N: usize>(
     token: Token,
     document: &str,
-    names: [&str; N],
+    known: [(&str, Kind); N],
 ) -> Result<[Token; N]> {
     let mut found = [Token::MISSING; N];
     let mut cursor = Cursor::at(document, token.start)?;
@@ -75,12 +75,11 @@ pub fn members<const N: usize>(
     loop {
         let name = cursor.name()?;
         let value = cursor.value()?;
-        let place = names.iter().position(|known| *known == name.text(document));
+        let wanted = (name.text(document), value.kind);
+        let place = known.iter().position(|member| *member == wanted);
         match place {
             // Another member could change the meaning: the reference reads it.
-            Some(place) if found[place].kind == Kind::Missing && value.kind == Kind::Text => {
-                found[place] = value;
-            }
+            Some(place) if found[place].kind == Kind::Missing => found[place] = value,
             _ => {
                 return Err(Refusal::new(
                     "object has an unexpected form",

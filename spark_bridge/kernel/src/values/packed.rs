@@ -8,6 +8,7 @@ use crate::refusal::Result;
 use crate::text::bytes::{self, decode_base64};
 use crate::text::numbers;
 use crate::values::cells::Cells;
+use crate::values::nested::members;
 use crate::values::scalars::{OTHER, RANGE, decimal, small, with_point, within};
 
 /// The reference's limit for a DECIMAL.
@@ -56,7 +57,7 @@ impl BytesText {
     }
 }
 
-/// A decimal's unscaled integer, as base64 of its big-endian bytes.
+/// A decimal's unscaled integer: a number, or base64 of its big-endian bytes.
 pub fn unscaled(
     kind: &Unscaled,
     token: Token,
@@ -64,6 +65,9 @@ pub fn unscaled(
     cell: &mut impl Cells,
     data: &mut Vec<u8>,
 ) -> Result<()> {
+    if let Some(value) = token.long() {
+        return of_unscaled(kind, value.into(), cell);
+    }
     decode(token, document, MAX_BYTES, data)?;
     let first = data.first().ok_or(OTHER)?;
     let negative = first & 0x80 != 0;
@@ -84,10 +88,31 @@ pub fn unscaled(
     for byte in data.iter() {
         value = value << 8 | i128::from(*byte);
     }
+    of_unscaled(kind, value, cell)
+}
+
+fn of_unscaled(kind: &Unscaled, value: i128, cell: &mut impl Cells) -> Result<()> {
     match kind {
         Unscaled::Int { low, high } => cell.push_integer(within(value, *low, *high)?),
         Unscaled::Decimal { scale } => decimal(value, *scale, Some(*scale), cell),
     }
+}
+
+/// A decimal of any scale: an object of the scale and the unscaled integer.
+pub fn scaled(
+    token: Token,
+    document: &str,
+    cell: &mut impl Cells,
+    data: &mut Vec<u8>,
+) -> Result<()> {
+    if token.kind != Kind::Object {
+        return Err(OTHER);
+    }
+    let known = [("scale", Kind::Integer), ("value", Kind::Text)];
+    let [scale, value] = members(token, document, known)?;
+    // A negative one is the reference's.
+    let scale = scale.text(document).parse().map_err(|_| RANGE)?;
+    unscaled(&Unscaled::Decimal { scale }, value, document, cell, data)
 }
 
 /// The digits of an integer of any size, without sign.

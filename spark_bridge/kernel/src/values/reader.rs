@@ -60,6 +60,11 @@ impl Reader {
         self.default_null.is_some()
     }
 
+    /// Whether it reads an unscaled integer instead of its bytes.
+    pub fn takes_unscaled(&self) -> bool {
+        matches!(self.encoding, Encoding::ConnectDecimal(_)) && !self.counts()
+    }
+
     /// The name of its value encoding.
     pub fn encoding(&self) -> &'static str {
         self.encoding.name()
@@ -144,6 +149,9 @@ impl Reader {
             }
             Encoding::ConnectDecimal(kind) => {
                 packed::unscaled(kind, token, document, column, &mut tools.bytes)
+            }
+            Encoding::VariableScaleDecimal => {
+                packed::scaled(token, document, column, &mut tools.bytes)
             }
             Encoding::GuessedDecimal { scale } => {
                 packed::guessed_decimal(*scale, token, document, column, &mut tools.bytes)
@@ -312,7 +320,7 @@ impl Reader {
                 },
                 Kind::Object,
             ) => {
-                let names = [zone_member.as_str(), text_member.as_str()];
+                let names = [zone_member, text_member].map(|name| (name.as_str(), Kind::Text));
                 let [name, text] = members(token, document, names)?;
                 zoned(name, text, document, column, tools)
             }

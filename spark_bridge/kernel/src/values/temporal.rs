@@ -1,5 +1,5 @@
-//! MySQL's dates and times as text; the Python readers are in `cdcfmt_mysql/temporal.py`
-//! and `instants.py`. None leaves the message to the reference.
+//! MySQL's dates and times as text; the Python readers are in `cdcfmt_mysql/temporal.py`.
+//! None leaves the message to the reference.
 
 use crate::refusal::{Refusal, Result};
 

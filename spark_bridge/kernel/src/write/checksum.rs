@@ -1,6 +1,6 @@
 //! The checksum of a row's columns as TiDB computes it, in TiCDC's Simple Protocol.
 //!
-//! The Python equivalent is `cdcfmt_simple/checksum_output.py`.
+//! The Python equivalent is `cdcfmt_simple/encode.py`.
 
 use crate::avro::encode_long;
 use crate::plan::Image;

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import attrs
 
+from cdcfmt_debezium.connect import DECIMAL, KAFKA, PRECISION
 from cdcfmt_debezium.message import FLATTENED_PREFIX, PAYLOAD_KNOWN
 from cdcfmt_toolkit.avro_schemas import AvroField, AvroNode
 
@@ -38,22 +39,19 @@ _TYPES: Final = {
     "map": "map",
 }
 _SMALL: Final = ("int8", "int16")
-_KAFKA: Final = "org.apache.kafka.connect.data."
 _LOGICAL: Final = {
-    ("bytes", "decimal"): _KAFKA + "Decimal",
-    ("fixed", "decimal"): _KAFKA + "Decimal",
-    ("int", "date"): _KAFKA + "Date",
-    ("int", "time-millis"): _KAFKA + "Time",
+    ("bytes", "decimal"): KAFKA + "Decimal",
+    ("fixed", "decimal"): KAFKA + "Decimal",
+    ("int", "date"): KAFKA + "Date",
+    ("int", "time-millis"): KAFKA + "Time",
     ("long", "time-micros"): "io.debezium.time.MicroTime",
-    ("long", "timestamp-millis"): _KAFKA + "Timestamp",
+    ("long", "timestamp-millis"): KAFKA + "Timestamp",
     ("long", "timestamp-micros"): "io.debezium.time.MicroTimestamp",
-    ("long", "local-timestamp-millis"): _KAFKA + "Timestamp",
+    ("long", "local-timestamp-millis"): KAFKA + "Timestamp",
     ("long", "local-timestamp-micros"): "io.debezium.time.MicroTimestamp",
     ("string", "uuid"): "io.debezium.data.Uuid",
 }
 """Avro's logical types without ``connect.name``, as written by Flink."""
-_DECIMAL: Final = _KAFKA + "Decimal"
-_PRECISION: Final = "connect.decimal.precision"
 
 # --- Names ------------------------------------------------------------------------------
 
@@ -197,8 +195,8 @@ class _Fields:
             wire["name"] = name
         parameters = props.get("connect.parameters")
         parameters = dict(parameters) if type(parameters) is dict else {}
-        if name == _DECIMAL:
-            for own, of_connect in (("scale", "scale"), ("precision", _PRECISION)):
+        if name == DECIMAL:
+            for own, of_connect in (("scale", "scale"), ("precision", PRECISION)):
                 # TiCDC names the parameter as Avro does.
                 known = parameters.get(own, digits.get(own))
                 if known is not None:

@@ -5,7 +5,6 @@ The inverse of :mod:`cdcfmt_debezium.avro` and :mod:`cdcfmt_debezium.framed`.
 
 from __future__ import annotations
 
-import decimal
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -19,27 +18,27 @@ from cdcfmt_core.types import (
     Decimal,
     Float,
     Geometry,
-    GeometryValue,
     Int,
     Vector,
 )
-from cdcfmt_debezium.avro_schemas import VARIABLE_DECIMAL, AvroSchemas, avro_field
-from cdcfmt_debezium.encode_plans import message_of, zero_printer
+from cdcfmt_debezium.avro_schemas import AvroSchemas, avro_field
+from cdcfmt_debezium.encode_plans import ConnectColumn, key_of, message_of, zero_printer
 from cdcfmt_debezium.payload_output import OP_WORDS, source
 from cdcfmt_debezium.profile import ProducerProfile
 from cdcfmt_debezium.value_encodings import value_encoding
-from cdcfmt_mysql.numbers import print_vector
-from cdcfmt_mysql.type_output import column_type
+from cdcfmt_debezium.value_output import AvroForm, open_printer
 from cdcfmt_toolkit.avro_output import (
+    BIGINTS,
+    DECIMALS,
     Registered,
     RegisteredPair,
     avro_image,
     avro_names,
-    bits_printer,
+    is_text,
     print_unsigned,
 )
 from cdcfmt_toolkit.encodings import Encoding
-from cdcfmt_toolkit.images import is_nullable, own_key
+from cdcfmt_toolkit.images import is_nullable
 from cdcfmt_toolkit.message_writer import COLUMN_BYTES, MessageWriter, RowWriter
 from cdcfmt_toolkit.plans import Plans
 from cdcfmt_toolkit.row_messages import (
@@ -51,8 +50,8 @@ from cdcfmt_toolkit.row_messages import (
     RowMessage,
     RowMessages,
 )
-from cdcfmt_toolkit.value_printers import unscaled_printer
-from cdcfmt_toolkit.wire_avro import NULL, SOME, write_bytes, write_long, write_text
+from cdcfmt_toolkit.value_printers import PrinterTools
+from cdcfmt_toolkit.wire_avro import NULL, SOME, write_long, write_text
 
 _MILLIS: Final = "io.debezium.time.Timestamp"
 _TRANSACTIONS: Final = "places in transactions, left out of Avro"
@@ -93,17 +92,19 @@ class AvroEncoder(Encoder):
             self._context.counts[_TRANSACTIONS] += 1
         return [table.schemas.message(self._context, key, value)]
 
-    def register_schemas(self, table: TableSchema) -> None:
-        self._tables.find(table).schemas.register()
+    def prepare(self, table: TableSchema, *, register: bool) -> None:
+        schemas = self._tables.find(table).schemas
+        if register:
+            schemas.register()
 
     def _table(self, table: TableSchema) -> _Table:
         names = avro_names(table.columns)
         fields, columns = {}, {}
         for column in table.columns:
             fields[column.name], columns[column.name] = self._column(column, table)
-        keys = own_key(table, self._context.counts)
-        of_key = {name: template for name, template in columns.items() if name in keys}
-        schemas = AvroSchemas(self._cluster, table, names)
+        of_key = {name: columns[name] for name in key_of(table, self._context.counts)}
+        like_connector = self._options["avroSchemaNames"] == "connector"
+        schemas = AvroSchemas(self._cluster, table, names, like_connector=like_connector)
         pair = RegisteredPair(
             Registered(self._context, "key", *schemas.key([fields[name] for name in of_key])),
             Registered(self._context, "value", *schemas.value(list(fields.values()))),
@@ -141,35 +142,32 @@ class AvroEncoder(Encoder):
         return [*parts, write_text(self._cluster)]
 
     def _column(self, column: Column, table: TableSchema) -> tuple[dict[str, Any], ColumnTemplate]:
-        nullable = is_nullable(column, table)
-        logical = column.type
+        nullable, logical = is_nullable(column, table), column.type
+        options, form = self._options, AvroForm(PrinterTools(counts=self._context.counts))
+        own = None
+        if not is_text(logical, decimals=options[DECIMALS], bigints=options[BIGINTS]):
+            own = ConnectColumn.of(column, form)
         # With an unknown number of digits, microseconds lose none.
         in_millis = isinstance(logical, DateTime) and (
             column.source_type == _MILLIS or (logical.fsp is not None and logical.fsp <= 3)
         )
-        field = avro_field(
-            column,
-            column_type(column),
-            self._options,
-            nullable=nullable,
-            milliseconds=in_millis,
-        )
-        units = ProducerProfile(datetimes="ms" if in_millis else "us")
-        invalid = zero_printer(logical, nullable, self._context.counts)
-        return field, ColumnTemplate(
-            b"",
-            _encoding(column, field, units),
-            SOME if nullable else b"",
-            null=NULL if nullable else None,
-            printer=_printer(column, field),
-            invalid=None if invalid is None else _in_avro(invalid),
-        )
+        schema = None if own is None else own.schema
+        field = avro_field(column, schema, options, nullable=nullable, milliseconds=in_millis)
+        if own is None:
+            units = ProducerProfile(datetimes="ms" if in_millis else "us")
+            invalid = zero_printer(logical, nullable, self._context.counts)
+            own = ConnectColumn(
+                field,
+                _encoding(column, field, units),
+                _printer(column, field, form),
+                None if invalid is None else _in_avro(invalid),
+            )
+        some, null = (SOME, NULL) if nullable else (b"", None)
+        return field, own.template(b"", some, null=null)
 
 
 def _encoding(column: Column, field: Mapping[str, Any], units: ProducerProfile) -> Encoding:
     kind, logical = field["type"], column.type
-    if "avro" in field:
-        return Encoding("connect-decimal", scale=field["avro"]["scale"])
     if isinstance(logical, Decimal | Int) and kind == "string":
         return MYSQL_TEXT
     if isinstance(logical, Decimal):
@@ -180,36 +178,15 @@ def _encoding(column: Column, field: Mapping[str, Any], units: ProducerProfile) 
     return value_encoding(column, kind, units)
 
 
-def _printer(column: Column, field: Mapping[str, Any]) -> Callable[[Any], bytes] | None:
+def _printer(
+    column: Column, field: dict[str, Any], form: AvroForm
+) -> Callable[[Any], bytes] | None:
     """The printer of a type whose values have no encoding in Avro."""
     logical = column.type
-    if isinstance(logical, Bit) and field["type"] == "bytes":
-        return bits_printer(logical, "little")
     if logical == Int(64, signed=False) and field["type"] == "int64":
         return print_unsigned
-    if field.get("name") == VARIABLE_DECIMAL["name"]:
-        return _variable_decimal
-    if isinstance(logical, Vector):
-        return lambda value: write_text(print_vector(value))
-    return _geometry if isinstance(logical, Geometry) else None
-
-
-def _variable_decimal(value: Any) -> bytes:
-    """A decimal as its own scale and the unscaled number."""
-    if type(value) is not decimal.Decimal or not value.is_finite():
-        raise TypeError("not a finite decimal")
-    exponent = value.as_tuple().exponent
-    assert isinstance(exponent, int)  # of a finite one
-    scale = max(-exponent, 0)
-    written: bytes = unscaled_printer(scale)(value)
-    return write_long(scale) + written
-
-
-def _geometry(value: Any) -> bytes:
-    if type(value) is not GeometryValue or value.wkb is None:
-        raise ValueError("a geometry without WKB")
-    # Debezium writes SRID 0 as null.
-    return write_bytes(value.wkb) + (SOME + write_long(value.srid) if value.srid else NULL)
+    is_other = isinstance(logical, Bit | Decimal | Geometry | Vector)
+    return open_printer(field, logical, form) if is_other else None
 
 
 def _in_avro(print_zero: Callable[[str], int | str | None]) -> Callable[[str], bytes | None]:

@@ -59,7 +59,7 @@ from cdcfmt_toolkit.scalar_readers import MAX_TYPE_SCALE, NO_SCALE
 
 _TIME: Final = "io.debezium.time."
 _DATA: Final = "io.debezium.data."
-_KAFKA: Final = "org.apache.kafka.connect.data."
+KAFKA: Final = "org.apache.kafka.connect.data."
 
 _SMALL = re.compile(r"-?[0-9]{1,4}").fullmatch
 _LENGTH = re.compile(r"[0-9]{1,10}").fullmatch
@@ -108,7 +108,7 @@ def _holds(own: Int, other: Int) -> bool:
     return other.bits < own.bits or (other.bits == own.bits and (other.signed or own.bits == 64))
 
 
-_PLAIN: Final[dict[str, tuple[LogicalType, tuple[type, ...]]]] = {
+PLAIN: Final[dict[str, tuple[LogicalType, tuple[type, ...]]]] = {
     "int8": (Int(8), (Int, Year)),
     "int16": (Int(16), (Int, Year)),
     "int32": (Int(32), (Int, Year)),
@@ -121,10 +121,10 @@ _PLAIN: Final[dict[str, tuple[LogicalType, tuple[type, ...]]]] = {
 }
 
 _DURATION: Final = Interval(months=False, days=False)
-_NAMED: Final[dict[tuple[str, str], tuple[LogicalType, Mapping[str, Any]]]] = {
-    ("int32", _KAFKA + "Date"): (Date(), {}),
-    ("int32", _KAFKA + "Time"): (Time(3), {"times": "ms"}),
-    ("int64", _KAFKA + "Timestamp"): (DateTime(3), {"datetimes": "ms"}),
+NAMED: Final[dict[tuple[str, str], tuple[LogicalType, Mapping[str, Any]]]] = {
+    ("int32", KAFKA + "Date"): (Date(), {}),
+    ("int32", KAFKA + "Time"): (Time(3), {"times": "ms"}),
+    ("int64", KAFKA + "Timestamp"): (DateTime(3), {"datetimes": "ms"}),
     ("int32", _TIME + "Date"): (Date(), {}),
     ("int32", _TIME + "Time"): (Time(), {"times": "ms"}),
     ("int64", _TIME + "MicroTime"): (Time(), {"times": "us"}),
@@ -153,11 +153,13 @@ _NAMED: Final[dict[tuple[str, str], tuple[LogicalType, Mapping[str, Any]]]] = {
 }
 
 
-_NESTED: Final = ("array", "map", "struct")
-_BY_NAME: Final = {name: logical for (_, name), (logical, _) in _NAMED.items()}
-_DECIMAL: Final = _KAFKA + "Decimal"
-_BITS: Final = _DATA + "Bits"
-_MEMBERS: Final[dict[str, type[Enum] | type[Set]]] = {_DATA + "Enum": Enum, _DATA + "EnumSet": Set}
+NESTED: Final = ("array", "map", "struct")
+_BY_NAME: Final = {name: logical for (_, name), (logical, _) in NAMED.items()}
+DECIMAL: Final = KAFKA + "Decimal"
+PRECISION: Final = "connect.decimal.precision"
+"""The parameter of a Decimal beside ``scale``."""
+BITS: Final = _DATA + "Bits"
+MEMBERS: Final[dict[str, type[Enum] | type[Set]]] = {_DATA + "Enum": Enum, _DATA + "EnumSet": Set}
 
 
 def field_type(
@@ -169,7 +171,7 @@ def field_type(
 
     :raises DecodeError: if it is not a schema of a field.
     """
-    if field.get("type") in _NESTED and (field.get("type"), field.get("name")) not in _NAMED:
+    if field.get("type") in NESTED and (field.get("type"), field.get("name")) not in NAMED:
         nested = _nested_type(field, profile, of_bytes, [_MAX_PARTS], 0)
         if nested is not None:
             return nested
@@ -186,7 +188,7 @@ def _nested_type(
     if type(field) is not dict:
         raise DecodeError("is not a type of a field", field="schema", sample=field)
     kind = field.get("type")
-    if kind not in _NESTED or (kind, field.get("name")) in _NAMED:
+    if kind not in NESTED or (kind, field.get("name")) in NAMED:
         flat = _flat_type(field, profile, of_bytes=of_bytes)
         return None if isinstance(flat.logical, Unknown) else flat
     inner: tuple[Any, ...] = (field.get("items" if kind == "array" else "values"),)
@@ -232,23 +234,23 @@ def _flat_type(field: Mapping[str, Any], profile: ProducerProfile, *, of_bytes: 
     parameters = field.get("parameters")
     if type(parameters) is not dict:
         parameters = {}
-    if (kind, name) in _NAMED:
-        logical, overrides = _NAMED[kind, str(name)]
+    if (kind, name) in NAMED:
+        logical, overrides = NAMED[kind, str(name)]
         return FieldType(
             logical, str(name), (type(logical),), attrs.evolve(profile, guessed=False, **overrides)
         )
-    if (kind, name) == ("bytes", _DECIMAL):
+    if (kind, name) == ("bytes", DECIMAL):
         return _connect_decimal(parameters, profile)
-    if (kind, name) == ("bytes", _BITS):
+    if (kind, name) == ("bytes", BITS):
         return _bits(parameters.get("length"), profile, of_bytes=of_bytes)
-    if kind == "string" and name in _MEMBERS:
-        members = _MEMBERS[name](_allowed(parameters))
+    if kind == "string" and name in MEMBERS:
+        members = MEMBERS[name](_allowed(parameters))
         return FieldType(members, _text_of_members(name, members), (type(members),), profile)
-    if kind not in _PLAIN:
+    if kind not in PLAIN:
         return FieldType(Unknown(name or kind), name or kind, (), profile)
     # An unknown name alone does not determine the type in type_of_text.
     source_type = kind if name is None else f"{name} {kind}"
-    logical, fits = _PLAIN[kind]
+    logical, fits = PLAIN[kind]
     if name is not None and kind != "boolean":
         # A name restricts the type further, so only the same type fits.
         fits = (type(logical),)
@@ -282,24 +284,24 @@ def propagated_type(field: Mapping[str, Any]) -> str | None:
 def type_of_text(text: str) -> LogicalType | None:
     """The logical type of a source type from :func:`field_type`."""
     kind, _, inner = text.partition(" ")
-    if kind in _NESTED and inner[:1] in ('"', "{"):
+    if kind in NESTED and inner[:1] in ('"', "{"):
         return _nested_of_text(kind, inner)
     name, parenthesis, rest = text.partition("(")
-    if name in _MEMBERS:
+    if name in MEMBERS:
         members = resolve_type(f"enum({rest}") if parenthesis else None
-        return _MEMBERS[name](members.names if isinstance(members, Enum) else None)
-    if name in (_DECIMAL, _BITS):
+        return MEMBERS[name](members.names if isinstance(members, Enum) else None)
+    if name in (DECIMAL, BITS):
         numbers = [
             int(each) if _LENGTH(each) else None for each in rest.removesuffix(")").split(",")
         ]
-        if name == _BITS:
+        if name == BITS:
             bits = numbers[0] or 0
             return Binary() if bits > _MAX_BITS else Bit(bits or None)
         precision, scale = [None, *numbers][-2:]
         return Decimal(precision, scale)
     if text in _BY_NAME:
         return _BY_NAME[text]
-    plain = _PLAIN.get(text.rpartition(" ")[2])
+    plain = PLAIN.get(text.rpartition(" ")[2])
     return plain and plain[0]
 
 
@@ -331,7 +333,7 @@ def _bits(length: Any, profile: ProducerProfile, *, of_bytes: bool) -> FieldType
         profile = attrs.evolve(profile, binary="certain")
         source_type = f"varbinary({bits})" if 0 < bits <= _MAX_VARBINARY else "longblob"
         return FieldType(Binary(), source_type, (Binary,), profile)
-    source_type = f"{_BITS}({bits})" if bits else _BITS
+    source_type = f"{BITS}({bits})" if bits else BITS
     if bits > _MAX_BITS:
         profile = attrs.evolve(profile, binary="certain")
         return FieldType(Binary(), source_type, (Binary,), profile)
@@ -340,7 +342,7 @@ def _bits(length: Any, profile: ProducerProfile, *, of_bytes: bool) -> FieldType
 
 def _connect_decimal(parameters: Mapping[str, Any], profile: ProducerProfile) -> FieldType:
     scale = _number(parameters.get("scale"))
-    precision = _number(parameters.get("connect.decimal.precision"))
+    precision = _number(parameters.get(PRECISION))
     logical = Decimal(None, scale if scale is not None and scale >= 0 else None)
     if scale is not None and MAX_TYPE_SCALE < scale < NO_SCALE:
         # PostgreSQL's numeric(5,-2) has the scale 2046, and values that are 10^2046 times as large.
@@ -350,7 +352,7 @@ def _connect_decimal(parameters: Mapping[str, Any], profile: ProducerProfile) ->
     digits = [str(each) for each in (logical.precision, logical.scale) if each is not None]
     return FieldType(
         logical,
-        f"{_DECIMAL}({','.join(digits)})" if digits else _DECIMAL,
+        f"{DECIMAL}({','.join(digits)})" if digits else DECIMAL,
         (Decimal, Int),
         attrs.evolve(profile, decimals="connect", scale=scale, doubles=False),
     )

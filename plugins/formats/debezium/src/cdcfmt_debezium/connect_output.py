@@ -14,10 +14,11 @@ from cdcfmt_core import types
 from cdcfmt_core.events import Column
 from cdcfmt_core.types import LogicalType
 from cdcfmt_mysql.column_type import ColumnType
-from cdcfmt_mysql.type_output import type_text
+from cdcfmt_mysql.text_output import UNWRITTEN
+from cdcfmt_mysql.type_output import column_type, type_text
 
-_DATA: Final = "io.debezium.data."
-_TIME: Final = "io.debezium.time."
+DATA: Final = "io.debezium.data."
+TIME: Final = "io.debezium.time."
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_.]")
 _NOT_IN_TOPICS: Final = re.compile(r"[^A-Za-z0-9_.\-]")
 # Their tidb_type never has "unsigned".
@@ -26,43 +27,43 @@ _SIGNLESS: Final = frozenset({"year", "bit", "varchar", "char", "decimal"})
 _PLAIN: Final[dict[type, dict[str, Any]]] = {
     types.Bool: {"type": "boolean"},
     types.Decimal: {"type": "double"},
-    types.Date: {"type": "int32", "name": _TIME + "Date", "version": 1},
-    types.Timestamp: {"type": "string", "name": _TIME + "ZonedTimestamp", "version": 1},
-    types.Time: {"type": "int64", "name": _TIME + "MicroTime", "version": 1},
-    types.Year: {"type": "int32", "name": _TIME + "Year", "version": 1},
-    types.Json: {"type": "string", "name": _DATA + "Json", "version": 1},
-    types.Vector: {"type": "string", "name": _DATA + "TiDBVectorFloat32"},
+    types.Date: {"type": "int32", "name": TIME + "Date", "version": 1},
+    types.Timestamp: {"type": "string", "name": TIME + "ZonedTimestamp", "version": 1},
+    types.Time: {"type": "int64", "name": TIME + "MicroTime", "version": 1},
+    types.Year: {"type": "int32", "name": TIME + "Year", "version": 1},
+    types.Json: {"type": "string", "name": DATA + "Json", "version": 1},
+    types.Vector: {"type": "string", "name": DATA + "TiDBVectorFloat32"},
     types.Geometry: {
         "type": "struct",
         "fields": [
             {"type": "bytes", "optional": False, "field": "wkb"},
             {"type": "int32", "optional": True, "field": "srid"},
         ],
-        "name": _DATA + "geometry.Geometry",
+        "name": DATA + "geometry.Geometry",
         "version": 1,
     },
 }
 
 
 def field_of(
-    column: Column, parsed: ColumnType, *, nullable: bool, milliseconds: bool, tidb_type: bool
+    column: Column, schema: dict[str, Any], *, nullable: bool, tidb_type: bool
 ) -> dict[str, Any]:
-    """The schema of one column; ``milliseconds``: a DATETIME is written in milliseconds."""
-    type_fields = _type_of(column.type, parsed, milliseconds)
+    """The schema of one column, whose type has this ``schema``."""
     field: dict[str, Any] = {}
-    if tidb_type:
+    if tidb_type and not isinstance(column.type, UNWRITTEN):
+        parsed = column_type(column)
         unsigned = "" if parsed.base in _SIGNLESS or not parsed.unsigned else " unsigned"
         field["tidb_type"] = type_text(ColumnType(parsed.base), full=False) + unsigned
-    field["type"] = type_fields["type"]
-    field["optional"] = nullable
     return (
         field
-        | {name: value for name, value in type_fields.items() if name != "type"}
-        | {"field": column.name}
+        | {"type": "", "optional": False}
+        | schema
+        | {"optional": nullable, "field": column.name}
     )
 
 
-def _type_of(logical: LogicalType, parsed: ColumnType, milliseconds: bool) -> dict[str, Any]:
+def type_schema(logical: LogicalType, parsed: ColumnType, *, milliseconds: bool) -> dict[str, Any]:
+    """The schema of a type; ``milliseconds``: a DATETIME is written in milliseconds."""
     if isinstance(logical, types.Int):
         # Connect has no unsigned integers: these need one more bit.
         bits = logical.bits if logical.signed else logical.bits + 1
@@ -74,17 +75,17 @@ def _type_of(logical: LogicalType, parsed: ColumnType, milliseconds: bool) -> di
         if logical.bits == 1:
             return {"type": "boolean"}
         length = {"length": str(logical.bits or 64)}
-        return {"type": "bytes", "name": _DATA + "Bits", "version": 1, "parameters": length}
+        return {"type": "bytes", "name": DATA + "Bits", "version": 1, "parameters": length}
     if isinstance(logical, types.Enum):
         names = [name.replace(",", "\\,") for name in logical.names or ()]
         allowed = {"allowed": ",".join(names)}
-        return {"type": "string", "name": _DATA + "Enum", "version": 1, "parameters": allowed}
+        return {"type": "string", "name": DATA + "Enum", "version": 1, "parameters": allowed}
     if isinstance(logical, types.Set):
         allowed = {"allowed": ",".join(logical.names or ())}
-        return {"type": "string", "name": _DATA + "EnumSet", "version": 1, "parameters": allowed}
+        return {"type": "string", "name": DATA + "EnumSet", "version": 1, "parameters": allowed}
     if isinstance(logical, types.DateTime):
         name = "Timestamp" if milliseconds else "MicroTimestamp"
-        return {"type": "int64", "name": _TIME + name, "version": 1}
+        return {"type": "int64", "name": TIME + name, "version": 1}
     return _PLAIN.get(type(logical), {"type": "string"})
 
 
@@ -113,7 +114,7 @@ SOURCE: Final[dict[str, Any]] = {
             "string",
             "snapshot",
             True,
-            name=_DATA + "Enum",
+            name=DATA + "Enum",
             version=1,
             parameters={"allowed": "true,last,false,incremental"},
             default="false",
@@ -148,8 +149,20 @@ _TRANSACTION: Final[dict[str, Any]] = {
 }
 
 
-def envelope_schema(name: str, fields: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """``schema`` of a row message, or of a watermark, which has no ``fields``."""
+_SOURCE_WITH_SCHEMA: Final = {
+    **SOURCE,
+    "fields": [*SOURCE["fields"], _field("string", "schema", True)],
+}
+"""Of a table in a schema, which TiDB does not have."""
+
+
+def envelope_schema(
+    name: str, fields: Iterable[dict[str, Any]], *, has_schema: bool = False
+) -> dict[str, Any]:
+    """``schema`` of a row message, or of a watermark, which has no ``fields``.
+
+    ``has_schema``: the table's name has one.
+    """
     images = [
         {
             "type": "struct",
@@ -167,7 +180,7 @@ def envelope_schema(name: str, fields: Iterable[dict[str, Any]]) -> dict[str, An
         "version": 1,
         "fields": [
             *(images if fields else ()),
-            SOURCE,
+            _SOURCE_WITH_SCHEMA if has_schema else SOURCE,
             _field("string", "op", False),
             _field("int64", "ts_ms", True),
             _TRANSACTION,

@@ -20,7 +20,7 @@ from cdcfmt_core.types import Decimal, InvalidValue
 from cdcfmt_debezium.profile import ParseValue, ProducerProfile
 from cdcfmt_mysql import InexactNumber
 from cdcfmt_mysql.numbers import MAX_DIGITS, check_decimal, decimal_limits, parse_decimal
-from cdcfmt_toolkit.scalar_readers import read_unscaled, scaled
+from cdcfmt_toolkit.scalar_readers import read_scaled, read_unscaled, scaled
 
 OPTION: Final = "decimalHandlingMode"
 DECIMAL_MODES: Final = ("auto", "precise", "double", "string")
@@ -68,8 +68,8 @@ def decimal_parser(logical: Decimal, profile: ProducerProfile) -> ParseValue:
             return parse_number(value)
         if type(value) is decimal.Decimal:
             return parse_number(value) if has_other_zeros else check_decimal(value, limits)
-        if type(value) is dict and type(value.get("scale")) is int:
-            return scaled(read_unscaled(value.get("value")), value["scale"], logical)
+        if type(value) is dict:
+            return read_scaled(value, logical)
         raise ValueError("not a decimal")
 
     return parse

@@ -10,8 +10,18 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cdcfmt_core import Decode, DecoderContext
-from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.events import Event, Heartbeat, LogicalMessage, Message, Transaction, Watermark
+from cdcfmt_core.errors import DecodeError, MissingSchemaError
+from cdcfmt_core.events import (
+    Corrupt,
+    Event,
+    Heartbeat,
+    LogicalMessage,
+    Message,
+    RowChange,
+    Transaction,
+    Watermark,
+)
+from cdcfmt_debezium import mongodb
 from cdcfmt_debezium.binary import binary_parser
 from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
 from cdcfmt_debezium.documents import Document, open_reader
@@ -48,10 +58,13 @@ def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
     return _Decoder(options, context).decode
 
 
-_MONGODB: Final = (
-    "messages of the MongoDB connector are not read: their rows are documents; write them by the "
-    "transform ExtractNewDocumentState, and read those with spark.read.json"
+_OLD_MONGODB: Final = (
+    "messages of the MongoDB connector without source.collection, of Debezium before 1.0, are not "
+    "read: their updates have a patch instead of a document"
 )
+
+_CASSANDRA: Final = "cassandra"
+"""Its deleted rows are in ``after``."""
 
 _NO_ROW: Final = (
     "a delete without key and row, of a table without key: the row is unknown; send the rows of "
@@ -72,6 +85,7 @@ class _Decoder:
             self._unavailable,
         )
         self._default_table = default_table(options)
+        self._of_mongodb = mongodb.Documents()
         self._flat = FlatReader(options, context.schemas.persistence)
         self._flattened = options["flattened"]
 
@@ -144,8 +158,11 @@ class _Decoder:
         database = text_of(source, "db", "source.") or text_of(source, "keyspace", "source.")
         table = text_of(source, "table", "source.")
         schema = text_of(source, "schema", "source.") or None
-        if not table and source.get("connector") == "mongodb":
-            raise DecodeError(_MONGODB, field="source.connector", sample="mongodb")
+        has_documents = source.get("connector") == mongodb.CONNECTOR
+        if has_documents:
+            table = text_of(source, "collection", "source.")
+            if not table:
+                raise DecodeError(_OLD_MONGODB, field="source.collection")
         if not table and self._default_table is not None:
             database, table, schema = self._default_table
         if not table:
@@ -160,32 +177,38 @@ class _Decoder:
             source_time = time_of(source, "source.")
             if not self._filter.wants_source_time("row", commit_ts, source_time):
                 return []
+        key = self._key(message, document)[0]
+        if has_documents:
+            event = self._of_mongodb.decode(op, payload, (database, table), key)
+            return [_completed(event, payload, source, commit_ts)]
+        before, after = image_of(payload, "before"), image_of(payload, "after")
+        if op == "delete" and before is None and source.get("connector") == _CASSANDRA:
+            before = after
         event = self._rows.decode(
             op,
-            image_of(payload, "before"),
-            image_of(payload, "after"),
+            before,
+            after,
             wire=document.schema,
             place=(database, table, schema),
             stream=text_of(source, "name", "source."),
             position=position_of(source),
             profile=profile_of(self._profiles, source.get("connector"), schema),
-            key=self._key(message, document)[0],
+            key=key,
             may_lack=self._may_lack(document),
         )
-        event.commit_ts = commit_ts
-        event.source_time = time_of(source, "source.")
-        event.emit_time = time_of(payload)
-        extra = extra_of(payload, source)
-        if event.extra:
-            extra = event.extra | (extra or {})
-        event.extra = extra
-        return [event]
+        return [_completed(event, payload, source, commit_ts)]
 
     def _tombstone(self, message: Message) -> list[Event]:
         if self._flattened:
             if message.key is None:
-                raise DecodeError(_NO_ROW)
-            return self._flattened_row(None, None, message)
+                return [Corrupt(DecodeError(_NO_ROW))]
+            try:
+                return self._flattened_row(None, None, message)
+            except MissingSchemaError:
+                raise
+            except DecodeError as error:
+                # A row of this format, if a bad one: to raise would say that it is none.
+                return [Corrupt(error)]
         self._context.counts["tombstones"] += 1
         return []
 
@@ -244,6 +267,20 @@ class _Decoder:
     def _may_lack(self, document: Document) -> bool:
         # In Avro, most forms of the placeholder are numbers.
         return document.is_avro or self._unavailable.in_message(document.value)
+
+
+def _completed(
+    event: RowChange, payload: dict[str, Any], source: dict[str, Any], commit_ts: int | None
+) -> RowChange:
+    """The event with its times and what no field of an event holds."""
+    event.commit_ts = commit_ts
+    event.source_time = time_of(source, "source.")
+    event.emit_time = time_of(payload)
+    extra = mongodb.described(extra_of(payload, source))
+    if event.extra:
+        extra = event.extra | (extra or {})
+    event.extra = extra
+    return event
 
 
 def _has_bytes(schema: WireSchema | None) -> bool:

@@ -9,22 +9,35 @@ from typing import Any, Final
 import attrs
 import orjson
 
-from cdcfmt_core.errors import UnsupportedEventError
+from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import Column, Op, RowChange, TableSchema
 from cdcfmt_core.types import (
     Date,
     DateTime,
     Geometry,
-    GeometryValue,
     LogicalType,
     Timestamp,
     Vector,
 )
-from cdcfmt_debezium.connect_output import envelope_schema, field_of, key_schema_of, schema_name
+from cdcfmt_debezium.connect_output import (
+    envelope_schema,
+    field_of,
+    key_schema_of,
+    schema_name,
+    type_schema,
+)
+from cdcfmt_debezium.connect_types import connector_schema, schema_of
 from cdcfmt_debezium.payload_output import OP_WORDS, dumps, source
 from cdcfmt_debezium.profile import ProducerProfile
 from cdcfmt_debezium.value_encodings import value_encoding
-from cdcfmt_mysql.numbers import print_vector
+from cdcfmt_debezium.value_output import (
+    Form,
+    JsonForm,
+    encoding_of,
+    invalid_printer,
+    open_printer,
+    placeholder_of,
+)
 from cdcfmt_mysql.temporal import parse_date, parse_datetime
 from cdcfmt_mysql.type_output import column_type
 from cdcfmt_toolkit.encodings import Encoding
@@ -43,35 +56,59 @@ from cdcfmt_toolkit.row_messages import (
     RowMessage,
     RowMessages,
 )
-from cdcfmt_toolkit.value_printers import print_base64
+from cdcfmt_toolkit.value_printers import PrinterTools
 
 _ZERO_DATES: Final = "dates that no calendar has, written as null or 1970"
 _EPOCH_TEXT: Final = "1970-01-01T00:00:00Z"
 
 
-def column_template(
-    column: Column,
-    label: str,
-    encoding: Encoding,
-    *,
-    nullable: bool,
-    with_schema: bool,
-    counts: Counter[str],
-) -> ColumnTemplate:
-    """A column with this value encoding, and printers for values without one.
+@attrs.frozen
+class ConnectColumn:
+    """How a column is written.
 
-    The inverse of :mod:`cdcfmt_debezium.values`, which lists the sources.
+    ``schema``: its Connect schema; empty in TiCDC's form.  Other attributes are those of
+    :class:`~cdcfmt_toolkit.row_messages.ColumnTemplate`.
     """
-    # Kafka Connect fails on null in a field that its schema requires.
-    null = None if with_schema and not nullable else "null"
-    printers = {Vector: print_vector, Geometry: _geometry}
-    return ColumnTemplate(
-        label,
-        encoding,
-        null=null,
-        printer=printers.get(type(column.type)),
-        invalid=zero_printer(column.type, nullable, counts),
-    )
+
+    schema: dict[str, Any]
+    encoding: Encoding
+    printer: Callable[[Any], Any] | None = None
+    invalid: Callable[[str], Any] | None = None
+    unknown: Any = None
+
+    @classmethod
+    def of(cls, column: Column, form: Form, *, has_schema: bool = True) -> ConnectColumn | None:
+        """The column by its source type, if messages have schemas, or its logical type.
+
+        None: it is written in TiCDC's form.
+
+        :raises EncodeError: for a type that cannot be written; names the column.
+        """
+        logical = column.type
+        schema = connector_schema(column) if has_schema else None
+        unknown = None if schema is None else placeholder_of(logical)
+        try:
+            schema = schema or schema_of(logical)
+            if schema is None:
+                return None
+            printer = open_printer(schema, logical, form)
+        except EncodeError as error:
+            raise error.at(column=column.name) from error
+        encoding, invalid = encoding_of(schema, logical), invalid_printer(schema, logical, form)
+        return cls(schema, encoding, printer, invalid, unknown)
+
+    def template(
+        self, label: str | bytes, head: str | bytes = "", *, null: str | bytes | None
+    ) -> ColumnTemplate:
+        return ColumnTemplate(
+            label,
+            self.encoding,
+            head,
+            null=null,
+            printer=self.printer,
+            invalid=self.invalid,
+            unknown=self.unknown,
+        )
 
 
 _PARSERS: Final[Mapping[type, Callable[[str], object]]] = {
@@ -101,13 +138,6 @@ def zero_printer(
     return print_zero
 
 
-def _geometry(value: Any) -> dict[str, Any]:
-    if type(value) is not GeometryValue or value.wkb is None:
-        raise ValueError("a geometry without WKB")
-    # Debezium writes SRID 0 as null.
-    return {"wkb": print_base64(value.wkb), "srid": value.srid or None}
-
-
 @attrs.define(eq=False)
 class DebeziumRows(RowMessageBuilder):
     """Row messages in TiCDC's form."""
@@ -127,33 +157,26 @@ class DebeziumRows(RowMessageBuilder):
     def messages(self, table: TableSchema, writer: MessageWriter) -> dict[Op, RowMessage]:
         slots = PartPlaceholders()
         fields: dict[str, Any] = {}
-        columns = {}
+        columns: dict[str, ColumnTemplate] = {}
+        form = JsonForm(PrinterTools(counts=self.context.counts), has_schema=self.with_schema)
         for column in table.columns:
-            name, logical = column.name, column.type
-            in_millis = isinstance(logical, DateTime) and (logical.fsp or 0) <= 3
-            fields[name] = field = self._field(column, table, in_millis=in_millis)
-            units = ProducerProfile(datetimes="ms" if in_millis else "us")
-            encoding = value_encoding(column, field["type"], units)
-            if logical == DateTime(None) and self.with_schema:
-                # Each message's schema has its unit; without a schema it is milliseconds.
-                encoding = Encoding("epoch-guessed")
-                fine = self._field(column, table, in_millis=False)
-                texts = (orjson.dumps(each).decode() for each in (field, fine))
-                fields[name] = _slot(slots, ByPrecision(name, *texts))
-            label = writer.name(name) + ":"
-            columns[name] = column_template(
-                column,
-                label,
-                encoding,
-                nullable=field["optional"],
-                with_schema=self.with_schema,
-                counts=self.context.counts,
-            )
+            name = column.name
+            nullable = is_nullable(column, table)
+            # Kafka Connect fails on null in a field that its schema requires.
+            null = None if self.with_schema and not nullable else "null"
+            own = ConnectColumn.of(column, form, has_schema=self.with_schema)
+            if own is None:
+                fields[name], encoding = self._of_ticdc(column, slots, nullable=nullable)
+                has_printer = isinstance(column.type, Geometry | Vector)
+                printer = open_printer(fields[name], column.type, form) if has_printer else None
+                invalid = zero_printer(column.type, nullable, self.context.counts)
+                own = ConnectColumn({}, encoding, printer, invalid)
+            else:
+                fields[name] = self._field(column, own.schema, nullable=nullable)
+            columns[name] = own.template(writer.name(name) + ":", null=null)
         name = schema_name(self.cluster, valid_name(table.database), valid_name(table.table))
-        # Columns of the key are in the order of the table.
-        key = own_key(table, self.context.counts)
-        keys = {name: each for name, each in columns.items() if name in key}
-        envelope = envelope_schema(name, list(fields.values()))
+        keys = {name: columns[name] for name in key_of(table, self.context.counts)}
+        envelope = envelope_schema(name, list(fields.values()), has_schema=table.schema is not None)
         end = "}", *slots.split(self.end(envelope))
         key_schema = key_schema_of(name, [fields[name] for name in keys])
         key_end = slots.split(self.end(key_schema))
@@ -181,15 +204,25 @@ class DebeziumRows(RowMessageBuilder):
 
         return {op: message(op) for op in OP_WORDS}
 
-    def _field(self, column: Column, table: TableSchema, *, in_millis: bool) -> dict[str, Any]:
-        """A column's Connect schema; ``in_millis`` is the unit of a DATETIME."""
-        return field_of(
-            column,
-            column_type(column),
-            nullable=is_nullable(column, table),
-            milliseconds=in_millis,
-            tidb_type=self.tidb_types,
-        )
+    def _of_ticdc(
+        self, column: Column, slots: PartPlaceholders, *, nullable: bool
+    ) -> tuple[Any, Encoding]:
+        """The schema of a column in TiCDC's form, and the encoding of its values."""
+        parsed, logical = column_type(column), column.type
+        in_millis = isinstance(logical, DateTime) and (logical.fsp or 0) <= 3
+        schemas = [
+            self._field(column, type_schema(logical, parsed, milliseconds=unit), nullable=nullable)
+            for unit in (in_millis, False)
+        ]
+        if logical == DateTime(None) and self.with_schema:
+            # Each message's schema has its unit; without a schema it is milliseconds.
+            texts = (orjson.dumps(each).decode() for each in schemas)
+            return _slot(slots, ByPrecision(column.name, *texts)), Encoding("epoch-guessed")
+        units = ProducerProfile(datetimes="ms" if in_millis else "us")
+        return schemas[0], value_encoding(column, schemas[0]["type"], units)
+
+    def _field(self, column: Column, schema: dict[str, Any], *, nullable: bool) -> dict[str, Any]:
+        return field_of(column, schema, nullable=nullable, tidb_type=self.tidb_types)
 
     def _head(self, op: Op, table: TableSchema) -> tuple[Part, ...]:
         """The fields of a row's payload before its images."""
@@ -207,6 +240,12 @@ class DebeziumRows(RowMessageBuilder):
 
 def _slot(slots: PartPlaceholders, part: Part) -> orjson.Fragment:
     return orjson.Fragment(slots.add(part))
+
+
+def key_of(table: TableSchema, counts: Counter[str]) -> list[str]:
+    """The columns of the key: in the order of the table, as in TiCDC, which has no schemas."""
+    key = own_key(table, counts)
+    return [name for name in table.column_names if name in key] if table.schema is None else [*key]
 
 
 def message_of(
@@ -228,7 +267,7 @@ def message_of(
         value = tuple(null if isinstance(part, ImageTemplate) else part for part in message.value)
         message = attrs.evolve(message, value=value)
     else:
-        check_whole(row, event.table, "Debezium")
+        check_whole(row, event.table, "Debezium", message)
     if old is not None and old_values:
-        check_whole(old, event.table, "Debezium")
+        check_whole(old, event.table, "Debezium", message)
     return message

@@ -65,7 +65,11 @@ _PAYLOAD: Members = {
 # Newer connectors write each time in three units; the finest is used.
 _FINER: Mapping[str, Any] = {"ts_ms": "passed", "ts_ns": "passed"}
 
-_LOG = (("source", "server_id"), ("source", "file"), ("source", "pos"))
+_LOG = (("source", "server_id"), ("source", "file"), ("source", "pos"), None)
+_LOG_OF_COMMITS = (
+    *(None, ("source", "commit_lsn"), ("source", "event_serial_no")),
+    ("source", "change_lsn"),
+)
 _TIMES = (0, MAX_TIMESTAMP // 1000, 1000)
 _FINER_TIMES = (0, MAX_TIMESTAMP, 1)
 
@@ -90,7 +94,6 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout | WriterLayouts]
         layout,
         members={**_PAYLOAD, "source": _POSTGRES},
         log=_log_in(_POSTGRES),
-        logs_reads=False,
         extra=lambda envelope: _parts(envelope, _POSTGRES),
     )
     return (
@@ -161,6 +164,7 @@ def _avro_layout(
     has_names = {"db", "table", "ts_ms", "connector"} <= source.keys() and "op" in fields
     # A keyspace is a database, and Oracle's positions are texts.
     is_other = not source.keys().isdisjoint(("keyspace", "scn", "commit_scn"))
+    is_other = is_other or ("commit_lsn" in source and "change_lsn" not in source)
     has_times = "ts_ms" in fields and is_finer == ("ts_us" in fields)
     images = [fields.get(image, {}).get("type") for image in ("before", "after")]
     if not has_names or not has_times or is_other or images != ["struct", "struct"]:
@@ -194,18 +198,17 @@ def _avro_layout(
         times=_FINER_TIMES if is_finer else _TIMES,
         connect=False,
         log=_log_in(source),
-        logs_reads="lsn" not in source,
         avro=Avro(plain_schema(root, framed.names)),
     )
 
 
 def _log_in(source: Container[str]) -> Any:
     """The members of :func:`~cdcfmt_toolkit.row_changes.log_position`."""
-    if all(name in source for _, name in _LOG):
-        return _LOG
     if "commit_lsn" in source:
-        return None, ("source", "commit_lsn"), None
-    return (None, None, ("source", "lsn")) if "lsn" in source else None
+        return tuple(path if path and path[1] in source else None for path in _LOG_OF_COMMITS)
+    if all(path[1] in source for path in filter(None, _LOG)):
+        return _LOG
+    return (None, None, ("source", "lsn"), None) if "lsn" in source else None
 
 
 def _limits(

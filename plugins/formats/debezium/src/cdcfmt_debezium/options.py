@@ -128,8 +128,9 @@ def profiles(options: Mapping[str, Any]) -> dict[str, ProducerProfile]:
         "connector": connector,
         "cloudcanal": ProducerProfile(doubles=False, binary=binary, texts=True),
     }
+    found[TICDC] = ProducerProfile(null_years=True)
     signed = {SIGNED + name: attrs.evolve(each, unsigned=False) for name, each in found.items()}
-    return {TICDC: ProducerProfile(null_years=True)} | found | signed
+    return found | signed
 
 
 ENCODE_OPTIONS = (
@@ -142,6 +143,15 @@ ENCODE_OPTIONS = (
         "`debezium-avro`.",
     ),
     *AVRO_OPTIONS,
+    Option(
+        name="avroSchemaNames",
+        type="choice",
+        choices=("ticdc", "connector"),
+        default="ticdc",
+        help="Avro: names of schemas. `ticdc`: `CLUSTER.DATABASE.TABLEEnvelope`, `…TABLE`, "
+        "`…TABLEKey`. `connector`: `CLUSTER.DATABASE.TABLE.Envelope`, `….Value`, `….Key`, as of a "
+        "connector with the topic prefix `clusterId`; its sinks and generated classes need these.",
+    ),
     Option(
         name="debeziumDisableSchema",
         type="bool",

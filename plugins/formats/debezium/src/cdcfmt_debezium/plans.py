@@ -20,12 +20,13 @@ from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError, MissingSchemaError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.schemas.versions import Position
-from cdcfmt_core.types import Float, Int, LogicalType, Text, Unknown
+from cdcfmt_core.types import Bit, Decimal, Enum, Float, Int, LogicalType, Set, Text, Unknown
 from cdcfmt_debezium.connect import FieldType, field_type, propagated_type
 from cdcfmt_debezium.profile import ProducerProfile
 from cdcfmt_debezium.values import value_parser
 from cdcfmt_debezium.wire_schema import WireSchema
-from cdcfmt_mysql.column_type import parse_column_type
+from cdcfmt_mysql.column_type import MAX_TEXT_LENGTH, parse_column_type
+from cdcfmt_mysql.type_output import column_type, type_text
 from cdcfmt_toolkit import plans
 from cdcfmt_toolkit.images import ReadValue
 
@@ -176,7 +177,7 @@ class TablePlans:
                 # avro-bigint-unsigned-handling-mode=string
                 return resolved, text, True
             own = type_.refined(resolved)
-            return own or type_.logical, text, True
+            return own or type_.logical, text if own is None else _with_parameters(text, own), True
         if stored is not None and known is not None:
             return known, stored.source_type, True
         return type_.logical, type_.source_type, False
@@ -196,6 +197,16 @@ def _adds_to(ddl: str, tidb_type: str) -> bool:
     """Whether the DDL has the same type, to add the parameters that ``tidb_type`` never has."""
     one, other = parse_column_type(ddl), parse_column_type(tidb_type)
     return one.base == other.base and one.unsigned == other.unsigned
+
+
+def _with_parameters(tidb_type: str, logical: LogicalType) -> str:
+    """``tidb_type`` with what it never has: the names, digits or bits of the message's own type."""
+    if not isinstance(logical, (Bit, Decimal, Enum, Set)):
+        return tidb_type
+    named, own = parse_column_type(tidb_type), column_type(Column("", "", logical))
+    full = attrs.evolve(named, params=own.params, elements=own.elements)
+    text = type_text(full, full=True)
+    return text if named.base == own.base and len(text) <= MAX_TEXT_LENGTH else tidb_type
 
 
 def _is_narrower_float(ddl: Column, field: FieldType) -> bool:

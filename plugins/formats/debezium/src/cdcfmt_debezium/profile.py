@@ -63,7 +63,8 @@ def profile_of(
 ) -> ProducerProfile:
     """The profile of the producer with this connector name; ``schema``: of the row's table."""
     if connector == TICDC:
-        return profiles[TICDC]
+        # A table in a schema came from another database.
+        return profiles[TICDC if schema is None else SIGNED + TICDC]
     name = connector if type(connector) is str else ""
     # Debezium's connector names are lower-case; CloudCanal writes database names.
     producer = "connector" if name == name.lower() else "cloudcanal"

@@ -142,6 +142,8 @@ def _binary(column: Column, profile: ProducerProfile) -> Encoding:
 def _decimal(logical: Decimal, kind: str | None, profile: ProducerProfile) -> Encoding:
     if kind in ("double", "float"):
         return Encoding("json-number", doubles=profile.doubles, exponent_digits=_EXPONENT_DIGITS)
+    if kind == "struct":
+        return Encoding("variable-scale-decimal")
     if profile.decimals in ("text", "string"):
         return Encoding("mysql-text")
     if kind is None and profile.doubles:

@@ -191,6 +191,11 @@ impl Kernel {
         let mut column = 0;
         for (place, slot) in slots.0.iter().enumerate() {
             if !slot.has_row() {
+                // Half of the fields of a message; looking at one without a plan needs them.
+                if slot.is_extra && !self.prints && guess.is_some() {
+                    slot.type_.skip(&mut datum)?;
+                    continue;
+                }
                 envelope.field(layout, slot, &mut datum, self.prints, document)?;
                 continue;
             }

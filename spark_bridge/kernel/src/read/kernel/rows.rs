@@ -32,6 +32,9 @@ const BYTES_WITH_MEMBERS: usize = 3072;
 /// the kernel would hold all of them at once.
 const LONGEST_OF_ROWS: usize = 1 << 20;
 
+/// In place of the change in a commit: a snapshot has all changes of its commit.
+const AFTER_CHANGES: &str = "~";
+
 impl Kernel {
     /// Appends the rows of the message whose envelope and images were read.
     pub(super) fn rows(
@@ -134,49 +137,40 @@ impl Kernel {
 
     /// The position in the source's log, if the layout and the message have one.
     fn log(&mut self, layout: usize, op: Op, document: &str) -> Result<Option<LogPosition>> {
-        let layout = &self.settings.layouts[layout];
-        let Some(leaves) = layout.log_leaves else {
+        let Some(leaves) = self.settings.layouts[layout].log_leaves else {
             return Ok(None);
         };
-        if op == Op::Read && !layout.logs_reads {
-            return Ok(None);
-        }
-        let [server, file, pos] = leaves.map(|leaf| leaf.map(|leaf| self.envelope.leaves[leaf]));
+        let [server, file, pos, change] =
+            leaves.map(|leaf| leaf.map(|leaf| self.envelope.leaves[leaf]));
         let long = |token| long(token, document.as_bytes());
-        let Some(pos) = pos.map_or(Some(0), long) else {
+        let Some(pos) = pos.map_or(Some(0), |pos| long(pos).or(change.map(|_| 0))) else {
             return Ok(None);
         };
-        let server = server.map(|server| long(server).unwrap_or_default());
+        let server = match server {
+            Some(server) => Some(long(server).unwrap_or_default()),
+            None => (op == Op::Read).then_some(0),
+        };
         let Some(file) = file else {
             let file = "".into();
             return Ok(Some(LogPosition { server, file, pos }));
         };
-        let text = file.text(document);
-        let text = match file.kind {
-            Kind::Text => text,
-            // A guessed member has no other kind, and its quotes.
-            Kind::Object => match text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
-                Some(text) => text,
-                None => return Ok(None),
-            },
-            Kind::Escaped => return Err(Refusal::new("name has escapes", file.start as usize)),
-            _ => return Ok(None),
-        };
-        if text.contains('\\') {
-            return Err(Refusal::new("name has escapes", file.start as usize));
-        }
-        if text.is_empty() {
+        let Some(text) = log_text(file, document)? else {
             return Ok(None);
-        }
-        // Most messages are of the same file as the previous one.
-        if *self.log_file != *text {
-            self.log_file = text.into();
-        }
-        Ok(Some(LogPosition {
-            server,
-            file: Arc::clone(&self.log_file),
-            pos,
-        }))
+        };
+        let file = match change {
+            Some(change) => {
+                let change = log_text(change, document)?.unwrap_or(AFTER_CHANGES);
+                [text, "/", change].concat().into()
+            }
+            None => {
+                // Most messages are of the same file as the previous one.
+                if *self.log_file != *text {
+                    self.log_file = text.into();
+                }
+                Arc::clone(&self.log_file)
+            }
+        };
+        Ok(Some(LogPosition { server, file, pos }))
     }
 
     /// Values that the message's events share, and the bytes of their `extra`.
@@ -343,6 +337,25 @@ impl Batch {
         }
         Ok(())
     }
+}
+
+/// A text of the position in the source's log; None if it is missing, empty or of another type.
+fn log_text(token: Token, document: &str) -> Result<Option<&str>> {
+    let text = token.text(document);
+    let text = match token.kind {
+        Kind::Text => text,
+        // A guessed member has no other kind, and its quotes.
+        Kind::Object => match text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
+            Some(text) => text,
+            None => return Ok(None),
+        },
+        Kind::Escaped => return Err(Refusal::new("name has escapes", token.start as usize)),
+        _ => return Ok(None),
+    };
+    if text.contains('\\') {
+        return Err(Refusal::new("name has escapes", token.start as usize));
+    }
+    Ok((!text.is_empty()).then_some(text))
 }
 
 fn images_of(envelope: &Envelope, op: Op, deletes_before: bool) -> &Images {

@@ -180,6 +180,8 @@ pub struct RecordCell {
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum CellForm {
     Scalar(Type),
+    /// Bytes of an integer, which becomes a number if it has at most 64 bits.
+    Unscaled(Type),
     /// Lists and objects, as JSON.
     Nested(Type),
     /// A union of several types, of which the reference chooses.
@@ -187,8 +189,8 @@ enum CellForm {
 }
 
 impl RecordCell {
-    /// `is_needed`: otherwise the value is skipped.
-    pub fn new(type_: &Type, column: usize, is_needed: bool) -> Self {
+    /// `is_needed`: otherwise the value is skipped; `is_unscaled`: bytes are an integer.
+    pub fn new(type_: &Type, column: usize, is_needed: bool, is_unscaled: bool) -> Self {
         let (null, type_) = match type_ {
             Type::Union(branches) => match &branches[..] {
                 [one, other] if one.type_ == Type::Null => (Some(false), &other.type_),
@@ -205,6 +207,7 @@ impl RecordCell {
             form: match &type_ {
                 Type::Array(_) | Type::Record(_) | Type::Map(_) => CellForm::Nested(type_),
                 Type::Union(_) | Type::Null => CellForm::Other(type_),
+                Type::Base64 | Type::Fixed(_) if is_unscaled => CellForm::Unscaled(type_),
                 _ => CellForm::Scalar(type_),
             },
         }
@@ -224,13 +227,20 @@ impl RecordCell {
         };
         let token = match &self.form {
             _ if is_null => Token::new(Kind::Null, 0, 0),
-            CellForm::Scalar(type_) | CellForm::Nested(type_) | CellForm::Other(type_)
+            CellForm::Scalar(type_)
+            | CellForm::Unscaled(type_)
+            | CellForm::Nested(type_)
+            | CellForm::Other(type_)
                 if !self.is_needed =>
             {
                 type_.skip(datum)?;
                 Token::ELSEWHERE
             }
             CellForm::Scalar(type_) => type_.scalar(datum, true, document)?.unwrap_or_default(),
+            CellForm::Unscaled(type_) => match type_.small_integer(datum)? {
+                Some(value) => Token::of_long(value),
+                None => type_.scalar(datum, true, document)?.unwrap_or_default(),
+            },
             CellForm::Nested(type_) => {
                 let start = document.len();
                 type_.print(datum, false, document)?;

@@ -441,9 +441,12 @@ fn record_cells(
             return Err(Refusal::new("two fields have one name", 0));
         }
         // A text that stands for an unknown value counts in any column.
-        let PlanColumn { sink, key, .. } = &columns[place];
+        let PlanColumn {
+            sink, key, reader, ..
+        } = &columns[place];
         let is_needed = *key || *sink != Sink::Nothing || !layout.lacks.is_empty();
-        cells.push(RecordCell::new(&field.type_, place, is_needed));
+        let is_unscaled = reader.takes_unscaled();
+        cells.push(RecordCell::new(&field.type_, place, is_needed, is_unscaled));
     }
     if is_found.contains(&false) {
         return Err(Refusal::new("record lacks a column", 0));
