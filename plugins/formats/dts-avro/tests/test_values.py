@@ -83,6 +83,9 @@ CASES: list[tuple[int, Any, Any, Any]] = [
     (246, ("Decimal", {"value": "-1.50", "precision": 5, "scale": 2}), DecimalType(5, 2),
      Decimal("-1.50")),
     (246, ("Decimal", {"value": "1", "precision": 2, "scale": 5}), DecimalType(), Decimal(1)),
+    # As PostgreSQL's numeric may be.
+    (246, ("Decimal", {"value": "9" * 90 + ".5", "precision": 91, "scale": 1}), DecimalType(),
+     Decimal("9" * 90 + ".5")),
     (4, ("Float", {"value": 1.5, "precision": 24, "scale": 0}), Float(32), 1.5),
     (5, ("Float", {"value": float("inf"), "precision": 53, "scale": 300}), Float(64), float("inf")),
     (7, ("Timestamp", {"timestamp": -1, "millis": 5}), Timestamp(),

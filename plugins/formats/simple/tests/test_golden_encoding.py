@@ -42,7 +42,7 @@ from cdcfmt_core.events import (
     Watermark,
 )
 from cdcfmt_core.types import Geometry, Int, Text, Timestamp, Unknown
-from cdcfmt_simple.bootstraps import Bootstraps
+from cdcfmt_simple.encode import Bootstraps
 from cdcfmt_simple.table_schemas import WireTable
 from cdcfmt_toolkit.large_message_output import ClaimCheckWriter
 from cdcfmt_toolkit.large_messages import ClaimCheckStore, open_decompressor

@@ -9,8 +9,7 @@ from typing import Any
 import attrs
 
 from cdcfmt_canal_json.dialects import DIALECTS, SECONDS_LIMIT, Dialect
-from cdcfmt_canal_json.envelope import extension_of, names_of_table
-from cdcfmt_canal_json.message import MEMBERS, OP_OF_TYPE
+from cdcfmt_canal_json.message import MEMBERS, OP_OF_TYPE, extension_of, names_of_table
 from cdcfmt_canal_json.plans import column_encodings
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import MAX_TIMESTAMP

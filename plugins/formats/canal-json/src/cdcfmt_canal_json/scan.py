@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from cdcfmt_canal_json.dialects import DIALECTS
-from cdcfmt_canal_json.envelope import extension_of, names_of_table
+from cdcfmt_canal_json.message import extension_of, names_of_table
 from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanStatements
 from cdcfmt_core.events import Message
 from cdcfmt_core.schemas.records import Statement

@@ -4,39 +4,111 @@ A reader takes ``(data, at)``, with ``at`` after the branch number, and returns 
 the position of the next one.  It is made for the type of a column's values so far, and raises
 :class:`OtherType` for a value of another type.  So types are determined once, and decoding
 costs one call per value.
+
+A ``DateTime`` gets its type and value by its parts.  Source: the DTS SDK's ``DateTime``; its part
+``millis`` holds *microseconds*.  A TIME has up to 838 hours, and is negative if any part is
+negative; a YEAR has only a year.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
+from zoneinfo import ZoneInfo
 
 from cdcfmt_core.types import (
     Binary,
     Bit,
     Bool,
+    Date,
+    DateTime,
     Decimal,
     Float,
     Geometry,
     GeometryValue,
     Int,
+    InvalidValue,
     Json,
     LogicalType,
     Text,
+    Time,
     Timestamp,
     Year,
 )
 from cdcfmt_dts_avro import message as wire
-from cdcfmt_dts_avro.calendar import kind_of, read_parts, to_instant
 from cdcfmt_dts_avro.charsets import BINARY, codec_of, errors_of
 from cdcfmt_dts_avro.types import Family, type_of_number
 from cdcfmt_mysql import text_parser
-from cdcfmt_mysql.numbers import integer_decimal_parser, parse_decimal
-from cdcfmt_toolkit.scalar_readers import PART_READERS, to_timestamp
-from cdcfmt_toolkit.wire_avro import read_bytes, read_choice, read_long, read_text
+from cdcfmt_mysql.numbers import decimal_limits, integer_decimal_parser, parse_decimal
+from cdcfmt_toolkit.scalar_readers import PART_READERS, Parts, to_datetime, to_timestamp
+from cdcfmt_toolkit.wire_avro import INT, optional, read_bytes, read_choice, read_long, read_text
+
+_PART = optional(INT)
+_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?", re.ASCII).fullmatch
+
+
+def read_parts(data: bytes, at: int) -> tuple[Parts, int]:
+    """Read the seven parts, each null or an int."""
+    parts: Parts = []
+    for _ in range(7):
+        part, at = _PART.read(data, at)
+        parts.append(part)
+    return parts, at
+
+
+def kind_of(parts: Parts, expected: LogicalType) -> LogicalType:
+    """The type of a value with these parts: the expected type if they fit it."""
+    year, month, day, *clock = parts
+    if year is None and month is None and day is None:
+        if clock == [None] * 4:
+            raise ValueError("a DateTime without parts")
+        return Time()
+    if isinstance(expected, Year) or (month is None and day is None):
+        if parts[1:] == [None] * 6:
+            return Year()
+        raise ValueError("a DateTime without month and day")
+    if year is None or month is None or day is None:
+        raise ValueError("a DateTime without year, month or day")
+    if isinstance(expected, DateTime):
+        return DateTime()
+    has_clock = any(clock) if isinstance(expected, Date) else clock != [None] * 4
+    return DateTime() if has_clock else Date()
+
+
+def to_instant(parts: Parts, zone: str) -> datetime | InvalidValue:
+    """The instant of a local time in a zone; the first one if the local time occurs twice."""
+    value = to_datetime(parts)
+    if value is None:
+        raise ValueError("a timestamp without a date")
+    known = zone_of(zone)
+    if isinstance(value, InvalidValue):
+        return InvalidValue(f"{value.text} {zone}")
+    try:
+        return value.replace(tzinfo=known).astimezone(UTC)
+    except OverflowError:
+        return InvalidValue(f"{value} {zone}")
+
+
+@lru_cache(maxsize=256)
+def zone_of(name: str) -> tzinfo:
+    """The time zone of ``+08:00``, ``GMT+8`` or an IANA name."""
+    if name in ("", "Z"):
+        return UTC
+    if match := _OFFSET(name):
+        sign, hours, minutes, seconds = match.groups("0")
+        offset = timedelta(hours=int(hours), minutes=int(minutes), seconds=int(seconds))
+        if offset < timedelta(days=1):
+            return timezone(-offset if sign == "-" else offset)
+    try:
+        return ZoneInfo(name)
+    except (ValueError, KeyError, OSError):
+        raise ValueError(f"{name[:50]!r} is not a time zone") from None
+
 
 Reader: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
 Opened: TypeAlias = tuple[LogicalType, Reader]
@@ -95,12 +167,13 @@ def _decimal(expected: LogicalType, data: bytes, at: int) -> Opened:
     parameters = data[end:at]
     known = 0 < precision <= _MAX_PRECISION and 0 <= scale <= precision
     logical = Decimal(precision, scale) if known else Decimal()
+    limits = decimal_limits(logical)
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
         text, at = read_text(data, at)
         if not data.startswith(parameters, at):
             raise OtherType
-        return parse_decimal(text), at + len(parameters)
+        return parse_decimal(text, limits), at + len(parameters)
 
     return logical, read
 

@@ -1,37 +1,119 @@
 """Encoding of values: a branch of the image union, followed by its record.
 
-The inverse of ``values`` and ``calendar``.  If the SDK accepts several forms of a type (YEAR as
+The inverse of ``values``.  If the SDK accepts several forms of a type (YEAR as
 Integer, BINARY as Character), one of them is written.
+
+Dates and times are the parts of ``DateTime``, whose part ``millis`` holds microseconds; an instant
+is two numbers.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
 from cdcfmt_core import EncoderContext, types
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column
-from cdcfmt_core.types import LogicalType
+from cdcfmt_core.types import InvalidValue, LogicalType
 from cdcfmt_dts_avro import message as wire
-from cdcfmt_dts_avro.calendar_output import (
-    render_date,
-    render_datetime,
-    render_instant,
-    render_time,
-    render_year,
-    render_zoned,
-)
 from cdcfmt_dts_avro.charsets import BINARY, codec_of
 from cdcfmt_dts_avro.types import Family
-from cdcfmt_mysql.numbers import parse_decimal, print_decimal
+from cdcfmt_mysql.numbers import check_year, parse_decimal, print_decimal
+from cdcfmt_mysql.temporal import EPOCH_UTC, MAX_TIME
 from cdcfmt_mysql.text_output import unknown_type
 from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.json_output import valid_text
 from cdcfmt_toolkit.row_messages import MYSQL_TEXT, ColumnTemplate
+from cdcfmt_toolkit.scalar_readers import Parts, to_date, to_datetime
 from cdcfmt_toolkit.value_printers import Print
-from cdcfmt_toolkit.wire_avro import write_bytes, write_long, write_text
+from cdcfmt_toolkit.wire_avro import NULL, write_bytes, write_long, write_text
+
+_match_parts = re.compile(
+    r"(\d{4,6})-(\d{2})-(\d{2})(?: (\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,6}))?)?", re.ASCII
+).fullmatch
+_ZERO: Final = timedelta()
+
+
+def _date_parts(*parts: int | None) -> bytes:
+    """The seven parts: year, month, day, hour, minute, second, microsecond."""
+    return b"".join(NULL if part is None else b"\x02" + write_long(part) for part in parts)
+
+
+def render_date(value: Any) -> bytes:
+    if type(value) is InvalidValue:
+        return _invalid(value.text, to_date)
+    if type(value) is not date:
+        raise TypeError("not a date")
+    return _date_parts(value.year, value.month, value.day, None, None, None, None)
+
+
+def _wall_clock(value: Any) -> tuple[int | None, ...]:
+    if type(value) is not datetime:
+        raise TypeError("not a datetime")
+    if value.tzinfo is not None:
+        raise ValueError("a wall clock has no time zone")
+    return (
+        *(value.year, value.month, value.day, value.hour, value.minute, value.second),
+        value.microsecond or None,
+    )
+
+
+def render_datetime(value: Any) -> bytes:
+    if type(value) is InvalidValue:
+        return _invalid(value.text, to_datetime)
+    return _date_parts(*_wall_clock(value))
+
+
+def _invalid(text: str, read: Callable[[Parts], object]) -> bytes:
+    """Encode zero dates and impossible dates; ``read`` is the decoder's reader."""
+    match = _match_parts(text)
+    if match is None:
+        raise ValueError("neither a date nor a time")
+    *parts, fraction = match.groups()
+    micro = int(fraction.ljust(6, "0")) if fraction else None
+    numbers = [*(None if part is None else int(part) for part in parts), micro]
+    if type(read(numbers)) is not InvalidValue:
+        raise ValueError("not read again as an invalid date or time")
+    return _date_parts(*numbers)
+
+
+def render_time(value: Any) -> bytes:
+    if type(value) is not timedelta or not -MAX_TIME <= value <= MAX_TIME:
+        raise ValueError("not a time within 838:59:59")
+    # Every part of a negative time is negative.
+    sign = -1 if value < _ZERO else 1
+    value = abs(value)
+    minutes, seconds = divmod(value.days * 86_400 + value.seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    clock = (sign * hours, sign * minutes, sign * seconds, sign * value.microseconds or None)
+    return _date_parts(None, None, None, *clock)
+
+
+def render_year(value: Any) -> bytes:
+    return _date_parts(check_year(value), None, None, None, None, None, None)
+
+
+def render_zoned(value: Any) -> bytes:
+    """An instant as the parts of its local time in UTC."""
+    return _date_parts(*_wall_clock(_instant(value).astimezone(UTC).replace(tzinfo=None)))
+
+
+def render_instant(value: Any) -> bytes:
+    """Seconds since 1970, and microseconds."""
+    since = _instant(value) - EPOCH_UTC
+    return write_long(since.days * 86_400 + since.seconds) + write_long(since.microseconds)
+
+
+def _instant(value: Any) -> datetime:
+    if value.tzinfo is None:
+        raise ValueError("a timestamp without a time zone is not an instant")
+    instant: datetime = value
+    return instant
+
 
 _BYTES_OF_INTEGER: Final = {1: 1, 2: 2, 9: 4, 3: 4, 8: 8, 16: 8}
 """MySQL's type number → the ``precision`` of an Integer, in bytes."""

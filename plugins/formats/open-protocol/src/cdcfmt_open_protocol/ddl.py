@@ -12,8 +12,7 @@ from typing import Any, Final
 from cdcfmt_core.errors import DecodeError, UnsupportedEventError
 from cdcfmt_core.events import SchemaChange
 from cdcfmt_mysql.ddl import TYPES_OF_TIDB, ddl_type_of
-from cdcfmt_open_protocol.event_key import EventKey
-from cdcfmt_open_protocol.message import DDL_CODES, DDL_FIELDS, DDL_NAMES
+from cdcfmt_open_protocol.message import DDL_CODES, DDL_FIELDS, DDL_NAMES, EventKey
 
 _MAX_DIGITS = 9
 _MAX_HEAD = 1_000

@@ -10,9 +10,8 @@ import orjson
 from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanStatements
 from cdcfmt_core.events import Message
 from cdcfmt_core.schemas.records import Statement
-from cdcfmt_open_protocol.event_key import read_key
 from cdcfmt_open_protocol.frames import split_key, split_value
-from cdcfmt_open_protocol.message import DDL
+from cdcfmt_open_protocol.message import DDL, read_key
 from cdcfmt_toolkit.json_size import check_values
 from cdcfmt_toolkit.large_messages import open_decompressor
 from cdcfmt_toolkit.wire_json import text_of

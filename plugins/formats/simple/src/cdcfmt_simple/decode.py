@@ -31,10 +31,19 @@ from cdcfmt_mysql.ddl import DDL_TYPES, ddl_type_on
 from cdcfmt_simple.avro.message import EDITIONS, AvroMessage, read_message
 from cdcfmt_simple.avro.rows import AVRO_ROWS, read_cells
 from cdcfmt_simple.checksum import Verifier
-from cdcfmt_simple.envelope import commit_ts_of, flag_of, row_extra, unknown_of
 from cdcfmt_simple.instants import Zones
 from cdcfmt_simple.json.rows import JSON_ROWS
-from cdcfmt_simple.message import BOOTSTRAP, OP_OF_TYPE, STREAM, WATERMARK, Wire
+from cdcfmt_simple.message import (
+    BOOTSTRAP,
+    OP_OF_TYPE,
+    STREAM,
+    WATERMARK,
+    Wire,
+    commit_ts_of,
+    flag_of,
+    row_extra,
+    unknown_of,
+)
 from cdcfmt_simple.rows import Rows
 from cdcfmt_simple.table_schemas import WireTable, read_table, unsigned_of
 from cdcfmt_toolkit.json_messages import JsonMessages

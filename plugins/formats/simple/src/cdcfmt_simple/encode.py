@@ -2,20 +2,28 @@
 
 Source: TiCDC Simple Protocol, "Message format"; for large messages, TiCDC's
 ``simple/encoder.go``.
+
+Bootstraps: a table's schema is sent before its first row, then periodically.  Source: "Bootstrap
+event"; ``send-bootstrap-interval-in-sec`` and ``send-bootstrap-in-msg-count``.
+
+The checksum of a written row is the original one if known, otherwise a computed one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import tzinfo
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from datetime import UTC, tzinfo
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 import attrs
 
-from cdcfmt_core import Encoder, EncoderContext
+from cdcfmt_core import Encoder, EncoderContext, types
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import (
+    Column,
     Event,
+    Image,
     Message,
     Op,
     RowChange,
@@ -24,8 +32,9 @@ from cdcfmt_core.events import (
     TableSchemaEvent,
     Watermark,
 )
-from cdcfmt_simple.bootstraps import Bootstraps
-from cdcfmt_simple.checksum_output import Checksums
+from cdcfmt_core.types import LogicalType
+from cdcfmt_mysql.text_output import BAD_VALUE, text_printer, value_error
+from cdcfmt_mysql.type_output import column_type
 from cdcfmt_simple.instants import zone_with_location
 from cdcfmt_simple.message import Wire
 from cdcfmt_simple.schema_output import bootstrap_table, id_of, made_version, version_of, wire_of
@@ -34,8 +43,165 @@ from cdcfmt_toolkit.images import NO_COLUMNS, images_of, own_key
 from cdcfmt_toolkit.large_message_output import KeyValue
 from cdcfmt_toolkit.message_writer import COLUMN_BYTES, MessageWriter, RowWriter
 from cdcfmt_toolkit.plans import Plans
+from cdcfmt_toolkit.row_checksum import BYTES, INTEGERS, checksum_of
 from cdcfmt_toolkit.row_messages import Checksum, RowMessage, RowMessages, Version
 from cdcfmt_toolkit.row_rules import Allowance, KernelRows
+
+_Printers: TypeAlias = Mapping[str, Callable[[Any], Any]]
+
+_VERSION: Final = 2
+"""TiCDC's version number of checksums over columns; TiDB also has checksums over whole rows."""
+
+_COLUMN_BYTES: Final = 800
+"""Memory of a column in the cache, in addition to its schema."""
+
+
+class Checksums:
+    """Checksums of rows, with a cache per table."""
+
+    def __init__(self) -> None:
+        self._tables: Cache[TableSchema, tuple[TableSchema, _Printers]] = Cache()
+
+    def of(self, event: RowChange) -> Wire:
+        """``checksum``."""
+        came = (event.extra or {}).get("checksum")
+        if isinstance(came, dict):
+            return came
+        return {
+            "version": _VERSION,
+            "corrupted": False,
+            "current": self._compute(event.table, event.after),
+            "previous": self._compute(event.table, event.before),
+        }
+
+    def part(self, table: TableSchema, write: Callable[[Wire], bytes]) -> Checksum:
+        """The message part with the checksums of a table's rows, encoded by ``write``."""
+        kinds = {column.name: _kind(column) for column in table.columns}
+        known = {name: kind for name, kind in kinds.items() if kind is not None}
+        return Checksum(
+            known if len(known) == len(kinds) else None, lambda row: write(self.of(row))
+        )
+
+    def _compute(self, schema: TableSchema, image: Image | None) -> int:
+        if image is None:
+            return 0
+        known = self._tables.get(schema)
+        if known is None:
+            known = _as_written(schema)
+            self._tables.add(schema, known, table_size(schema, _COLUMN_BYTES))
+        written, printers = known
+        # A TIMESTAMP is already printed in UTC.
+        return checksum_of(written.columns, _printed(image, printers), str)
+
+
+def _kind(column: Column) -> Literal["number", "float", "double", "text"] | None:
+    base, logical = column_type(column).base, column.type
+    if base in INTEGERS:
+        is_number = isinstance(
+            logical, (types.Bit, types.Bool, types.Enum, types.Int, types.Set, types.Year)
+        )
+        return "number" if is_number else None
+    if base == "float":
+        return "float" if logical == types.Float(32) else None
+    if base == "double":
+        return "double" if logical == types.Float(64) else None
+    has_bytes = base not in BYTES or isinstance(logical, types.Binary)
+    return "text" if has_bytes and not isinstance(logical, (types.Geometry, types.Vector)) else None
+
+
+def _as_written(schema: TableSchema) -> tuple[TableSchema, _Printers]:
+    """The table with MySQL's base types, and printers of its values."""
+    columns = tuple(
+        attrs.evolve(column, source_type=column_type(column).base) for column in schema.columns
+    )
+    printers = {column.name: _printer(column.type) for column in columns}
+    return attrs.evolve(schema, columns=columns), printers
+
+
+def _printed(image: Image, printers: _Printers) -> dict[str, Any]:
+    printed = {}
+    for name, print_value in printers.items():
+        value = image.values.get(name)
+        try:
+            printed[name] = None if value is None else print_value(value)
+        except BAD_VALUE as error:
+            raise value_error(name, value, error) from error
+    return printed
+
+
+def _printer(logical: LogicalType) -> Callable[[Any], Any]:
+    return bytes if isinstance(logical, types.Binary) else text_printer(logical, time_zone=UTC)
+
+
+_NEVER: Final = (1 << 63) - 1
+
+
+@attrs.define
+class SentBootstrap:
+    """A table version whose schema was sent."""
+
+    table: WireTable
+    rows: int
+    at: int
+    _fitting: TableSchema | None = None
+
+    def fits(self, schema: TableSchema) -> bool:
+        """Whether the sent schema has all columns of ``schema``."""
+        known = self.table.schema
+        if schema is not known and schema is not self._fitting:
+            if not set(schema.columns) <= set(known.columns):
+                return False
+            self._fitting = schema
+        return True
+
+    def renew(self, table: WireTable, now: int) -> None:
+        self.table, self.rows, self.at, self._fitting = table, 0, now, None
+
+    def spend(self, rows: int) -> None:
+        """Count rows written since the schema was sent."""
+        self.rows += rows
+
+
+class Bootstraps:
+    """The bootstraps that were sent to one partition.
+
+    ``interval`` is in microseconds, ``count`` in rows; 0 means no limit.
+    """
+
+    def __init__(self, interval: int, count: int, now: Callable[[], int]) -> None:
+        self._interval = interval
+        self._count = count
+        self._now = now
+        self._sent: Cache[tuple[str, str, int], SentBootstrap] = Cache()
+
+    def note(self, table: WireTable) -> SentBootstrap:
+        """Note that the table's schema is sent now."""
+        schema = table.schema
+        key = (schema.database, schema.table, table.version)
+        sent = self._sent.get(key)
+        if sent is None:
+            sent = self._sent.add(key, SentBootstrap(table, 0, self._now()), table_size(schema))
+        else:
+            sent.renew(table, self._now())
+        return sent
+
+    def find(self, schema: TableSchema, version: int) -> SentBootstrap | None:
+        """The bootstrap of a row's table and version, if it has the row's columns."""
+        sent = self._sent.get((schema.database, schema.table, version))
+        return sent if sent is not None and sent.fits(schema) else None
+
+    def is_due(self, sent: SentBootstrap) -> bool:
+        """Whether the schema must be sent again before this row; call once per row."""
+        sent.rows += 1
+        if self._count and sent.rows > self._count:
+            return True
+        return bool(self._interval) and self._now() - sent.at >= self._interval
+
+    def allowance(self, sent: SentBootstrap) -> Allowance | None:
+        """How many rows may be written, and until when, before the schema must be sent again."""
+        rows = self._count - sent.rows if self._count else _NEVER
+        until = sent.at + self._interval if self._interval else _NEVER
+        return Allowance(rows, until, sent.spend) if rows > 0 and self._now() < until else None
 
 
 class Form(Protocol):

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from cdcfmt_core import DecoderContext, EncoderContext
 from cdcfmt_core.events import TableSchema
-from cdcfmt_mysql.instants import timestamp_parser
+from cdcfmt_mysql.temporal import timestamp_parser
 
 LOCAL: Final = frozenset({"", "local", "system"})
 _MAX_ZONES = 32

@@ -24,8 +24,7 @@ from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.schemas.records import SchemaRecord
 from cdcfmt_core.types import Enum, LogicalType, Set
 from cdcfmt_mysql.column_type import MAX_TEXT_LENGTH, TEXT_BASES
-from cdcfmt_simple.envelope import flag_of
-from cdcfmt_simple.message import HIDDEN_PREFIX, STREAM, Wire
+from cdcfmt_simple.message import HIDDEN_PREFIX, STREAM, Wire, flag_of
 from cdcfmt_toolkit.wire_json import list_of, names_of, text_of
 
 ResolveType = Callable[[str], LogicalType]

@@ -13,7 +13,7 @@ from typing import Any
 from cdcfmt_core import DecoderContext, types
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_mysql.instants import timestamp_parser
+from cdcfmt_mysql.temporal import timestamp_parser
 from cdcfmt_ticdc_avro.message import CHECKSUM
 from cdcfmt_toolkit.row_checksum import COUNTED, checksum_of, text_in_utc
 

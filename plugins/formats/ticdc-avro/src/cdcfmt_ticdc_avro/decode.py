@@ -14,7 +14,16 @@ from typing import Any, Final
 
 from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.events import Event, Image, Message, Op, RowChange, SchemaChange, Watermark
+from cdcfmt_core.events import (
+    Corrupt,
+    Event,
+    Image,
+    Message,
+    Op,
+    RowChange,
+    SchemaChange,
+    Watermark,
+)
 from cdcfmt_core.schema_registry import Framed, Part
 from cdcfmt_mysql.ddl import TYPES_OF_TIDB, ddl_type_of
 from cdcfmt_ticdc_avro.checksum import Verifier
@@ -33,10 +42,16 @@ from cdcfmt_ticdc_avro.message import (
     tso_of,
 )
 from cdcfmt_ticdc_avro.plans import TablePlan, TablePlans
+from cdcfmt_toolkit.foreign import framing_of
 from cdcfmt_toolkit.images import read_image
 from cdcfmt_toolkit.json_size import check_values
 from cdcfmt_toolkit.wire_json import commit_ts_of, loads_object, milliseconds_of, text_of
 
+_NO_KEY: Final = (
+    "a delete without key: the table has no primary key, and TiCDC does not write which row it "
+    "was; set avro-include-before-value=true in TiCDC"
+)
+_NO_ID: Final = "the key of a delete has no schema id"
 _DDL_FIELDS: Final = frozenset({"query", "type", "schema", "table", "commitTs"})
 
 
@@ -136,12 +151,14 @@ class _Decoder:
         return extra
 
     def _delete(self, message: Message, tso: int | None) -> list[Event]:
+        # A bad row, and no error: an error would say that the message has another format.
+        if message.key is None and self._context.writer_schemas is not None:
+            return [Corrupt(DecodeError(_NO_KEY))]
+        if self._context.writer_schemas is None and (framing := framing_of(message.key or b"")):
+            return [Corrupt(DecodeError(f"the key is {framing}", sample=message.key))]
         key = self._split(message, "key")
         if key is None:
-            raise DecodeError(
-                "a delete without key: the table has no primary key, and TiCDC does not write "
-                "which row it was; set avro-include-before-value=true in TiCDC"
-            )
+            raise DecodeError(_NO_KEY if message.key is None else _NO_ID, sample=message.key)
         plan = self._plans.find(key.schema, None)
         table = plan.schema
         if not self._filter.wants("row", table.database, table.table, None, "delete", None):

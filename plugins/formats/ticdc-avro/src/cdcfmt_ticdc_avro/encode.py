@@ -157,8 +157,10 @@ class _Encoder(Encoder):
             mark += _times(event)
         return mark + _checksum(event) if self._checksums else mark
 
-    def register_schemas(self, table: TableSchema) -> None:
-        self._tables.find(table).schemas.register()
+    def prepare(self, table: TableSchema, *, register: bool) -> None:
+        schemas = self._tables.find(table).schemas
+        if register:
+            schemas.register()
 
     def _table(self, table: TableSchema) -> _Table:
         names = avro_names(table.columns, ADDED)
@@ -190,7 +192,7 @@ class _Encoder(Encoder):
     def _column(self, column: Column, table: TableSchema) -> ColumnTemplate:
         nullable = is_nullable(column, table)
         logical = column.type
-        printer = bits_printer(logical, "big") if isinstance(logical, Bit) else None
+        printer = bits_printer(logical) if isinstance(logical, Bit) else None
         return ColumnTemplate(
             b"",
             self._encoding(column),

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from cdcfmt_core import types
-from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_mysql.text_output import unknown_type
+from cdcfmt_mysql.text_output import unwritten_type
 from cdcfmt_ticdc_avro.message import (
     BEFORE,
     CHECKSUM,
@@ -116,11 +115,8 @@ class AvroSchemas:
             members = [name.replace(",", "\\,") for name in logical.names or ()]
             kind = "ENUM" if isinstance(logical, types.Enum) else "SET"
             return _of("string", kind, allowed=",".join(members))
-        if isinstance(logical, types.Unknown):
-            raise unknown_type(logical).at(column=column.name)
         if type(logical) not in _PLAIN:
-            kind = type(logical).__name__.lower()
-            raise EncodeError(f"ticdc-avro has no {kind}", column=column.name)
+            raise unwritten_type(logical).at(column=column.name)
         return _of(*_PLAIN[type(logical)])
 
 
