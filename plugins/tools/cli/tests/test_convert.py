@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 from support.cli_tools import run, run_lines, write_messages
 from support.golden_data import load_variant, native_messages
+
+from cdcfmt_core.events import Message
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +156,79 @@ def test_canal_becomes_debezium_at_the_first_try(tmp_path: Path) -> None:
             assert (old["op"], old["table"], old["source_time"]) == (
                 new["op"], new["table"], new["source_time"]
             )  # fmt: skip
+
+
+def split_by(
+    mark: bytes, messages: Iterable[Message]
+) -> tuple[list[Message], list[Message], list[Message]]:
+    """The rows of one table, all messages of others, and that table's statements."""
+    valued = [(m, m.value) for m in messages if m.value]
+    mine = [m for m, value in valued if mark in value and b'"isDdl":false' in value]
+    statements = [m for m, value in valued if mark in value and b'"isDdl":true' in value]
+    return mine, [m for m, value in valued if mark not in value], statements
+
+
+def numbered(messages: list[Message]) -> list[Message]:
+    return [attrs.evolve(m, offset=number) for number, m in enumerate(messages)]
+
+
+@pytest.mark.parametrize("target", ["simple", "open-protocol"])
+def test_nothing_is_written_before_a_column_that_cannot_be(target: str, tmp_path: Path) -> None:
+    wide, others, _ = split_by(b'"table":"wide"', native_messages("canal/canal_flat"))
+    path = write_messages(tmp_path / "m.jsonl", numbered([*others * 2, *wide[:3]]))
+    result = run("convert", path, "--to", target, "--kind", "row")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"error: {target} table shop.wide, column c_geom: " in result.stderr
+    assert "has no geometry; unsupportedValues=skip leaves it out" in result.stderr
+    assert result.stderr.endswith(". Also: shop.wide.c_point\n")
+
+
+VECTORS = b'"table":"vec_t"'
+
+
+def vectors_among_others() -> tuple[list[Message], list[Message], list[Message]]:
+    golden = load_variant("canal-json", "tidb-extension").messages
+    vectors, others, statements = split_by(VECTORS, (g.message for g in golden))
+    rows = [m for m in others if b'"table":"txn_a"' in (m.value or b"")]
+    return vectors, [m for m in rows if b'"isDdl":false' in (m.value or b"")], statements
+
+
+def test_a_statement_shows_columns_between_the_samples(tmp_path: Path) -> None:
+    vectors, others, statements = vectors_among_others()
+    assert (len(vectors), len(statements)) == (4, 1)
+    messages = [*others * 6, *statements, *vectors, *others * 6]
+    path = write_messages(tmp_path / "m.jsonl", numbered(messages))
+    result = run("convert", path, "--to", "dts-avro", "--kind", "row")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "dts-avro table golden.vec_t, column v: DTS has no vector" in result.stderr
+    assert result.stderr.endswith(". Also: golden.vec_t.vv\n")
+
+
+def test_tables_without_rows_are_no_obstacle(tmp_path: Path) -> None:
+    vectors, others, statements = vectors_among_others()
+    path = write_messages(tmp_path / "m.jsonl", numbered([*others, *statements]))
+    result = run("convert", path, "--to", "dts-avro", "--kind", "row")
+    assert (result.exit_code, result.stdout.count("\n")) == (0, len(others)), result.stderr
+    # Neither are tables that are left out.
+    path = write_messages(tmp_path / "n.jsonl", numbered([*others, *statements, *vectors]))
+    given = "--to", "dts-avro", "--kind", "row", "--exclude-tables", "golden.vec_t"
+    assert run("convert", path, *given).exit_code == 0
+
+
+def test_the_check_before_counts_nothing(canal: Path, tmp_path: Path) -> None:
+    path = write_messages(tmp_path / "m.jsonl", native_messages("canal/canal_flat"))
+    skips = "-w", "unsupportedValues=skip", "-w", "unsupportedEvents=skip"
+    texts = []
+    for given in ([path], ["-"]):
+        result = run(
+            "convert", *given, "--to", "simple", *skips, "--protocol", "canal-json",
+            "--no-scan-schemas", stdin=path.read_bytes(),
+        )  # fmt: skip
+        assert result.exit_code == 0, result.stderr
+        texts.append((result.stdout, result.stderr))
+    # Standard input is read once, without a check.
+    assert "shop.wide.c_geom: 324" in texts[0][1]
+    assert texts[0] == texts[1]
 
 
 @pytest.mark.parametrize("target", ["simple", "open-protocol"])

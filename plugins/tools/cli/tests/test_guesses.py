@@ -33,6 +33,7 @@ GUESSES = {
     "--registry": "schema.registry.url is the address of the schema registry",
     "--basic.auth.user.info": "begin with schema.registry., as in schema.registry.url",
     "--nth": "inspect has it",
+    "--from": "--starting-source-time and --ending-source-time select",
     "--filter": "cat --where selects rows",
     "--header": "messages are lines of JSON, or binary, and not CSV",
     "--readChangeFeed": "the input holds changes",
@@ -75,6 +76,7 @@ COMMANDS = {
     "grep": "cat --where",
     "lag": "stats",
     "dlq": "validate",
+    "read": "cat",
     "replay": "python -m pyspark_cdcfmt.sync --replay",
 }
 
@@ -84,6 +86,12 @@ def test_names_of_commands(name: str) -> None:
     result = run(name, "orders.jsonl")
     assert result.exit_code == 2
     assert f"No such command {name!r}; did you mean {COMMANDS[name]}?" in result.stderr
+
+
+@pytest.mark.parametrize("path", ["kafka:localhost:9092/t", "broker-1.x:9092,b:9092/t"])
+def test_addresses_without_their_transport(path: str) -> None:
+    result = run("cat", path)
+    assert (result.exit_code, "kafka://host:9092/topic" in result.stderr) == (2, True)
 
 
 def test_since_and_until_in_every_command(canal: Path) -> None:

@@ -8,11 +8,16 @@ import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import pytest
 from support.cli_tools import run, run_json, run_lines, start
+from support.golden_data import load_variant
 from support.kafka_orders import order, orders
 
+from cdcfmt_cli.commands import cat
 from cdcfmt_core.events import Message
+from cdcfmt_core.offsets import OffsetRange
+from cdcfmt_kafka.source import KafkaSource
 
 if TYPE_CHECKING:
     from support.kafka_broker import Broker
@@ -143,3 +148,87 @@ def test_the_doctor(kafka: Broker) -> None:
     assert texts[0] == "the port is open"
     assert texts[1].startswith("1 brokers, ")
     assert texts[2] == f"broker 1 at {kafka.servers}"
+
+
+GOLDEN = [("canal-json", "tidb-extension"), ("simple-json", "default"), ("debezium", "default")]
+
+
+def tails_and_reads(
+    monkeypatch: pytest.MonkeyPatch, *arguments: object
+) -> tuple[tuple[int, str], tuple[int, str], int, int]:
+    """Results of ``cat`` that reads from the ends, and of all; the numbers of offsets read."""
+    read: list[int] = []
+    whole = KafkaSource.read
+
+    def counted(self: KafkaSource, wanted: OffsetRange, *more: Any) -> Iterator[Message]:
+        read.append(wanted.size)
+        return whole(self, wanted, *more)
+
+    monkeypatch.setattr(KafkaSource, "read", counted)
+    by_ends = run("cat", *arguments)
+    of_ends, read[:] = sum(read), []
+    monkeypatch.setattr(cat._Rows, "read_ends", lambda *_: False)
+    of_all = run("cat", *arguments)
+    monkeypatch.undo()
+    ends, every = ((each.exit_code, each.stdout) for each in (by_ends, of_all))
+    return ends, every, of_ends, sum(read)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--tail", 5],
+        ["--tail", 150, "--table", "shop.orders"],
+        ["--tail", 3, "--table", "shop.orders", "-f", "csv"],
+        ["--tail", 3, "-f", "table"],
+        ["--tail", 2, "--where", "id < 1000", "--table", "shop.orders"],
+        ["--tail", 7, "--kind", "corrupt"],
+        ["--tail", 2, "--columns", "name", "--key", "1500"],
+        ["--tail", 2, "--table", "shop.orders", "--columns", "nam"],
+        ["--tail", 2, "--include-tables", "shop.*,shop.nothing"],
+        ["--tail", 2, "--where", "nam = 'x'"],
+        ["--tail", 2, "--key-columns", "nam"],
+    ],
+    ids=str,
+)
+def test_tail_equals_the_end_of_everything(
+    long_topic: str, arguments: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = tails_and_reads(monkeypatch, long_topic, *arguments, "--no-scan-schemas")
+    by_ends, of_all, few, many = found
+    assert by_ends == of_all
+    # A rare row, and a name that no message has, are looked for everywhere.
+    rare = [each for each in arguments if isinstance(each, str)]
+    is_rare = any(word in " ".join(rare) for word in ("1000", "corrupt", "nam", "nothing"))
+    assert is_rare or few < many / 2
+
+
+@pytest.fixture(scope="module")
+def long_topic(kafka: Broker) -> Iterator[str]:
+    """Three partitions with bad messages, deletes without value, and times across partitions."""
+    name = kafka.create_topic(f"cli-{uuid.uuid4().hex[:8]}", 3)
+    start_ms = 1_700_000_000_000
+    messages = [order(n, n % 3, start_ms + 997 * n % 100_000) for n in range(3000)]
+    for n in range(0, 3000, 500):
+        messages.insert(n, Message(b"k", b'{"isDdl":fal', partition=n % 3, timestamp=start_ms))
+    tombstones = [Message(b"%d" % n, None, partition=1, timestamp=start_ms) for n in range(400)]
+    kafka.produce(name, [*messages, *tombstones, *orders(3000, 3010, partitions=3)])
+    yield f"kafka://{kafka.servers}/{name}"
+    kafka.delete_topic(name)
+
+
+@pytest.mark.parametrize(("protocol", "variant"), GOLDEN)
+def test_types_of_a_tail_are_those_of_the_whole_topic(
+    kafka: Broker, protocol: str, variant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Statements and schema messages before the rows determine their types."""
+    name = kafka.create_topic(f"cli-{uuid.uuid4().hex[:8]}")
+    messages = [golden.message for golden in load_variant(protocol, variant).messages]
+    kafka.produce(name, (attrs.evolve(each, partition=0) for each in messages))
+    assert len(messages) > 300
+    for more in ([], ["--table", "golden.txn_a"], ["--kind", "row", "--no-scan-schemas"]):
+        for tail in (1, 40):
+            arguments = f"kafka://{kafka.servers}/{name}", "--tail", tail, *more
+            by_ends, of_all, *_ = tails_and_reads(monkeypatch, *arguments)
+            assert (by_ends[0], by_ends == of_all) == (0, True)
+    kafka.delete_topic(name)

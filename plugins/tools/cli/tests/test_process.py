@@ -44,6 +44,16 @@ def test_closed_pipe(command: list[str], more_than_a_pipe_holds: Path) -> None:
     process.stderr.close()
 
 
+def test_a_closed_list_of_samples(tmp_path: Path) -> None:
+    process = start("sample", tmp_path / "samples")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.wait(60) == 141
+    assert b"error" not in process.stderr.read()
+    process.stderr.close()
+
+
 def test_in_a_pipe(more_than_a_pipe_holds: Path) -> None:
     first = start("cat", more_than_a_pipe_holds, "--kind", "row")
     assert first.stdout is not None

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from support.cli_tools import run, write_messages
 from support.golden_data import native_messages
+from support.kafka_orders import order
 
 from cdcfmt_cli.conditions import Condition
 from cdcfmt_core.errors import OptionError
@@ -132,7 +133,9 @@ def test_times_of_the_source(dump: str) -> None:
     [
         (("--where", "idd = 1"), "no record has a column idd; did you mean id?"),
         (("--columns", "pric"), "--columns: no row has pric"),
-        (("--key", "1,2,3,4,5"), "no row has a key of 5 columns: name them by --key-columns"),
+        (("--where", "id = xyzzy"), "no record has a column xyzzy; text is in quotes: 'xyzzy'"),
+        (("--key", "1,2,3,4,5"), "as many columns as values (5); that of shop."),
+        (("--key", "1,2,3,4,5"), "; --key-columns names other columns"),
     ],
 )
 def test_a_name_without_a_column_is_an_error(
@@ -160,8 +163,9 @@ def test_corrupt_messages_are_counted_and_left_out(tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_bytes(b"not a message\n")
     result = run("cat", "--since", "2020-01-01", str(path))
-    assert (result.stdout, result.exit_code) == ("", 0)
+    assert (result.stdout, result.exit_code) == ("", 1)
     assert "1 corrupt: cdcfmt validate" in result.stderr
+    assert "error: the only row of this selection is bad: " in result.stderr
 
 
 def test_the_end_of_nothing_has_a_header(dump: str) -> None:
@@ -182,5 +186,31 @@ def test_where_all_rows_are_bad(dump: str, tmp_path: Path) -> None:
     assert (alone.exit_code, "no record has a column id" in alone.stderr) == (1, True)
     path.write_bytes(lines[ddl] + b'{"data": [\n')
     with_bad = run("cat", path, "--where", "id = 42")
-    assert (with_bad.exit_code, with_bad.stdout) == (0, "")
+    assert (with_bad.exit_code, with_bad.stdout) == (1, "")
     assert "1 corrupt: cdcfmt validate" in with_bad.stderr
+    assert "the only row of this selection is bad: " in with_bad.stderr
+    # Not if something else is wanted, and found.
+    assert run("cat", path, "--where", "kind = 'ddl'").exit_code == 0
+
+
+def test_reasons_of_bad_rows_are_shown(tmp_path: Path) -> None:
+    value = json.loads(order(1).value or b"")
+    bad = [{**value, "data": [{"id": f"x{n}", "name": "a"}]} for n in range(3)]
+    every, some = tmp_path / "every.jsonl", tmp_path / "some.jsonl"
+    every.write_text("".join(json.dumps(each) + "\n" for each in bad))
+    some.write_text(json.dumps(value) + "\n" + every.read_text())
+    for path, exit_code in ((every, 1), (some, 0)):
+        for columns in ("name", "name,_change_type"):
+            command = "cat", path, "--table", "shop.orders", "--columns", columns
+            for more in ((), ("--tail", 9), ("-f", "table")):
+                result = run(*command, *more)
+                assert (result.exit_code, result.stdout.count("not an integer")) == (exit_code, 3)
+            # A file of cells has no place for them, unless the column is wanted.
+            csv = run(*command, "-f", "csv")
+            assert (csv.exit_code, ",,\n" in csv.stdout) == (exit_code, False), csv.stdout
+        for selects in (("--key", "1"), ("--where", "id = 1"), ("--since", "2001-01-01")):
+            result = run("cat", path, *selects)
+            assert result.exit_code == exit_code
+            assert "3 corrupt: cdcfmt validate" in result.stderr
+            assert ("error: all 3 rows of this selection are bad: " in result.stderr) == exit_code
+            assert ("not an integer; got 'x0'" in result.stderr) == exit_code

@@ -13,7 +13,7 @@ from support.brokers import NOWHERE
 from support.kafka_broker import PASSWORD, USER, WRONG_LOGIN, Broker, send
 
 from cdcfmt_core.events import Message
-from cdcfmt_kafka import reader, sink
+from cdcfmt_kafka import sink, source
 from cdcfmt_kafka.client import KafkaClient
 from cdcfmt_testing.transports import Harness, Login, TransportTests
 
@@ -113,5 +113,5 @@ class TestKafka(TransportTests):
         self, harness: Harness, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # There is no new leader here that has to fetch the end.
-        monkeypatch.setattr(reader, "_BEHIND_SECONDS", 1.0)
+        monkeypatch.setattr(source, "_BEHIND_SECONDS", 1.0)
         super().test_a_range_behind_the_end(harness)

@@ -11,7 +11,7 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.options import validate
 from cdcfmt_kafka.options import KAFKA_OPTIONS
 from cdcfmt_kafka.source import open_source
-from cdcfmt_toolkit.topics.low_watermarks import LowWatermarks
+from cdcfmt_toolkit.topic_input import LowWatermarks
 
 
 def watermark_of(message: Message) -> int | None:

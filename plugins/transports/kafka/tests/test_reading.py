@@ -19,11 +19,10 @@ from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.offsets import LATEST, OffsetRange
 from cdcfmt_core.options import validate
-from cdcfmt_kafka import reader
+from cdcfmt_kafka import source
 from cdcfmt_kafka.client import KafkaClient
 from cdcfmt_kafka.options import KAFKA_OPTIONS, KafkaOptions, parse_kafka_options
-from cdcfmt_kafka.reader import read_range
-from cdcfmt_kafka.source import KafkaSource
+from cdcfmt_kafka.source import KafkaSource, read_range
 from cdcfmt_toolkit.topics.topic_client import Topic
 
 SASL = {
@@ -269,7 +268,7 @@ def test_throttled_broker_is_awaited(kafka: Broker) -> None:
 
 
 def test_a_range_behind_the_end(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "_BEHIND_SECONDS", 1.0)
+    monkeypatch.setattr(source, "_BEHIND_SECONDS", 1.0)
     topic = kafka.create_topic("short")
     kafka.produce(topic, numbered(5))
     strict = parse(kafka.servers, subscribe=topic)

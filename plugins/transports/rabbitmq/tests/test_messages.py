@@ -20,7 +20,7 @@ from rstream.schema import Deliver
 from cdcfmt_core.errors import EncodeError, SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_rabbitmq.messages import BARE, message_of, stored
-from cdcfmt_rabbitmq.reader import entries
+from cdcfmt_rabbitmq.source import entries
 
 HEADERS = st.dictionaries(st.text(max_size=20), st.none() | st.binary(max_size=40), max_size=5)
 

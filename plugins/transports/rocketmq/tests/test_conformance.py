@@ -12,7 +12,7 @@ from support.brokers import NOWHERE
 from support.rocketmq_broker import PASSWORD, RocketBroker
 
 from cdcfmt_core.events import Message
-from cdcfmt_rocketmq import reader, sink
+from cdcfmt_rocketmq import sink, source
 from cdcfmt_rocketmq.client import RocketClient
 from cdcfmt_testing.transports import Harness, Login, TransportTests
 
@@ -114,5 +114,5 @@ class TestRocketMQ(TransportTests):
         # Users' brokers may be slow; this one answers quickly or never.
         monkeypatch.setattr(RocketClient, "first_contact_seconds", 3.0)
         monkeypatch.setattr(sink, "FIRST_CONTACT_SECONDS", 3.0)
-        monkeypatch.setattr(reader, "BEHIND_SECONDS", 1.0)
+        monkeypatch.setattr(source, "BEHIND_SECONDS", 1.0)
         return RocketHarness(rocketmq)

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from cdcfmt_core.errors import DecodeError, OptionError
 from cdcfmt_core.events import Message
 from cdcfmt_rocketmq import messages as stored
+from cdcfmt_rocketmq.client import numbered
 from cdcfmt_rocketmq.cluster import Queue, Route, parse_json
 from cdcfmt_rocketmq.frames import FrameError, NoAnswerError, decode_answer, frame_length
 from cdcfmt_rocketmq.messages import BAD_BODIES, MalformedError, read_properties, read_stored
-from cdcfmt_rocketmq.numbering import numbered
 
 CASES = Path(__file__).with_name("cases")
 PULLED = gzip.decompress((CASES / "pulled.gz").read_bytes())

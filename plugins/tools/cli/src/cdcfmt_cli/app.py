@@ -30,9 +30,9 @@ from cdcfmt_core.texts import did_you_mean
 
 EXIT_CODES = {
     0: "success",
-    1: "the command found something wrong: corrupt messages (`validate`), a broken plugin "
-    "(`formats`), a broken installation (`doctor`), a requested table or message that is missing, "
-    "or values that Spark changes (`validate --strict`)",
+    1: "the command found something wrong: corrupt messages (`validate`), only bad rows in a "
+    "selection (`cat`), a broken plugin (`formats`), a broken installation (`doctor`), a requested "
+    "table or message that is missing, or values that Spark changes (`validate --strict`)",
     2: "the command line is wrong: an unknown or invalid option, value, command or format",
     3: "the input cannot be read or the output cannot be written: missing file, full disk, "
     "missing library, no answer from a broker; run `drain` again to continue where it stopped",

@@ -61,7 +61,7 @@ class Condition:
         for names in sorted(self._names - self._met):
             name = ".".join(names)
             if self._known and names[0].lower() not in valid:
-                near = did_you_mean(name, self._known)
+                near = did_you_mean(name, self._known) or f"; text is in quotes: '{name}'"
                 raise CdcfmtError(f"--where: no record has a column {name}{near}")
 
     def _find(self, record: Mapping[str, Any], names: tuple[str, ...]) -> Any:

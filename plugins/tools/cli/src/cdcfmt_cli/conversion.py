@@ -15,6 +15,7 @@ from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Message, Watermark
 from cdcfmt_files.sources import BadLine, one_by_one
+from cdcfmt_toolkit.writable_tables import check_tables
 
 LinesOfMessages: TypeAlias = tuple[bytes, int]
 """Lines of whole messages, each with its line end, and the number of lines."""
@@ -32,6 +33,25 @@ class Conversion:
     counts: Counter[str]
     _place: tuple[str | None, int] | None = None
     """Topic and partition of the watermarks."""
+
+    def check(self, encoder: MessageEncoder) -> None:
+        """Check the tables that are known before the first message is written.
+
+        They are those of rows in the first and last messages, and those of DDL statements and
+        schema messages of the whole input if rows of them are found, too.  An input that can be
+        read only once is not checked.
+
+        :param encoder: one that writes nothing.
+        :raises EncodeError: for a column that the format cannot express.
+        """
+        check_tables(encoder, self.reader.row_tables(whole=False))
+        schemas, wants = self.reader.schemas, self.reader.event_filter.wants_table
+        known = chain(schemas.tables(), schemas.statements.tables())
+        try:
+            check_tables(encoder, (t for t in known if wants(t.database, t.table, t.schema)))
+        except EncodeError:
+            # Tables without rows are no obstacle.
+            check_tables(encoder, self.reader.row_tables(whole=True))
 
     def messages(self, *, as_lines: bool) -> Iterator[Message | LinesOfMessages]:
         """The converted messages of the whole input.

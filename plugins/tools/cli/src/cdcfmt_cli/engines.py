@@ -11,7 +11,7 @@ The entry point has the name of the extra (of its distribution) that installs th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, PackageNotFoundError, version
 from typing import Any
 
 from cdcfmt_core.errors import MissingDependencyError
@@ -22,6 +22,14 @@ from cdcfmt_core.transport import Check
 logger = open_logger("cdcfmt_core")
 
 _INSTALL = "pip install 'pyspark-cdcfmt[spark]'"
+
+
+def version_of(dist: str) -> str:
+    """The installed version; ``?`` for a module without a distribution."""
+    try:
+        return version(dist)
+    except PackageNotFoundError:
+        return "?"
 
 
 def conversion_engine() -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import stat
 import sys
 import time
@@ -66,9 +67,20 @@ class CommandInput(ABC):
         """The first ``count`` messages of every file or partition."""
         return islice(self.messages(lambda _: None), count)
 
-    def ends(self) -> Iterator[Message | BadLine]:
-        """The first and last messages of every file or partition; none if ``again`` is false."""
+    def ends(self, *, thorough: bool = True) -> Iterator[Message | BadLine]:
+        """The first and last messages of every file or partition; none if ``again`` is false.
+
+        :param thorough: also of compressed files, which must be read completely.
+        """
         return iter(())
+
+    def slices(self) -> Sequence[Slice]:
+        """The whole files or partitions; none for what arrives one by one."""
+        return ()
+
+    def read(self, slice_: Slice) -> Iterator[Message | BadLine]:
+        """The messages of a slice."""
+        raise NotImplementedError
 
     def begin_at(self, partition: int, offset: int) -> None:  # noqa: B027
         """Skip messages before this offset, if possible without reading them."""
@@ -76,6 +88,8 @@ class CommandInput(ABC):
 
 STDIN = "-"
 _STDIN_NAME = "<stdin>"
+_ADDRESS = re.compile(r"(?:[a-z]+:/?)?[\w.-]+:\d+(?:,[\w.-]+:\d+)*/[^/]+")
+"""Host, port and topic, without the transport in front."""
 _BLOCK = 1 << 20
 _PIECES = 200
 """Number of pieces of the input that are enough for the progress bar."""
@@ -128,6 +142,10 @@ def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False
     if follow:
         raise OptionError("--follow is for topics, such as kafka://…; pipe a growing file into -")
     for path in paths:
+        if _ADDRESS.fullmatch(path) and not os.path.exists(path):
+            raise OptionError(
+                f"{path} is no path; a topic is, for example, kafka://host:9092/topic"
+            )
         if path == STDIN or _is_pipe(path):
             if len(paths) > 1:
                 raise OptionError("standard input (-) and pipes are read alone")
@@ -187,8 +205,14 @@ class SlicedInput(CommandInput):
         for slice_ in self._whole:
             yield from islice(self._source.read(slice_), count)
 
-    def ends(self) -> Iterator[Message | BadLine]:
-        return self._source.ends(self._whole)
+    def ends(self, *, thorough: bool = True) -> Iterator[Message | BadLine]:
+        return self._source.ends(self._whole, thorough=thorough)
+
+    def slices(self) -> Sequence[Slice]:
+        return self._whole
+
+    def read(self, slice_: Slice) -> Iterator[Message | BadLine]:
+        return self._source.read(slice_)
 
     def begin_at(self, partition: int, offset: int) -> None:
         self._source = self._source.begin_at(partition, offset)

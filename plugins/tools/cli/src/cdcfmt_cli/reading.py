@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import dropwhile
 
 import attrs
 
@@ -15,7 +16,7 @@ from cdcfmt_cli.settings import Settings
 from cdcfmt_core.codec import AUTO, CodecSpec
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import CdcfmtError
-from cdcfmt_core.events import Corrupt, Event, Message, TableSchema
+from cdcfmt_core.events import Corrupt, Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.opening import claim_check_reader
 from cdcfmt_core.registry import default_registry
@@ -23,6 +24,7 @@ from cdcfmt_core.schema_scan import SCANS, open_input_scan
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_files.sources import BadLine, Lines, one_by_one
 from cdcfmt_files.sources.lines import marked_lines
+from cdcfmt_toolkit.inputs import Slice
 from cdcfmt_toolkit.table_texts import unmatched_exclusions, unmatched_tables
 
 
@@ -49,6 +51,7 @@ class Reader:
     - ``counts``: values that were changed without an error
     - ``count``: number of messages that the last iteration has read
     - ``hidden``: number of corrupt messages and rows that the last iteration has left out
+    - ``first_bad``: the reason of the first corrupt one; empty if there was none
 
     :param follows_kind: leave out corrupt messages and rows if the option ``kind`` does.
     """
@@ -66,16 +69,10 @@ class Reader:
         self.schemas = SchemaStore(settings["maxCachedSchemaBytes"])
         self.counts: Counter[str] = Counter()
         self.count = self.hidden = 0
+        self.first_bad = ""
         self._hides = follows_kind and bool(settings["kind"]) and "corrupt" not in settings["kind"]
         self.event_filter = settings.event_filter() if event_filter is None else event_filter
-        self.decoder = MessageDecoder(
-            settings.values,
-            settings.codec,
-            self.event_filter,
-            claim_checks=claim_check_reader(settings.values, settings.storage_options),
-            schemas=self.schemas,
-            counts=self.counts,
-        )
+        self.decoder = self._open_decoder(self.event_filter, self.schemas, self.counts)
         default_registry().warn(settings["protocol"])
         scans = settings["scanSchemas"] and source.again
         self._scanning = _scanning_codecs(settings["protocol"]) if scans else []
@@ -86,10 +83,57 @@ class Reader:
             self.count = number + 1
             yield self.decode(number, message)
 
+    @property
+    def slices(self) -> Sequence[Slice]:
+        """The whole files or partitions of the input."""
+        return self._source.slices()
+
+    def read_end(self, slice_: Slice, size: int) -> Iterator[Decoded]:
+        """The last messages of a partition, decoded: those of ``size`` offsets.
+
+        Leaves out messages without a value at the beginning of this part: the format and table of
+        a delete may show in messages before it.
+        """
+        end = slice_.last(size) or slice_
+        messages = self._source.read(end)
+        if end.size < slice_.size:
+            messages = dropwhile(lambda message: message.value is None, messages)
+        with ProgressBar("reading back", end.size, self._source.unit) as progress:
+            for number, message in enumerate(messages):
+                progress.count()
+                progress.advance(1)
+                self.count += 1
+                yield self.decode(number, message)
+
     def heads(self, count: int) -> Iterator[Decoded]:
         """The first messages of every file or partition, decoded."""
         for number, message in enumerate(self._source.heads(count)):
             yield self.decode(number, message)
+
+    def row_tables(self, *, whole: bool) -> Iterator[TableSchema]:
+        """The tables of the rows of the input, if it can be read twice.
+
+        They are decoded apart: nothing is counted or remembered, except the schemas of a scan.
+
+        :param whole: all rows; else those in the first and last messages of every file or
+            partition.
+        """
+        decoder = None
+        if whole:
+            messages = self.messages("looking at columns")
+        else:
+            messages = self._source.ends(thorough=False)
+        for message in messages:
+            if isinstance(message, Message):
+                known = self._scanning
+                self._scan_for(message)
+                if decoder is None or self._scanning is not known:
+                    decoder = self._open_decoder(
+                        attrs.evolve(self.event_filter), self.schemas.copy(), Counter()
+                    )
+                for event in decoder.decode(message):
+                    if isinstance(event, RowChange):
+                        yield event.table
 
     def messages(self, what: str = "reading") -> Iterator[Message | BadLine]:
         """The messages without decoding, with a progress bar."""
@@ -117,6 +161,10 @@ class Reader:
         """
         if (text := unmatched_exclusions(self.event_filter)) is not None:
             note(text)
+        self.check_tables()
+
+    def check_tables(self) -> None:
+        """:raises CdcfmtError: for a table or table pattern that has matched nothing so far."""
         if (text := unmatched_tables(self.event_filter)) is not None:
             raise CdcfmtError(text)
 
@@ -126,6 +174,9 @@ class Reader:
 
     def decode(self, number: int, message: Message | BadLine) -> Decoded:
         decoded = self._decode(number, message)
+        if not self.first_bad:
+            bad = (event.error for event in decoded.events if isinstance(event, Corrupt))
+            self.first_bad = str(next(bad, ""))
         if self._hides:
             good: list[Event] = [
                 event for event in decoded.events if not isinstance(event, Corrupt)
@@ -138,11 +189,28 @@ class Reader:
         if isinstance(message, BadLine):
             held = Message(None, message.value, path=message.path, offset=message.offset)
             return Decoded(number, held, [Corrupt(message.error)], None)
+        self._scan_for(message)
+        events = self.decoder.decode(message)
+        return Decoded(number, message, events, self.decoder.protocol)
+
+    def _open_decoder(
+        self, event_filter: EventFilter, schemas: SchemaStore, counts: Counter[str]
+    ) -> MessageDecoder:
+        values = self.settings.values
+        return MessageDecoder(
+            values,
+            self.settings.codec,
+            event_filter,
+            claim_checks=claim_check_reader(values, self.settings.storage_options),
+            schemas=schemas,
+            counts=counts,
+        )
+
+    def _scan_for(self, message: Message) -> None:
+        """Scan the whole input, once, if messages like this one need that."""
         if self._scanning and self._needs_schemas(message):
             self._scanning = []
             self._scan()
-        events = self.decoder.decode(message)
-        return Decoded(number, message, events, self.decoder.protocol)
 
     def _needs_schemas(self, message: Message) -> bool:
         if self.settings["protocol"].lower() != AUTO:

@@ -88,6 +88,7 @@ class Selection:
     key_columns: tuple[str, ...] = ()
     # None before a row was compared: the time may leave out all of them.
     _met_key: bool | None = None
+    _other_key: tuple[str, Sequence[str]] = ("", ())
     _met_row: bool = False
     _met_bad: bool = False
     _unmet: dict[str, None] = attrs.field(init=False)
@@ -95,6 +96,12 @@ class Selection:
 
     def __attrs_post_init__(self) -> None:
         self._unmet = dict.fromkeys(self.columns or ())
+
+    @property
+    def is_given(self) -> bool:
+        """Whether anything is selected."""
+        parts = self.where, self.key, self.columns, self.since, self.until
+        return any(part is not None for part in parts)
 
     def has(self, event: Event, message: Message) -> bool:
         """Whether the event is of the time and key."""
@@ -126,7 +133,10 @@ class Selection:
             return {
                 name: value
                 for name, value in record.items()
-                if (keeps and name in CHANGE_COLUMNS) or self._is_shown(name)
+                if (keeps and name in CHANGE_COLUMNS)
+                # The reason of a bad row is always shown.
+                or (name == "_corrupt_record" and value is not None)
+                or self._is_shown(name)
             }
         images: Record = {}
         for name in ("before", "after"):
@@ -147,8 +157,10 @@ class Selection:
             name = next(iter(self._unmet))
             raise CdcfmtError(f"--columns: no row has {name}{did_you_mean(name, self._known)}")
         if self.key is not None and self._met_key is False:
+            table, names = self._other_key
             raise CdcfmtError(
-                f"--key: no row has a key of {len(self.key)} columns: name them by --key-columns"
+                f"--key: no row has a key of as many columns as values ({len(self.key)}); "
+                f"that of {table} is ({', '.join(names)}); --key-columns names other columns"
             )
 
     def _is_shown(self, name: str) -> bool:
@@ -168,6 +180,7 @@ class Selection:
         fits = len(names) == len(self.key)
         self._met_key = bool(self._met_key) or fits
         if not fits:
+            self._other_key = ".".join(event.table.name), names
             return False
         images = (image.values for image in (event.before, event.after) if image is not None)
         return any(_texts(names, values) == [*self.key] for values in images)
@@ -181,18 +194,22 @@ class LastRecords:
     """
 
     def __init__(self, count: int) -> None:
-        self._count = count
+        self.count = count
         self._last: dict[Any, deque[tuple[int, Record]]] = {}
 
     def add(self, record: Record, message: Message | None) -> None:
         """``message``: that of the record, for records of a topic."""
         place = None if message is None else (message.topic, message.partition)
         time = (message and message.timestamp) or 0
-        self._last.setdefault(place, deque(maxlen=self._count)).append((time, record))
+        self._last.setdefault(place, deque(maxlen=self.count)).append((time, record))
+
+    def clear(self) -> None:
+        """Forget all records."""
+        self._last.clear()
 
     def records(self) -> list[Record]:
         every = sorted(chain.from_iterable(self._last.values()), key=itemgetter(0))
-        return [record for _, record in every[-self._count :]]
+        return [record for _, record in every[-self.count :]]
 
 
 def _texts(names: Sequence[str], values: Mapping[str, Any]) -> list[str | None]:

@@ -10,7 +10,7 @@ import pytest
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_files.sources import BadLine, FileInfo, plan_partitions, read_split
-from cdcfmt_files.sources.ahead import read_ahead
+from cdcfmt_files.sources.input import read_ahead
 
 Read = list[tuple[int | None, bytes | None]]
 

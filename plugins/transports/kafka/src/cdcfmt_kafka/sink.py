@@ -15,7 +15,7 @@ import attrs
 
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message
-from cdcfmt_kafka.client import largest_batch
+from cdcfmt_kafka.client import ConnectionErrors, largest_batch
 from cdcfmt_kafka.config import (
     SERVERS,
     admin_config,
@@ -24,7 +24,6 @@ from cdcfmt_kafka.config import (
     open_client,
     writing_config,
 )
-from cdcfmt_kafka.connection_errors import ConnectionErrors
 from cdcfmt_toolkit.topics.topic_client import NO_MESSAGE, TopicClient
 
 FIRST_CONTACT_SECONDS: Final = 15.0

@@ -23,11 +23,11 @@ from cdcfmt_core.errors import EncodeError, OptionError, SinkError
 from cdcfmt_core.events import Message
 from cdcfmt_core.transport import Producer
 from cdcfmt_rabbitmq.broker_errors import BrokerError, no_answer
+from cdcfmt_rabbitmq.client import streams_of
 from cdcfmt_rabbitmq.link import Link
 from cdcfmt_rabbitmq.links import Links, retry
 from cdcfmt_rabbitmq.messages import stored
 from cdcfmt_rabbitmq.settings import ConnectionSettings, parse_settings
-from cdcfmt_rabbitmq.topics import streams_of
 
 FIRST_CONTACT_SECONDS: Final = 15.0
 

@@ -1,22 +1,162 @@
-"""Topics, partitions and offsets of RocketMQ, for the driver."""
+"""Topics, partitions and offsets of RocketMQ, and requests for messages of a queue.
+
+A partition's number is 1000 times the index of its broker in ``rocketmq.brokers`` (from 0), plus
+the queue's number.  It stays the same when queues are added or brokers are down, if brokers are
+only appended to that list.  A single broker needs no list: its partitions have the numbers of its
+queues.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final, TypeVar
 
-from cdcfmt_core.errors import SourceError
+import attrs
+
+from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.offsets import EARLIEST, LATEST, Offsets, TopicPartition
 from cdcfmt_core.texts import open_logger
 from cdcfmt_rocketmq import codes
 from cdcfmt_rocketmq.cluster import Cluster, Queue, RefusedError, patiently, problem
 from cdcfmt_rocketmq.frames import NoAnswerError
-from cdcfmt_rocketmq.numbering import queues_of
+from cdcfmt_rocketmq.messages import read_stored
 from cdcfmt_rocketmq.options import RocketOptions
-from cdcfmt_rocketmq.pulling import pull, queue_fields
+from cdcfmt_rocketmq.settings import BROKERS
 from cdcfmt_toolkit.topics.topic_client import NO_MESSAGE, Topic, TopicClient
+
+_WITH_SUBSCRIPTION: Final = 4
+"""Flag of a request that includes its subscription: no group is joined, nothing committed."""
+
+_GROUP: Final = "TOOLS_CONSUMER"
+"""The group of RocketMQ's tools, which exists on every broker."""
+
+_EXPECTED: Final = frozenset(
+    {codes.PULL_NOT_FOUND, codes.PULL_RETRY, codes.PULL_OFFSET_MOVED, codes.TOPIC_NOT_EXIST}
+)
+_ANSWER_BYTES: Final = 4 << 20
+
+
+@attrs.frozen
+class Pulled:
+    """Answer to a pull; with the code ``TOPIC_NOT_EXIST`` only ``code`` is valid.
+
+    - ``next``: offset of the next pull
+    - ``first``, ``end``: offset range of the queue
+    """
+
+    code: int
+    messages: list[Message]
+    next: int = 0
+    first: int = 0
+    end: int = 0
+
+
+def queue_fields(topic: str, queue: int) -> dict[str, str]:
+    """Fields of a request that identify a queue."""
+    return {"topic": topic, "queueId": str(queue)}
+
+
+def pull(
+    cluster: Cluster,
+    address: str,
+    place: TopicPartition,
+    queue: int,
+    offset: int,
+    most: int,
+    counts: Counter[str],
+) -> Pulled:
+    """At most ``most`` messages of the partition ``place`` from ``offset`` on.
+
+    :raises NoAnswerError: also for an answer that cannot be parsed.
+    :raises RefusedError: if the broker rejects the request.
+    """
+    topic, partition = place
+    fields = {
+        **queue_fields(topic, queue),
+        "consumerGroup": cluster.settings.consumer_group or _GROUP,
+        "queueOffset": str(offset),
+        "maxMsgNums": str(most),
+        "maxMsgBytes": str(_ANSWER_BYTES),
+        "sysFlag": str(_WITH_SUBSCRIPTION),
+        "commitOffset": "0",
+        "suspendTimeoutMillis": "0",
+        "subscription": "*",
+        "expressionType": "TAG",
+        "subVersion": "0",
+    }
+    answer = cluster.ask(address, codes.PULL_MESSAGE, fields, expected=_EXPECTED)
+    if answer.code == codes.TOPIC_NOT_EXIST:
+        return Pulled(answer.code, [])
+    messages = []
+    if answer.code == codes.SUCCESS:
+        messages = list(read_stored(answer.body, topic, partition, counts))
+    next_offset, first, end = map(answer.number, ("nextBeginOffset", "minOffset", "maxOffset"))
+    return Pulled(answer.code, messages, next_offset, first, end)
+
+
+STRIDE: Final = 1000
+
+
+def queues_of(
+    cluster: Cluster, topic: str, *, writing: bool = False
+) -> tuple[dict[int, Queue], bool] | None:
+    """The queues of a topic by partition, and whether all brokers are registered.
+
+    None if the topic does not exist: name servers forget a topic if all its brokers are down.
+
+    :raises OptionError: if the order of brokers is not known.
+    :raises NoAnswerError: if brokers register or leave meanwhile.
+    """
+    route = cluster.route(topic)
+    brokers, complete = broker_order(cluster)
+    if route is None and complete:
+        # A broker with the topic may have registered between the two answers.
+        route = cluster.route(topic)
+        brokers, complete = broker_order(cluster)
+    if route is None:
+        return None if complete else ({}, False)
+    queues = route.writable if writing else route.readable
+    if not cluster.settings.brokers and {queue.broker for queue in queues} - set(brokers):
+        # A broker registered between the two answers.
+        raise NoAnswerError(f"the brokers of topic {topic} are changing")
+    return numbered(topic, queues, brokers), complete
+
+
+def broker_order(cluster: Cluster) -> tuple[tuple[str, ...], bool]:
+    """The brokers in the order of their partitions, and whether all of them are registered.
+
+    :raises OptionError: if there are several brokers, but no list of them.
+    """
+    listed, known = cluster.settings.brokers, tuple(cluster.masters())
+    if listed:
+        return listed, set(listed) <= set(known)
+    if len(known) > 1:
+        raise OptionError(
+            f"option {BROKERS}: the name servers know {', '.join(known)}, and the order of "
+            f"brokers numbers partitions: set it to {','.join(known)}; append new ones at the end"
+        )
+    return known, bool(known)
+
+
+def numbered(topic: str, queues: Iterable[Queue], brokers: Sequence[str]) -> dict[int, Queue]:
+    """Queues by partition, in order.
+
+    :raises OptionError: for a broker that is not listed, and for more than :data:`STRIDE` queues.
+    """
+    found: dict[int, Queue] = {}
+    for queue in queues:
+        if queue.broker not in brokers:
+            raise OptionError(
+                f"topic {topic} has queues on the broker {queue.broker}, which is not one of "
+                f"{', '.join(brokers)}: add it at the end of {BROKERS}"
+            )
+        if queue.number >= STRIDE and len(brokers) > 1:
+            raise OptionError(f"topic {topic} has more than {STRIDE} queues on {queue.broker}")
+        found[brokers.index(queue.broker) * STRIDE + queue.number] = queue
+    return dict(sorted(found.items()))
+
 
 logger = open_logger("cdcfmt_rocketmq")
 
@@ -28,7 +168,7 @@ class RocketClient(TopicClient):
 
     Waits ``first_contact_seconds`` for the first answer, then
     ``rocketmqConsumer.pollTimeoutMs``.  ``ids`` are topic ids, which brokers do not have:
-    :class:`~cdcfmt_rocketmq.progress.RocketProgress` assigns them.
+    :class:`~cdcfmt_rocketmq.source.RocketProgress` assigns them.
     """
 
     title = "RocketMQ"

@@ -21,6 +21,7 @@ from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message
 from cdcfmt_core.transport import Producer, Sink
 from cdcfmt_rocketmq import codes
+from cdcfmt_rocketmq.client import queue_fields, queues_of
 from cdcfmt_rocketmq.cluster import (
     TOO_LARGE,
     Cluster,
@@ -36,9 +37,7 @@ from cdcfmt_rocketmq.messages import (
     sent_message,
     write_properties,
 )
-from cdcfmt_rocketmq.numbering import queues_of
 from cdcfmt_rocketmq.proxy_sink import ProxySink
-from cdcfmt_rocketmq.pulling import queue_fields
 from cdcfmt_rocketmq.settings import ConnectionSettings
 
 _T = TypeVar("_T")

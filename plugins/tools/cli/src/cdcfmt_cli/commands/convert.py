@@ -113,13 +113,15 @@ def command(
     no_bars(streams=output is None)
     source = open_input(paths, settings)
     reader = Reader(source, settings, follows_kind=True)
+    conversion = Conversion(reader, encoder, counts)
     messages = 0
     shown = sys.stdout.isatty()
     with _opened(output, source) as file:
         # For a terminal, control characters of each line are escaped.
         as_lines = lines == "message" and partitions is None and bool(output or not shown)
         with until_interrupted() as interruption:
-            for part in Conversion(reader, encoder, counts).messages(as_lines=as_lines):
+            conversion.check(_open_encoder(target, written, partitions, Counter()))
+            for part in conversion.messages(as_lines=as_lines):
                 if isinstance(part, tuple):
                     file.write(part[0])
                     messages += part[1]

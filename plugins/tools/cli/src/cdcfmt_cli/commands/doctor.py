@@ -14,13 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from cdcfmt_cli.console import console
-from cdcfmt_cli.engines import check_engines
+from cdcfmt_cli.engines import check_engines, version_of
 from cdcfmt_cli.parameters import Command, declare
 from cdcfmt_cli.writers import print_json
 from cdcfmt_core.errors import PluginError
 from cdcfmt_core.known import packages
 from cdcfmt_core.listing import NOTHING, list_installed
-from cdcfmt_core.registry import default_registry, version_of
+from cdcfmt_core.registry import default_registry
 from cdcfmt_core.transport import Check
 
 _OLDEST_PYTHON = (3, 11)

@@ -30,5 +30,7 @@ def command(folder: Path) -> None:
             path = folder / f"{entry_point.name}.jsonl"
             path.write_bytes(gzip.decompress(packed))
             click.echo(path)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise SinkError(f"the samples cannot be written: {error}") from error
