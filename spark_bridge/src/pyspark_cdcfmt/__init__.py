@@ -70,13 +70,15 @@ def register(spark: SparkSession) -> None:
     :raises MissingDependencyError: if the Python that runs Spark's data sources lacks this
         package; the error names the variables to set.
     """
+    from pyspark.sql.types import StructType
+
     import pyspark_cdcfmt_alias
 
     check_interpreter(spark)
     spark.dataSource.register(DefaultSource)
     spark.dataSource.register(pyspark_cdcfmt_alias.DefaultSource)
-    if (jvm := getattr(spark, "_jvm", None)) is not None:
-        jvm.SparkSession.setActiveSession(spark._jsparkSession)
+    # Makes it active, as all methods that make a DataFrame of Python's values do.
+    spark.createDataFrame([], StructType())
 
 
 def __getattr__(name: str) -> Any:

@@ -115,8 +115,8 @@ MODE_OPTIONS = (
         default="fail",
         help="Changes: an insert or update whose message has only part of the row. `fail`: an "
         "error. `emit`: NULL, with the column names in `_absent`. `unchanged`: the same, but a bad "
-        "row if TiCDC cut the message to its key, since the other columns may have changed. "
-        "`corrupt`: a bad row.",
+        "row if it is an insert, which has no earlier values, or if TiCDC cut the message to its "
+        "key, since the other columns may have changed. `corrupt`: a bad row.",
     ),
     Option(
         name="onSchemaChange",

@@ -14,7 +14,7 @@ from cdcfmt_core import Option, Registry, default_registry
 from cdcfmt_core.codec import AUTO, format_options
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.options import check_once, is_relative_time, split_by_owner, validate
+from cdcfmt_core.options import AGO, check_once, split_by_owner, validate
 from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.writer_schemas import open_writer_schemas, registry_options
 from cdcfmt_files import FILES
@@ -252,7 +252,7 @@ def parse_options(
         relative={
             option.name: str(bridge[option.name])
             for option in own
-            if option.type == "time" and is_relative_time(str(bridge.get(option.name, "")))
+            if option.type == "time" and AGO.fullmatch(str(bridge.get(option.name, "")).strip())
         },
     )
     if options.table is None:

@@ -142,8 +142,7 @@ class CdcDataSource(DataSource):
             check_type_options(self.options, "the types are those of the schema that you give")
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        from pyspark_cdcfmt.write.files import CdcBatchWriter
-        from pyspark_cdcfmt.write.topics import CdcTopicWriter
+        from pyspark_cdcfmt.write.writers import CdcBatchWriter, CdcTopicWriter
         from pyspark_cdcfmt.write_options import parse_write_options
 
         options = parse_write_options(self.options)
@@ -152,8 +151,7 @@ class CdcDataSource(DataSource):
         return CdcBatchWriter.open(schema, options, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        from pyspark_cdcfmt.write.files import CdcStreamWriter
-        from pyspark_cdcfmt.write.topics import CdcTopicStreamWriter
+        from pyspark_cdcfmt.write.writers import CdcStreamWriter, CdcTopicStreamWriter
         from pyspark_cdcfmt.write_options import parse_write_options
 
         options = parse_write_options(self.options)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import SparkContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
+from pyspark.sql.utils import is_remote
 
 from cdcfmt_core.schemas.store import SchemaStore
 from pyspark_cdcfmt.blocks.packing import blocks_of_events
@@ -40,10 +44,14 @@ Changed: TypeAlias = "Accumulator[frozenset[tuple[str, str]]]"
 """Tables, and what options changed in them, such as ``at: invalid value as NULL``."""
 
 
-def changed_values(spark: SparkSession) -> Changed:
-    """Collects what options changed, from all tasks."""
+def changed_values() -> Changed | None:
+    """Collects what options changed, from all tasks; None where Spark has no accumulators."""
+    if is_remote():
+        return None
     empty: frozenset[tuple[str, str]] = frozenset()
-    return spark.sparkContext.accumulator(empty, _Union())
+    with suppress(PySparkException):
+        return SparkContext.getOrCreate().accumulator(empty, _Union())
+    return None
 
 
 class _Union(AccumulatorParam[frozenset[tuple[str, str]]]):

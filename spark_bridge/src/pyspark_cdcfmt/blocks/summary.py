@@ -9,6 +9,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cdcfmt_toolkit.row_changes import AFTER_CHANGES, SCN
 from pyspark_cdcfmt.blocks.schema import FILE
 from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.rows.variant import decode_variant
@@ -21,7 +22,8 @@ _NAMES = ("kind", "protocol", "database", "schema", "table")
 _LOG = ("length", "file", "pos", "server")
 _POSITION = ("epoch", "commit", "partition", "offset")
 _OF_TOPIC = ("epoch", "partition", "offset")
-_INTEGERS, _TEXTS = ("sequence_commit", "pos", "server_id"), ("file",)
+_INTEGERS = ("sequence_commit", "pos", "server_id", "lsn", "event_serial_no")
+_TEXTS = ("file", "commit_lsn", "change_lsn", "scn", "commit_scn")
 """Members of ``extra`` by type."""
 
 
@@ -94,11 +96,8 @@ def _facts(events: pa.RecordBatch) -> dict[str, pa.Array]:
     commit_ts = events.column("commit_ts")
     extra = _members(events)
     commit = pc.coalesce(commit_ts, extra["sequence_commit"])
-    file = extra["file"]
     is_ordered = pc.is_valid(commit)
-    is_logged = pc.and_(
-        pc.invert(is_ordered), pc.and_(pc.is_valid(file), pc.is_valid(extra["pos"]))
-    )
+    file, pos = log_of(extra)
     return {
         **{name: events.column(name) for name in _NAMES if name != "protocol"},
         "protocol": _field(source, "protocol"),
@@ -112,9 +111,42 @@ def _facts(events: pa.RecordBatch) -> dict[str, pa.Array]:
         "place": pc.if_else(is_ordered, pa.scalar(None, pa.string()), _places(source)),
         "length": pc.utf8_length(file),
         "file": file,
-        "pos": pc.if_else(is_logged, extra["pos"], pa.scalar(None, pa.int64())),
+        "pos": _if(pc.invert(is_ordered), pos),
         "server": pc.fill_null(extra["server_id"], 0),
     }
+
+
+def log_of(extra: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
+    """File and offset of :func:`~cdcfmt_toolkit.row_changes.log_position`."""
+    texts = {name: _if(pc.not_equal(extra[name], ""), extra[name]) for name in _TEXTS}
+    in_file = pc.and_(pc.is_valid(texts["file"]), pc.is_valid(extra["pos"]))
+    change = pc.fill_null(texts["change_lsn"], AFTER_CHANGES)
+    in_commit = pc.is_valid(texts["commit_lsn"])
+    scn = _scn(extra["scn"])
+    commit_scn = pc.coalesce(_scn(extra["commit_scn"]), scn)
+    file = pc.coalesce(
+        _if(in_file, texts["file"]),
+        pc.binary_join_element_wise(texts["commit_lsn"], change, "/"),
+        pc.cast(commit_scn, pa.string()),
+        _if(pc.is_valid(extra["lsn"]), ""),
+    )
+    serial = pc.fill_null(extra["event_serial_no"], 0)
+    pos = pc.coalesce(
+        _if(in_file, extra["pos"]),
+        _if(in_commit, serial),
+        pc.coalesce(scn, commit_scn),
+        extra["lsn"],
+    )
+    return file, pos
+
+
+def _scn(texts: pa.Array) -> pa.Array:
+    return pc.cast(_if(pc.match_substring_regex(texts, SCN), texts), pa.int64())
+
+
+def _if(condition: pa.Array, values: Any) -> pa.Array:
+    """The values for which the condition is true; NULL otherwise."""
+    return pc.if_else(pc.fill_null(condition, False), values, None)
 
 
 def _unless(commit_ts: pa.Array, place: pa.Array) -> pa.Array:

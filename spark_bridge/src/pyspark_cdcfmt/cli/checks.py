@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from cdcfmt_core.registry import version_of
+from cdcfmt_cli.engines import version_of
 from cdcfmt_core.transport import Check
 from pyspark_cdcfmt.local import JAVA_VERSION, OLDEST_JAVA
 from pyspark_cdcfmt.versions import (

@@ -67,6 +67,9 @@ def describe_plan(
         encoding = encodings.get(column.name)
         if encoding is None:
             raise Unsupported(f"{column.name} has no value encoding")
+        if encoding.name == "dialect-text":
+            # A type map reads it, in Python.
+            encoding = Encoding("other")
         if shape.numbered is not None and isinstance(column.type, logical.Json):
             column = attrs.evolve(column, type=logical.Text())
         use: Any = "nothing"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, get_args
 
-from pyspark.errors import PySparkRuntimeError
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import Column, DataFrame, Observation, Row, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType, VariantVal
@@ -256,7 +257,9 @@ def _session() -> SparkSession | None:
 def _follow(session: SparkSession | None, options: dict[str, Any]) -> None:
     """Set ``caseSensitive`` from the session, unless it is given."""
     if session is not None and "casesensitive" not in map(str.lower, options):
-        options["caseSensitive"] = session.conf.get(SPARKS_SWITCH)
+        # Serverless computes hide settings, and have this one's default.
+        with suppress(PySparkException):
+            options["caseSensitive"] = session.conf.get(SPARKS_SWITCH)
 
 
 def _parse(options: Mapping[str, Any]) -> ReadOptions:

@@ -57,6 +57,12 @@ class _TablePlan:
     compared: bool = False
 
 
+_NEW_ROW = (
+    ": it is new, by its insert or its new key, and has no earlier values to keep; let the source "
+    "log whole rows (REPLICA IDENTITY FULL in PostgreSQL, binlog_row_image=FULL in MySQL)"
+)
+
+
 class ChangeRows:
     """Makes rows of the changes shape.
 
@@ -192,6 +198,9 @@ class ChangeRows:
         if chosen == "unchanged" and (event.extra or {}).get("only_handle_key"):
             chosen = "corrupt"
             reason += ": TiCDC cut it to the key, so the values are unknown; use claim checks there"
+        elif chosen == "unchanged" and event.op in ("insert", "read"):
+            chosen = "corrupt"
+            reason += _NEW_ROW
         if chosen in ("fail", "corrupt"):
             refuse("incompleteRows", chosen, reason)
 

@@ -284,6 +284,8 @@ def _with_large_integers(value: Any) -> Any:
 
 def _vector(value: Any) -> list[float]:
     if isinstance(value, list):
+        if None in value:
+            raise BadValue("NULL in an array of floats, which is written as a vector")
         return [_number(item) for item in value]
     raise BadValue(f"{show(value)} is not a list of numbers")
 

@@ -133,7 +133,7 @@ def halted_tables(spark: SparkSession, job: Mapping[str, Any]) -> list[Row]:
     """Halted tables of the job; empty before the first batch."""
     options = SyncOptions.of(options_of(job))
     try:
-        tables = status(spark, control=options.control)
+        tables = status(spark, control=options.control, format=options.format)
     except OptionError:
         # No batch has ended yet.
         return []

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 
 import attrs
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
@@ -19,6 +18,7 @@ from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.planning import Planner, Spread, spread_statements
 from pyspark_cdcfmt.sync.replays import LETTERS, Replays
 from pyspark_cdcfmt.sync.resolved import Resolved, check_consistency
+from pyspark_cdcfmt.sync.session import keeping
 from pyspark_cdcfmt.sync.snapshots import Snapshots
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import (
@@ -35,6 +35,11 @@ from pyspark_cdcfmt.sync.writing import Writer
 
 _BATCHES_BETWEEN_CLEANING = 100
 _BATCHES_BETWEEN_VACUUM = 1000
+
+_UNCOUNTED = (
+    "over Spark Connect tasks report no values that options change, such as invalid ones that "
+    "become NULL: set invalidValues and invalidText to fail, or look for them with observed()"
+)
 
 _TEXTS = [*(f"of_{name}" for name in (*FIELDS, "query")), *(f"own_{name}" for name in FIELDS)]
 _OWN = (
@@ -58,6 +63,7 @@ class Sync:
     shapes: Shapes = attrs.field(factory=dict)
     _changed: frozenset[tuple[str, str]] = frozenset()
     """Tables with changes of values that this run has logged."""
+    _has_noted: bool = False
 
     def run(self, blocks: DataFrame, batch: Batch) -> Report:
         """Apply the events of a micro-batch to the targets."""
@@ -72,16 +78,12 @@ class Sync:
             self.replays.request(self.states)
         for kept in self.replays.events(self.states):
             blocks = blocks.unionByName(blocks_of(kept))
-        cached = [blocks.persist(StorageLevel.MEMORY_AND_DISK)]
-        try:
+        with keeping() as frames:
+            blocks = frames.keep(blocks)
             if self.resolved is not None:
-                cached.append(self._events(blocks).persist(StorageLevel.MEMORY_AND_DISK))
-                blocks = blocks_of(self.resolved.release(cached[-1], batch))
-                cached.append(blocks.persist(StorageLevel.MEMORY_AND_DISK))
+                events = frames.keep(self._events(blocks))
+                blocks = frames.keep(blocks_of(self.resolved.release(events, batch)))
             return self._run(blocks, batch, self.states)
-        finally:
-            for each in cached:
-                each.unpersist()
 
     def _events(self, blocks: DataFrame) -> DataFrame:
         return events_of(blocks, self.replays.source)
@@ -167,7 +169,12 @@ class Sync:
     def _log_changed(self, plans: list[TableMerge], log: list[LogRow]) -> None:
         """Log values that options changed, each once in a run."""
         changed = self.writer.typed.changed
-        if changed is None or not (new := changed.value - self._changed):
+        if changed is None:
+            if not self._has_noted:
+                log.append(LogRow("change values", _UNCOUNTED))
+                self._has_noted = True
+            return
+        if not (new := changed.value - self._changed):
             return
         self._changed |= new
         states = {plan.state.text: plan.state for plan in plans}

@@ -14,9 +14,9 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from cdcfmt_core.errors import OptionError
-from pyspark_cdcfmt.sync.names import TableName, quote
+from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.states import TableState
-from pyspark_cdcfmt.sync.target import Once, Target, writer_name
+from pyspark_cdcfmt.sync.target import Once, Run, Target, check_last, writer_name
 
 
 def _columns(**types: Any) -> StructType:
@@ -59,9 +59,6 @@ _SELECTIONS = "cdcfmt.selections"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-_PROPERTIES = {"delta.logRetentionDuration": "interval 7 days"}
-"""Each batch is a version of most tables; VACUUM removes the files of older versions anyway."""
-
 _PLACE = ("topic", "partition", "path", "offset")
 """The position of a message, in ``_source``."""
 
@@ -101,8 +98,11 @@ class Control:
     Writes are idempotent per query and batch, except for ``tombstones``.
     """
 
-    def __init__(self, spark: SparkSession, target: Target, folder: str) -> None:
+    def __init__(
+        self, spark: SparkSession, target: Target, folder: str, run: Run | None = None
+    ) -> None:
         self._spark = spark
+        self._run = run
         self._target = target
         self._folder = folder
         self._there: set[str] = set()
@@ -116,14 +116,14 @@ class Control:
         """The batch that :meth:`discard_kept` was called for."""
 
     def table(self, name: str) -> str:
-        return f"delta.{quote(f'{self._folder}/{name}')}"
+        return self._target.control_table(self._folder, name)
 
     def append(self, name: str, rows: DataFrame, once: Once | None) -> None:
         """Append rows to a table; the first append creates it."""
         if name not in self._there:
             with self._lock:
                 if name not in self._there:
-                    self._target.append(self.table(name), rows, once, _PROPERTIES)
+                    self._target.append(self.table(name), rows, once, self._target.brief)
                     self._there.add(name)
                     return
         self._target.append(self.table(name), rows, once)
@@ -166,7 +166,9 @@ class Control:
                 )
             # A later run without it has lost them.
             marks = {QUERY_PROPERTY: batch.query_id, _SELECTIONS: json.dumps([selection])}
-            self._target.create(table, SCHEMAS["tables"], properties=_PROPERTIES | marks)
+            self._target.create(
+                table, SCHEMAS["tables"], properties={**self._target.brief, **marks}
+            )
             return {}
         properties = self._target.properties(table)
         if owner := claim(self._target, table, properties, batch.query_id):
@@ -175,13 +177,22 @@ class Control:
                 f"another folder. If that query is gone, ALTER TABLE {table} SET TBLPROPERTIES "
                 f"('{QUERY_PROPERTY}' = '{batch.query_id}') lets this one continue its tables"
             )
-        self._target.check(table, batch.once("tables"))
+        if self._run is not None:
+            self._check_last(table, self._run)
         known = json.loads(properties.get(_SELECTIONS, "[]"))
         self.selections = [each for each in known if each != selection]
         if selection not in known:
             marks = {_SELECTIONS: json.dumps([*known, selection])}
             self._target.set_properties(table, marks)
         return {state.name: state for state in self.states(batch.is_earlier)}
+
+    def _check_last(self, table: str, run: Run) -> None:
+        """:raises SinkError: if a run of the query was ahead of this one."""
+        rows = self.rows("tables").where(f.col("query_id") == run.query_id)
+        last = f.max(f.struct("batch_id", f.unix_millis("at").alias("at")))
+        ((found,),) = rows.agg(last).collect()
+        if found is not None and found.batch_id >= run.first:
+            check_last(table, run, found.batch_id, found.at)
 
     def states(self, where: str = "true") -> list[TableState]:
         """The last state of each table among the rows that a SQL condition selects."""

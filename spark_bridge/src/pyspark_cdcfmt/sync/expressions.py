@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import attrs
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import (
     ByteType,
@@ -67,7 +67,7 @@ class At(NamedTuple):
 
 
 LogPosition: TypeAlias = tuple[int, str, int]
-"""A binlog position: length and name of the file (``binlog.1000000`` is after
+"""A position in the source's log: length and name of the file (``binlog.1000000`` is after
 ``binlog.999999``), and the offset in the file."""
 
 _OF_SNAPSHOT = 0
@@ -78,17 +78,22 @@ _INTEGERS = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 20}
 
 @attrs.frozen
 class LogPlace:
-    """Position of events in the source's binlog, as Debezium's connectors send it.
+    """Position of events in the source's log (:func:`~cdcfmt_toolkit.row_changes.log_position`).
 
-    :ivar servers: ids of the servers that wrote the binlog; 0 for rows of a snapshot.
+    :ivar servers: ids of the servers that wrote a binlog; 0 for rows of a snapshot, and for logs of
+        other databases.
     :ivar last: the last position.
     """
 
     servers: frozenset[int]
     last: LogPosition
 
+    @classmethod
+    def of(cls, servers: Iterable[int], file: str, pos: int) -> LogPlace:
+        return cls(frozenset(servers), (len(file), file, pos))
+
     def is_before(self, other: LogPlace | None) -> bool:
-        """Whether this position is ``other`` or earlier; False for incomparable binlogs."""
+        """Whether this position is ``other`` or earlier; False for incomparable logs."""
         return (
             other is not None
             and self.servers <= other.servers | {_OF_SNAPSHOT}
@@ -96,7 +101,7 @@ class LogPlace:
         )
 
     def is_before_all(self, first: LogPlace | None) -> bool:
-        """Whether all events from ``first`` on are later; False for incomparable binlogs."""
+        """Whether all events from ``first`` on are later; False for incomparable logs."""
         return (
             first is not None
             and first.servers <= self.servers | {_OF_SNAPSHOT}
@@ -165,30 +170,6 @@ def literal(sequence: Sequence[int]) -> str:
         for value, field in zip(values, SEQUENCE.fields, strict=False)
     )
     return f"struct({cells})"
-
-
-def log_column() -> Column:
-    """The binlog position of an event; its fields compare in order.
-
-    NULL if a commit orders the event, or the message has no position.
-    """
-    file, pos, server = (
-        f.try_variant_get("extra", f"$.{name}", type_)
-        for name, type_ in (("file", "string"), ("pos", "bigint"), ("server_id", "bigint"))
-    )
-    place = f.struct(
-        f.length(file).alias("length"),
-        file.alias("file"),
-        pos.alias("pos"),
-        f.coalesce(server, f.lit(_OF_SNAPSHOT)).alias("server"),
-    )
-    is_logged = f.coalesce("commit_ts", sequence_commit()).isNull() & file.isNotNull()
-    return f.when(is_logged & pos.isNotNull(), place)
-
-
-def log_place(last: Row, servers: Iterable[int]) -> LogPlace:
-    """A :class:`LogPlace` from a value of :func:`log_column`."""
-    return LogPlace(frozenset(servers), (last.length, last.file, last.pos))
 
 
 def properties_sql(given: Mapping[str, str]) -> str:

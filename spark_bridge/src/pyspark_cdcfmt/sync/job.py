@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -24,11 +24,22 @@ from pyspark_cdcfmt.blocks.dataframes import changed_values
 from pyspark_cdcfmt.sync.batch import Sync
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
 from pyspark_cdcfmt.sync.control import SCHEMAS, Batch, Control
-from pyspark_cdcfmt.sync.delta import DeltaTarget
+from pyspark_cdcfmt.sync.delta import METADATA_SETTING, DeltaTarget
+from pyspark_cdcfmt.sync.iceberg import IcebergTarget
 from pyspark_cdcfmt.sync.options import SyncOptions, absolute
 from pyspark_cdcfmt.sync.planning import Planner
 from pyspark_cdcfmt.sync.replays import Replays, resumed_tables
 from pyspark_cdcfmt.sync.resolved import Resolved, planned_at
+from pyspark_cdcfmt.sync.session import (
+    cores,
+    get,
+    in_force,
+    in_views,
+    own_session,
+    query_id,
+    set_if_allowed,
+    settings,
+)
 from pyspark_cdcfmt.sync.snapshots import Snapshots, check_names
 from pyspark_cdcfmt.sync.stores.changelog import Changelog
 from pyspark_cdcfmt.sync.stores.scd1 import CurrentRows
@@ -73,16 +84,9 @@ _TRIGGERS = ("availableNow", "processingTime", "once", "continuous", "realTime")
 
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 
-_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-"""The metadata of commits, in a table's history."""
-
-_NO_CONNECT = (
-    "sync does not run over Spark Connect: run it as a job on the cluster "
-    "(python -m pyspark_cdcfmt.sync), or in a session with a master"
-)
-
+_VARIABLES = "spark.sql.variable.substitute"
 _SQL = {
-    "spark.sql.variable.substitute": "false",
+    _VARIABLES: "false",
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.ansi.enforceReservedKeywords": "false",
@@ -92,7 +96,11 @@ _SQL = {
 """Settings under which sync's SQL means one thing.  Quoted names of sources are literal: by default
 ``${env:TOKEN}`` becomes the variable's value; under the legacy setting a quote ends a text.
 ``timestamp`` is the type with a time zone, and ``offset`` is a name.  A MERGE reads the messages
-once: without a copy Delta reads them twice, and fails if another table's rows are cached then."""
+once: without a copy Delta reads them twice, and fails if another table's rows are cached then.
+A session that refuses all but the first has Spark's defaults, which are these."""
+
+_BATCHES_BETWEEN_CORES = 20
+"""A cluster may grow and shrink."""
 
 
 def sync(
@@ -109,25 +117,27 @@ def sync(
     :param source: options of ``format("cdc")``: those of a topic, or ``path``.
     :param trigger: arguments of Spark's ``trigger``, such as ``{"availableNow": True}``.
     :param snapshot: initial rows by source table: DataFrames, or names for ``spark.table``.
-    :param on_batch: called with the report of each completed batch.
+    :param on_batch: called with the report of each completed batch; over Spark Connect on the
+        server, so that it cannot use the client's objects.
     :param options: see docs/sync-options.md.
-    :raises OptionError: for wrong options, for a session without Delta, and over Spark Connect.
+    :raises OptionError: for wrong options, and for a session without Delta.
     """
     wanted, texts, types = check_job(source, trigger, snapshot, options)
-    if getattr(spark, "_sc", None) is None:
-        raise OptionError(_NO_CONNECT)
     # Check before the first batch.
-    target = DeltaTarget(spark)
+    target = open_target(spark, wanted.format)
     target.check_session(wanted.control)
     target.check_catalog(wanted.into)
     if wanted.resume:
         control = Control(spark, target, wanted.control)
         with few_tasks(spark):
             resumed_tables(wanted, control.states() if control.has("tables") else ())
-    check_defaults(spark, wanted)
-    worker = _Worker(wanted, texts, types, snapshot or {}, on_batch, unset_tasks(spark))
+    if wanted.format == "delta":
+        check_defaults(spark, wanted)
+    with in_views(spark, snapshot or {}) as named:
+        session = own_session(spark)
+    worker = _Worker(wanted, texts, types, named, on_batch, unset_tasks(spark))
     writer = (
-        spark.readStream.format("cdc")
+        session.readStream.format("cdc")
         .options(**texts, **{BLOCKS_OPTION: "true"})
         .load()
         .writeStream.foreachBatch(worker.run)
@@ -161,15 +171,20 @@ def check_job(
 
 
 def status(
-    spark: SparkSession, checkpoint: str | None = None, *, control: str | None = None
+    spark: SparkSession,
+    checkpoint: str | None = None,
+    *,
+    control: str | None = None,
+    format: str = "delta",
 ) -> DataFrame:
     """The tables of a sync: ``source``, ``target``, ``halted`` (the reason, or NULL) and ``at``.
 
     :param checkpoint: the checkpoint of the query.
     :param control: the query's option ``control``, instead of ``checkpoint``.
+    :param format: the query's option ``format``.
     :raises OptionError: if no state exists yet, and for a session without Delta.
     """
-    tables = _control_of(spark, checkpoint, control)
+    tables = _control_of(spark, checkpoint, control, format)
     with few_tasks(spark):
         return _collected(tables.status())
 
@@ -180,13 +195,14 @@ def log(
     *,
     control: str | None = None,
     last: int = 10_000,
+    format: str = "delta",
 ) -> DataFrame:
     """The last rows of a sync's log: ``at``, ``level``, ``source``, ``action``, ``detail`` …
 
     :param last: maximum number of rows; all are in the table ``log`` of the control tables.
     :raises OptionError: as of :func:`status`.
     """
-    tables = _control_of(spark, checkpoint, control)
+    tables = _control_of(spark, checkpoint, control, format)
     with few_tasks(spark):
         rows = (
             tables.rows("log") if tables.has("log") else spark.createDataFrame([], SCHEMAS["log"])
@@ -194,11 +210,19 @@ def log(
         return _collected(rows.orderBy(f.desc("at")).limit(last).orderBy("at"))
 
 
-def _control_of(spark: SparkSession, checkpoint: str | None, control: str | None) -> Control:
+def open_target(
+    spark: SparkSession, format: str, run: Run | None = None
+) -> DeltaTarget | IcebergTarget:
+    return IcebergTarget(spark, run) if format == "iceberg" else DeltaTarget(spark, run)
+
+
+def _control_of(
+    spark: SparkSession, checkpoint: str | None, control: str | None, format: str
+) -> Control:
     if not (checkpoint or control):
         raise OptionError("give the checkpoint of a sync, or its control")
-    folder = absolute(control or f"{checkpoint}/sync")
-    target = DeltaTarget(spark)
+    folder = control if control and format != "delta" else absolute(control or f"{checkpoint}/sync")
+    target = open_target(spark, format)
     target.check_session(folder)
     tables = Control(spark, target, folder)
     if not tables.has("tables"):
@@ -214,16 +238,9 @@ def _collected(rows: DataFrame) -> DataFrame:
     return rows.sparkSession.createDataFrame(rows.toArrow(), rows.schema)
 
 
-@contextmanager
-def few_tasks(spark: SparkSession) -> Iterator[None]:
+def few_tasks(spark: SparkSession) -> AbstractContextManager[None]:
     """Set numbers of tasks that the user has not set, for reads of small tables."""
-    names = unset_tasks(spark)
-    try:
-        limit_tasks(spark, names)
-        yield
-    finally:
-        for name in names:
-            spark.conf.unset(name)
+    return settings(spark, _numbers_of_tasks(spark, unset_tasks(spark)))
 
 
 @attrs.define(eq=False)
@@ -237,18 +254,24 @@ class _Worker:
     _on_batch: Callable[[Report], None] | None
     _tasks: Sequence[str]
     _sync: Sync | None = None
+    _query_id: str = ""
+    _limited: int | None = None
+    """The batch that last set the numbers of tasks."""
 
     def run(self, blocks: DataFrame, number: int) -> None:
-        spark = blocks.sparkSession
-        query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
-        limit_tasks(spark, self._tasks)
-        set_sql(spark)
+        spark, checkpoint = blocks.sparkSession, self._options.checkpoint
+        if self._limited is None or number >= self._limited + _BATCHES_BETWEEN_CORES:
+            limit_tasks(spark, self._tasks)
+            self._limited = number
+        has_variables = not set_sql(spark)
         if self._sync is None:
-            run = Run(str(query_id), number, planned_at(spark, self._options.checkpoint, number))
+            self._query_id = query_id(spark, checkpoint)
+            run = Run(self._query_id, number, planned_at(spark, checkpoint, number))
             self._sync = open_sync(
                 spark, self._options, self._source, self._types, self._snapshot, run
             )
-        report = self._sync.run(blocks, Batch(str(query_id), number))
+            self._sync.planner.has_variables = has_variables
+        report = self._sync.run(blocks, Batch(self._query_id, number))
         logger.info("%s", report.line())
         if self._on_batch is not None:
             self._on_batch(report)
@@ -261,7 +284,7 @@ def check_defaults(spark: SparkSession, options: SyncOptions) -> None:
     """
 
     def is_on(name: str) -> bool:
-        return str(spark.conf.get(_DEFAULTS + name, "false")).lower() == "true"
+        return str(get(spark, _DEFAULTS + name)).lower() == "true"
 
     is_log = options.store == "changelog"
     if is_on("appendOnly") and not (is_log and options.consistency == "eventual"):
@@ -288,18 +311,39 @@ def limit_tasks(spark: SparkSession, names: Iterable[str]) -> None:
 
     :param spark: the session of the query, a copy of the user's.
     """
-    cores = spark.sparkContext.defaultParallelism
+    for name, number in _numbers_of_tasks(spark, names).items():
+        set_if_allowed(spark, name, number)
+
+
+def _numbers_of_tasks(spark: SparkSession, names: Iterable[str]) -> dict[str, int]:
+    if not (names := [*names]) or (number := cores(spark)) is None:
+        return {}
+    wanted = {}
     for name in names:
         most, least, of_a_core = TASKS[name]
-        spark.conf.set(name, min(most, max(least, of_a_core * cores)))
+        wanted[name] = min(most, max(least, of_a_core * number))
+    return wanted
 
 
-def set_sql(spark: SparkSession) -> None:
-    """Set :data:`_SQL` in the session of the query, as far as the user's settings differ."""
+def set_sql(spark: SparkSession) -> bool:
+    """Set :data:`_SQL` in the session of the query, as far as the user's settings differ.
+
+    :returns: whether SQL has no variables now.
+    :raises OptionError: for a setting with another value that cannot be changed.
+    """
+    is_set = True
     for name, value in _SQL.items():
         # One is deprecated: each copy of a session that has set it logs a warning.
-        if spark.conf.get(name) != value:
-            spark.conf.set(name, value)
+        if (found := in_force(spark, name)) == value or set_if_allowed(spark, name, value):
+            continue
+        if name == _VARIABLES:
+            is_set = False
+        elif found is not None:
+            raise OptionError(
+                f"the session has {name}={found} and refuses to change it; the SQL of sync needs "
+                f"{value}: unset it"
+            )
+    return is_set
 
 
 def open_sync(
@@ -315,13 +359,13 @@ def open_sync(
     :param types: the options of the source that choose types.
     """
     # The user's own metadata stays; which commits are those of sync is then unknown.
-    if not spark.conf.get(_METADATA, None):
-        spark.conf.set(_METADATA, MARK + run.query_id)
-    target = DeltaTarget(spark, run)
-    control = Control(spark, target, options.control)
+    if not get(spark, METADATA_SETTING):
+        set_if_allowed(spark, METADATA_SETTING, MARK + run.query_id)
+    target = open_target(spark, options.format, run)
+    control = Control(spark, target, options.control, run)
     tombstones = Tombstones(spark, control)
     store = open_store(options, target, tombstones)
-    typed = TypedChanges(options, source, store.metadata, store.needs_key, changed_values(spark))
+    typed = TypedChanges(options, source, store.metadata, store.needs_key, changed_values())
     taken = added_columns(options, store)
     there = partial(columns_there, target)
     columns = ColumnPlanner(options, store.needs_key, taken, types, there)
@@ -390,7 +434,7 @@ def _source_options(
         # A changelog names the columns in _absent; a merge would keep their old values.
         own["incompleteRows"] = "emit" if options.store == "changelog" else "unchanged"
     if "schemastore" not in given:
-        own["schemaStore"] = f"{options.control}/schemas"
+        own["schemaStore"] = options.schemas
     if given.isdisjoint(("startingoffsets", "path", "paths")):
         own["startingOffsets"] = "earliest"
     return source | own, types

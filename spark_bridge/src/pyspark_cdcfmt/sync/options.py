@@ -25,6 +25,14 @@ OPTIONS = (
         "A value with a slash is a path.",
     ),
     Option(
+        name="format",
+        type="choice",
+        choices=("delta", "iceberg"),
+        default="delta",
+        help="The format of targets and control tables. `iceberg`: `into` and `control` begin with "
+        "an Iceberg catalog of the session, as in `lake.bronze.{table}` and `lake.sync_orders`.",
+    ),
+    Option(
         name="store",
         type="choice",
         choices=("scd1", "scd2", "changelog"),
@@ -49,7 +57,7 @@ OPTIONS = (
         name="control",
         help="Folder of the control tables of sync: `log`, `dead_letters`, `held`, "
         "`tombstones`, `tables`, `staged`, `watermarks`, `progress`. One for each sync, by default "
-        "`sync` in the checkpoint's folder.",
+        "`sync` in the checkpoint's folder. With `format=iceberg` a namespace of a catalog.",
     ),
     Option(
         name="keys",
@@ -161,7 +169,8 @@ OPTIONS = (
         type="int",
         default=0,
         minimum=0,
-        help="Run OPTIMIZE in every n-th batch, on the targets of that batch; 0: never.",
+        help="Compact the targets of every n-th batch: OPTIMIZE; for Iceberg rewrite_data_files "
+        "and expire_snapshots; 0: never.",
     ),
     Option(
         name="tombstone_retention",
@@ -182,6 +191,7 @@ class SyncOptions:
     """Validated options, by the names of :data:`OPTIONS`."""
 
     into: str
+    format: str
     store: str
     tables: tuple[str, ...]
     exclude: tuple[str, ...]
@@ -231,12 +241,21 @@ class SyncOptions:
             # The target already has the good rows of a bad message.
             raise OptionError("option replay: a changelog cannot apply dead letters again")
         values["checkpoint"] = absolute(values["checkpoint"])
-        values["control"] = absolute(values["control"] or f"{values['checkpoint']}/sync")
+        if values["format"] == "delta":
+            values["control"] = absolute(values["control"] or f"{values['checkpoint']}/sync")
+        elif not values["control"]:
+            raise OptionError("format=iceberg needs the option control, as in lake.sync_orders")
         if "/" in values["into"]:
             values["into"] = absolute(values["into"])
         values["keys"] = _keys(by_table("keys", given))
         values["definitions"] = by_table("definitions", given)
         return cls(**values)
+
+    @property
+    def schemas(self) -> str:
+        """The folder of the default schemaStore."""
+        folder = self.control if self.format == "delta" else f"{self.checkpoint}/sync"
+        return f"{folder}/schemas"
 
     def name_option(self, column: str) -> str:
         """The option that renames an added column."""

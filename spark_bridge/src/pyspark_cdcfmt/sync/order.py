@@ -23,6 +23,8 @@ ORDER = "__sync_order"
 """The column by which :func:`with_order` orders the changes of a key."""
 
 _SECOND = 1_000_000
+_OPEN = 60 * _SECOND
+"""How near to a snapshot of PostgreSQL a transaction that is not in it may have ended."""
 _END = "::"
 _TEXT = re.compile(f"{UNORDERED}: (.*?){_END}", re.DOTALL)
 
@@ -53,6 +55,13 @@ def is_newer(one: str, other: str, state: TableState) -> str:
     earlier, later = (f"floor({each}.time / {_SECOND})" for each in (one, other))
     is_odd = f"({earlier} < {later} AND {other}.server IS DISTINCT FROM 0)"
     is_odd_back = f"({earlier} > {later} AND {one}.server IS DISTINCT FROM 0)"
+    # PostgreSQL's file is ''.  A transaction may write before the LSN of a snapshot and end after
+    # it; only the time shows whether the snapshot has its rows.
+    is_at_snapshot = (
+        f"({one}.file = '' AND {other}.file = '' AND "
+        f"(({one}.server IS NULL AND {other}.server = 0) OR "
+        f"({one}.server = 0 AND {other}.server IS NULL)))"
+    )
     return (
         # A MERGE also evaluates it for rows that match none.
         f"CASE WHEN {one} IS NULL OR {other} IS NULL THEN NULL "
@@ -63,6 +72,11 @@ def is_newer(one: str, other: str, state: TableState) -> str:
         f"> 0 THEN {mixed} "
         f"WHEN {one}.commit <> {other}.commit OR {one}.rank <> {other}.rank "
         f"OR {one}.partition = {other}.partition THEN {one} > {other} "
+        f"WHEN {is_at_snapshot} THEN CASE "
+        f"WHEN {one}.server IS NULL AND {one}.pos >= {other}.pos THEN true "
+        f"WHEN {other}.server IS NULL AND {other}.pos >= {one}.pos THEN false "
+        f"WHEN abs({one}.time - {other}.time) > {_OPEN} THEN {one}.time > {other}.time "
+        f"ELSE {unordered} END "
         f"WHEN {servers} AND ({one}.file <> {other}.file OR {one}.pos <> {other}.pos) THEN "
         f"CASE WHEN {newer_log} THEN IF({is_odd}, {unordered}, true) "
         f"ELSE IF({is_odd_back}, {unordered}, false) END "
@@ -101,7 +115,8 @@ def with_order(
     by_log, by_time = "__sync_spread AND __sync_logged", "__sync_spread AND NOT __sync_logged"
     order = (
         f"struct({sequence}.epoch, {sequence}.commit, {sequence}.rank, "
-        f"IF({by_log}, struct(length({sequence}.file), {sequence}.file, {sequence}.pos), NULL), "
+        f"IF({by_log}, struct(length({sequence}.file), {sequence}.file, {sequence}.pos, "
+        f"{sequence}.server IS DISTINCT FROM 0), NULL), "
         f"IF({by_time}, {sequence}.time, NULL), {sequence}.partition, {sequence}.offset, "
         f"{sequence}.index, {sequence}.part)"
     )

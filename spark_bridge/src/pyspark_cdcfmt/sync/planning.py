@@ -32,6 +32,7 @@ from pyspark_cdcfmt.sync.names import (
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retiring import fill_added, follow_added, follow_columns
 from pyspark_cdcfmt.sync.retyping import follow_types
+from pyspark_cdcfmt.sync.seen_types import observe_columns
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.summary import TableStatement, TableVersion
 from pyspark_cdcfmt.sync.table_merge import TableMerge
@@ -68,6 +69,11 @@ _OLD_TARGET = (
     "the target has rows of an earlier query, and no commit_ts orders the changes: all changes of "
     "this query are later; rows that were deleted at the source in between stay"
 )
+_IN_SQL = (
+    "the name of the table or of a column, or a value in a statement, has ${, which this session "
+    "replaces in SQL, and refuses to leave as it is (spark.sql.variable.substitute): read the "
+    "table by a sync on another compute"
+)
 _NO_DATABASE = "its messages name no database: leave the table out by exclude"
 _FOREIGN_KEY = re.compile(r"\bON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET\s+NULL)\b", re.IGNORECASE)
 _NO_ROW_EVENTS = (
@@ -88,6 +94,8 @@ class Planner:
     columns: ColumnPlanner
     base_of: Callable[[str], int] = lambda target: 0
     """The first epoch of changes for an existing target."""
+    has_variables: bool = False
+    """Whether Spark replaces ``${…}`` in SQL."""
     _targets: dict[str, TableName] = attrs.field(factory=dict)
     _definitions: Definitions = attrs.field(factory=Definitions)
 
@@ -152,6 +160,8 @@ class Planner:
         if is_first and any(safe_name(part) != part for part in name if part):
             plan.note("map name", f"the target is {state.target}")
         self._follow(plan, statements, events)
+        if self.has_variables and "${" in "".join(plan.sql_texts):
+            plan.halt(_IN_SQL)
         if plan.state.halted:
             plan.refuse(plan.state.halted)
         return plan
@@ -171,6 +181,8 @@ class Planner:
         if plan.versions and not plan.state.halted:
             before = plan.state.columns
             self.columns.follow(plan, events)
+            if self.columns.needs_key and not plan.state.halted:
+                observe_columns(plan, before)
             if self.columns.needs_key and not plan.state.halted:
                 fill_added(plan, before)
 

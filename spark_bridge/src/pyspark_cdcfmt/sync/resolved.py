@@ -7,7 +7,6 @@ targets, so a crashed batch has no row there.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -20,13 +19,11 @@ from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.texts import open_logger, parse_json
 from cdcfmt_toolkit.topics.stream_offset import StreamOffset
 from pyspark_cdcfmt.sync.control import ALL, Batch, Control
+from pyspark_cdcfmt.sync.session import damaged, read_checkpoint
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.target import Target
 
 logger = open_logger("pyspark_cdcfmt.sync")
-
-_GLOB = re.compile(r"[\\{}\[\]*?]")
-"""Characters of a path that Spark takes as a pattern."""
 
 EVENTUAL = "eventual"
 """A place in ``watermarks``: a run with ``eventual`` has followed those with ``resolved``."""
@@ -178,16 +175,12 @@ def _planned(spark: SparkSession, checkpoint: str, number: int) -> list[Any]:
 
     :raises SourceError: if the checkpoint is damaged.
     """
-    folder = _GLOB.sub(r"\\\g<0>", checkpoint)
-    rows = spark.read.text(f"{folder}/offsets/{number}").collect()
+    lines = read_checkpoint(spark, checkpoint, f"offsets/{number}")
     try:
-        found = [parse_json(row.value) for row in rows if row.value.startswith("{")]
+        found = [parse_json(line) for line in lines if line.startswith("{")]
         int(found[0]["batchTimestampMs"])
     except (ValueError, LookupError, TypeError) as error:
-        raise SourceError(
-            f"{checkpoint}/offsets/{number} is damaged ({error!r:.200}): restore the checkpoint, "
-            "or start a new sync with another checkpoint"
-        ) from error
+        raise damaged(checkpoint, f"offsets/{number}", error) from error
     return found
 
 

@@ -1,13 +1,13 @@
-"""The types that columns have in rows: a change without a statement halts the table."""
+"""The columns and types of rows: some changes without a statement halt the table."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
-from pyspark.sql.types import DataType, DecimalType, StringType
+from pyspark.sql.types import DataType, DecimalType, StringType, StructType
 
 from cdcfmt_core.types import Enum, LogicalType, Set
 from cdcfmt_mysql.column_type import ColumnType
@@ -15,7 +15,7 @@ from cdcfmt_mysql.conversions import Conversion, Definition, conversion
 from cdcfmt_mysql.type_map import resolve_type
 from pyspark_cdcfmt.sync import definitions
 from pyspark_cdcfmt.sync.expressions import common_number, is_wider
-from pyspark_cdcfmt.sync.states import SeenType, TableState
+from pyspark_cdcfmt.sync.states import Retired, SeenType, TableState
 from pyspark_cdcfmt.sync.summary import TableStatement, TableVersion
 from pyspark_cdcfmt.sync.table_merge import TableMerge
 
@@ -26,6 +26,17 @@ _NO_STATEMENT = "column {} is {} in rows, and was {}, without a statement of tha
 _NARROWER = "it may not hold all values"
 _SHORTER = "it is shorter, or has fewer digits"
 _MEMBERS = "its members are others"
+
+_NOT_NULL = "column {} is new in rows, and NOT NULL: no statement says which value others have"
+_RENAMED = (
+    "column {} is new in rows, which lack {} of the same type: it may be renamed, without a "
+    "statement of that"
+)
+_UNKNOWN_DEFAULT = (
+    "{}: rows from before it have NULL, as no statement says whether it has a DEFAULT: if so, "
+    "update all rows at the source without a change (SET id = id), which sends them again, or copy "
+    "its values into the target"
+)
 
 TypesOf: TypeAlias = Callable[[TableVersion, str], tuple[LogicalType, DataType] | None]
 """The logical and the Spark type of a source type of a version; None if it depends on values."""
@@ -49,6 +60,64 @@ def with_types(
         entry = SeenType(text, statement.at, statement.place)
         seen[name.lower()] = (*seen.get(name.lower(), ()), entry)[-_MAX_SEEN:]
     return attrs.evolve(state, seen=seen)
+
+
+def observe_columns(plan: TableMerge, before: StructType | None) -> None:
+    """Halt for new columns of rows that come without a statement, and so without earlier values.
+
+    Some sources have no statements on the wire, such as PostgreSQL.  Only messages with a whole
+    schema, NULL or NOT NULL included, show the columns of a table.
+
+    :param before: the target's columns before the batch.
+    """
+    defined = plan.state.definitions
+    if defined and defined[-1].columns:
+        return
+    own = {name.lower() for name in plan.state.own_columns.names}
+    known = {name.lower() for name in before.names} if before else set()
+    known |= {value.name.lower() for value in plan.state.earlier}
+    has_rows = before is not None
+    types = {f.name: f.metadata.get("comment") for f in before.fields} if before else {}
+    for version in sorted(plan.versions, key=_first):
+        names = {column.name.lower() for column in version.columns}
+        if names <= {*map(str.lower, version.key_columns)}:
+            continue  # Deletes that have only their key.
+        for column in version.columns if has_rows else ():
+            now = (plan.state.name_now(column.name) or "").lower()
+            if column.nullable is None or now in known or now not in own:
+                continue
+            kept = {each.name.lower() for each in plan.state.kept}
+            lost = [
+                name
+                for name, text in types.items()
+                if text == column.source_type and name.lower() not in names | kept
+            ]
+            _follow_new(plan, version, column.name, column.nullable, lost)
+            if plan.state.halted:
+                return
+        known |= names
+        has_rows = True
+        types |= {column.name: column.source_type for column in version.columns}
+
+
+def _first(version: TableVersion) -> tuple[Any, ...]:
+    """The place of rows: in the source's log, if they have one, and else on their topic."""
+    return (version.first_log.last if version.first_log else ()), version.first
+
+
+def _follow_new(
+    plan: TableMerge, version: TableVersion, name: str, nullable: bool, lost: Sequence[str]
+) -> None:
+    """Halt, or log that the values of a new column in earlier rows are unknown."""
+    if not nullable:
+        plan.halt_for_values(_NOT_NULL.format(name), name)
+    elif lost:
+        plan.halt_for_values(_RENAMED.format(name, " and ".join(lost)), name)
+        place = next(iter(version.places)) if len(version.places) == 1 else None
+        gone = (Retired(each, each, place, version.first, version.first_log) for each in lost)
+        plan.state = attrs.evolve(plan.state, kept=(*plan.state.kept, *gone))
+    else:
+        plan.note("unknown default", _UNKNOWN_DEFAULT.format(name), "warning")
 
 
 def observe(

@@ -21,8 +21,6 @@ from pyspark_cdcfmt.sync.expressions import (
     COMPARED,
     At,
     LogPlace,
-    log_column,
-    log_place,
     sequence_commit,
 )
 from pyspark_cdcfmt.sync.names import TableName
@@ -106,7 +104,8 @@ class TableVersion:
 
     :ivar places: topic partitions or files of the rows, if no commit_ts orders them.
     :ivar first, last: the lowest and the highest position.
-    :ivar log, first_log: the last and the first binlog position; None if any row has none.
+    :ivar log, first_log: the last and the first position in the source's log; None if any row has
+        none.
     :ivar count: number of rows; of these ``reads`` are rows of the producer's snapshot,
         ``updates`` may have changed a key, and ``deletes`` are deletes.
     :ivar has_messages: whether the blocks hold undecoded messages.
@@ -136,7 +135,7 @@ class TableVersion:
         return name.lower() not in {column.name.lower() for column in self.columns}
 
     def is_after(self, log: LogPlace | None) -> bool:
-        """Whether all rows are after the binlog position ``log``."""
+        """Whether all rows are after the position ``log``."""
         return log is not None and log.is_before_all(self.first_log)
 
     def may_precede(self, statement: TableStatement) -> bool:
@@ -248,6 +247,7 @@ def _version(
     """Merge blocks with the same shape into a version."""
     log = max((row.log for row in rows if row.log is not None), default=None)
     first_log = min((row.first_log for row in rows if row.first_log is not None), default=None)
+    is_logged = total["logged"] == total["count"]
     servers = {server for row in rows for server in row.servers or ()}
     return TableVersion(
         protocol,
@@ -255,13 +255,13 @@ def _version(
         frozenset(place for row in rows for place in row.places),
         At(*min(row["first"] for row in rows)),
         At(*max(row["last"] for row in rows)),
-        log_place(log, servers) if log and total["logged"] == total["count"] else None,
+        LogPlace.of(servers, log.file, log.pos) if log and is_logged else None,
         total["count"] - total["truncates"],
         sum(row["count"] for row in rows if row.is_read),
         total["updates"],
         total["deletes"],
         all(row.form == MESSAGES for row in rows) and not total["truncates"],
-        log_place(first_log, servers) if first_log and total["logged"] == total["count"] else None,
+        LogPlace.of(servers, first_log.file, first_log.pos) if first_log and is_logged else None,
     )
 
 
@@ -280,10 +280,8 @@ def read_statements(events: DataFrame) -> dict[TableName, list[TableStatement]]:
         events.where("kind = 'ddl' OR op = 'truncate'")
         .select(
             *("database", "schema", "table", "ddl", "commit_ts", "source_time", "_source"),
-            sequence_commit().alias("sequence_commit"),
             _place().alias("place"),
-            f.try_variant_get("extra", "$.snapshot", "string").alias("snapshot"),
-            log_column().alias("log"),
+            f.to_json("extra").alias("extra"),
         )
         .collect()
     )
@@ -304,21 +302,24 @@ def read_statements(events: DataFrame) -> dict[TableName, list[TableStatement]]:
 def _statement(row: Row) -> TableStatement:
     query: str = row.ddl.query if row.ddl else "TRUNCATE"
     type_: DdlType = row.ddl.type if row.ddl else "TRUNCATE"
+    extra: dict[str, Any] = {} if row.extra is None else json.loads(row.extra)
     event = SchemaChange(
         query,
         type_,
         row.database or "",
         row.table or "",
         row.schema,
-        sequence_commit=row.sequence_commit,
+        sequence_commit=extra.get("sequence_commit"),
         commit_ts=row.commit_ts,
         index=row._source["index"] or 0,
+        extra=extra,
     )
     source = row._source
     message = Message(
         None, None, partition=source.partition, offset=source.offset or 0, epoch=source.epoch or 0
     )
     cells = change_position(message, event, "truncate", ())["sequence"]
+    is_logged = cells["commit"] == 0 and cells["pos"] is not None
     return TableStatement(
         (row.database, row.schema, row.table),
         query,
@@ -326,8 +327,8 @@ def _statement(row: Row) -> TableStatement:
         tuple(cells.values())[:COMPARED],
         row.place,
         row.source_time,
-        row.snapshot not in (None, "false"),
-        log_place(row.log, [row.log.server]) if row.log else None,
+        extra.get("snapshot") not in (None, False, "false"),
+        LogPlace.of([cells["server"] or 0], cells["file"], cells["pos"]) if is_logged else None,
         row.commit_ts is not None,
     )
 

@@ -107,6 +107,12 @@ class TableMerge:
         return name.lower() in map(str.lower, own) or any(not v.lacks(name) for v in rows)
 
     @property
+    def sql_texts(self) -> list[str]:
+        """The names and values of the source that statements contain."""
+        own = self.state.columns.names if self.state.columns else []
+        return [self.state.text, *own, *(value for _, value, _ in self.fills)]
+
+    @property
     def rows(self) -> int:
         return sum(version.count for version in self.versions)
 

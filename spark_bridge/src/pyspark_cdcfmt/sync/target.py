@@ -35,6 +35,25 @@ class Run:
     planned: int
 
 
+_WENT_BACK = (
+    "{} has batch {} of this query, but this run began at batch {}: the checkpoint went back, as "
+    "that of a backup, or another run uses a copy of it. Such batches would be skipped: restore "
+    "the newer checkpoint, or start a new sync with another checkpoint, control and into"
+)
+
+
+def check_last(table: str, run: Run, number: int | None, at: int) -> None:
+    """Check that a run began with the last batch that the query has written, as after a crash.
+
+    :param number: the batch; None for an unknown one.
+    :param at: when it was written, in milliseconds since 1970.
+    :raises SinkError: if a run was ahead of this one.
+    """
+    if number != run.first or at < run.planned:
+        found = "a later or unknown one" if number is None else number
+        raise SinkError(_WENT_BACK.format(table, found, run.first))
+
+
 def writer_name(query_id: str, purpose: str = "") -> str:
     """The name of a writer of a query; without a purpose, how the names of all begin."""
     return f"cdcfmt:{query_id}:{purpose}"
@@ -43,8 +62,14 @@ def writer_name(query_id: str, purpose: str = "") -> str:
 class Target(Protocol):
     """A table format.  Tables are SQL identifiers; several threads may call any method."""
 
+    brief: Mapping[str, str]
+    """Properties of tables whose older versions are of little use."""
+
+    def control_table(self, place: str, name: str) -> str:
+        """The identifier of a control table."""
+
     def exists(self, table: str) -> bool:
-        """Whether a table by path exists."""
+        """Whether a table exists."""
 
     def schema(self, table: str) -> StructType | None:
         """The columns of a table; None if it does not exist."""
@@ -91,21 +116,25 @@ class Target(Protocol):
 
         :param once: skip if the writer has done this write.
         :param properties: of a table that is created.
+        :raises SinkError: if ``once`` was skipped although no earlier run of its batch did it.
         """
 
-    def check(self, table: str, once: Once | None = None) -> None:
-        """Check that a table is still the same, and that no other run is ahead of this one.
+    def check(self, table: str) -> None:
+        """Check that a table is still the same.
 
-        :param once: the next write of this run.
         :raises TargetError: if the table was created again, or belongs to another query by now.
-        :raises SinkError: if ``once`` would be skipped although an earlier run did not do it.
         """
 
     def undone(self, table: str) -> tuple[int, int] | None:
         """The last RESTORE that undid writes of sync: its version, and the restored one."""
 
-    def merge(self, table: str, rows: DataFrame, on: str, clauses: str) -> None:
-        """SQL's MERGE of ``rows`` as ``s`` into the table as ``t``."""
+    def merge(
+        self, table: str, rows: DataFrame, on: str, clauses: str, *, reads_table: bool = False
+    ) -> None:
+        """SQL's MERGE of ``rows`` as ``s`` into the table as ``t``.
+
+        :param reads_table: some of the rows come from the table itself.
+        """
 
     def refusal(self, error: Exception) -> str | None:
         """Why a table rejects a statement, now and later; None for errors that may concern all."""
@@ -115,6 +144,9 @@ class Target(Protocol):
 
     def run(self, statement: str) -> None:
         """Run an UPDATE, DELETE or other command."""
+
+    def optimize(self, table: str) -> None:
+        """Compact files, as the format does by default."""
 
     def compact(self, table: str, size: int, *, vacuum: bool) -> None:
         """Compact files below ``size`` bytes; ``vacuum``: also remove unused files."""

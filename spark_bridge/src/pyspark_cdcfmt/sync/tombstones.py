@@ -7,7 +7,6 @@ from threading import Lock
 
 import attrs
 import pyarrow as pa
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
@@ -15,6 +14,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.sync.control import Control
 from pyspark_cdcfmt.sync.expressions import Position, key_text_now, literal
+from pyspark_cdcfmt.sync.session import keeping
 from pyspark_cdcfmt.sync.states import TableState
 
 _TABLE = "tombstones"
@@ -65,8 +65,8 @@ class Tombstones:
         :param most: an upper bound of the number of rows.
         :returns: the rows, if they are few; else None.
         """
-        keys = keys.persist(StorageLevel.MEMORY_AND_DISK)
-        try:
+        with keeping() as kept:
+            keys = kept.keep(keys)
             if most > _FEW:
                 most = keys.count()
             few = keys.toArrow() if most <= _FEW else None
@@ -77,8 +77,6 @@ class Tombstones:
             # Without an id: a repeated batch may have more rows.
             self._control.append(_TABLE, rows.coalesce(1 + most // _ROWS_OF_A_FILE), None)
             return few
-        finally:
-            keys.unpersist()
 
     def remember(self, newest: Mapping[str, Position], few: pa.Table | None) -> set[str]:
         """Remember what :meth:`add` appended; returns tables that may have tombstones.

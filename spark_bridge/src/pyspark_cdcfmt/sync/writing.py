@@ -9,7 +9,6 @@ from functools import reduce
 from typing import Any
 
 import attrs
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
@@ -21,6 +20,7 @@ from pyspark_cdcfmt.sync.names import TableName, quote, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.order import unordered_text
 from pyspark_cdcfmt.sync.retyping import cast_sql, converted_column
+from pyspark_cdcfmt.sync.session import Kept
 from pyspark_cdcfmt.sync.stores.store import Store
 from pyspark_cdcfmt.sync.summary import Counts
 from pyspark_cdcfmt.sync.table_merge import TableMerge, check_target
@@ -56,6 +56,7 @@ class Write:
     most_deletes: int
     is_direct: bool
     is_new: bool
+    kept: Kept
     counts: Counts = attrs.field(factory=Counts)
 
 
@@ -130,7 +131,7 @@ class Writer:
                 continue
             finally:
                 for write in writes:
-                    write.typed.unpersist()
+                    write.kept.release()
             plans = []
             for write, is_done in zip(writes, are_done, strict=True):
                 if not is_done:
@@ -291,14 +292,15 @@ class Writer:
             typed = self.typed.changes(plan, rows, with_reads=with_reads)
             typed = self.typed.converted(plan, typed)
         most = plan.most_deletes if self.store.keeps_tombstones else 0
+        kept = Kept()
         if is_direct and self.store.reads_once and (plan.rows > _SMALL or not most):
             deleted = typed
             if most:
                 # Reading them again costs less than caching all changes.
                 deleted = self.typed.of_blocks(plan, of_table, with_reads=False, only="delete")
         else:
-            deleted = typed = typed.persist(StorageLevel.MEMORY_AND_DISK)
-        return Write(plan, rows, typed, deleted, most, is_direct, is_new)
+            deleted = typed = kept.keep(typed)
+        return Write(plan, rows, typed, deleted, most, is_direct, is_new, kept)
 
     @contextmanager
     def _adding_tombstones(self, writes: Iterable[Write]) -> Iterator[None]:
@@ -332,7 +334,7 @@ class Writer:
             self.store.fill(state, column, value, sequence, f"{quote(column)} IS NULL")
         every = self.options.optimize_every
         if every and batch.number % every == every - 1:
-            self.target.run(f"OPTIMIZE {state.target}")
+            self.target.optimize(state.target)
 
     def _keep_letters(self, write: Write, batch: Batch) -> None:
         assert write.rows is not None

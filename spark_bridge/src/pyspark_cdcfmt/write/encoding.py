@@ -14,13 +14,14 @@ from pyspark.sql.types import StructType
 from cdcfmt_core import default_registry
 from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.encoding import MessageEncoder
-from cdcfmt_core.errors import EncodeError, SinkError, UnsupportedEventError
+from cdcfmt_core.errors import EncodeError, OptionError, SinkError, UnsupportedEventError
 from cdcfmt_core.events import KIND_OF, Kind, Message, RowChange, SchemaChange, Watermark
 from cdcfmt_core.opening import claim_check_writer
 from cdcfmt_core.texts import open_logger, qualified
 from cdcfmt_toolkit.avro_output import add_ids, registered_ids
 from cdcfmt_toolkit.partitioning import key_text
 from cdcfmt_toolkit.row_rules import row_rules
+from cdcfmt_toolkit.writable_tables import check_tables
 from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.rows.columns import check_events
 from pyspark_cdcfmt.rows.input_tables import InputTables
@@ -34,12 +35,34 @@ logger = open_logger("pyspark_cdcfmt")
 
 
 def check_rows(schema: StructType, options: WriteOptions) -> None:
-    """:raises OptionError: for columns that cannot be written; names one of them."""
+    """Check, before any row is written, what the options and the columns alone show.
+
+    :raises OptionError: for the format's options, and for columns that cannot be written; names
+        one of them.
+    :raises EncodeError: for columns of the table that the format cannot express; names them.
+    """
+    encoder = open_encoder(options, None)
     if options.table is None:
         check_events(schema)
-    else:
-        check_changes(schema, options)
-        open_input(schema, options)
+        _check_times(schema, encoder, "commit_ts", "source_time")
+        return
+    check_changes(schema, options)
+    rows = open_input(schema, options)
+    assert isinstance(rows, ChangeInput)
+    check_tables(encoder, [rows.table])
+    prefix = options["metadataPrefix"]
+    _check_times(schema, encoder, f"{prefix}commit_version", f"{prefix}commit_timestamp")
+
+
+def _check_times(schema: StructType, encoder: MessageEncoder, commit_ts: str, time: str) -> None:
+    """:raises OptionError: for a format that needs a commit_ts, and rows without the columns."""
+    if not encoder.needs_commit_ts or commit_ts in schema.names:
+        return
+    lacks = f"the format needs a commit_ts, and the rows have no column {commit_ts}"
+    if encoder.commit_ts is None:
+        raise OptionError(f"{lacks}; with synthesizeCommitTs=true it is made from {time}")
+    if time not in schema.names:
+        raise OptionError(f"{lacks}, nor {time} to make one from: add one of them")
 
 
 def open_input(schema: StructType, options: WriteOptions) -> EventInput | ChangeInput:
@@ -81,7 +104,7 @@ def with_schema_ids(schema: StructType, options: WriteOptions) -> WriteOptions:
     if not isinstance(rows, ChangeInput):
         return options
     encoder = open_encoder(options, None)
-    encoder.register_schemas(rows.table)
+    encoder.prepare(rows.table, register=True)
     return attrs.evolve(options, schema_ids=registered_ids(encoder.context.schema_registry))
 
 

@@ -183,7 +183,8 @@ class History(Store):
             f"WHEN NOT MATCHED THEN INSERT ({', '.join(names)}) "
             f"VALUES ({', '.join('s.' + name for name in names)})"
         )
-        self.target.merge(state.target, versions, f"{on} AND t.{start} <=> s.{start}", clauses)
+        on = f"{on} AND t.{start} <=> s.{start}"
+        self.target.merge(state.target, versions, on, clauses, reads_table=True)
 
 
 def _comparable(field: StructField) -> Column:
