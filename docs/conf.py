@@ -18,8 +18,6 @@ autodoc_typehints = "none"
 exclude_patterns = ["_build", "**/.*"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
-# In the repository alone: a link there, a name here.
-nitpick_ignore_regex = [("myst", r".*SECURITY.*")]
 
 html_theme = "furo"
 pygments_dark_style = "github-dark"
@@ -37,10 +35,12 @@ def _read_as_site(app: Sphinx, page: str, source: list[str]) -> None:
     """What pages have only on the site.
 
     ``[kafka.md](kafka.md#streams)`` is the title here. ``<!-- search: lag, metrics -->`` leads
-    a search for one of these words to this place, before all other pages. An example lists its
-    files, which are the folder of its page for readers of files.
+    a search for one of these words to this place, before all other pages. A page of the
+    repository outside the docs is a download here. An example lists its files, which are the
+    folder of its page for readers of files.
     """
     text = re.sub(r"\[[\w./-]+\.md\](?=\([\w./-]+\.md(?:#[\w-]+)?\))", "[]", source[0])
+    text = re.sub(r"\[([^]]+)\]\((\.\./[A-Z_]+\.md)\)", r"{download}`\1 <\2>`", text)
     text = re.sub(r"^<!-- search: (.+) -->$", _main_entries, text, flags=re.MULTILINE)
     if page.startswith("example/"):
         folder = (Path(app.srcdir) / page).parent
