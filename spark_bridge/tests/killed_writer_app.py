@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from pyspark_cdcfmt import DefaultSource
-from pyspark_cdcfmt.write.files import CdcStreamWriter
+from pyspark_cdcfmt.write.writers import CdcStreamWriter
 
 
 class Stuck(DefaultSource):

@@ -11,7 +11,9 @@ import pytest
 from interop.test_native_canal_spark import ORDERS, WIDE, _changes
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import DataType, StringType, TimestampType, VariantType
+from support.cli_tools import write_messages
 from support.dumped_cells import garbled_cell
+from support.framed_data import framed_messages
 from support.golden_data import Truth, dumped_tables, load_variant, native_messages, reading_options
 from support.golden_spark_values import (
     TYPES,
@@ -189,3 +191,24 @@ def test_transactions_have_their_kind(spark: SparkSession, tmp_path: Path) -> No
         ("transaction", "begin", 563),
         ("transaction", "commit", 533),
     }
+
+
+def test_a_new_row_has_no_unchanged_values(spark: SparkSession, tmp_path: Path) -> None:
+    """Large values of PostgreSQL that an update of the key, or another one, left as they were."""
+    messages = [
+        message
+        for message in framed_messages("postgres/schema_default")
+        if message.topic == "pg_schema_default.public.toast"
+    ]
+    (moved,) = (m for m in messages if any(name == "__debezium.oldkey" for name, _ in m.headers))
+    assert b"unavailable_value" in (moved.value or b"")
+    frame = (
+        spark.read.format("cdc")
+        .options(protocol="debezium", table="cdc.public.toast", incompleteRows="unchanged")
+        .load(str(write_messages(tmp_path / "toast.jsonl", messages)))
+    )
+    (bad,) = frame.where("_corrupt_record IS NOT NULL").collect()
+    assert bad._corrupt_record.source.offset == moved.offset
+    assert "has no earlier values to keep; let the source log whole" in bad._corrupt_record.reason
+    partial = frame.where("_change_type = 'update_postimage' AND size(_absent) > 0")
+    assert partial.count() > 1

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.canal_messages import DELETE, INSERT, KEY_UPDATE, UPDATE, write_lines
-from support.connect_packages import packages
-
-from pyspark_cdcfmt.local import environment
+from support.pipelines import run_pipeline
 
 pytestmark = pytest.mark.one_python
 
@@ -76,25 +71,7 @@ def test_all_readers_in_a_pipeline(tmp_path: Path) -> None:
     write_lines(tmp_path / "dump" / "a.json", *messages)
     (tmp_path / "spark-pipeline.yml").write_text(PIPELINE.format(folder=tmp_path))
     (tmp_path / "transformations" / "cdc.py").write_text(DEFINITIONS.format(folder=tmp_path))
-    here = Path(sys.executable).parent
-    done = subprocess.run(
-        [here / "spark-pipelines", "run"],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            **environment(),
-            "PATH": os.pathsep.join([str(here), os.environ["PATH"]]),
-            "PYTHONPATH": str(packages()),
-            "PYSPARK_PYTHON": sys.executable,
-            "PYSPARK_DRIVER_PYTHON": sys.executable,
-            "SPARK_LOCAL_IP": "127.0.0.1",
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = run_pipeline(tmp_path)
     assert done.returncode == 0, done.stdout[-3000:]
     for table in ("decoded", "from_events", "files"):
         rows = pq.read_table(tmp_path / "spark-warehouse" / table).to_pylist()

@@ -18,18 +18,19 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampType,
 )
 from support.golden_data import read_files
 from support.schema_registry import OfflineRegistry, offline_registry
 
 from cdcfmt_core import open_decoder
-from cdcfmt_core.errors import OptionError, SinkError
+from cdcfmt_core.errors import EncodeError, OptionError, SinkError
 from cdcfmt_core.events import RowChange
 from cdcfmt_files.sinks import CommitId, FileSink
 from cdcfmt_toolkit import avro_output
 from pyspark_cdcfmt import DefaultSource
 from pyspark_cdcfmt.write.encoding import check_rows, open_input
-from pyspark_cdcfmt.write.files import CdcBatchWriter
+from pyspark_cdcfmt.write.writers import CdcBatchWriter
 from pyspark_cdcfmt.write_options import parse_write_options
 
 
@@ -93,6 +94,41 @@ def test_unwritable_columns(tmp_path: Path, to: str, streaming: bool) -> None:
         with pytest.raises(OptionError, match=reason):
             open_writer(wrong, overwrite=False)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("to", ["canal-json", "open-protocol", "simple", "cloudcanal-json"])
+def test_columns_that_the_format_lacks(to: str, streaming: bool, tmp_path: Path) -> None:
+    """All of them, before anything is made."""
+    rows = schema(id=LongType(), more=ArrayType(TEXT), tags=NAMED, _commit_version=LongType())
+    rows = rows.add("_change_type", TEXT)
+    given = {"protocol": to, "table": "shop.orders", "keyColumns": "id"}
+
+    def open_writer(**more: str) -> object:
+        made = source(tmp_path, **given, **more)
+        return (made.streamWriter if streaming else made.writer)(rows, overwrite=False)
+
+    reason = "its type is array, which the format lacks; .*; unsupportedValues=skip leaves it out"
+    with pytest.raises(EncodeError, match=f"^{to} table shop.orders, column more: {reason}") as e:
+        open_writer()
+    assert str(e.value).endswith(". Also: shop.orders.tags")
+    assert list(tmp_path.iterdir()) == []
+    open_writer(unsupportedValues="skip")
+
+
+def test_rows_without_a_time_for_a_format_that_needs_one(tmp_path: Path) -> None:
+    debezium = {"protocol": "debezium"}
+    table = {**debezium, "table": "shop.orders", "keyColumns": "id"}
+    own = {"synthesizeCommitTs": "false"}
+    for rows, given, reason in (
+        (schema(kind=TEXT), debezium, "no column commit_ts, nor source_time to make one from"),
+        (CHANGES, table, "no column _commit_version, nor _commit_timestamp to make one from"),
+        (schema(kind=TEXT, source_time=TimestampType()), debezium | own, "synthesizeCommitTs=true"),
+    ):
+        with pytest.raises(OptionError, match=reason):
+            source(tmp_path, **given).writer(rows, overwrite=False)
+    source(tmp_path, **debezium).writer(EVENTS, overwrite=False)
+    source(tmp_path).writer(schema(kind=TEXT), overwrite=False)
 
 
 def test_names_of_options_match_without_case(tmp_path: Path) -> None:

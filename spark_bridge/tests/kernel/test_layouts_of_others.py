@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator, Mapping
 from types import ModuleType
@@ -29,6 +30,12 @@ WAYS: list[tuple[Encoding, logical.LogicalType, list[Any]]] = [
     (Encoding("json-number"), logical.Decimal(65, 30), [1, 1.5]),
     (Encoding("connect-decimal"), logical.Decimal(10, 2), ["AP8=", "AA=="]),
     (Encoding("connect-decimal"), logical.Int(32), ["AP8=", "AP////8="]),
+    (
+        Encoding("variable-scale-decimal"),
+        logical.Decimal(),
+        [{"scale": scale, "value": "AP8="} for scale in (0, 2, 38, 39, 300, -1)]
+        + [{"scale": 30, "value": base64.b64encode(b"\x7f" * 20).decode()}, {"scale": 1}, "1", 1],
+    ),
     (Encoding("json-value"), logical.Float(64), [1, 2**53 + 1, 1.5]),
     (Encoding("json-value"), logical.Json(), ["0", "{}", [1], {"a": 1.50}]),
     (Encoding("json-value"), logical.Enum(("a", "b")), ["a", 1]),

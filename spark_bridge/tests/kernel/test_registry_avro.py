@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import random
 from collections import Counter
 from functools import cache
@@ -9,6 +11,7 @@ from itertools import product
 from typing import Any
 
 import attrs
+import fastavro
 import pytest
 from kernel.test_golden import OF_EVENTS as EVENT_OPTIONS
 from kernel.test_golden import OPTIONS
@@ -19,7 +22,7 @@ from support.turns import in_turn
 import cdcfmt_core.decoding
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message, RowChange
-from cdcfmt_core.schema_registry import Framed, Headers, MessageSchemas, Part
+from cdcfmt_core.schema_registry import Framed, Headers, MessageSchemas, Part, WriterSchema
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import Result, check_equal, inferred_schema, parsed, table_option
 
@@ -212,3 +215,52 @@ def test_an_unknown_id_is_one_bad_message(monkeypatch: pytest.MonkeyPatch) -> No
     asked = parsed({"protocol": "debezium", "imageFormat": "json"})
     result = check_equal([*rows, *odd, *rows], events_schema(asked), asked)
     assert result.by_kernel >= 85
+
+
+COMMIT = "00000027:00000758:0005"
+
+
+@pytest.mark.parametrize("change", ["00000027:00000758:0003", None])
+@pytest.mark.parametrize("serial", [2, None])
+def test_positions_of_sql_server(
+    change: str | None, serial: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of PostgreSQL, with the ``source`` that the document of SQL Server's connector has."""
+    folder = "postgres/avro_confluent"
+    golden = golden_schemas(folder)
+    messages = [
+        m for m in framed_messages(folder) if (m.topic or "").endswith(".child") and m.value
+    ]
+    first = golden.split(messages[0].value or b"", (), "value")
+    assert first is not None
+    envelope = json.loads(first.schema.text)
+    (source,) = (field["type"] for field in envelope["fields"] if field["name"] == "source")
+    members = {"commit_lsn": "string", "change_lsn": "string", "event_serial_no": "long"}
+    source["fields"] = [field for field in source["fields"] if field["name"] != "lsn"] + [
+        {"name": name, "type": ["null", type_], "default": None} for name, type_ in members.items()
+    ]
+    schemas = GoldenSchemas(
+        "confluent", {**golden.by_id, 1: WriterSchema(1, "avro", json.dumps(envelope))}
+    )
+    monkeypatch.setattr(cdcfmt_core.decoding, "open_writer_schemas", lambda *_: schemas)
+    written = []
+    for message in messages:
+        framed = golden.split(message.value or b"", (), "value")
+        assert framed is not None
+        record: Any = fastavro.schemaless_reader(
+            io.BytesIO(framed.payload), json.loads(framed.schema.text)
+        )
+        record["source"] |= dict(zip(members, (COMMIT, change, serial), strict=True))
+        value = io.BytesIO(b"\0\0\0\0\1")
+        value.seek(5)
+        fastavro.schemaless_writer(value, envelope, record)
+        written.append(attrs.evolve(message, value=value.getvalue()))
+    asked = parsed({"protocol": "debezium", "table": "cdc.public.child"})
+    schema = inferred_schema(written, asked)
+    assert schema is not None
+    result = check_equal(written * 3, schema, asked)
+    assert result.by_kernel >= len(written), summary(result)
+    found = result.rows["_sequence"].to_pylist()
+    assert {row["file"] for row in found} == {f"{COMMIT}/{change or '~'}"}
+    assert {row["pos"] for row in found} == {serial or 0}
+    assert {row["server"] for row in found} == {0, None}

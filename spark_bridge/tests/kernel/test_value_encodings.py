@@ -78,6 +78,10 @@ TEXTS = {
     "base64-text": st.text(max_size=20).map(lambda text: base64.b64encode(text.encode()).decode()),
     "hex": BYTES.map(bytes.hex),
     **dict.fromkeys(("connect-decimal", "little-endian-bits", "big-endian-bits"), BASE64),
+    "variable-scale-decimal": st.fixed_dictionaries(
+        {"scale": st.integers(-2, 40) | st.sampled_from(["2", 1.0, True]), "value": BASE64},
+        optional={"other": st.none()},
+    ),
     "iso-text": TEXT.map(lambda text: text + "Z"),
     "iso-instant": st.tuples(
         TEXT, st.sampled_from(["Z", "+00", "-03:30", "+23:59", "+24", "-1:00", "+0000", ""])
@@ -174,7 +178,7 @@ def test_detected_values_are_read(
 
 def test_examples_cover_every_encoding() -> None:
     known = {encoding.name for encoding, *_ in (*WAYS, *DETECTED)}
-    assert known | {"other"} == set(get_args(EncodingName))
+    assert known | {"other", "dialect-text"} == set(get_args(EncodingName))
 
 
 def alike(type_: logical.LogicalType, found: Any, expected: Any) -> bool:

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 import attrs
 import pyarrow as pa
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 from pyspark.sql.types import StructType
 from support.examples import examples
@@ -410,8 +410,10 @@ def drawn_changes(data: st.DataObject) -> tuple[Rows, dict[str, str], dict[str, 
     carries = Carries(kinds=frozenset({"row"}), types=without(Geometry))
     encoder = open_encoder("canal-json", {"contentCompatible": True, "enableTidbExtension": True})
     events: list[Any] = data.draw(event_lists(carries, wide=data.draw(st.booleans())))
-    messages = [message for event in events for message in encoder.encode(event)]
     table = events[0].table
+    # A table with the name of an added column is an error of the options: `metadataPrefix`.
+    assume(not any(column.name.lower().startswith("_") for column in table.columns))
+    messages = [message for event in events for message in encoder.encode(event)]
     reading = {
         "protocol": "canal-json",
         "sourceTimeZone": "Asia/Shanghai",
