@@ -46,6 +46,8 @@ def messages_of(wire: str, server: OfflineRegistry) -> list[Message]:
     real = [
         attrs.evolve(each, key=_moved(each.key, moved), value=_moved(each.value, moved))
         for each in framed_messages(name)
+        # The reason of a delete without key says what its task has read before it.
+        if each.key or each.value
     ]
     pairs = zip_longest(_written(protocol, wire, server), real)
     return [message for pair in pairs for message in pair if message is not None]

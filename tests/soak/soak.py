@@ -22,6 +22,7 @@ from pathlib import Path
 import attrs
 import kernel_mutants
 import mutants
+import postgres_kills
 import spark_mutants
 import states
 import streams
@@ -71,6 +72,7 @@ def lanes() -> list[list[Part]]:
         Part(spark_mutants.NAME, spark_mutants.run, 1),
         Part(streams.NAME, streams.run, 4),
         Part(writers.NAME, writers.run, 3),
+        Part(postgres_kills.NAME, postgres_kills.run, 2),
         Part("hostile sizes", sweep, 1),
     ]
     of_decoders = [

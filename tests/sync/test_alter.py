@@ -149,6 +149,7 @@ def test_target_equals_the_servers_table(
 ) -> None:
     mariadb.execute("CREATE DATABASE alt")
     connector = debezium(
+        mariadb,
         "alt",
         **ONE_TOPIC,
         **{

@@ -18,7 +18,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from support.kafka_broker import Broker
 from support.killing import started
-from support.sync_app import STORES, read, start
+from support.sync_app import STORES, DeltaLake, read, start
 from support.sync_source import BANKS, MONEY, Source
 from support.workspace import SUPPORT
 
@@ -91,17 +91,18 @@ def test_batch_failing_after_each_write(delta: SparkSession, tmp_path: Path, sto
         whole = {"topic": "t", "partition": message.partition, "offset": offset}
         lines.append(whole | {"value": b64encode(message.value or b"").decode()})
     (dump / "messages.json").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    lake = DeltaLake(tmp_path)
     writes, is_complete = 0, False
     while not is_complete:
         writes += 1
         crash = Crash(writes)
         with pytest.MonkeyPatch.context() as patch, suppress(StreamingQueryException):
             crash.patch(patch)
-            start(delta, tmp_path, store, path=str(dump)).awaitTermination()
+            start(delta, lake, store, path=str(dump)).awaitTermination()
             is_complete = True
         assert is_complete or crash.is_over()
     assert writes > 5
-    (tmp_path / "found.json").write_text(json.dumps(read(delta, tmp_path, [store])))
+    (tmp_path / "found.json").write_text(json.dumps(read(delta, lake, [store])))
     check(tmp_path, source, [store], watermarks=1)
 
 

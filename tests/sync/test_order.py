@@ -191,7 +191,7 @@ def test_binlog_positions_order_changes_across_partitions(
         "CREATE TABLE grown.orders (id INT PRIMARY KEY, name VARCHAR(20))",
         "INSERT INTO grown.orders VALUES " + ", ".join(f"({n}, 'first')" for n in range(1, 13)),
     )
-    connector = debezium("grown", **{"database.include.list": "grown,cdcfmt_marks"})
+    connector = debezium(mariadb, "grown", **{"database.include.list": "grown,cdcfmt_marks"})
     topic = "grown.grown.orders"
     source = {"kafka.bootstrap.servers": kafka.servers, "subscribe": topic}
     to = Sink(delta, tmp_path, source | {"protocol": "debezium"})

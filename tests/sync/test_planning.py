@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
+from unittest.mock import Mock
 
 import attrs
 import pytest
@@ -744,3 +745,79 @@ def test_statements_of_a_schema_affect_its_tables_only() -> None:
         own = attrs.evolve(statement(query, type_), name=audit)
         _, spread = spread_statements({audit: [own]}, [dbo, audit, other], bool)
         assert {each.own.name for each in spread} == emptied, query
+
+
+@pytest.mark.parametrize(
+    ("table", "types"),
+    [("a${env:HOME}", TYPES), ("orders", {**TYPES, "x${spark.app.name}": "int"})],
+)
+def test_names_that_the_session_would_replace(table: str, types: dict[str, str]) -> None:
+    """Some computes refuse to leave variables in SQL as they are."""
+    name = ("shop", None, table)
+    for has_variables in (False, True):
+        plans = planner()
+        plans.has_variables = has_variables
+        halted = plans.plan(None, name, [version(types)], [], Mock()).state.halted
+        assert ("spark.sql.variable.substitute" in (halted or "")) is has_variables
+
+
+def whole(types: Mapping[str, str], at: int, *, nullable: bool = True, **more: Any) -> TableVersion:
+    """Rows whose messages have a whole schema, and no statements, as those of PostgreSQL."""
+    given = version(types, first=(0, at), place="t/0", **more)
+    columns = tuple(
+        Row(**{**column.asDict(), "nullable": nullable and column.name != "id"})
+        for column in given.columns
+    )
+    return attrs.evolve(given, columns=columns)
+
+
+ADDED = {**TYPES, "grade": "int"}
+
+
+@pytest.mark.parametrize(
+    ("types", "nullable", "reason"),
+    [
+        (ADDED, False, "column grade is new in rows, and NOT NULL"),
+        ({"id": "int", "title": "varchar(20)"}, True, "column title is new in rows, which lack na"),
+        ({"id": "int", "grade": "int"}, True, None),
+        (ADDED, True, None),
+        ({"id": "int"}, True, None),
+    ],
+)
+def test_new_columns_without_a_statement(
+    types: Mapping[str, str], nullable: bool, reason: str | None
+) -> None:
+    begun = kept(plan(whole(TYPES, 1)))
+    for made in (
+        plan(whole(types, 9, nullable=nullable), after=begun),
+        # In one batch with rows from before it, also on another partition.
+        plan(whole(TYPES, 1), whole(types, 9, nullable=nullable)),
+    ):
+        halted = made.state.halted
+        assert bool(halted) is bool(reason)
+        assert (halted or "").startswith(reason or "")
+        unknown = [detail for action, detail in actions(made) if action == "unknown default"]
+        assert bool(unknown) is ("grade" in types and not reason)
+    ignored = plan(whole(types, 9, nullable=nullable), after=begun, schema_changes="ignore")
+    assert ignored.state.halted is None
+    # Neither a changelog nor a new table has rows that lack the column.
+    assert plan(whole(types, 9, nullable=nullable)).state.halted is None
+    log = plan(whole(TYPES, 1), whole(types, 9, nullable=nullable), store="changelog")
+    assert log.state.halted is None
+
+
+def test_resumed_columns_without_a_statement() -> None:
+    renamed = {"id": "int", "title": "varchar(20)"}
+    halted = plan(whole(renamed, 9), after=kept(plan(whole(TYPES, 1))))
+    resumed = attrs.evolve(halted.state, halted=None, catching_up="2026-01-01")
+    made = plan(whole(renamed, 9), after=TableMerge(resumed, ()))
+    assert made.state.halted is None
+    assert [each.name for each in made.state.kept] == ["name"]
+    again = plan(whole({**renamed, "more": "varchar(20)"}, 20), after=kept(made))
+    assert again.state.halted is None
+    back = plan(whole({**renamed, "name": "varchar(20)"}, 30), after=kept(again))
+    assert "name was dropped or renamed, and rows have it again" in (back.state.halted or "")
+
+
+def test_deletes_with_only_their_key_lack_no_columns() -> None:
+    assert plan(whole({"id": "int"}, 1), whole(ADDED, 9, nullable=False)).state.halted is None

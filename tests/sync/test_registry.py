@@ -64,15 +64,12 @@ def _expected(server: OfflineRegistry) -> dict[Any, dict[str, Any]]:
                         rows.pop(image.values["id"], None)
                 if event.after is not None:
                     rows[event.after.values["id"]] = {
-                        name: _in_target(name, value) for name, value in event.after.values.items()
+                        name: _in_target(value) for name, value in event.after.values.items()
                     }
     return rows
 
 
-def _in_target(name: str, value: Any) -> Any:
-    if name == "e" and value is not None:
-        # TiCDC's type text lists no members: the target has the index.
-        return ("a", "b").index(value) + 1
+def _in_target(value: Any) -> Any:
     return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
@@ -84,7 +81,7 @@ def test_columns_change_by_new_ids_within_a_batch(delta: SparkSession, tmp_path:
     gone = Message(b"k", b"\0\0\1\x86\x9f\2", topic="t", partition=0, offset=0)
     with offline_registry(EVOLVED) as server:
 
-        def run() -> None:
+        def run(**more: Any) -> None:
             sync(
                 delta,
                 source={
@@ -97,22 +94,29 @@ def test_columns_change_by_new_ids_within_a_batch(delta: SparkSession, tmp_path:
                 into=f"{tmp_path}/lake/{{database}}/{{table}}",
                 checkpoint=f"{tmp_path}/checkpoint",
                 trigger={"availableNow": True},
+                **more,
             ).awaitTermination()
 
         run()
-        expected = _expected(server)
-        found = delta.read.format("delta").load(f"{tmp_path}/lake/ddl_db/t1")
-        assert {name for row in expected.values() for name in row} <= set(found.columns)
-        rows = {row["id"]: row.asDict() for row in found.collect()}
-        assert rows.keys() == expected.keys()
-        for key, row in expected.items():
-            assert {name: rows[key][name] for name in row} == row
-        others = status(delta, f"{tmp_path}/checkpoint").collect()
-        assert len(others) == 2
-        assert [row.source for row in others if row.halted] == []
+        halted = {
+            row.source: row.halted for row in status(delta, f"{tmp_path}/checkpoint").collect()
+        }
+        # Avro has no statements, of which this one was a RENAME COLUMN.
+        assert "column c2_renamed is new in rows, which lack c2 of the" in halted["ddl_db.t1"]
+        assert halted["golden.bytes_t"] is None
         # A schema that was deleted before it was read: a dead letter, and the others go on.
         (dump / "b.jsonl").write_bytes(wrap_line(gone))
-        run()
+        run(resume=["ddl_db.t1"])
+        expected = _expected(server)
+    found = delta.read.format("delta").load(f"{tmp_path}/lake/ddl_db/t1")
+    assert {name for row in expected.values() for name in row} <= set(found.columns)
+    rows = {row["id"]: row.asDict() for row in found.collect()}
+    assert rows.keys() == expected.keys()
+    for key, row in expected.items():
+        assert {name: rows[key][name] for name in row} == row
+    others = status(delta, f"{tmp_path}/checkpoint").collect()
+    assert len(others) == 2
+    assert [row.source for row in others if row.halted] == []
     letters = delta.read.format("delta").load(f"{tmp_path}/checkpoint/sync/dead_letters")
     (reason,) = (row._corrupt_record.reason for row in letters.collect())
     assert "schema id 99999 is not in the schema registry" in reason
