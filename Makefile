@@ -22,7 +22,8 @@ NO_KERNEL = cdcfmt: the compiled kernel was not built (the reason is above), so 
 NO_DENY = cdcfmt: the crates of the kernel were not checked: cargo install --locked cargo-deny
 NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be reached
 
-.PHONY: help demo test check setup lint kernel crates site archive tests unit-spark unit-brokers
+.PHONY: help demo test check setup lint kernel crates site archive tests unit-spark unit-sync
+.PHONY: unit-brokers unit-connect
 .PHONY: unit-quick unit-slow oldest newest lowest smoke wheels wheelhouse release-check workflows thorough soak tables docs
 .PHONY: clean
 .PHONY: bench bench-kafka bench-write
@@ -74,15 +75,23 @@ archive: setup
 	@$(SUPPORT).spark_bytecode
 	@$(JAVA) -m support.spark_archive
 
-# On two cores: what needs the one Spark session, and what needs a broker and waits for it at
-# times, beside everything else.
+# On two cores: two sessions of Spark, each half of its tests, and what needs a broker and waits for
+# it at times, beside everything else.
 tests: setup
-	$(MAKE) --jobs 3 unit-spark unit-brokers unit-quick unit-slow smoke lowest newest oldest
+	$(MAKE) --jobs 3 unit-spark unit-sync unit-brokers unit-quick unit-slow smoke lowest newest oldest
 
 PYTEST = $(JAVA) -m pytest --durations 20
 
-unit-spark:  ## the tests that need Spark
-	$(PYTEST) -m "spark and not soak"
+unit-spark:  ## the tests that need Spark, but for sync
+	$(PYTEST) -m "spark and not soak" --ignore tests/sync --ignore tests/traps
+
+unit-sync:  ## the tests of sync, and of what it prevents
+	$(PYTEST) -m "spark and not soak" tests/sync tests/traps
+
+# The server and its clients are processes of their own; Spark waits 10 s for one of them.
+unit-connect:  ## sync over a server of Spark Connect, and in a session that refuses what serverless ones do
+	CDCFMT_TESTS_SPARK=connect $(PYTEST) tests/sync/test_golden.py
+	CDCFMT_TESTS_SPARK=serverless $(PYTEST) tests/sync/test_golden.py
 
 unit-brokers:  ## the tests that need Kafka, RabbitMQ or RocketMQ, and no Spark session
 	$(PYTEST) -m "broker and not soak"
@@ -128,6 +137,7 @@ workflows:  ## the linter of .github/workflows; needs Go
 # What `make test` has samples of: property tests with many examples, all combinations and Pythons.
 thorough: setup  ## what `make test` has samples of: examples, combinations, Pythons
 	$(MAKE) test
+	$(MAKE) unit-connect
 	CDCFMT_EXAMPLES=250 $(JAVA) -m pytest \
 		-m "soak or hypothesis" --hypothesis-profile many
 	$(SUPPORT).pythons every

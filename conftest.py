@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 from hypothesis import settings
-from support.brokers import Startable, start_broker
+from support.brokers import BrokerNotStartedError, Startable, start_broker
 from support.java import of_drivers
 from support.spark_settings import CHEAP, FEW_ROWS, SMALL_DELTA
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from support.kafka_broker import Broker
     from support.kafka_cluster import Cluster
     from support.mariadb_server import MariaDb
+    from support.postgres_server import Postgres
     from support.rabbitmq_broker import RabbitBroker
     from support.rocketmq_broker import RocketBroker
 
@@ -44,7 +45,7 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(of_drivers()))
 # Helpers of a plugin's tests, which tests of several packages use, too.
 sys.path += map(str, sorted(Path(__file__).parent.glob("plugins/*/*/tests")))
 
-_BROKERS = frozenset({"apicurio", "kafka", "mariadb", "rabbitmq", "rocketmq"})
+_BROKERS = frozenset({"apicurio", "kafka", "mariadb", "postgres", "rabbitmq", "rocketmq"})
 """Fixtures that take long to start, as `spark` does: tests of each share a process."""
 _LAST = ("rocketmq", "rabbitmq")
 """Fixtures of brokers that are busy without messages, as RocketMQ's is."""
@@ -121,6 +122,9 @@ def _prepare_environment() -> None:
     # Rows come back from Spark in the zone of this process.
     os.environ["TZ"] = "UTC"
     time.tzset()
+    # Workers have the environment of the session's start, and boto3 wants some credentials.
+    os.environ.setdefault("AWS_ACCESS_KEY_ID", "testing")
+    os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "testing")
 
 
 _NO_DELTA = "NO DELTA, nothing about Delta tables is tested: {}"
@@ -131,23 +135,46 @@ _NO_JARS: dict[str, str] = {}
 
 def _settings_of_jars(wanted: set[str]) -> dict[str, str]:
     """Spark settings of the shared session, for the JARs that the collected tests need."""
-    if wanted.isdisjoint({"jvm_kafka", "delta"}):
+    if wanted.isdisjoint({"jvm_kafka", "delta", "iceberg"}):
         return {}
     from support import spark_jars
 
     paths: list[str] = []
-    settings: dict[str, str] = {}
-    for name, artifacts in (("jvm_kafka", spark_jars.KAFKA), ("delta", spark_jars.DELTA)):
+    # Tests set the catalogs themselves: extensions alone have no effect.
+    extensions = {"delta": spark_jars.DELTA_EXTENSIONS, "iceberg": spark_jars.ICEBERG_EXTENSIONS}
+    used: list[str] = []
+    for name, artifacts in (
+        ("jvm_kafka", spark_jars.KAFKA),
+        ("delta", spark_jars.DELTA),
+        ("iceberg", spark_jars.ICEBERG),
+    ):
         if name in wanted:
             try:
                 paths += spark_jars.jars(artifacts)
             except spark_jars.UnavailableError as reason:
                 _NO_JARS[name] = str(reason)
             else:
-                if name == "delta":
-                    # Tests set the catalog themselves: this alone has no effect.
-                    settings["spark.sql.extensions"] = spark_jars.DELTA_EXTENSIONS
+                used += [extensions[name]] if name in extensions else []
+    settings = {"spark.sql.extensions": ",".join(used)} if used else {}
     return settings | {"spark.jars": ",".join(paths)}
+
+
+_KIND = os.environ.get("CDCFMT_TESTS_SPARK", "")
+"""``connect``: a client of a server of Spark Connect, with Delta; ``serverless``: a session that
+refuses what serverless computes refuse.  `make unit-connect` runs tests of sync in both."""
+
+
+def _connected(folder: Path) -> Iterator[SparkSession]:
+    from pyspark.sql import SparkSession
+    from support.connect_packages import packages
+    from support.connect_server import connect_server, delta_settings
+
+    sys.path.append(str(packages()))
+    settings = {**delta_settings(), "spark.sql.warehouse.dir": str(folder / "warehouse")}
+    with connect_server(folder, settings) as address:
+        session = SparkSession.builder.remote(address).getOrCreate()
+        yield session
+        session.stop()
 
 
 @pytest.fixture(scope="session")
@@ -157,6 +184,9 @@ def spark(
     from pyspark.sql import SparkSession
 
     _prepare_environment()
+    if _KIND == "connect":
+        yield from _connected(tmp_path_factory.mktemp("server"))
+        return
     fixtures = {name for item in request.session.items for name in item.fixturenames}
     session = (
         SparkSession.builder.master("local[2]")
@@ -191,7 +221,7 @@ def delta_jars() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def delta(spark: SparkSession) -> SparkSession:
+def delta(spark: SparkSession) -> Iterator[SparkSession]:
     """A session with Delta's catalog beside the one of the run; its tables are to be dropped.
 
     One for all, as Spark starts workers of Python for each session.
@@ -200,19 +230,45 @@ def delta(spark: SparkSession) -> SparkSession:
 
     if reason := _NO_JARS.get("delta"):
         pytest.skip(_NO_DELTA.format(reason))
+    if _KIND == "connect":
+        yield spark
+        return
     session = spark.newSession()
     session.conf.set("spark.sql.catalog.spark_catalog", spark_jars.DELTA_CATALOG)
     for name, value in SMALL_DELTA.items():
         session.conf.set(name, value)
+    if _KIND != "serverless":
+        yield session
+        return
+    from support.serverless import serverless
+
+    with serverless():
+        yield session
+
+
+@pytest.fixture(scope="session")
+def iceberg(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
+    """A session with the Iceberg catalogs ``lake``, in a folder, and ``base``, in a database."""
+    from support import spark_jars
+
+    if reason := _NO_JARS.get("iceberg"):
+        pytest.skip(f"NO ICEBERG, nothing about Iceberg tables is tested: {reason}")
+    session = spark.newSession()
+    for name, value in spark_jars.iceberg_settings(tmp_path_factory.mktemp("iceberg")).items():
+        session.conf.set(name, value)
     return session
 
 
-def _running(kind: Callable[[Path], _B], folder: Path, name: str) -> Iterator[_B]:
+def _running(
+    kind: Callable[[Path], _B], folder: Path, name: str, *, may_fail: bool = False
+) -> Iterator[_B]:
+    """A server for the run; ``may_fail``: its tests are skipped, too, if it does not start."""
     from support.maven import UnavailableError
 
+    skipped = (UnavailableError, BrokerNotStartedError) if may_fail else UnavailableError
     try:
         broker = start_broker(kind, folder)
-    except UnavailableError as reason:
+    except skipped as reason:
         pytest.skip(f"NO {name.upper()}, nothing about {name} is tested: {reason}")
     yield broker
     broker.stop()
@@ -230,12 +286,9 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 def apicurio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apicurio]:
     """A real schema registry; skipped without the Java that it needs."""
     from support.apicurio import Apicurio
-    from support.brokers import BrokerNotStartedError
 
-    try:
-        yield from _running(Apicurio, tmp_path_factory.mktemp("apicurio"), "Apicurio Registry")
-    except BrokerNotStartedError as reason:
-        pytest.skip(f"NO APICURIO REGISTRY, nothing about it is tested: {reason}")
+    folder = tmp_path_factory.mktemp("apicurio")
+    yield from _running(Apicurio, folder, "Apicurio Registry", may_fail=True)
 
 
 @pytest.fixture(scope="session")
@@ -246,19 +299,27 @@ def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDb]:
     yield from _running(MariaDb, tmp_path_factory.mktemp("mariadb"), "MariaDB")
 
 
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    """A real server; skipped only where none starts, also not that of a wheel."""
+    from support.postgres_server import Postgres
+
+    yield from _running(Postgres, tmp_path_factory.mktemp("postgres"), "PostgreSQL", may_fail=True)
+
+
 @pytest.fixture
 def debezium(
-    kafka: Broker, mariadb: MariaDb, tmp_path_factory: pytest.TempPathFactory
+    kafka: Broker, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., Connector]]:
-    """Starts connectors of ``mariadb`` to ``kafka``, by their prefix and properties."""
+    """Starts connectors of a server to ``kafka``, by their prefix and properties."""
     from support.debezium_connector import Connector
     from support.maven import UnavailableError
 
     started: list[Connector] = []
 
-    def start(prefix: str, **properties: str) -> Connector:
+    def start(server: MariaDb | Postgres, prefix: str, **properties: str) -> Connector:
         folder = tmp_path_factory.mktemp("connect")
-        started.append(Connector(folder, mariadb, kafka.servers, prefix, properties))
+        started.append(Connector(folder, server, kafka.servers, prefix, properties))
         try:
             started[-1].start()
         except UnavailableError as reason:

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.codec import (
     AUTO,
     DEFAULT_MAX_MESSAGE_BYTES,
@@ -32,23 +33,19 @@ from cdcfmt_core.errors import (
     MissingSchemaError,
     SourceError,
     describe,
+    join_names,
 )
 from cdcfmt_core.event_checks import check_event
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, named_by
 from cdcfmt_core.expansion import limit_expanded
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import Option
-from cdcfmt_core.recognition import (
-    CERTAIN_ENOUGH,
-    confidence,
-    not_recognised,
-    of_another_format,
-    recognise,
-)
+from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence, recognise
 from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.schema_registry import Framed, Part, SchemaId
 from cdcfmt_core.schema_scan import open_scans
 from cdcfmt_core.schemas.store import DEFAULT_MAX_SCHEMA_BYTES, SchemaStore
+from cdcfmt_core.services import service
 from cdcfmt_core.texts import warn_broken, warn_zoneless
 from cdcfmt_core.writer_schemas import open_writer_schemas, split
 
@@ -156,6 +153,8 @@ class MessageDecoder:
             schemas = SchemaStore(options["maxCachedSchemaBytes"])
         self.writer_schemas = open_writer_schemas(options, schemas.persistence, self._registry)
         self._of_schema: dict[SchemaId, CodecSpec] = {}
+        self._of_topic: Cache[str | None, CodecSpec] = Cache()
+        self._counts = Counter() if counts is None else counts
         self._new_context = functools.partial(
             DecoderContext,
             schemas=schemas,
@@ -165,7 +164,7 @@ class MessageDecoder:
             claim_checks=claim_checks,
             writer_schemas=self.writer_schemas,
             max_message_bytes=self._limit,
-            counts=Counter() if counts is None else counts,
+            counts=self._counts,
             on_zoneless=on_zoneless or warn_zoneless,
         )
         self._auto = options["protocol"].lower() == AUTO
@@ -208,11 +207,13 @@ class MessageDecoder:
                     f"the message has {len(value)} bytes, more than {self._limit}; raise "
                     "maxMessageBytes if it is real"
                 )
-            if self._auto:
-                # A message without value is assumed to have the last recognised format.
-                self._codec = None if value is not None else self._last or self._of_key(message)
-                if value is not None:
-                    self._codec = self._last = self._recognise(message)
+            if self._auto and value is None:
+                self._codec = None
+                self._codec = self._of_key(message)
+            elif self._auto:
+                self._codec = None
+                self._codec = self._last = self._recognise(message)
+                self._note_topic(message, self._last)
             if self._codec is None:
                 return []
             limit_expanded(len(value or b""))
@@ -249,10 +250,65 @@ class MessageDecoder:
         self._decoders[codec.name] = decode
 
     def _of_key(self, message: Message) -> CodecSpec | None:
-        """The format that the writer schema of the key shows: a delete may be the first message."""
-        with contextlib.suppress(DecodeError):
-            return self._recognise(message, "key") if self.split(message, "key") else None
-        return None
+        """The format of a message without value: by its key's schema, else by its topic's last one.
+
+        :raises DecodeError: if neither is known, and the message may be a row: a delete.
+        """
+        unknown = None
+        try:
+            if self.split(message, "key") is not None:
+                return self._recognise(message, "key")
+        except DecodeError as error:
+            unknown = error
+        if (known := self._of_topic.get(message.topic)) is not None:
+            return known
+        if unknown is not None:
+            raise unknown
+        if recognise(self._codecs, message) is not None:
+            return self._recognise(message, "key")
+        readers = [each for each in self._codecs if each is not self._last]
+        found = {each.name: self._tried(each, message) for each in readers}
+        if may_be := [f"{name}{text}" for name, text in found.items() if text is not None]:
+            raise DecodeError(
+                "a message without value, before one that shows the format of its topic: it may be "
+                f"a delete of {join_names(may_be)}; set the option protocol",
+                sample=message.key,
+            )
+        if self._last is not None:
+            self._note_topic(message, self._last)
+        return self._last
+
+    def _tried(self, codec: CodecSpec, message: Message) -> str | None:
+        """The problem of a message that a format would read, or ""; None if it reads others."""
+        counts = Counter(self._counts)
+        try:
+            events = events_of(self._decoders[codec.name](message)) if self._opens(codec) else ()
+            problems = [f" ({each.error.reason})" for each in events if type(each) is Corrupt]
+            return "".join(problems[:1]) if events else None
+        except (*INTERRUPTIONS, SourceError):
+            raise
+        except BaseException as error:
+            # Decoders raise for messages of other formats.
+            return "" if isinstance(error, MissingSchemaError) else None
+        finally:
+            self._counts.clear()
+            self._counts.update(counts)
+
+    def _note_topic(self, message: Message, codec: CodecSpec) -> None:
+        if self._of_topic.get(message.topic) is not codec:
+            self._of_topic.add(message.topic, codec, text_size(message.topic))
+
+    def _opens(self, codec: CodecSpec) -> bool:
+        """Whether a format can be read; the others go on without one that fails."""
+        try:
+            if codec.name not in self._decoders:
+                self._open(codec)
+            return True
+        except CdcfmtError as error:
+            warn_broken(f"format {codec.name!r} is not read:", str(error))
+            self._codecs = [each for each in self._codecs if each is not codec]
+            self._unusable.append((codec, error))
+            return False
 
     def _recognise(self, message: Message, part: Part = "value") -> CodecSpec:
         last, schema, damage = self._last, None, None
@@ -266,26 +322,18 @@ class MessageDecoder:
         if last is not None and confidence(last, message, schema=schema) >= CERTAIN_ENOUGH:
             return last
         while (best := recognise(self._codecs, message, schema)) is not None:
-            try:
-                if best.name not in self._decoders:
-                    self._open(best)
+            if self._opens(best):
                 if schema is not None:
                     self._of_schema[schema.id] = best
                 return best
-            except CdcfmtError as error:
-                # The others go on without it.
-                warn_broken(f"format {best.name!r} is not read:", str(error))
-                self._codecs = [codec for codec in self._codecs if codec is not best]
-                self._unusable.append((best, error))
         for codec, reason in self._unusable:
             if confidence(codec, message, schema=schema) >= CERTAIN_ENOUGH:
                 raise DecodeError(
                     f"the message looks like {codec.name}, which cannot be read: {reason}",
                     sample=message.value,
                 )
-        raise damage or not_recognised(
-            self._codecs, message, self._registry.broken_packages(), schema
-        )
+        broken = self._registry.broken_packages()
+        raise damage or service("not-recognised")(self._codecs, message, broken, schema)
 
     def split(self, message: Message, part: Part = "value") -> Framed | None:
         """As :func:`cdcfmt_core.writer_schemas.split`, with the writer schemas of this decoder."""
@@ -315,7 +363,10 @@ class MessageDecoder:
             codecs, schema = self._registry.codecs().values(), None
             with contextlib.suppress(DecodeError):
                 schema = None if (framed := self.split(message)) is None else framed.schema
-            error = of_another_format(self._codec, codecs, message, error, schema)
+            named: DecodeError = service("of-another-format")(
+                self._codec, codecs, message, error, schema
+            )
+            return [Corrupt(self._locate(message, named))]
         return [Corrupt(self._locate(message, error))]
 
     def _locate(self, message: Message, error: DecodeError) -> DecodeError:

@@ -135,8 +135,8 @@ class Encoder(ABC):
         :raises UnsupportedEventError: if the format cannot express it.
         """
 
-    def register_schemas(self, table: TableSchema) -> None:  # noqa: B027
-        """Register the schemas of a table's messages before its first row; raises as `encode`."""
+    def prepare(self, table: TableSchema, *, register: bool) -> None:  # noqa: B027
+        """Plan a table's rows, and ``register`` their schemas, before any; raises as `encode`."""
 
     def kernel_rows(self) -> Any:
         """How a compiled writer writes rows as this encoder does, as one object; None: it cannot.

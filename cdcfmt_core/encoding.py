@@ -137,14 +137,14 @@ class MessageEncoder:
             failed = EncodeError(f"the encoder failed: {type(error).__name__}: {error}")
             raise locate(failed, self._protocol, event) from error
 
-    def register_schemas(self, table: TableSchema) -> None:
-        """See :meth:`Encoder.register_schemas`; raises as :meth:`encode`."""
+    def prepare(self, table: TableSchema, *, register: bool) -> None:
+        """See :meth:`Encoder.prepare`; raises as :meth:`encode`."""
 
-        def register(event: RowChange) -> list[Message]:
-            self._encoder.register_schemas(event.table)
+        def prepare(event: RowChange) -> list[Message]:
+            self._encoder.prepare(event.table, register=register)
             return []
 
-        self._guarded(register, RowChange("truncate", table, None, None))
+        self._guarded(prepare, RowChange("truncate", table, None, None))
 
     def flush(self) -> list[Message]:
         """The messages that are still buffered, of all partitions."""

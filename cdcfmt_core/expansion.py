@@ -14,13 +14,8 @@ _EXPANDED_TIMES: Final = 8
 """Limit of a message's expanded texts: a constant, plus a multiple of the message's bytes."""
 
 
-class _Room(threading.local):
-    """Characters that the bitmaps of a message may still become."""
-
-    left: float = math.inf
-
-
-_ROOM = _Room()
+_ROOM = threading.local()
+"""``left``: characters that the bitmaps of this thread's message may still become."""
 
 
 def limit_expanded(message_bytes: int | None) -> None:
@@ -35,7 +30,7 @@ def take_expanded(size: int) -> None:
 
     :raises ValueError: if the message's limit is exceeded.
     """
-    _ROOM.left -= size
+    _ROOM.left = getattr(_ROOM, "left", math.inf) - size
     if _ROOM.left < 0:
         raise ValueError(
             "the message's bitmaps of SET columns have more text than it may have: over "

@@ -63,8 +63,8 @@ WRITING = _BOTH | _names(
 )
 """The same for writing."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*\*?")
-_AGO = re.compile(r"(\d{1,9}) *(s|m|h|d|sec|min|second|minute|hour|day)s?( +ago)?", re.IGNORECASE)
-_AGO_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+AGO = re.compile(r"(\d{1,9}) *(s|m|h|d|sec|min|second|minute|hour|day)s?( +ago)?", re.IGNORECASE)
+_UNITS_AGO = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 # Only digits could be meant as milliseconds, or seconds.
 _TIME = re.compile(r"(\d{4}-.{1,40}?|\d{8}(?:T.{1,30}?)?)(?: *([A-Za-z]{2,}[\w/+-]*))?")
 _ONE_DIGIT = re.compile(r"(?<=[-:T+ ])(\d)(?=[-:T+ .]|$)")
@@ -363,19 +363,14 @@ def _zone(text: str) -> tzinfo:
     return ZoneInfo(text)
 
 
-def is_relative_time(text: str) -> bool:
-    """Whether a time depends on the present, as ``10 minutes ago`` does."""
-    return _AGO.fullmatch(text.strip()) is not None
-
-
 def _parse_time(_: Option, value: Any) -> datetime:
     time = value if isinstance(value, datetime) else _time_of_text(str(value).strip())
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 def _time_of_text(text: str) -> datetime:
-    if (ago := _AGO.fullmatch(text)) is not None:
-        return datetime.now(UTC) - timedelta(**{_AGO_UNITS[ago[2][0].lower()]: int(ago[1])})
+    if (ago := AGO.fullmatch(text)) is not None:
+        return datetime.now(UTC) - timedelta(**{_UNITS_AGO[ago[2][0].lower()]: int(ago[1])})
     found = _TIME.fullmatch(text)
     if found is None:
         raise ValueError(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,9 +28,9 @@ from cdcfmt_core.errors import (
 )
 from cdcfmt_core.lazy import installed, load, name_of
 from cdcfmt_core.schema_registry import SchemaRegistrySpec
-from cdcfmt_core.texts import did_you_mean
+from cdcfmt_core.texts import did_you_mean, warn_broken
 from cdcfmt_core.transport import TransportSpec
-from cdcfmt_core.types import LogicalType, TypeMap
+from cdcfmt_core.types import LogicalType, TypeMap, Unknown
 
 HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("cdcfmt_register_"))
 
@@ -398,6 +399,35 @@ def duplicate(
         f"{what} {name!r} is registered by {dists}{used}",
         "uninstall one, or disable one with CDCFMT_DISABLED_PLUGINS",
     )
+
+
+class ResolvedTypes:
+    """The type of a type text: by overrides that are not broken, the map itself, else Unknown."""
+
+    def __init__(self, maps: list[Registration]) -> None:
+        self._maps = maps
+        self._find_short = functools.lru_cache(maxsize=4096)(self._find)
+
+    def __call__(self, text: str) -> LogicalType:
+        # Long texts are not cached, so that hostile ones cannot fill the memory.
+        return (self._find_short if len(text) <= 2_000 else self._find)(text)[0]
+
+    def open_reader(self, text: str) -> Callable[[str], object] | None:
+        """The reader of the map that knows the type; see :class:`TypeMap`."""
+        open_reader = getattr(self._find(text)[1], "open_reader", None)
+        return open_reader and open_reader(text)
+
+    def _find(self, text: str) -> tuple[LogicalType, TypeMap | None]:
+        for each in self._maps:
+            try:
+                if (logical := resolved(each, text)) is not None:
+                    return logical, each.value
+            except BrokenPluginError as error:
+                if each is self._maps[-1]:
+                    raise
+                overridden = each.value.overrides
+                warn_broken(f"an override of type map {overridden} is left out:", str(error))
+        return Unknown(text), None
 
 
 def resolved(type_map: Registration, text: str) -> LogicalType | None:

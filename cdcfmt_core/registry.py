@@ -33,13 +33,13 @@ from cdcfmt_core.plugins import (
     PluginLoader,
     Registration,
     Registrations,
+    ResolvedTypes,
     duplicate,
     resolved,
 )
 from cdcfmt_core.schema_registry import SchemaRegistrySpec
 from cdcfmt_core.texts import did_you_mean, warn_broken
 from cdcfmt_core.transport import TransportSpec
-from cdcfmt_core.types import LogicalType, Unknown
 
 
 class Registry:
@@ -182,8 +182,7 @@ class Registry:
         errors = []
         for each in (each for name in sorted(self._type_maps) for each in self._type_maps[name]):
             try:
-                for text in ("int", "varchar(20)", "acme"):
-                    resolved(each, text)
+                [resolved(each, text) for text in ("int", "varchar(20)", "acme")]
             except PluginError as error:
                 errors.append(error)
         return errors
@@ -200,7 +199,7 @@ class Registry:
             if each.value.overrides
         ]
 
-    def get_type_map(self, name: str) -> Callable[[str], LogicalType]:
+    def get_type_map(self, name: str) -> ResolvedTypes:
         """A function from type text to logical type: overrides, then the map, else Unknown."""
         self._load(name.lower())
         if name not in self._type_maps:
@@ -208,27 +207,13 @@ class Registry:
         picked = self._pick_type_map(name)
         if isinstance(picked, CdcfmtError):
             raise picked
-        *overrides, own = picked
         if isinstance(error := self._kept_aside("type map", name), PluginError):
             # It may be an override, without which types differ.
             warn_broken(f"type map {name} is used without", str(error))
 
-        def resolve(text: str) -> LogicalType:
-            for each in overrides:
-                try:
-                    if (logical := resolved(each, text)) is not None:
-                        return logical
-                except BrokenPluginError as error:
-                    # It must not affect the formats of others.
-                    warn_broken(f"an override of type map {name} is left out:", str(error))
-            logical = resolved(own, text)
-            return Unknown(text) if logical is None else logical
+        return ResolvedTypes(picked)
 
-        resolve_short = functools.lru_cache(maxsize=4096)(resolve)
-        # Long texts are not cached, so that hostile ones cannot fill the memory.
-        return lambda text: resolve_short(text) if len(text) <= 2_000 else resolve(text)
-
-    def type_map_for(self, codec: CodecSpec, chosen: str | None) -> Callable[[str], LogicalType]:
+    def type_map_for(self, codec: CodecSpec, chosen: str | None) -> ResolvedTypes:
         """The chosen type map, else the format's own; see :meth:`get_type_map`.
 
         :raises BrokenPluginError: if the format's own is not installed.
@@ -339,14 +324,6 @@ class Registry:
 def default_registry() -> Registry:
     """The registry of all installed plugins, created once per process."""
     return Registry()
-
-
-def version_of(dist: str) -> str:
-    """The installed version; ``?`` for a module without a distribution."""
-    try:
-        return metadata.version(dist)
-    except metadata.PackageNotFoundError:
-        return "?"
 
 
 def _owners(name: str) -> str:

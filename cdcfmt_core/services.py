@@ -35,12 +35,13 @@ def service(name: str) -> Callable[..., Any]:
       checks go to
     - ``large-messages(max_bytes, handle, compression, claim_checks)``: a
       :class:`~cdcfmt_core.encoder.LargeMessages`
-    - ``foreign-value(value, rows=…, headers=…)``: the name of a value of another kind, with what
-      to do; None if it is unknown
-    - ``value-problem(value)``: the reason why no format can read a value; None if there is none
     - ``message-schemas(chosen, kept, registry)``: a
       :class:`~cdcfmt_core.schema_registry.MessageSchemas` of the chosen registry (or None), and of
       the schemas kept by a :class:`~cdcfmt_core.schemas.records.Persistence` (or None)
+    - ``not-recognised(codecs, message, broken, schema)``: the error of a message that no format
+      recognises
+    - ``of-another-format(own, codecs, message, error, schema)``: the error of a message that
+      ``own`` cannot decode; names the format that it looks like
     - ``partitioner(name, columns, partitions)``: a function from a row to its partition
     - ``search-marks(lines, marks, names)``: whether lines hold one of the marks, or (unless
       ``names`` is empty) a whole message

@@ -243,10 +243,12 @@ class InvalidValue(NamedTuple):
 
 @attrs.frozen
 class TypeMap:
-    """Source type text → logical type, for one dialect.
+    """Source type text → logical type, and its reader of text, for one dialect.
 
     - ``resolve``: takes the source's type text (``decimal(10,4) unsigned``) and returns the
       logical type, or None if it does not know the type.
+    - ``open_reader``: takes a type text that ``resolve`` knows, and returns a reader of its values'
+      text (ValueError for bad ones); None for text like MySQL's.
     - ``overrides``: the name of another map, which this map is asked before.
     """
 
@@ -254,3 +256,4 @@ class TypeMap:
     resolve: Callable[[str], LogicalType | None]
     summary: str = ""
     overrides: str | None = None
+    open_reader: Callable[[str], Callable[[str], object] | None] | None = None

@@ -12,8 +12,8 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_core.options import validate
 from cdcfmt_files.sources import FileSplit, read_ends, spread
-from cdcfmt_kafka.ends import read_ends as read_ends_of_topics
 from cdcfmt_kafka.options import KAFKA_OPTIONS, parse_kafka_options
+from cdcfmt_kafka.source import read_ends as read_ends_of_topics
 
 
 def whole(path: Path) -> FileSplit:

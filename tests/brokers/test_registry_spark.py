@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 from collections import Counter
@@ -14,6 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from support.doc_snippets import snippets
 from support.framed_data import framed_messages
+from support.golden_data import read_jsonl
 from support.kafka_broker import Broker
 from support.schema_registry import (
     GOLDEN,
@@ -23,10 +25,11 @@ from support.schema_registry import (
 )
 
 from cdcfmt_core import open_decoder
-from cdcfmt_core.events import KIND_OF, named_by
+from cdcfmt_core.events import KIND_OF, Message, named_by
 from cdcfmt_files.sources import wrap_line
 from cdcfmt_toolkit import message_schemas
 from pyspark_cdcfmt import decode
+from pyspark_cdcfmt.testing import parsed
 
 SET = "avro/avro_confluent"
 MESSAGES = [*framed_messages(SET)]
@@ -107,9 +110,45 @@ def test_without_an_address_every_message_says_what_is_missing(
 ) -> None:
     events = spark.read.format("cdc").load(str(folder))
     bad = events.where("kind = 'corrupt'").select("_corrupt_record.reason").collect()
-    assert len(bad) == len([each for each in MESSAGES if each.value is not None])
+    assert len(bad) == len([each for each in MESSAGES if each.value or each.key])
     assert all("framed by a schema registry" in reason for (reason,) in bad)
     assert all("set schema.registry.url" in reason for (reason,) in bad)
+
+
+def test_no_delete_vanishes_that_begins_a_task(spark: SparkSession, kafka: Broker) -> None:
+    """Under auto, each message of a real topic is alone in its task."""
+    name = "postgres/avro_confluent_unwrap"
+    deletes = [each for each in framed_messages(name) if each.value is None]
+    framed = [each for each in deletes if each.key is not None][:2]
+    # Of the JSON of a connector: its key shows no format.
+    plain = [
+        Message(base64.b64decode(line["key_b64"]), None)
+        for line in read_jsonl("native/debezium/noschema_default.jsonl.gz")
+        if line["key_b64"] and line["value_b64"] is None
+    ][:2]
+    keyless = [each for each in deletes if each.key is None][:1]
+    named = {"flattenedDatabase": "cdc", "flattenedTable": "topic"}
+    with offline_registry(name) as found, kafka.topic("deletes-first") as topic:
+        kafka.produce(topic, [*framed, *plain, *keyless])
+
+        def read(**options: str) -> dict[int, tuple[str, str]]:
+            events = (
+                spark.read.format("cdc")
+                .options(**{"kafka.bootstrap.servers": kafka.servers, "subscribe": topic})
+                .options(maxRecordsPerPartition="1", **options)
+                .options(**{"schema.registry.url": found.url, "flattened": "true"}, **named)
+                .load()
+            )
+            assert events.rdd.getNumPartitions() == 5
+            rows = events.select("kind", "_source.offset", "_corrupt_record.reason").collect()
+            return {row["offset"]: (row["kind"], row["reason"]) for row in rows}
+
+        auto, debezium = read(), read(protocol="debezium")
+    assert [auto[at][0] for at in range(5)] == ["row", "row", "corrupt", "corrupt", "corrupt"]
+    assert all("may be a delete of debezium" in auto[at][1] for at in (2, 3, 4))
+    assert all("set the option protocol" in auto[at][1] for at in (2, 3, 4))
+    assert [debezium[at][0] for at in range(5)] == ["row", "row", "row", "row", "corrupt"]
+    assert "a delete without key and row" in debezium[4][1]
 
 
 def test_changes_of_a_table_whose_columns_change(
@@ -209,7 +248,7 @@ def _stream_over(
 def snippet(number: int, spark: SparkSession, url: str, **replaced: str) -> dict[str, Any]:
     """Run a snippet of the page; the names that it makes."""
     page = snippets("docs/registries.md")
-    assert [each.language for each in page] == ["python", "python", "python", "sh", "sh"]
+    assert [each.language for each in page] == ["python"] * 3 + ["sh", "python", "sh"]
     code = page[number].code.replace("https://registry:8081", url)
     for old, new in replaced.items():
         assert f'"{old}' in code
@@ -217,6 +256,19 @@ def snippet(number: int, spark: SparkSession, url: str, **replaced: str) -> dict
     names: dict[str, Any] = {"spark": spark}
     exec(compile(code, page[number].id, "exec"), names)
     return names
+
+
+def test_the_pages_options_for_vendors_are_valid() -> None:
+    """None of them is reachable here: each is a topic, a login and one registry."""
+    (block,) = [each for each in snippets("docs/registries.md") if "msk_with_glue" in each.code]
+    found: dict[str, dict[str, str]] = {}
+    exec(compile(block.code, block.id, "exec"), {}, found)
+    assert list(found) == ["confluent_cloud", "apicurio", "redpanda", "msk_with_glue"]
+    for source in found.values():
+        options = parsed(source)
+        assert options.transport == "Kafka"
+        decoder = open_decoder("auto", {k: v for k, v in source.items() if k.startswith("schema.")})
+        assert decoder.writer_schemas is not None
 
 
 def test_the_page_reads_and_syncs_a_topic(

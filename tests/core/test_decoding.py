@@ -228,6 +228,39 @@ def test_truncated_json_without_recognised_format() -> None:
     assert reason.startswith("JSON ends at byte 16: truncated; no installed format recognises")
 
 
+def test_a_message_without_value_that_may_be_a_delete() -> None:
+    """Under auto it is never skipped while the format of its topic is unknown."""
+
+    def keyed(message: Message) -> list[Event]:
+        assert message.key is not None
+        if not message.key.startswith(b"k"):
+            raise DecodeError("a key of another format")
+        if message.key == b"k?":
+            return [Corrupt(DecodeError("which row is unknown"))]
+        return [row()]
+
+    def crashes(message: Message) -> list[Event]:
+        return [row()] if message.value else [][0]
+
+    def delete(key: bytes, topic: str) -> Message:
+        return Message(key, None, topic=topic, partition=0, offset=5)
+
+    fakes = [Fake("acme", keyed), Fake("other", lambda m: [row()] if m.value else [])]
+    decoder = open_decoder(*fakes, Fake("broken", crashes))
+    (reason,) = reasons(decoder.decode(delete(b"k1", "a")))
+    assert "it may be a delete of acme; set the option protocol" in reason
+    (reason,) = reasons(decoder.decode(delete(b"k?", "a")))
+    assert "a delete of acme (which row is unknown)" in reason
+    assert decoder.decode(delete(b"1", "a")) == []
+    # Another topic shows nothing of this one.
+    assert decoder.decode(Message(b"k1", b"other", topic="b")) == [row()]
+    assert decoder.decode(delete(b"k1", "b")) == []
+    assert reasons(decoder.decode(delete(b"k1", "a")))
+    assert decoder.decode(Message(b"k1", b"acme", topic="a")) == [row()]
+    assert decoder.decode(delete(b"k1", "a")) == [row()]
+    assert decoder.decode(delete(b"k1", "b")) == []
+
+
 def test_auto_without_any_format() -> None:
     assert "installed: none" in reasons(open_decoder().decode(Message(None, canal())))[0]
 

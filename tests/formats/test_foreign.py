@@ -308,7 +308,6 @@ def _case(name: str) -> list[Message]:
 @pytest.mark.parametrize(
     ("case", "name"),
     [
-        ("13_mongodb", "the MongoDB connector"),
         ("19_confluent_wire", "framed by a schema registry (0x00 and the schema id 7; JSON)"),
         ("52_avro_console_json", "Avro's JSON, as console consumers print it"),
     ],

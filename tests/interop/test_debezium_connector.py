@@ -25,7 +25,7 @@ def test_rows_and_statements_arrive(
 ) -> None:
     mariadb.execute("CREATE DATABASE seen", "CREATE TABLE seen.t (a INT PRIMARY KEY)")
     mariadb.execute("INSERT INTO seen.t VALUES (1)")
-    connector = debezium("seen", **{"database.include.list": "seen,cdcfmt_marks"})
+    connector = debezium(mariadb, "seen", **{"database.include.list": "seen,cdcfmt_marks"})
     mariadb.execute("INSERT INTO seen.t VALUES (2)")
     connector.stop()
     mariadb.execute("ALTER TABLE seen.t ADD b INT", "INSERT INTO seen.t VALUES (3, 4)")

@@ -44,6 +44,7 @@ PUBLIC = {
         "cdcfmt_mysql",
         "cdcfmt_mysql.ddl",
         "cdcfmt_mysql.type_output",
+        "cdcfmt_postgresql",
         "cdcfmt_files.sources",
         "cdcfmt_files.sources.whole_messages",
     ),

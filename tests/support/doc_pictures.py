@@ -144,7 +144,7 @@ def _core(x: float, y: float, width: float) -> Iterator[str]:
     middle = x + width / 2
     yield f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="320" rx="14" class="core"/>'
     yield _text(middle, y + 34, "title", "cdcfmt")
-    yield _text(middle, y + 56, "under", "on Spark 4.2 and 4.3")
+    yield _text(middle, y + 56, "under", "on Spark 4.1 to 4.3")
     for i, (name, *notes) in enumerate(SHAPES):
         yield from _box(x + 12, y + 74 + 104 * i, width - 24, 92, "inner", name, *notes)
     yield _text(middle, y + 300, "under", "one package per format, from pip")

@@ -22,7 +22,7 @@ STATIONS = {
     "cdcfmt_files.sources.reader.read_lines": "a file becomes lines and messages",
     "cdcfmt_core.decoding.MessageDecoder.decode": "a codec is chosen; errors get their place",
     "cdcfmt_canal_json.decode._Decoder.decode": "a message becomes events",
-    "cdcfmt_canal_json.rows.RowDecoder.decode": "its rows become images",
+    "cdcfmt_canal_json.decode.RowDecoder.decode": "its rows become images",
     "cdcfmt_toolkit.plans.Plans.find": "the table schema, and what reads each column",
     "cdcfmt_toolkit.images.read_value": "a value",
     "pyspark_cdcfmt.rows.event_rows.EventRows.rows": "an event becomes a row",

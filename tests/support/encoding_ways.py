@@ -77,6 +77,8 @@ OF_JSON = [
     (Encoding("connect-decimal", scale=2), logical.Decimal(20, 2), "MDk="),
     (Encoding("connect-decimal", scale=30), logical.Decimal(65, 30), "MDk="),
     (Encoding("connect-decimal"), logical.Int(64, signed=False), "AP//////////"),
+    (Encoding("variable-scale-decimal"), logical.Decimal(), {"scale": 2, "value": "MDk="}),
+    (Encoding("variable-scale-decimal"), logical.Decimal(30, 4), {"value": "zx8=", "scale": 0}),
     (Encoding("little-endian-bits"), logical.Bit(10), "/wM="),
     (Encoding("little-endian-bits"), logical.Bit(1), True),
     (Encoding("big-endian-bits"), logical.Bit(10), "A/8="),

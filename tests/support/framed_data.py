@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.codec import Decode, DecoderContext
-from cdcfmt_core.events import Message
+from cdcfmt_core.events import Corrupt, Event, Message
 from cdcfmt_core.options import validate
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schema_registry import Framed, MessageSchemas, WriterSchema
@@ -138,7 +138,16 @@ def decoder_of(
         for message in messages:
             for found in scan(message):
                 context.schemas.add(found)
-    return Decoder(codec.open_decoder(own, context), context.counts)
+    decode = codec.open_decoder(own, context)
+
+    def raising(message: Message) -> Iterable[Event]:
+        """The events; raises the error of a message that is one bad row."""
+        events = list(decode(message))
+        if events and isinstance(events[0], Corrupt):
+            raise events[0].error
+        return events
+
+    return Decoder(raising, context.counts)
 
 
 def has_registry(folder: str) -> bool:

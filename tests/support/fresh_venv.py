@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
@@ -21,6 +22,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from pyspark_cdcfmt.local import environment
+from support.maven import UnavailableError, cache_folder
 from support.workspace import ROOT, settings
 
 _SITE = Path(sysconfig.get_path("purelib"))
@@ -32,6 +34,35 @@ def uv() -> str:
     found = os.environ.get("UV") or shutil.which("uv") or str(ROOT / ".uv/bin/uv")
     assert Path(found).exists(), "uv is needed: make setup"
     return found
+
+
+def cached_packages(name: str, packages: Iterable[str], *options: str) -> Path:
+    """The folder ``name`` of the cache with packages, by uv, from the cache or their registry.
+
+    :raises UnavailableError: where they cannot be fetched.
+    """
+    folder = cache_folder() / name
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        into = Path(temporary, "packages")
+        command = [uv(), "pip", "install", "--quiet", "--python", sys.executable, *options]
+        done = subprocess.run(
+            [*command, "--target", into, *packages],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        if done.returncode:
+            raise UnavailableError(done.stdout[-500:])
+        # Another run may have been faster.
+        if not folder.is_dir():
+            into.rename(folder)
+    return folder
 
 
 SHARED = tuple(

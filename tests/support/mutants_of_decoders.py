@@ -77,21 +77,21 @@ MUTANTS = [
     Mutant(
         "NULL for absent",
         "test_absent_is_not_null",
-        "rows",
+        "decode",
         "before = before_image(old_values, values, cut=only_handle_key, unknown=unknown)",
         "before = Image({name: old_values.get(name) for name in values})",
     ),
     Mutant(
         "absent for NULL",
         "test_null_is_not_absent",
-        "rows",
+        "decode",
         'values = plan.read(new, "u")',
         'values = {n: v for n, v in plan.read(new, "u").items() if v is not None}',
     ),
     Mutant(
         "milliseconds for a TSO",
         "test_times_have_their_units",
-        "rows",
+        "decode",
         'commit_ts=key["ts"], index',
         'commit_ts=key["ts"] >> 18, index',
     ),
@@ -105,7 +105,7 @@ MUTANTS = [
     Mutant(
         "time zone of the machine",
         "test_deterministic",
-        "rows",
+        "decode",
         'commit_ts=key["ts"], index',
         "source_time=int(__import__('datetime').datetime(2024, 1, 1).timestamp()), "
         'commit_ts=key["ts"], index',
@@ -151,7 +151,7 @@ MUTANTS = [
     Mutant(
         "position of a good row lost",
         "test_golden",
-        "rows",
+        "decode",
         'commit_ts=key["ts"], index=index, extra=extra',
         'commit_ts=key["ts"], extra=extra',
     ),
@@ -181,7 +181,7 @@ MUTANTS = [
     Mutant(
         "events that share an object",
         "test_events_share_no_state",
-        "event_key",
+        "message",
         "    return extra or None",
         "    shared = globals().setdefault('shared', {})\n"
         "    shared.update(extra)\n"
@@ -197,7 +197,7 @@ MUTANTS = [
     Mutant(
         "a made-up identity",
         "test_deterministic",
-        "event_key",
+        "message",
         "    return extra or None",
         "    return {**extra, 'uuid': str(__import__('uuid').uuid4())}",
     ),

@@ -15,7 +15,7 @@ import pyspark
 
 SPARK = Path(pyspark.__file__).parent
 """SPARK_HOME."""
-_SECONDS = 60
+_SECONDS = 180
 
 
 @contextmanager

@@ -1,9 +1,10 @@
-"""Jars of Spark's own Kafka source and Avro reader and of Delta, from Maven Central."""
+"""Jars of Spark's own Kafka source and Avro reader, of Delta and Iceberg, from Maven Central."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pyspark
 
@@ -32,10 +33,40 @@ DELTA = (
 """The package and what it needs beyond Spark; all that it names would be Spark once more."""
 DELTA_PACKAGE = f"io.delta:delta-spark_{_SPARK}_2.13:4.4.0"
 """The users' value of ``spark.jars.packages``."""
-_BUILDS = {"io.delta": ("4.1", "4.2"), "org.apache.spark": ("4.2",)}
+ICEBERG = (
+    ("org.apache.iceberg", f"iceberg-spark-runtime-{_SPARK}_2.13", "1.12.0"),
+    # For a catalog in a database.
+    ("org.xerial", "sqlite-jdbc", "3.54.1.0"),
+)
+ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+ICEBERG_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+_BUILDS = {
+    "io.delta": ("4.1", "4.2"),
+    "org.apache.iceberg": ("4.1",),
+    "org.apache.spark": ("4.2",),
+}
 """The versions of Spark that these jars are built for, by group."""
 DELTA_EXTENSIONS = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+
+
+def iceberg_settings(folder: Path) -> dict[str, str]:
+    """The catalogs ``lake``, in a folder, and ``base``, in a database."""
+    catalogs = {
+        "lake": {"type": "hadoop"},
+        "base": {
+            "type": "jdbc",
+            "uri": f"jdbc:sqlite:{folder}/base.db",
+            # With views, for which Spark asks.
+            "jdbc.schema-version": "V1",
+        },
+    }
+    settings = {}
+    for name, values in catalogs.items():
+        settings[f"spark.sql.catalog.{name}"] = ICEBERG_CATALOG
+        for key, value in (values | {"warehouse": f"{folder}/{name}"}).items():
+            settings[f"spark.sql.catalog.{name}.{key}"] = value
+    return settings
 
 
 def jars(artifacts: Iterable[tuple[str, str, str]]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import attrs
@@ -37,6 +38,8 @@ class Source:
     changes: int = 0
     added: Counter[str] = attrs.field(factory=Counter)
     """How many columns each table has gained."""
+    in_wire: Callable[[Message], list[Message]] = attrs.field(default=lambda message: [message])
+    """Writes the messages of rows in another format; statements and watermarks stay."""
     _since: dict[Key, int] = attrs.field(factory=dict)
 
     def messages(self, count: int) -> list[Message]:
@@ -117,7 +120,7 @@ class Source:
     ) -> list[Message]:
         self.changes += 1
         value = row_message(kind, row, old, commit_ts=self.commit_ts, table=key[0])
-        return [self._message(value, key[1] % self.partitions)]
+        return self.in_wire(self._message(value, key[1] % self.partitions))
 
     def _message(self, value: dict[str, Any], partition: int) -> Message:
         return Message(b"", json.dumps(value).encode(), partition=partition)

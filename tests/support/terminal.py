@@ -38,6 +38,10 @@ class Terminal:
         """
         leader, follower = pty.openpty()
         fcntl.ioctl(leader, termios.TIOCSWINSZ, struct.pack("HHHH", 24, self.width, 0, 0))
+        # By default Ctrl-C drops what is written and not yet read here.
+        modes = termios.tcgetattr(follower)
+        modes[3] |= termios.NOFLSH
+        termios.tcsetattr(follower, termios.TCSANOW, modes)
         environment = os.environ | {"TERM": "xterm-256color"}
         for name in ("NO_COLOR", "COLUMNS", "LINES"):
             environment.pop(name, None)
