@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 from support.canal_messages import row_message, write_lines
 
 from cdcfmt_files.sources import FileOffset
 from pyspark_cdcfmt import spark_api
 from pyspark_cdcfmt.source import CdcDataSource
+from pyspark_cdcfmt.sync.session import has_unfinished_batch
+from pyspark_cdcfmt.versions import minor
 
 BAD = StructType().add("reason", "string").add("key", "binary").add("value", "binary")
 SCHEMA = StructType().add("id", "integer").add("_change_type", "string").add("_corrupt_record", BAD)
@@ -98,6 +102,37 @@ def test_runs_with_limits_lose_and_repeat_nothing(spark: SparkSession, tmp_path:
                 query.stop()
             rows = spark.read.parquet(str(tmp_path / "out")).collect()
             assert sorted(row.id for row in rows) == list(range(folder.count))
+
+
+@pytest.mark.smoke
+def test_a_run_after_a_crash_repeats_its_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """On Spark 4.1 a run with AvailableNow ends then, and another run reads the rest."""
+    folder = Folder(tmp_path / "in")
+    folder.put(2)
+    frame = spark.readStream.format("cdc").option("table", "shop.orders").schema(SCHEMA)
+    read: list[int] = []
+
+    def crash(batch: DataFrame, number: int) -> None:
+        raise InterruptedError(f"batch {number}")
+
+    def collect(batch: DataFrame, number: int) -> None:
+        read.extend(row.id for row in batch.collect())
+
+    def run(work: Callable[[DataFrame, int], None]) -> None:
+        writer = frame.load(str(folder.path)).writeStream.foreachBatch(work)
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+    with pytest.raises(StreamingQueryException, match="batch 0"):
+        run(crash)
+    assert has_unfinished_batch(spark, str(tmp_path / "checkpoint"))
+    folder.put(3)
+    run(collect)
+    assert not has_unfinished_batch(spark, str(tmp_path / "checkpoint"))
+    if minor(spark.version) == "4.1":
+        assert sorted(read) == [0, 1]
+        run(collect)
+    assert sorted(read) == list(range(5))
 
 
 def test_arrays_without_offsets_get_them(monkeypatch: pytest.MonkeyPatch) -> None:

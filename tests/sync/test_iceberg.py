@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, StringType, StructType
 from support.canal_messages import COMMIT_TS, ddl_message, row_message, write_lines
@@ -159,6 +160,26 @@ def check_progress(spark: SparkSession, table: str) -> None:
             sums[step.watermark] += sum(int(row.name) for row in rows.collect())
     assert sums
     assert sums == dict.fromkeys(sums, MONEY)
+
+
+def test_a_run_after_a_crash_reads_all(
+    iceberg: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not only the batch that the crashed run left."""
+    (tmp_path / "dump").mkdir()
+    write_lines(tmp_path / "dump/0.json", put(1, "a", 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(IcebergTarget, "append", _crash)
+        with pytest.raises(StreamingQueryException, match="crash here"):
+            run(iceberg, tmp_path, "crashed")
+    write_lines(tmp_path / "dump/1.json", put(1, "b", 2), put(2, "c", 3))
+    run(iceberg, tmp_path, "crashed")
+    rows = iceberg.table("lake.crashed.orders").select("id", "name").collect()
+    assert sorted(map(tuple, rows)) == [(1, "b"), (2, "c")]
+
+
+def _crash(*args: object, **how: object) -> None:
+    raise InterruptedError("crash here")
 
 
 def test_types(iceberg: SparkSession, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from pyspark_cdcfmt.sync.resolved import Resolved, planned_at
 from pyspark_cdcfmt.sync.session import (
     cores,
     get,
+    has_unfinished_batch,
     in_force,
     in_views,
     own_session,
@@ -51,6 +52,7 @@ from pyspark_cdcfmt.sync.target import MARK, Run, Target
 from pyspark_cdcfmt.sync.tombstones import Tombstones
 from pyspark_cdcfmt.sync.typed import TypedChanges
 from pyspark_cdcfmt.sync.writing import Writer
+from pyspark_cdcfmt.versions import minor
 
 logger = open_logger("pyspark_cdcfmt.sync")
 
@@ -135,15 +137,24 @@ def sync(
         check_defaults(spark, wanted)
     with in_views(spark, snapshot or {}) as named:
         session = own_session(spark)
-    worker = _Worker(wanted, texts, types, named, on_batch, unset_tasks(spark))
-    writer = (
-        session.readStream.format("cdc")
-        .options(**texts, **{BLOCKS_OPTION: "true"})
-        .load()
-        .writeStream.foreachBatch(worker.run)
-        .option("checkpointLocation", wanted.checkpoint)
-    )
-    return writer.trigger(**(trigger or {"processingTime": "0 seconds"})).start()
+    tasks = unset_tasks(spark)
+
+    def start() -> StreamingQuery:
+        worker = _Worker(wanted, texts, types, named, on_batch, tasks)
+        writer = (
+            session.readStream.format("cdc")
+            .options(**texts, **{BLOCKS_OPTION: "true"})
+            .load()
+            .writeStream.foreachBatch(worker.run)
+            .option("checkpointLocation", wanted.checkpoint)
+        )
+        return writer.trigger(**(trigger or {"processingTime": "0 seconds"})).start()
+
+    ends_early = "availableNow" in (trigger or {}) and minor(spark.version) == "4.1"
+    if ends_early and has_unfinished_batch(session, wanted.checkpoint):
+        # Spark 4.1 repeats the batch that a crashed run left, and ends.
+        start().awaitTermination()
+    return start()
 
 
 def check_job(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from pyspark import StorageLevel
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
@@ -20,6 +20,9 @@ logger = open_logger("pyspark_cdcfmt.sync")
 
 _GLOB = re.compile(r"[\\{}\[\]*?]")
 """Characters of a path that Spark takes as a pattern."""
+
+_LOGS = ("offsets", "commits")
+"""The folders of a checkpoint with a file for each batch, by number: planned, and finished."""
 
 _SPLITS = re.compile(r"splits=(?:Some\()?(\d+)")
 
@@ -78,8 +81,27 @@ def cores(spark: SparkSession) -> int | None:
 
 def read_checkpoint(spark: SparkSession, checkpoint: str, name: str) -> list[str]:
     """The lines of a file in the checkpoint of a query."""
-    folder = _GLOB.sub(r"\\\g<0>", checkpoint)
-    return [row.value for row in spark.read.text(f"{folder}/{name}").collect()]
+    return [row.value for row in spark.read.text(f"{_literal(checkpoint)}/{name}").collect()]
+
+
+def has_unfinished_batch(spark: SparkSession, checkpoint: str) -> bool:
+    """Whether a run of the query with this checkpoint ended within a batch."""
+    offsets, commits = (_last_batch(spark, f"{_literal(checkpoint)}/{name}") for name in _LOGS)
+    return offsets > commits
+
+
+def _last_batch(spark: SparkSession, folder: str) -> int:
+    try:
+        paths = spark.read.format("binaryFile").load(folder).select("path").collect()
+    except AnalysisException:
+        # Spark makes the folder with the first batch.
+        return -1
+    names = (row.path.rpartition("/")[2] for row in paths)
+    return max((int(name) for name in names if name.isdecimal()), default=-1)
+
+
+def _literal(path: str) -> str:
+    return _GLOB.sub(r"\\\g<0>", path)
 
 
 def query_id(spark: SparkSession, checkpoint: str) -> str:
