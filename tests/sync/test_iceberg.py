@@ -85,6 +85,34 @@ def test_stores_equal_the_source(
     check_no_halt(iceberg, f"{catalog}.{store}_sync")
 
 
+@pytest.mark.parametrize("store", ["scd1", "scd2", "changelog"])
+def test_truncate(iceberg: SparkSession, tmp_path: Path, store: str) -> None:
+    """Of rows of earlier batches, by the statement's position."""
+    truncate = ddl_message("TRUNCATE TABLE orders", "TRUNCATE", commit_ts=COMMIT_TS + 3)
+    (tmp_path / "dump").mkdir()
+    for number, messages in enumerate(
+        [[put(1, "a", 1), put(2, "b", 2), put(3, "c", 5)], [truncate, put(4, "d", 6)]]
+    ):
+        write_lines(tmp_path / f"dump/{number}.json", *messages)
+        run(iceberg, tmp_path, f"emptied_{store}", store=store)
+    check_no_halt(iceberg, f"lake.emptied_{store}_sync")
+    found = iceberg.table(f"lake.emptied_{store}.orders").select(*STORES[store]).collect()
+    end = COMMIT_TS + 3
+    assert (
+        sorted(map(tuple, found), key=str)
+        == {
+            "scd1": [(3, "c"), (4, "d")],
+            "scd2": [
+                (1, "a", COMMIT_TS + 1, end),
+                (2, "b", COMMIT_TS + 2, end),
+                (3, "c", COMMIT_TS + 5, None),
+                (4, "d", COMMIT_TS + 6, None),
+            ],
+            "changelog": [(1,), (2,), (3,), (4,), (None,)],
+        }[store]
+    )
+
+
 def check_no_halt(spark: SparkSession, control: str) -> None:
     halted = status(spark, control=control, format="iceberg").where("halted <> ''")
     assert halted.collect() == []

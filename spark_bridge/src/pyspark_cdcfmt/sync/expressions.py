@@ -172,6 +172,14 @@ def literal(sequence: Sequence[int]) -> str:
     return f"struct({cells})"
 
 
+def compared(column: str, operator: str, at: str) -> str:
+    """SQL that compares a ``_sequence`` with a literal, in conditions on tables.
+
+    In arrays: Iceberg fails for a DELETE whose condition has a struct as literal.
+    """
+    return f"array({column}) {operator} array({at})"
+
+
 def properties_sql(given: Mapping[str, str]) -> str:
     """Properties of TBLPROPERTIES."""
     return ", ".join(f"{text_literal(k)} = {text_literal(v)}" for k, v in given.items())

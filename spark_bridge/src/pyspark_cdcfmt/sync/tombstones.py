@@ -13,7 +13,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.sync.control import Control
-from pyspark_cdcfmt.sync.expressions import Position, key_text_now, literal
+from pyspark_cdcfmt.sync.expressions import Position, compared, key_text_now, literal
 from pyspark_cdcfmt.sync.session import keeping
 from pyspark_cdcfmt.sync.states import TableState
 
@@ -117,7 +117,7 @@ class Tombstones:
         else:
             found = self._control.rows(_TABLE)
             found = found.where(f.col("source") == state.text)
-            found = found.where(f"sequence > {literal(sequence)}")
+            found = found.where(compared("sequence", ">", literal(sequence)))
         return found.select(key_text_now(state.keys, state.own_columns).alias("key"), "sequence")
 
     def remove_older(self, seconds: float) -> None:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from pyspark_cdcfmt.sync.control import Batch
-from pyspark_cdcfmt.sync.expressions import key_text, literal
+from pyspark_cdcfmt.sync.expressions import compared, key_text, literal
 from pyspark_cdcfmt.sync.names import quote, text_literal
 from pyspark_cdcfmt.sync.order import ORDER, is_newer, with_order
 from pyspark_cdcfmt.sync.states import TableState
@@ -74,7 +74,7 @@ class CurrentRows(Store):
     def _before(self, sequence: Sequence[int]) -> str:
         own = quote(self.prefix + "sequence")
         # A row that someone else inserted has none: it is older than every change.
-        return f"({own} IS NULL OR {own} < {literal(sequence)})"
+        return f"({own} IS NULL OR {compared(own, '<', literal(sequence))})"
 
     def apply(
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool

@@ -17,7 +17,7 @@ from pyspark.sql.window import WindowSpec
 
 from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.sync.control import Batch
-from pyspark_cdcfmt.sync.expressions import key_text, literal
+from pyspark_cdcfmt.sync.expressions import compared, key_text, literal
 from pyspark_cdcfmt.sync.names import quote
 from pyspark_cdcfmt.sync.order import ORDER, with_order
 from pyspark_cdcfmt.sync.states import TableState
@@ -74,7 +74,8 @@ class History(Store):
         """The SQL condition for the versions that are current before the sequence ``at``."""
         start, end = quote(self.start_at), quote(self.end_at)
         # A row that someone else inserted has no start: it is older than every change.
-        return f"({start} IS NULL OR {start} < {at}) AND ({end} IS NULL OR {end} > {at})"
+        is_started = f"({start} IS NULL OR {compared(start, '<', at)})"
+        return f"{is_started} AND ({end} IS NULL OR {compared(end, '>', at)})"
 
     def apply(
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool
