@@ -18,6 +18,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, StringType, StructType
 from support.canal_messages import COMMIT_TS, ddl_message, row_message, write_lines
+from support.doc_snippets import snippets
 from support.spark_jars import ICEBERG_CATALOG
 from support.sync_app import STORES, repeated
 from support.sync_lake import put, remove
@@ -188,6 +189,20 @@ def check_progress(spark: SparkSession, table: str) -> None:
             sums[step.watermark] += sum(int(row.name) for row in rows.collect())
     assert sums
     assert sums == dict.fromkeys(sums, MONEY)
+
+
+def test_the_page(iceberg: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "dump").mkdir()
+    write_lines(tmp_path / "dump/0.json", put(1, "a", 1))
+    blocks = [block for block in snippets("docs/sync.md") if block.language == "python"]
+    (code,) = (block.code for block in blocks if 'format="iceberg"' in block.code)
+    for folder in ("dump/", "checkpoints/"):
+        code = code.replace(f'"{folder}', f'"{tmp_path}/{folder}')
+    names: dict[str, Any] = {"spark": iceberg, "sync": sync}
+    exec(compile(code, "docs/sync.md", "exec"), names)
+    names["query"].awaitTermination()
+    rows = iceberg.table("lake.bronze.orders").select("id", "name").collect()
+    assert rows == [(1, "a")]
 
 
 def test_a_run_after_a_crash_reads_all(

@@ -87,6 +87,9 @@ class CommandInput(ABC):
 
 
 STDIN = "-"
+SELECTING = {"subscribe", "subscribepattern", "assign"}
+"""Options that select topics, in lower case."""
+
 _STDIN_NAME = "<stdin>"
 _ADDRESS = re.compile(r"(?:[a-z]+:/?)?[\w.-]+:\d+(?:,[\w.-]+:\d+)*/[^/]+")
 """Host, port and topic, without the transport in front."""
@@ -137,6 +140,10 @@ def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False
         if transport.options_of_url is None:
             raise OptionError(f"{transport.title} has no addresses that the command line can read")
         given = {**transport.options_of_url(path), **settings.topic}
+        if not {*map(str.lower, given)} & SELECTING:
+            address, mark, options = path.partition("?")
+            whole = f"{public([address])[0].rstrip('/')}/orders{mark}{options and '…'}"
+            raise OptionError(f"the address names no topic; with one: {whole}")
         topics = open_transport(transport, *split_options(transport, given))
         return SlicedInput(topics, follow=follow)
     if follow:
