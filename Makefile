@@ -24,7 +24,7 @@ NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be r
 
 .PHONY: help demo test check setup lint kernel crates site archive tests unit-spark unit-sync
 .PHONY: unit-brokers unit-connect
-.PHONY: unit-quick unit-slow oldest newest lowest smoke wheels wheelhouse release-check workflows thorough soak tables docs
+.PHONY: unit-quick unit-slow oldest newest lowest smoke every wheels wheelhouse release-check workflows thorough soak tables docs
 .PHONY: clean
 .PHONY: bench bench-kafka bench-write
 
@@ -80,13 +80,16 @@ archive: setup
 tests: setup
 	$(MAKE) --jobs 3 unit-spark unit-sync unit-brokers unit-quick unit-slow smoke lowest newest oldest
 
-PYTEST = $(JAVA) -m pytest --durations 20
+PYTEST = $(JAVA) -m pytest --durations 20 $(PROFILE)
+# `make thorough` sets both: the tests marked soak, too, and many examples of each property.
+SOAK = and not soak
+PROFILE =
 
 unit-spark:  ## the tests that need Spark, but for sync
-	$(PYTEST) -m "spark and not soak" --ignore tests/sync --ignore tests/traps
+	$(PYTEST) -m "spark $(SOAK)" --ignore tests/sync --ignore tests/traps
 
 unit-sync:  ## the tests of sync, and of what it prevents
-	$(PYTEST) -m "spark and not soak" tests/sync tests/traps
+	$(PYTEST) -m "spark $(SOAK)" tests/sync tests/traps
 
 # The server and its clients are processes of their own; Spark waits 10 s for one of them.
 unit-connect:  ## sync over a server of Spark Connect, and in a session that refuses what serverless ones do
@@ -94,13 +97,13 @@ unit-connect:  ## sync over a server of Spark Connect, and in a session that ref
 	CDCFMT_TESTS_SPARK=serverless $(PYTEST) tests/sync/test_golden.py
 
 unit-brokers:  ## the tests that need Kafka, RabbitMQ or RocketMQ, and no Spark session
-	$(PYTEST) -m "broker and not soak"
+	$(PYTEST) -m "broker $(SOAK)"
 
 unit-quick:  ## the quick tests: no Spark, no broker
 	$(PYTEST) -m quick
 
 unit-slow:  ## the other tests, for their sizes or processes
-	$(PYTEST) -m "not quick and not spark and not broker and not soak"
+	$(PYTEST) -m "not quick and not spark and not broker $(SOAK)"
 
 # What a change most likely breaks, in two minutes: property tests with few examples, one Python.
 # Each file in one process: the last test of some holds that all listed losses were met.
@@ -109,7 +112,7 @@ check: lint  ## linters, types, and the quick tests: no Spark, no broker
 		--hypothesis-profile few --durations 20
 
 # Each in an environment of its own; tests/support/pythons.py says which tests.
-oldest newest lowest smoke:  ## tests on the oldest or newest Python, oldest libraries, newest Spark
+oldest newest lowest smoke every:  ## tests on the oldest, newest or every Python, oldest libraries, other Sparks
 	$(SUPPORT).pythons $@
 
 # All wheels, in dist/, and a look at them as users have them; the kernel's need Rust.
@@ -134,13 +137,12 @@ workflows:  ## the linter of .github/workflows; needs Go
 	@if command -v go > /dev/null; then go run $(ACTIONLINT); \
 	else echo "cdcfmt: .github/workflows was not checked: install Go"; fi
 
-# What `make test` has samples of: property tests with many examples, all combinations and Pythons.
+# What `make test` has samples of, each test once; the longest first.
 thorough: setup  ## what `make test` has samples of: examples, combinations, Pythons
-	$(MAKE) test
+	$(MAKE) --jobs 2 lint archive
+	CDCFMT_EXAMPLES=250 $(MAKE) --jobs 3 SOAK= PROFILE="--hypothesis-profile many" \
+		unit-spark unit-sync unit-slow unit-brokers unit-quick every smoke lowest
 	$(MAKE) unit-connect
-	CDCFMT_EXAMPLES=250 $(JAVA) -m pytest \
-		-m "soak or hypothesis" --hypothesis-profile many
-	$(SUPPORT).pythons every
 
 # The campaign of faults, MINUTES long; WRITE=1 puts its table into docs/reliability.md.
 MINUTES ?= 10

@@ -31,7 +31,7 @@ SHAPES: Final = (
     ("changes", "one table with its own typed columns,", "_change_type, _sequence, _absent"),
 )
 TARGETS: Final = (
-    ("Delta tables", "sync: all tables, one call"),
+    ("Delta, Iceberg", "sync: all tables, one call"),
     ("Any Spark query", "SQL, streams, pipelines"),
     ("Messages again", "any format, any transport"),
 )
