@@ -120,9 +120,17 @@ class IcebergTarget(SqlTarget):
         properties: Mapping[str, str] | None = None,
         partition_by: str | None = None,
     ) -> None:
-        self._spark.sql(f"CREATE SCHEMA IF NOT EXISTS {table.rpartition('.')[0]}")
+        self._create_namespace(table.rpartition(".")[0])
         given = {"format-version": _version_of(columns.fields), **(properties or {})}
         self._create(table, columns, given, partition_by)
+
+    def _create_namespace(self, name: str) -> None:
+        statement = f"CREATE SCHEMA IF NOT EXISTS {name}"
+        try:
+            self._spark.sql(statement)
+        except Exception:
+            # Catalogs in databases fail if another thread or session creates it meanwhile.
+            self._spark.sql(statement)
 
     def properties(self, table: str) -> Mapping[str, str]:
         # Iceberg's catalogs cache tables, which other sessions may change.
