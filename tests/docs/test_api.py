@@ -12,7 +12,11 @@ from support.doc_snippets import snippets
 from support.workspace import ROOT, projects, settings
 
 MODULES = [module for table in PUBLIC.values() for module in table]
-PAGES = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md")]
+PAGES = [
+    path.relative_to(ROOT).as_posix()
+    for path in ROOT.glob("docs/**/*.md")
+    if "_build" not in path.parts
+]
 OWN = {settings(path)["project"]["name"].replace("-", "_") for path in projects()}
 
 

@@ -23,6 +23,8 @@ DOCS = sorted(
     file
     for pattern in ("*.md", "docs/**/*.md", "plugins/*/*/*.md", "spark_bridge/*.md")
     for file in ROOT.glob(pattern)
+    # `make site` copies pages to there.
+    if "_build" not in file.parts
 )
 FORMATS, TRANSPORTS = (
     sorted(path for path in ROOT.glob(f"plugins/{group}/*") if path.name != "files")
