@@ -116,6 +116,7 @@ def search(site: Path) -> Iterator[Search]:
         ("postgres", "supported"),
         ("registry", "supported"),
         ("outbox", "supported"),
+        ("cloudevents", "supported"),
         ("striim", "supported"),
         ("otter", "supported"),
         ("registry", "registries"),
