@@ -34,6 +34,7 @@ from cdcfmt_files.sources.lines import line_parser
 from cdcfmt_files.sources.reader import checked, cut_lines, foreign
 from cdcfmt_toolkit.inputs import Input, Slice
 from cdcfmt_toolkit.topic_input import open_input as open_transport
+from cdcfmt_toolkit.topics.options import ASSIGN, SUBSCRIBE, SUBSCRIBE_PATTERN
 from cdcfmt_toolkit.topics.stream_offset import INITIAL
 from cdcfmt_toolkit.transport_opening import split_options
 
@@ -87,8 +88,8 @@ class CommandInput(ABC):
 
 
 STDIN = "-"
-SELECTING = {"subscribe", "subscribepattern", "assign"}
-"""Options that select topics, in lower case."""
+_SELECTING = {option.name.lower() for option in (SUBSCRIBE, SUBSCRIBE_PATTERN, ASSIGN)}
+"""Options that select topics, of the transports that declare them."""
 
 _STDIN_NAME = "<stdin>"
 _ADDRESS = re.compile(r"(?:[a-z]+:/?)?[\w.-]+:\d+(?:,[\w.-]+:\d+)*/[^/]+")
@@ -140,7 +141,8 @@ def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False
         if transport.options_of_url is None:
             raise OptionError(f"{transport.title} has no addresses that the command line can read")
         given = {**transport.options_of_url(path), **settings.topic}
-        if not {*map(str.lower, given)} & SELECTING:
+        selecting = {option.name.lower() for option in transport.options} & _SELECTING
+        if selecting and selecting.isdisjoint(map(str.lower, given)):
             address, mark, options = path.partition("?")
             whole = f"{public([address])[0].rstrip('/')}/orders{mark}{options and '…'}"
             raise OptionError(f"the address names no topic; with one: {whole}")
