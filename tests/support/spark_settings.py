@@ -26,6 +26,8 @@ FEW_ROWS: Final = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
     "spark.databricks.delta.snapshotPartitions": "2",
+    # Tasks of Delta's VACUUM, of which Spark starts 10 000, ten minutes of a test.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
 }
 
 CHEAP: Final = {
