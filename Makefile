@@ -22,7 +22,7 @@ NO_KERNEL = cdcfmt: the compiled kernel was not built (the reason is above), so 
 NO_DENY = cdcfmt: the crates of the kernel were not checked: cargo install --locked cargo-deny
 NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be reached
 
-.PHONY: help demo test check setup lint kernel crates site archive tests unit-spark unit-sync
+.PHONY: help demo test check setup lint kernel crates site archive unit-spark unit-sync
 .PHONY: unit-brokers unit-connect
 .PHONY: unit-quick unit-slow oldest newest lowest smoke every wheels wheelhouse release-check workflows thorough soak tables docs
 .PHONY: clean
@@ -34,9 +34,10 @@ demo: setup  ## the main job on embedded data
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
 
+# On two cores: two sessions of Spark, each half of its tests, and what needs a broker and waits for
+# it at times, beside everything else.  The longest first.
 test: setup  ## linters, types, docs, and all tests
-	$(MAKE) --jobs 2 lint archive
-	$(MAKE) tests
+	$(MAKE) --jobs 3 lint unit-sync unit-quick unit-spark unit-brokers unit-slow smoke lowest newest oldest
 
 setup: $(if $(findstring .uv/,$(UV)),.uv/bin/uv)  ## the environment in .venv, with the kernel where Rust is
 	@[ -d .venv ] || echo "$(FIRST)"
@@ -75,24 +76,19 @@ archive: setup
 	@$(SUPPORT).spark_bytecode
 	@$(JAVA) -m support.spark_archive
 
-# On two cores: two sessions of Spark, each half of its tests, and what needs a broker and waits for
-# it at times, beside everything else.
-tests: setup
-	$(MAKE) --jobs 3 unit-spark unit-sync unit-brokers unit-quick unit-slow smoke lowest newest oldest
-
 PYTEST = $(JAVA) -m pytest --durations 20 $(PROFILE)
 # `make thorough` sets both: the tests marked soak, too, and many examples of each property.
 SOAK = and not soak
 PROFILE =
 
-unit-spark:  ## the tests that need Spark, but for sync
+unit-spark: archive  ## the tests that need Spark, but for sync
 	$(PYTEST) -m "spark $(SOAK)" --ignore tests/sync --ignore tests/traps
 
-unit-sync:  ## the tests of sync, and of what it prevents
+unit-sync: archive  ## the tests of sync, and of what it prevents
 	$(PYTEST) -m "spark $(SOAK)" tests/sync tests/traps
 
 # The server and its clients are processes of their own; Spark waits 10 s for one of them.
-unit-connect:  ## sync over a server of Spark Connect, and in a session that refuses what serverless ones do
+unit-connect: archive  ## sync over a server of Spark Connect, and in a session that refuses what serverless ones do
 	CDCFMT_TESTS_SPARK=connect $(PYTEST) tests/sync/test_golden.py
 	CDCFMT_TESTS_SPARK=serverless $(PYTEST) tests/sync/test_golden.py
 
@@ -139,9 +135,8 @@ workflows:  ## the linter of .github/workflows; needs Go
 
 # What `make test` has samples of, each test once; the longest first.
 thorough: setup  ## what `make test` has samples of: examples, combinations, Pythons
-	$(MAKE) --jobs 2 lint archive
 	CDCFMT_EXAMPLES=250 $(MAKE) --jobs 3 SOAK= PROFILE="--hypothesis-profile many" \
-		unit-spark unit-sync unit-slow unit-brokers unit-quick every smoke lowest
+		lint unit-sync unit-slow unit-spark unit-brokers unit-quick every smoke lowest
 	$(MAKE) unit-connect
 
 # The campaign of faults, MINUTES long; WRITE=1 puts its table into docs/reliability.md.

@@ -14,7 +14,7 @@ import attrs
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from support.kafka_broker import Broker
-from support.kafka_rows import comparable
+from support.kafka_rows import comparable, differences
 from support.killing import started
 from support.simple_topics import PARTITIONS, golden, starts
 from support.workspace import SUPPORT
@@ -113,6 +113,6 @@ def all_rows(spark: SparkSession, live: Live, folder: Path) -> DataFrame:
     from_files = spark.read.format("cdc").option("protocol", "simple").load(str(file))
     topic = {"kafka.bootstrap.servers": live.broker.servers, "subscribe": live.topic}
     whole = spark.read.format("cdc").options(protocol="simple", **topic).load().cache()
-    assert comparable(whole) == comparable(from_files)
+    assert differences(comparable(whole), comparable(from_files)) == []
     assert whole.where("kind <> 'corrupt'").count() == len(live.messages)
     return whole

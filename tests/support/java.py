@@ -8,10 +8,16 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=512m", "-XX:+UseSerialGC")
+SHORT_LIVED = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:ReservedCodeCacheSize=512m",
+    "-XX:+UseSerialGC",
+    "-XX:MetaspaceSize=400m",
+)
 """Options for processes of tests: for short runs the optimising compiler, and on two cores a
 parallel collector, cost more than they save.  With one compiler alone Java keeps 48 MB of code,
-which a few hundred queries fill, and then compiles nothing more."""
+which a few hundred queries fill, and then compiles nothing more.  Java collects everything each
+time that it has loaded some more classes, five times before the first query."""
 
 NO_WARNINGS = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 """Java warns of each class that an archive cannot have."""

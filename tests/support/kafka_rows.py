@@ -20,3 +20,9 @@ def comparable(frame: DataFrame, *, places: bool = False) -> Counter[str]:
         if places or field.name not in ("_source", "_sequence")
     ]
     return Counter(str(row.asDict(recursive=True)) for row in frame.selectExpr(*columns).collect())
+
+
+def differences(found: Counter[str], wanted: Counter[str]) -> list[str]:
+    """The rows that only one of them has: at hundreds of rows pytest shows the last ones only."""
+    sides = (("only found", found - wanted), ("only wanted", wanted - found))
+    return [f"{count} {side}: {row}" for side, rows in sides for row, count in rows.items()]

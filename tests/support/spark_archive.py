@@ -6,6 +6,7 @@ An application uses what most tests use, and Java writes the classes down at its
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from support.java import NO_WARNINGS, SHORT_LIVED, archive, of_path
 from support.spark_settings import CHEAP, FEW_ROWS
 
 _MESSAGES = Path(pyspark_cdcfmt.__file__).parent / "demo" / "data" / "canal-json.jsonl.gz"
-_SECONDS = 120
+_SECONDS = 300
 """So long Java may take to write it."""
 
 
@@ -35,11 +36,16 @@ def main() -> None:
     java = spark.sparkContext._gateway.proc
     spark.stop()
     java.stdin.close()
-    java.wait(_SECONDS)
+    # Java that is stopped before its end leaves a file that no JVM starts from.
+    try:
+        java.wait(_SECONDS)
+    except subprocess.TimeoutExpired:
+        java.kill()
+        written.unlink(missing_ok=True)
     if written.exists():
         written.replace(path)
     else:
-        print("cdcfmt: this Java archives no classes; the JVMs of tests start slower without")
+        print("cdcfmt: Java has archived no classes; the JVMs of tests start slower without")
 
 
 def use(spark: SparkSession, folder: str) -> None:
