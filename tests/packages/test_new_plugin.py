@@ -1,6 +1,6 @@
 """New plugins of third parties: wheels in an environment of their own.
 
-Two are the examples of the docs, one is fresh from the template, and some are bad.
+Three are the examples of the docs, one is fresh from the template, and some are bad.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ pytestmark = pytest.mark.one_python
 
 MAXWELL = ROOT / "docs/example/cdcfmt-maxwell"
 DMS = ROOT / "docs/example/cdcfmt-dms"
+GOLDENGATE = ROOT / "docs/example/cdcfmt-goldengate"
 DOC = "docs/write-a-format.md"
 DMS_DOC = "docs/types-in-other-messages.md"
 SNIPPETS = snippets(DOC)
@@ -72,8 +73,8 @@ REASONS = {
     "upgrade cdcfmt-core",
     "twice": "format 'twice' is registered by cdcfmt-one 1.0 and cdcfmt-two 1.0: uninstall one, "
     "or disable one with CDCFMT_DISABLED_PLUGINS",
-    "debezium": "unknown format 'debezium'; installed: acme-json, dms, maxwell, slow. Install it: "
-    "pip install cdcfmt-debezium",
+    "debezium": "unknown format 'debezium'; installed: acme-json, dms, goldengate, maxwell, slow. "
+    "Install it: pip install cdcfmt-debezium",
 }
 """Requested format → the error, without Spark and with it."""
 
@@ -92,7 +93,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def venv(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Venv:
-    projects = [ROOT, *SHARED, ROOT / "spark_bridge", MAXWELL, DMS, template]
+    projects = [ROOT, *SHARED, ROOT / "spark_bridge", MAXWELL, DMS, GOLDENGATE, template]
     wheels = build_wheels(projects, tmp_path_factory.mktemp("wheels"))
     assert len(wheels) == len(projects)
     return make_venv(tmp_path_factory.mktemp("fresh") / "venv", wheels)
@@ -133,7 +134,7 @@ def test_kit_and_template_are_in_their_wheels(venv: Venv, tmp_path: Path) -> Non
 def test_all_plugins_are_listed(venv: Venv) -> None:
     listing = venv.run("-m", "cdcfmt_core")
     assert listing.returncode == 0, listing.stderr
-    for name in ("acme-json", "dms", "maxwell"):
+    for name in ("acme-json", "dms", "goldengate", "maxwell"):
         assert f"cdcfmt-{name} 0.1.0" in listing.stdout
     assert "canal-json" not in listing.stdout
 
@@ -165,10 +166,11 @@ def test_the_commands_of_the_docs(venv: Venv, template: Path, tmp_path: Path) ->
     assert len(list(example.glob("cases/*/events.json"))) == 2
 
 
-def test_the_other_example_passes_the_kit(venv: Venv, tmp_path: Path) -> None:
+@pytest.mark.parametrize("source", [DMS, GOLDENGATE], ids=lambda source: source.name)
+def test_the_other_examples_pass_the_kit(venv: Venv, tmp_path: Path, source: Path) -> None:
     """Without the kernel, which is not installed there; kernel/test_kit.py has it."""
-    example = tmp_path / "cdcfmt-dms"
-    shutil.copytree(DMS, example)
+    example = tmp_path / source.name
+    shutil.copytree(source, example)
     done = venv.run("-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=example)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -1,0 +1,128 @@
+"""Oracle's types and texts: the type map ``oracle``, for any format with such type texts.
+
+Source: Oracle Database SQL Language Reference, "Data Types"; texts as GoldenGate writes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Final
+
+from cdcfmt_core import TypeMap, hookimpl, types
+from cdcfmt_core.types import InvalidValue, LogicalType
+from cdcfmt_toolkit.wire_json import parse_base64
+
+Read = Callable[[str], object]
+
+_TYPE = re.compile(r"([A-Z_]+[0-9]?)\s*(?:\(([^()]{1,20})\))?\s*([A-Z ]*)(?:\([0-9]\))?[A-Z ]*")
+_TEXTS: Final = frozenset(
+    {
+        *("CHAR", "NCHAR", "VARCHAR", "VARCHAR2", "NVARCHAR2", "CLOB", "NCLOB", "LONG"),
+        *("ROWID", "UROWID", "XMLTYPE", "INTERVAL"),
+    }
+)
+_BINARIES: Final = frozenset({"RAW", "BLOB"})
+_INTEGERS: Final = frozenset({"INTEGER", "INT", "SMALLINT"})
+_MAX_DIGITS = 38
+_DIGITS = re.compile(r"\*|[0-9]{1,2}")
+_SCALE = re.compile(r"-?[0-9]{1,3}")
+# The date, after it a blank, T or colon, the time, a fraction of up to nine digits, and a zone.
+_TIME = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T:]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?"
+    r"\s?(Z|[+-][0-9]{2}:[0-9]{2})?"
+)
+
+
+def resolve(type_text: str) -> LogicalType | None:
+    """The logical type of a type text such as ``NUMBER(10,2)``."""
+    found = _TYPE.fullmatch(type_text.strip().upper())
+    if found is None:
+        return None
+    name, parameters, zone = found[1], found[2], found[3]
+    if name in _TEXTS:
+        return types.Text()
+    if name in _BINARIES:
+        return types.Binary()
+    if name in _INTEGERS:
+        return types.Decimal(_MAX_DIGITS, 0)
+    if name in ("NUMBER", "DECIMAL", "NUMERIC"):
+        return _number(parameters)
+    if name == "TIMESTAMP":
+        fsp = int(parameters) if parameters and parameters.isdecimal() else 6
+        # Python's times have microseconds.
+        fsp = min(fsp, 6)
+        return types.Timestamp(fsp) if "TIME ZONE" in zone else types.DateTime(fsp)
+    plain: dict[str, LogicalType] = {
+        "DATE": types.DateTime(0),
+        "FLOAT": types.Decimal(),
+        "BINARY_FLOAT": types.Float(32),
+        "BINARY_DOUBLE": types.Float(64),
+        "BOOLEAN": types.Bool(),
+        "JSON": types.Json(),
+    }
+    return plain.get(name)
+
+
+def _number(parameters: str | None) -> LogicalType | None:
+    """``NUMBER`` has any scale; that of ``NUMBER(5,-2)`` is a number of hundreds."""
+    if parameters is None:
+        return types.Decimal()
+    digits, _, scale = (part.strip() for part in parameters.partition(","))
+    if not re.fullmatch(r"-?[0-9]{1,3}", scale or "0") or not re.fullmatch(
+        r"\*|[0-9]{1,2}", digits
+    ):
+        return None
+    precision = _MAX_DIGITS if digits == "*" else int(digits)
+    places = int(scale or 0)
+    return types.Decimal(max(precision - min(places, 0), places), max(places, 0))
+
+
+def open_reader(type_text: str) -> Read | None:
+    """The reader of a type's text; None for text like MySQL's."""
+    logical = resolve(type_text)
+    if isinstance(logical, types.DateTime):
+        return read_datetime
+    if isinstance(logical, types.Timestamp):
+        return read_timestamp
+    return parse_base64 if isinstance(logical, types.Binary) else None
+
+
+def read_datetime(text: str) -> object:
+    """``1994-09-30:15:33:00`` or ``2020-10-14 11:10:04.123456789``."""
+    found, zone = _time(text)
+    if zone:
+        raise ValueError(f"has a zone: {text[:100]!r}")
+    return found
+
+
+def read_timestamp(text: str) -> object:
+    """``2020-10-14 11:10:04.123456 +02:00``; without a zone in UTC."""
+    found, zone = _time(text)
+    if not isinstance(found, datetime):
+        return found
+    try:
+        offset = datetime.strptime(zone.replace("Z", "+00:00") or "+00:00", "%z").tzinfo
+        return found.replace(tzinfo=offset).astimezone(UTC)
+    except OverflowError:
+        return InvalidValue(text)
+
+
+def _time(text: str) -> tuple[object, str]:
+    """A time, or an InvalidValue (nanoseconds, BC), and the text of its zone."""
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise ValueError(f"is not a time of Oracle: {text[:100]!r}")
+    fraction = found[3] or ""
+    if fraction[6:].strip("0"):
+        return InvalidValue(text), ""
+    try:
+        return datetime.fromisoformat(f"{found[1]}T{found[2]}.{fraction[:6]:0<6}"), found[4] or ""
+    except ValueError:
+        return InvalidValue(text), ""
+
+
+@hookimpl
+def cdcfmt_register_type_maps() -> Iterable[TypeMap]:
+    return [TypeMap("oracle", resolve, "Oracle's types", open_reader=open_reader)]
