@@ -1,8 +1,9 @@
 from datetime import UTC, datetime
 
 import pytest
-from cdcfmt_core.types import DateTime, Decimal, InvalidValue, Timestamp
 from cdcfmt_goldengate.oracle import open_reader, resolve
+
+from cdcfmt_core.types import DateTime, Decimal, InvalidValue, Timestamp
 
 
 @pytest.mark.parametrize(
@@ -30,5 +31,5 @@ def test_texts():
     zoned = open_reader("TIMESTAMP WITH TIME ZONE")
     assert zoned("2020-01-01 01:00:00.5 +02:00") == datetime(2019, 12, 31, 23, 0, 0, 500_000, UTC)
     for bad in ("2020-01-01", "2020-01-01 00:00:00 +02:00"):
-        with pytest.raises(ValueError, match="time of Oracle|has a zone"):
+        with pytest.raises(ValueError, match=r"time of Oracle|has a zone"):
             dates(bad)
