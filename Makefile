@@ -24,7 +24,7 @@ NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be r
 
 .PHONY: help demo test check setup lint kernel crates site archive unit-spark unit-sync
 .PHONY: unit-brokers unit-connect
-.PHONY: unit-quick unit-slow oldest newest lowest smoke every wheels wheelhouse release-check workflows thorough soak tables docs
+.PHONY: unit-quick unit-slow oldest newest lowest smoke every before wheels wheelhouse release-check workflows thorough soak tables docs
 .PHONY: clean
 .PHONY: bench bench-kafka bench-write
 
@@ -108,7 +108,7 @@ check: lint  ## linters, types, and the quick tests: no Spark, no broker
 		--hypothesis-profile few --durations 20
 
 # Each in an environment of its own; tests/support/pythons.py says which tests.
-oldest newest lowest smoke every:  ## tests on the oldest, newest or every Python, oldest libraries, other Sparks
+oldest newest lowest smoke every before:  ## tests on the oldest, newest or every Python, oldest libraries, other Sparks
 	$(SUPPORT).pythons $@
 
 # All wheels, in dist/, and a look at them as users have them; the kernel's need Rust.
@@ -136,7 +136,7 @@ workflows:  ## the linter of .github/workflows; needs Go
 # What `make test` has samples of, each test once; the longest first.
 thorough: setup  ## what `make test` has samples of: examples, combinations, Pythons
 	CDCFMT_EXAMPLES=250 $(MAKE) --jobs 3 SOAK= PROFILE="--hypothesis-profile many" \
-		lint unit-sync unit-slow unit-spark unit-brokers unit-quick every smoke lowest
+		lint unit-sync before unit-spark unit-slow unit-brokers unit-quick every smoke lowest
 	$(MAKE) unit-connect
 
 # The campaign of faults, MINUTES long; WRITE=1 puts its table into docs/reliability.md.

@@ -10,6 +10,8 @@
   accept.
 - ``smoke``: the Spark smoke tests, on the newest Python with the newest Spark, and on the oldest
   Python with the oldest Spark.
+- ``before``: all tests that need Spark, with the kernel, on the oldest Python with the oldest
+  Spark.
 
 Each has an environment of its own under ``.venv-pythons``.  Interpreters are found on PATH,
 in the system's folders and in those of pyenv, uv and ``/opt/python``.  Versions without an
@@ -58,11 +60,15 @@ _NO_DELTA = "tests/traps/test_sync_without_delta.py"
 # Rich lays out tables in another way.
 _LOWEST = (*_FIRST, "--ignore=plugins/tools/cli/tests/test_cli_docs.py")
 _FLOOR = re.compile(r"([\w-]+(?:\[[\w,-]+\])?)>=([\d.]+)")
-_SMOKE = ("-m", "smoke", "spark_bridge", "tests/brokers/test_kafka_stream.py", _NO_DELTA)
+_SMOKE = (
+    *("-m", "smoke", "spark_bridge", "tests/brokers/test_kafka_stream.py", _NO_DELTA),
+    "tests/sync/test_iceberg.py",
+)
+_SPARK = ("-m", "spark and not soak", "--durations", "20", *_TESTS)
 
 
 def main(what: str) -> None:
-    """Run ``oldest``, ``newest``, ``every``, ``lowest`` or ``smoke``; exit with 1 on failures."""
+    """Run the tests of one of the names above; exit with 1 on failures."""
     found = interpreters()
     if not found:
         sys.exit(f"no supported Python here: {SUPPORTED}")
@@ -73,6 +79,8 @@ def main(what: str) -> None:
     runs: list[tuple[Version, str, tuple[str, ...]]]
     if what == "smoke":
         runs = [(newest, "spark-next", _SMOKE), (oldest, "spark-before", _SMOKE)]
+    elif what == "before":
+        runs = [(oldest, "spark-before", _SPARK)]
     elif what == "lowest":
         runs = [(oldest, "lowest", _LOWEST)]
     else:
@@ -155,7 +163,7 @@ def run(program: str, version: Version, group: str, tests: tuple[str, ...]) -> i
     groups = ["--all-packages", "--no-group", "docs"]
     if group in ("spark-before", "spark-next"):
         groups += ["--no-group", "spark", "--group", group]
-    if group != "lowest" or not find_spec("cdcfmt_kernel"):
+    if tests not in (_LOWEST, _SPARK) or not find_spec("cdcfmt_kernel"):
         groups += ["--no-install-package", "cdcfmt-kernel"]
     subprocess.run(
         [os.environ["UV"], "sync", "--quiet", "--python", program, *groups],
@@ -168,8 +176,13 @@ def run(program: str, version: Version, group: str, tests: tuple[str, ...]) -> i
         install = [os.environ["UV"], "pip", "install", "--quiet", "--no-config"]
         subprocess.run([*install, "--python", python, *floors()], env=environment, check=True)
     print(f"\n== Python {name} ==", flush=True)
-    command = [python, "tests/support/java.py", "--", python, "-m", "pytest", "-q"]
-    return subprocess.run([*command, *tests], cwd=ROOT, env=environment, check=False).returncode
+    command = [python, "tests/support/java.py", "--", python, "-m"]
+    if tests == _SPARK:
+        subprocess.run([*command, "support.spark_archive"], cwd=ROOT, env=environment, check=True)
+    done = subprocess.run(
+        [*command, "pytest", "-q", *tests], cwd=ROOT, env=environment, check=False
+    )
+    return done.returncode
 
 
 if __name__ == "__main__":

@@ -30,8 +30,6 @@ from pyspark_cdcfmt.sync.control import Batch
 from pyspark_cdcfmt.sync.iceberg import IcebergTarget
 from pyspark_cdcfmt.sync.target import Run, TargetError
 
-pytestmark = pytest.mark.smoke
-
 
 def run(
     spark: SparkSession, folder: Path, name: str, *, catalog: str = "lake", **options: Any
@@ -48,6 +46,7 @@ def run(
     repeated(lambda: sync(spark, source=source, trigger=trigger, **arguments).awaitTermination())
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("catalog", "store"),
     [("lake", "scd1"), ("lake", "scd2"), ("lake", "changelog"), ("base", "scd1"), ("base", "scd2")],
@@ -205,6 +204,7 @@ def test_the_page(iceberg: SparkSession, tmp_path: Path) -> None:
     assert rows == [(1, "a")]
 
 
+@pytest.mark.smoke
 def test_a_run_after_a_crash_reads_all(
     iceberg: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
