@@ -35,9 +35,11 @@ help:  ## this list
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
 
 # On two cores: two sessions of Spark, each half of its tests, and what needs a broker and waits for
-# it at times, beside everything else.  The longest first.
+# it at times, beside everything else.  The longest first.  Make starts what waits for nothing, so
+# the archive, which takes minutes, is no prerequisite.
 test: setup  ## linters, types, docs, and all tests
-	$(MAKE) --jobs 3 lint unit-sync unit-quick unit-spark unit-brokers unit-slow smoke lowest newest oldest
+	$(MAKE) --jobs 2 lint archive newest oldest
+	$(MAKE) --jobs 3 unit-sync unit-spark unit-brokers unit-quick unit-slow smoke lowest
 
 setup: $(if $(findstring .uv/,$(UV)),.uv/bin/uv)  ## the environment in .venv, with the kernel where Rust is
 	@[ -d .venv ] || echo "$(FIRST)"
@@ -81,14 +83,14 @@ PYTEST = $(JAVA) -m pytest --durations 20 $(PROFILE)
 SOAK = and not soak
 PROFILE =
 
-unit-spark: archive  ## the tests that need Spark, but for sync
+unit-spark:  ## the tests that need Spark, but for sync
 	$(PYTEST) -m "spark $(SOAK)" --ignore tests/sync --ignore tests/traps
 
-unit-sync: archive  ## the tests of sync, and of what it prevents
+unit-sync:  ## the tests of sync, and of what it prevents
 	$(PYTEST) -m "spark $(SOAK)" tests/sync tests/traps
 
 # The server and its clients are processes of their own; Spark waits 10 s for one of them.
-unit-connect: archive  ## sync over a server of Spark Connect, and in a session that refuses what serverless ones do
+unit-connect:  ## sync over a server of Spark Connect, and in a session that refuses what serverless ones do
 	CDCFMT_TESTS_SPARK=connect $(PYTEST) tests/sync/test_golden.py
 	CDCFMT_TESTS_SPARK=serverless $(PYTEST) tests/sync/test_golden.py
 
@@ -135,8 +137,9 @@ workflows:  ## the linter of .github/workflows; needs Go
 
 # What `make test` has samples of, each test once; the longest first.
 thorough: setup  ## what `make test` has samples of: examples, combinations, Pythons
+	$(MAKE) --jobs 2 lint archive
 	CDCFMT_EXAMPLES=250 $(MAKE) --jobs 3 SOAK= PROFILE="--hypothesis-profile many" \
-		lint unit-sync before unit-spark unit-slow unit-brokers unit-quick every smoke lowest
+		unit-sync before unit-spark unit-slow unit-brokers unit-quick every smoke lowest
 	$(MAKE) unit-connect
 
 # The campaign of faults, MINUTES long; WRITE=1 puts its table into docs/reliability.md.
