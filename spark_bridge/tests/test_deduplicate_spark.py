@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from support.golden_data import load_variant, open_decoder
 from support.kafka_broker import Broker
+from support.spark_marks import several_batches
 
 from cdcfmt_core.events import Message, RowChange, Watermark
 from cdcfmt_core.offsets import OffsetRange
@@ -48,6 +49,7 @@ def topic(kafka: Broker) -> str:
     return name
 
 
+@several_batches
 def test_stream_drops_rows_below_the_low_watermark(
     spark: SparkSession, kafka: Broker, topic: str, tmp_path: Path
 ) -> None:

@@ -87,8 +87,10 @@ def by_hand(
             MERGE INTO {target} t USING (
               SELECT id, name, price, _sequence,
                 _change_type IN ('delete', 'truncate') AS _deleted
-              FROM batch
-              QUALIFY row_number() OVER (PARTITION BY id ORDER BY _sequence DESC) = 1
+              FROM (
+                SELECT *, row_number() OVER (PARTITION BY id ORDER BY _sequence DESC) AS place
+                FROM batch
+              ) WHERE place = 1
             ) AS s ON t.id <=> s.id
             WHEN MATCHED AND s._sequence >= t._sequence THEN UPDATE SET *
             WHEN NOT MATCHED THEN INSERT *

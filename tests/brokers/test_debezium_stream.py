@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from support.golden_data import native_messages
 from support.kafka_broker import Broker
 from support.kafka_rows import comparable, differences
-from support.spark_settings import AVAILABLE_NOW_IS_ONE_BATCH
+from support.spark_marks import AVAILABLE_NOW_IS_ONE_BATCH
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message

@@ -17,7 +17,7 @@ from support.golden_data import SOURCE_ZONE, Variant, load_variant, native_messa
 from support.kafka_broker import WRONG_LOGIN, Broker
 from support.kafka_rows import comparable, differences
 from support.simple_topics import golden as golden_simple
-from support.spark_settings import AVAILABLE_NOW_IS_ONE_BATCH
+from support.spark_marks import AVAILABLE_NOW_IS_ONE_BATCH
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.events import Message

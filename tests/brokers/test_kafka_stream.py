@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import time
 from collections.abc import Callable, Iterable
@@ -16,6 +17,7 @@ from pyspark.sql.streaming import StreamingQuery
 from support.doc_snippets import snippets
 from support.kafka_broker import WRONG_LOGIN, Broker
 from support.kafka_orders import SCHEMA, orders
+from support.spark_marks import AVAILABLE_NOW_IS_ONE_BATCH, several_batches
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message
@@ -144,8 +146,11 @@ def test_broker_restart_and_new_partition(kafka: Broker, stream: Callable[..., S
         query.stop()
     # Lag is the distance of the two.
     source = query.lastProgress.sources[0]
-    assert json.loads(source.latestOffset)["topics"][topic] == {"0": 25, "1": 25, "2": 10}
-    ends = json.loads(source.endOffset)["topics"][topic]
+    if AVAILABLE_NOW_IS_ONE_BATCH:
+        ends = ast.literal_eval(source.endOffset)["topics"][topic]
+    else:
+        ends = json.loads(source.endOffset)["topics"][topic]
+        assert json.loads(source.latestOffset)["topics"][topic] == {"0": 25, "1": 25, "2": 10}
     assert {partition: span[1] for partition, span in ends.items()} == {"0": 25, "1": 25, "2": 10}
 
 
@@ -175,6 +180,8 @@ def test_latest_is_fixed_by_the_first_batch(kafka: Broker, stream: Callable[...,
     for commit in (latest.folder / "checkpoint" / "commits").iterdir():
         commit.unlink()
     kafka.produce(topic, orders(5, 9))
+    if AVAILABLE_NOW_IS_ONE_BATCH:
+        assert latest.run() == []
     query = latest.start(availableNow=True)
     query.awaitTermination()
     assert latest.ids() == list(range(5, 9))
@@ -184,7 +191,7 @@ def test_latest_is_fixed_by_the_first_batch(kafka: Broker, stream: Callable[...,
     documented: dict[str, Any] = {}
     exec(listener.partition("class Metrics")[0], documented)
     lags = [documented["lag"](progress.sources[0]) for progress in query.recentProgress]
-    assert lags == [None, 0]
+    assert lags == ([None] if AVAILABLE_NOW_IS_ONE_BATCH else [None, 0])
 
 
 def test_retention_between_two_reads_of_a_batch(
@@ -284,6 +291,7 @@ def test_bad_messages_in_the_middle(
         strict.run()
 
 
+@several_batches
 def test_every_start_and_restart(kafka: Broker, stream: Callable[..., Stream]) -> None:
     """Batches of one offset at a time, and a restart from each of them."""
     topic = kafka.create_topic("steps", 2)

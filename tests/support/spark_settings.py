@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Final
-
-AVAILABLE_NOW_IS_ONE_BATCH: Final = version("pyspark").startswith("4.1.")
-"""Whether a run with AvailableNow over a source in Python reads all in one batch."""
 
 SESSION: Final = """
 from pyspark.sql import SparkSession
