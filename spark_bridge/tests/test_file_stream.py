@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from support.canal_messages import ddl_message, row_message, write_lines
-from support.spark_marks import AVAILABLE_NOW_IS_ONE_BATCH, several_batches
+from support.spark_marks import ON_SPARK_4_1, several_batches
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_files.sources import FileInfo, FileOffset
@@ -169,7 +169,7 @@ def test_late_files(stream: Stream) -> None:
     finally:
         query.stop()
     assert [ids for _, runs in sorted(stream.batches.items()) for ids in runs] == [[0], [1], [3]]
-    if not AVAILABLE_NOW_IS_ONE_BATCH:
+    if not ON_SPARK_4_1:
         latest = progress[-1]["sources"][0]["latestOffset"]
         assert latest == {"waiting": 0, "tooLate": 1, "changed": 1}
     assert stream.run(maxFileAge="2h") == []
@@ -255,7 +255,7 @@ def test_deleted_file_fails_the_query(stream: Stream) -> None:
     assert (path, listed) == ("/a.json", size)
     gone.write_text("\n" * size)
     found = stream.run(failOnDataLoss=False)
-    if AVAILABLE_NOW_IS_ONE_BATCH:
+    if ON_SPARK_4_1:
         found += stream.run(failOnDataLoss=False)
     assert found == [[], later]
 

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from support.golden_data import native_messages
 from support.kafka_broker import Broker
 from support.kafka_rows import comparable, differences
-from support.spark_marks import AVAILABLE_NOW_IS_ONE_BATCH
+from support.spark_marks import ON_SPARK_4_1
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message
@@ -65,7 +65,7 @@ def test_stream_rows_equal_a_batch_and_are_repeatable(
     options |= {"schemaStore": str(tmp_path / "schemas"), "maxOffsetsPerTrigger": "220"}
     stream = spark.readStream.format("cdc").options(**options).load()
     seen: dict[int, Counter[str]] = {}
-    last = 0 if AVAILABLE_NOW_IS_ONE_BATCH else 1
+    last = 0 if ON_SPARK_4_1 else 1
 
     def read_twice(batch: DataFrame, number: int) -> None:
         rows = comparable(batch)
@@ -94,7 +94,7 @@ def test_changes_use_columns_of_the_store(
     seen: list[Counter[str]] = []
     columns = whole.columns
     run(stream, tmp_path, lambda batch, _: seen.append(comparable(batch.select(columns))))
-    assert len(seen) >= (1 if AVAILABLE_NOW_IS_ONE_BATCH else 2)
+    assert len(seen) >= (1 if ON_SPARK_4_1 else 2)
     assert differences(sum(seen, Counter()), comparable(whole)) == []
 
 

@@ -17,7 +17,7 @@ from support.golden_data import SOURCE_ZONE, Variant, load_variant, native_messa
 from support.kafka_broker import WRONG_LOGIN, Broker
 from support.kafka_rows import comparable, differences
 from support.simple_topics import golden as golden_simple
-from support.spark_marks import AVAILABLE_NOW_IS_ONE_BATCH
+from support.spark_marks import ON_SPARK_4_1
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.events import Message
@@ -144,7 +144,7 @@ def test_stream_equals_batch(
         .start()
     )
     query.awaitTermination()
-    assert len(seen) >= (1 if AVAILABLE_NOW_IS_ONE_BATCH else 2)
+    assert len(seen) >= (1 if ON_SPARK_4_1 else 2)
     assert differences(sum(seen, Counter()), comparable(expected)) == []
 
 

@@ -17,7 +17,7 @@ from pyspark.sql.streaming import StreamingQuery
 from support.doc_snippets import snippets
 from support.kafka_broker import WRONG_LOGIN, Broker
 from support.kafka_orders import SCHEMA, orders
-from support.spark_marks import AVAILABLE_NOW_IS_ONE_BATCH, several_batches
+from support.spark_marks import ON_SPARK_4_1, several_batches
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message
@@ -146,7 +146,7 @@ def test_broker_restart_and_new_partition(kafka: Broker, stream: Callable[..., S
         query.stop()
     # Lag is the distance of the two.
     source = query.lastProgress.sources[0]
-    if AVAILABLE_NOW_IS_ONE_BATCH:
+    if ON_SPARK_4_1:
         ends = ast.literal_eval(source.endOffset)["topics"][topic]
     else:
         ends = json.loads(source.endOffset)["topics"][topic]
@@ -180,7 +180,7 @@ def test_latest_is_fixed_by_the_first_batch(kafka: Broker, stream: Callable[...,
     for commit in (latest.folder / "checkpoint" / "commits").iterdir():
         commit.unlink()
     kafka.produce(topic, orders(5, 9))
-    if AVAILABLE_NOW_IS_ONE_BATCH:
+    if ON_SPARK_4_1:
         assert latest.run() == []
     query = latest.start(availableNow=True)
     query.awaitTermination()
@@ -191,7 +191,7 @@ def test_latest_is_fixed_by_the_first_batch(kafka: Broker, stream: Callable[...,
     documented: dict[str, Any] = {}
     exec(listener.partition("class Metrics")[0], documented)
     lags = [documented["lag"](progress.sources[0]) for progress in query.recentProgress]
-    assert lags == ([None] if AVAILABLE_NOW_IS_ONE_BATCH else [None, 0])
+    assert lags == ([None] if ON_SPARK_4_1 else [None, 0])
 
 
 def test_retention_between_two_reads_of_a_batch(

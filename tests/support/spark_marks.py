@@ -7,10 +7,9 @@ from typing import Final
 
 import pytest
 
-AVAILABLE_NOW_IS_ONE_BATCH: Final = version("pyspark").startswith("4.1.")
-"""Whether a run with AvailableNow over a source in Python reads all in one batch, and after a crash
-only repeats the batch that was left (docs/streaming.md)."""
+ON_SPARK_4_1: Final = version("pyspark").startswith("4.1.")
+"""There, a run with AvailableNow over a source in Python reads all in one batch, after a crash it
+only repeats the batch that was left, and progress has offsets as the text of a dict
+(docs/streaming.md)."""
 
-several_batches = pytest.mark.skipif(
-    AVAILABLE_NOW_IS_ONE_BATCH, reason="Spark 4.1 reads all in one batch"
-)
+several_batches = pytest.mark.skipif(ON_SPARK_4_1, reason="Spark 4.1 reads all in one batch")
