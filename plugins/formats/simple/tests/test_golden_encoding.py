@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from support.golden_data import (
 )
 from support.golden_encoding import check_none_left_out, open_encoder, writing_options
 
+from cdcfmt_core import opening, types
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import (
@@ -326,6 +328,24 @@ def test_unwritable_events_are_errors(encoding: str) -> None:
         open_encoder("simple", encodingFormat=encoding).encode(
             RowChange("insert", ORDERS, None, Image({"id": 1, "name": "a"}))
         )
+
+
+@pytest.mark.parametrize("encoding", ["json", "avro"])
+def test_decimals_without_declared_digits_are_exact(encoding: str) -> None:
+    """PostgreSQL's numeric has more digits than any type of MySQL."""
+    columns = (Column("id", "int", Int(32), key=True), Column("n", "decimal", types.Decimal()))
+    table = TableSchema("shop", "prices", columns, ("id",))
+    encoder = opening.open_encoder("simple", {"encodingFormat": encoding})
+    decode = opening.open_decoder("simple")
+    for number in (Decimal(10) ** 80 + 1, Decimal("0." + "3" * 50), Decimal(7)):
+        row = RowChange(
+            *("insert", table, None, Image({"id": 1, "n": number})),
+            commit_ts=446_000_000_000_000_000,
+            source_time=1_700_000_000_000_000,
+        )
+        found = [event for message in encoder.encode(row) for event in decode.decode(message)]
+        assert isinstance(found[-1], RowChange)
+        assert found[-1].after == row.after
 
 
 def test_zones_without_a_name_are_written_as_utc() -> None:

@@ -47,8 +47,8 @@ _TEXTS: Final = frozenset(
     {"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"}
 )
 _DEFAULT_DECIMAL: Final = (10, 0)
-# For a source without precision and scale: holds all values.
-_WIDEST_DECIMAL: Final = (65, 30)
+# For a source without precision and scale: no length, as for other types without one.
+_ANY_DECIMAL: Final = (0, 0)
 _MAX_BITS: Final = 64
 
 
@@ -173,7 +173,7 @@ def _length(parsed: ColumnType, column: Column) -> tuple[int, int]:
     base, params = parsed.base, parsed.params
     if base == "decimal":
         if not params and column.type == Decimal():
-            return _WIDEST_DECIMAL
+            return _ANY_DECIMAL
         precision, scale = (*params, 0)[:2] if params else _DEFAULT_DECIMAL
         return precision, scale
     if base in _TIMES:
