@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from support.canal_messages import COMMIT_TS, ddl_message, row_message, write_lines
 from support.doc_snippets import snippets
+from support.spark_marks import ON_SPARK_4_1
 from support.sync_lake import Lake, put, remove
 
 import pyspark_cdcfmt
@@ -125,7 +126,8 @@ def test_a_missing_key_halts_one_table_alone(lake: Lake, monkeypatch: pytest.Mon
     write_lines(lake.folder / "dump" / "bad.json", without_key)
     write_lines(lake.folder / "dump" / "good.json", put(6, "f", 6))
     lake.run(put(7, "g", 7))
-    assert used == ["of_blocks", "changes", "changes", "of_blocks"]
+    of_batches = ["of_blocks", "changes", "changes", "of_blocks"]
+    assert used == (of_batches[:2] if ON_SPARK_4_1 else of_batches)
     assert lake.rows().keys() == {*names, 6, 7}
 
 
