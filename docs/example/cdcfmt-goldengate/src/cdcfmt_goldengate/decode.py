@@ -64,34 +64,32 @@ class _Decoder:
         after, before = object_of(wire, "after") or {}, object_of(wire, "before") or {}
         keys = tuple(names_of(wire, "primary_keys") or ())
         plan = self._tables.find(name, tuple({**after, **before}), keys)
-        images = self._images(op, before, after, plan)
+        # Without types, the columns of a table are those of the message.
+        whole = len(plan.schema.columns) if self._types.get(name) else None
+        images = self._images(op, before, after, plan, whole)
         extra = {name: wire[name] for name in wire if name not in TAKEN} or None
         return [RowChange(op, plan.schema, *images, source_time=time, extra=extra)]
 
     def _images(
-        self, op: Op, before: Wire, after: Wire, table: TablePlan
+        self, op: Op, before: Wire, after: Wire, table: TablePlan, whole: int | None
     ) -> tuple[Image | None, Image | None]:
+        """The images of a row; ``whole``: the number of columns of the table, if known."""
+
+        def image(row: Wire, path: str, complete: bool) -> Image:
+            values = read_image(row, table.readers, path)
+            return Image(values, complete=complete or len(row) == whole)
+
         if op == "truncate":
             return None, None
-        needed = {"insert": "after", "update": "after", "delete": "before"}[op]
-        if not (before if op == "delete" else after):
+        needed, row = ("before", before) if op == "delete" else ("after", after)
+        if not row:
             raise DecodeError("a required field of a row is missing", field=needed)
         old = new = None
         if op == "delete" or (op == "update" and before and table.reads_before(before, after)):
-            old = self._image(before, table, "before", complete=self._complete)
+            old = image(before, "before", self._complete)
         if op != "delete":
-            new = self._image(after, table, "after", complete=op == "insert" or self._complete)
+            new = image(after, "after", op == "insert" or self._complete)
         return old, new
-
-    def _image(self, row: Wire, table: TablePlan, path: str, *, complete: bool) -> Image:
-        """An image: a column that the message lacks is absent, or not in the table."""
-        columns = table.schema.column_names
-        # Without types, the columns of a table are those of the message.
-        known = bool(self._types.get(".".join(table_name(table.schema))))
-        return Image(
-            read_image(row, table.readers, path),
-            complete=complete or (known and len(row) == len(columns)),
-        )
 
     def _make_table(self, name: str, names: tuple[str, ...], keys: tuple[str, ...]) -> TablePlan:
         types = self._types.get(name, {})
@@ -126,11 +124,6 @@ def place_of(name: str) -> tuple[str, str | None, str]:
     if len(parts) == 2 and all(parts):
         return parts[0], None, parts[1]
     raise DecodeError("is not SCHEMA.TABLE or CONTAINER.SCHEMA.TABLE", field="table", sample=name)
-
-
-def table_name(table: TableSchema) -> tuple[str, ...]:
-    """The parts of :func:`place_of`'s name."""
-    return tuple(filter(None, (table.database, table.schema, table.table)))
 
 
 def types_of(text: str | None) -> Types:

@@ -31,7 +31,7 @@ _SCALE = re.compile(r"-?[0-9]{1,3}")
 # The date, after it a blank, T or colon, the time, a fraction of up to nine digits, and a zone.
 _TIME = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T:]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?"
-    r"\s?(Z|[+-][0-9]{2}:[0-9]{2})?"
+    r"\s?(Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?"
 )
 
 
@@ -70,9 +70,7 @@ def _number(parameters: str | None) -> LogicalType | None:
     if parameters is None:
         return types.Decimal()
     digits, _, scale = (part.strip() for part in parameters.partition(","))
-    if not re.fullmatch(r"-?[0-9]{1,3}", scale or "0") or not re.fullmatch(
-        r"\*|[0-9]{1,2}", digits
-    ):
+    if not _SCALE.fullmatch(scale or "0") or not _DIGITS.fullmatch(digits):
         return None
     precision = _MAX_DIGITS if digits == "*" else int(digits)
     places = int(scale or 0)
@@ -91,36 +89,35 @@ def open_reader(type_text: str) -> Read | None:
 
 def read_datetime(text: str) -> object:
     """``1994-09-30:15:33:00`` or ``2020-10-14 11:10:04.123456789``."""
-    found, zone = _time(text)
-    if zone:
+    found = _time(text)
+    if isinstance(found, datetime) and found.tzinfo is not None:
         raise ValueError(f"has a zone: {text[:100]!r}")
     return found
 
 
 def read_timestamp(text: str) -> object:
     """``2020-10-14 11:10:04.123456 +02:00``; without a zone in UTC."""
-    found, zone = _time(text)
+    found = _time(text)
     if not isinstance(found, datetime):
         return found
     try:
-        offset = datetime.strptime(zone.replace("Z", "+00:00") or "+00:00", "%z").tzinfo
-        return found.replace(tzinfo=offset).astimezone(UTC)
+        return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
     except OverflowError:
         return InvalidValue(text)
 
 
-def _time(text: str) -> tuple[object, str]:
-    """A time, or an InvalidValue (nanoseconds, BC), and the text of its zone."""
+def _time(text: str) -> datetime | InvalidValue:
+    """A time, with the zone that its text has; InvalidValue for nanoseconds and years BC."""
     found = _TIME.fullmatch(text)
     if found is None:
         raise ValueError(f"is not a time of Oracle: {text[:100]!r}")
-    fraction = found[3] or ""
+    day, time, fraction, zone = (part or "" for part in found.groups())
     if fraction[6:].strip("0"):
-        return InvalidValue(text), ""
+        return InvalidValue(text)
     try:
-        return datetime.fromisoformat(f"{found[1]}T{found[2]}.{fraction[:6]:0<6}"), found[4] or ""
+        return datetime.fromisoformat(f"{day}T{time}.{fraction[:6]:0<6}{zone}")
     except ValueError:
-        return InvalidValue(text), ""
+        return InvalidValue(text)
 
 
 @hookimpl
