@@ -94,7 +94,7 @@ def main(what: str) -> None:
     failed = [
         f"{'.'.join(map(str, version))} with group {group}"
         for version, group, tests in runs
-        if run(found[version], version, group, tests)
+        if run(found[version], version, what, group, tests)
     ]
     if failed:
         sys.exit(f"failed on Python {', '.join(failed)}")
@@ -154,16 +154,18 @@ def floors() -> list[str]:
     return sorted({f"{match[1]}=={match[2]}" for match in found if "cdcfmt" not in match[1]})
 
 
-def run(program: str, version: Version, group: str, tests: tuple[str, ...]) -> int:
+def run(program: str, version: Version, what: str, group: str, tests: tuple[str, ...]) -> int:
     """Make an environment and run pytest there; its exit code."""
-    name = ".".join(map(str, version)) + ("" if group == "spark" else f"-{group}")
+    # Smoke tests run at the same time, on the same versions, without the kernel.
+    label = what if what == "before" else group
+    name = ".".join(map(str, version)) + ("" if label == "spark" else f"-{label}")
     folder = ROOT / ".venv-pythons" / name
     environment = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)}
     environment.pop("VIRTUAL_ENV", None)
     groups = ["--all-packages", "--no-group", "docs"]
     if group in ("spark-before", "spark-next"):
         groups += ["--no-group", "spark", "--group", group]
-    if tests not in (_LOWEST, _SPARK) or not find_spec("cdcfmt_kernel"):
+    if what not in ("lowest", "before") or not find_spec("cdcfmt_kernel"):
         groups += ["--no-install-package", "cdcfmt-kernel"]
     subprocess.run(
         [os.environ["UV"], "sync", "--quiet", "--python", program, *groups],
@@ -177,7 +179,7 @@ def run(program: str, version: Version, group: str, tests: tuple[str, ...]) -> i
         subprocess.run([*install, "--python", python, *floors()], env=environment, check=True)
     print(f"\n== Python {name} ==", flush=True)
     command = [python, "tests/support/java.py", "--", python, "-m"]
-    if tests == _SPARK:
+    if what == "before":
         subprocess.run([*command, "support.spark_archive"], cwd=ROOT, env=environment, check=True)
     done = subprocess.run(
         [*command, "pytest", "-q", *tests], cwd=ROOT, env=environment, check=False
