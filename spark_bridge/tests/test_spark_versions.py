@@ -13,12 +13,12 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 from support.canal_messages import row_message, write_lines
+from support.spark_marks import ON_SPARK_4_1
 
 from cdcfmt_files.sources import FileOffset
 from pyspark_cdcfmt import spark_api
 from pyspark_cdcfmt.source import CdcDataSource
 from pyspark_cdcfmt.sync.session import has_unfinished_batch
-from pyspark_cdcfmt.versions import minor
 
 BAD = StructType().add("reason", "string").add("key", "binary").add("value", "binary")
 SCHEMA = StructType().add("id", "integer").add("_change_type", "string").add("_corrupt_record", BAD)
@@ -129,7 +129,7 @@ def test_a_run_after_a_crash_repeats_its_batch(spark: SparkSession, tmp_path: Pa
     folder.put(3)
     run(collect)
     assert not has_unfinished_batch(spark, str(tmp_path / "checkpoint"))
-    if minor(spark.version) == "4.1":
+    if ON_SPARK_4_1:
         assert sorted(read) == [0, 1]
         run(collect)
     assert sorted(read) == list(range(5))

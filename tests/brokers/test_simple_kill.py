@@ -101,7 +101,8 @@ def test_streams_from_every_100th_offset_of_a_live_topic(
                 for partition, offset in offsets.items()
             )
         )
-        assert comparable(found, places=True) == comparable(expected, places=True), name
+        rows = comparable(found, places=True)
+        assert differences(rows, comparable(expected, places=True)) == [], name
     whole.unpersist()
     assert len(list(tmp_path.glob("*/checkpoint/commits/[0-9]*"))) > 3 * len(indexes)
 
