@@ -335,10 +335,22 @@ def test_writes_of_another_run(delta: SparkSession, tmp_path: Path) -> None:
         expected = pytest.raises(SinkError, match=error) if error else nullcontext()
         with expected:
             ahead.merge(table, rows, "t.id = s.id AND false", "WHEN MATCHED THEN DELETE")
-    shutil.rmtree(tmp_path / "table")
-    rows.write.format("delta").save(f"{tmp_path}/table")
-    with pytest.raises(SinkError, match="was dropped or created again while the query runs"):
-        ahead.merge(table, rows, "t.id = s.id", "WHEN MATCHED THEN DELETE")
+    for change in (
+        lambda: delta.sql(f"CREATE OR REPLACE TABLE {table} USING delta AS SELECT 1L AS id"),
+        lambda: shutil.rmtree(tmp_path / "table"),
+        lambda: rows.write.format("delta").save(f"{tmp_path}/table"),
+    ):
+        change()
+        with pytest.raises(SinkError, match="was dropped or created again while the query runs"):
+            ahead.merge(table, rows, "t.id = s.id", "WHEN MATCHED THEN DELETE")
+        with pytest.raises(SinkError, match="was dropped or created again while the query runs"):
+            ahead.append(table, rows, None)
+    control = f"delta.`{tmp_path}/control`"
+    ahead.append(control, rows, None)
+    ahead.append(control, rows, None)
+    shutil.rmtree(tmp_path / "control")
+    with pytest.raises(SinkError, match="control` was dropped or created again"):
+        ahead.append(control, rows, None)
 
 
 def during(

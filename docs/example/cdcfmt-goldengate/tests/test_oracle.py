@@ -30,6 +30,8 @@ def test_texts():
     assert dates("2020-01-01 00:00:00.000000001") == InvalidValue("2020-01-01 00:00:00.000000001")
     zoned = open_reader("TIMESTAMP WITH TIME ZONE")
     assert zoned("2020-01-01 01:00:00.5 +02:00") == datetime(2019, 12, 31, 23, 0, 0, 500_000, UTC)
+    # Of WITH LOCAL TIME ZONE: sourceTimeZone is its zone.
+    assert zoned("2020-01-01 01:00:00") == datetime(2020, 1, 1, 1)
     for bad in ("2020-01-01", "2020-01-01 00:00:00 +02:00"):
         with pytest.raises(ValueError, match=r"time of Oracle|has a zone"):
             dates(bad)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -11,7 +13,7 @@ from cdcfmt_core.codec import DecoderContext
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.types import Unknown
+from cdcfmt_core.types import Timestamp, TypeMap, Unknown
 from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.images import ReadValue
 from cdcfmt_toolkit.plans import encoded_plan
@@ -53,6 +55,20 @@ def test_a_map_without_readers_has_texts_of_mysql() -> None:
     assert reader("mysql", "decimal(5,2)")("1.50") == Decimal("1.50")
     with pytest.raises(ValueError, match="c is a bytea"):
         reader("mysql", "bytea")
+
+
+def test_clocks_are_in_the_zone_of_the_source() -> None:
+    """A map whose text has no zone, such as Oracle's TIMESTAMP WITH LOCAL TIME ZONE."""
+    oracle = TypeMap(
+        "clocks", lambda _: Timestamp(0), "", open_reader=lambda _: datetime.fromisoformat
+    )
+    context = DecoderContext(oracle, SchemaStore(), source_time_zone=ZoneInfo("Europe/Berlin"))
+    table = TableSchema("d", "t", (Column("c", "TIMESTAMP", Timestamp(0)),))
+    read = encoded_plan(table, context, {"c": Encoding("dialect-text")}).readers["c"]
+    assert read("2024-07-01 12:00:00") == datetime(2024, 7, 1, 10, tzinfo=UTC)
+    assert read("2024-07-01 12:00:00+00:00") == datetime(2024, 7, 1, 12, tzinfo=UTC)
+    assert read("2024-10-27 02:30:00") == datetime(2024, 10, 27, 0, 30, tzinfo=UTC)
+    assert context.counts == {"timestamp ambiguous in Europe/Berlin": 1}
 
 
 def test_unknown_types_stay_unknown() -> None:

@@ -8,17 +8,15 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Row
 from pyspark.sql.types import StructField, StructType
 
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.texts import one_line
-from pyspark_cdcfmt.sync.control import QUERY_PROPERTY
 from pyspark_cdcfmt.sync.names import path_of, quote, target_of, text_literal
 from pyspark_cdcfmt.sync.session import cores, get, settings
-from pyspark_cdcfmt.sync.sql_target import RECREATED, SqlTarget
-from pyspark_cdcfmt.sync.table_merge import taken
-from pyspark_cdcfmt.sync.target import MARK, Once, Run, TargetError, check_last, writer_name
+from pyspark_cdcfmt.sync.sql_target import SqlTarget
+from pyspark_cdcfmt.sync.target import MARK, Once, Run, check_last, writer_name
 
 _NEEDS_MAPPING = re.compile(r"[ ,;{}()\n\t=]")
 """Characters that Delta rejects in column names without column mapping."""
@@ -82,11 +80,6 @@ class DeltaTarget(SqlTarget):
 
     name, missing, conflict, busy = "delta", _MISSING, _CONFLICT, _BUSY
     brief: Mapping[str, str] = {"delta.logRetentionDuration": "interval 7 days"}
-
-    def __init__(self, spark: SparkSession, run: Run | None = None) -> None:
-        super().__init__(spark, run)
-        self._ids: dict[str, str] = {}
-        """Delta's ids of tables; a table that is created again has another one."""
 
     def check_session(self, folder: str) -> None:
         """Check that the session has Delta, by reading a folder that may be missing.
@@ -198,29 +191,6 @@ class DeltaTarget(SqlTarget):
         numbers = [tuple(map(int, each.split(":")[:2])) for each in found]
         number, at = max(numbers, default=(None, 0))
         check_last(table, run, number, at)
-
-    def check(self, table: str) -> None:
-        detail = self._detail(table)
-        found = "" if detail is None else detail.id
-        if found != self._ids.get(table, found):
-            raise TargetError(RECREATED.format(table))
-        if detail is None:
-            return
-        if self._run is not None:
-            owner = detail.properties.get(QUERY_PROPERTY, "")
-            if owner not in ("", self._run.query_id):
-                raise TargetError(taken(table, owner, self._run.query_id))
-        self._ids[table] = found
-
-    def _detail(self, table: str) -> Row | None:
-        """Delta's description of a table; None without one."""
-        try:
-            (detail,) = self._spark.sql(f"DESCRIBE DETAIL {table}").collect()
-        except AnalysisException as error:
-            if error.getCondition() in _MISSING:
-                return None
-            raise
-        return detail
 
     def undone(self, table: str) -> tuple[int, int] | None:
         restored = None

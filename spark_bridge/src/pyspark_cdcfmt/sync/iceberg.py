@@ -13,18 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from pyspark.errors import AnalysisException, UnsupportedOperationException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructField, StructType
 
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.texts import one_line
-from pyspark_cdcfmt.sync.control import QUERY_PROPERTY
 from pyspark_cdcfmt.sync.names import quote, target_of, text_literal
 from pyspark_cdcfmt.sync.session import set_if_allowed
-from pyspark_cdcfmt.sync.sql_target import RECREATED, SqlTarget
-from pyspark_cdcfmt.sync.table_merge import taken
-from pyspark_cdcfmt.sync.target import Once, Run, TargetError, check_last, writer_name
+from pyspark_cdcfmt.sync.sql_target import SqlTarget
+from pyspark_cdcfmt.sync.target import Once, Run, check_last, writer_name
 
 MARK_SETTING = "spark.sql.iceberg.snapshot-property.cdcfmt.query"
 """Gives each snapshot of the session the query that writes it."""
@@ -77,11 +75,6 @@ class IcebergTarget(SqlTarget):
 
     name, missing, conflict, busy = "iceberg", _MISSING, _CONFLICT, _BUSY
     brief: Mapping[str, str] = _SHORT
-
-    def __init__(self, spark: SparkSession, run: Run | None = None) -> None:
-        super().__init__(spark, run)
-        self._owned: set[str] = set()
-        """Tables that this run has seen with an owner."""
 
     def check_session(self, control: str) -> None:
         """:raises OptionError: if the namespace of the control tables is in no Iceberg catalog."""
@@ -154,9 +147,9 @@ class IcebergTarget(SqlTarget):
         once: Once | None,
         properties: Mapping[str, str] | None = None,
     ) -> None:
+        self.check(table)
         if not self.exists(table):
             self.create(table, rows.schema, properties=properties)
-        self.check(table)
         own = once is not None and self._appended.get((table, once[0])) == once[1]
         if once is not None and (own or self._has(table, once)):
             return
@@ -214,16 +207,6 @@ class IcebergTarget(SqlTarget):
             _, number, at = row.batch.rsplit("/", 2)
             found.append((int(number), int(at), int(row.snapshot_id)))
         return found
-
-    def check(self, table: str) -> None:
-        marks = self.properties(table)
-        owner = marks.get(QUERY_PROPERTY)
-        if owner is None and table in self._owned:
-            raise TargetError(RECREATED.format(table))
-        if owner is not None:
-            self._owned.add(table)
-        if self._run is not None and owner not in (None, "", self._run.query_id):
-            raise TargetError(taken(table, str(owner), self._run.query_id))
 
     def undone(self, table: str) -> tuple[int, int] | None:
         """The last snapshot of sync that a rollback undid, and the current one."""

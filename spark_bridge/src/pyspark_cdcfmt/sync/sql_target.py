@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
@@ -14,11 +14,13 @@ from pyspark.sql.types import StructField, StructType
 
 from cdcfmt_core.errors import SinkError
 from cdcfmt_core.texts import one_line
+from pyspark_cdcfmt.sync.control import QUERY_PROPERTY
 from pyspark_cdcfmt.sync.expressions import definitions_sql, properties_sql
 from pyspark_cdcfmt.sync.names import quote
-from pyspark_cdcfmt.sync.target import Run
+from pyspark_cdcfmt.sync.table_merge import taken
+from pyspark_cdcfmt.sync.target import Run, TargetError
 
-RECREATED = (
+_RECREATED = (
     "the table {} was dropped or created again while the query runs, and what it had is missing: "
     "restore it, or start a new sync with another checkpoint"
 )
@@ -44,10 +46,25 @@ class SqlTarget(ABC):
         self._run = run
         self._appended: dict[tuple[str, str], int] = {}
         """The last write of each table's writers in this run."""
+        self._owners: dict[str, str | None] = {}
+        """The query that each table named when it was last checked; those of control name none."""
 
-    @abstractmethod
     def check(self, table: str) -> None:
-        """See :meth:`~.target.Target.check`."""
+        # By a property: Delta's id of a table costs half a second, as it loads all of its state.
+        known = self._owners.get(table)
+        try:
+            owner = self.properties(table).get(QUERY_PROPERTY)
+        except AnalysisException as error:
+            if error.getCondition() not in self.missing:
+                raise
+            if table in self._owners:
+                raise TargetError(_RECREATED.format(table)) from error
+            return
+        if owner is None and known is not None:
+            raise TargetError(_RECREATED.format(table))
+        if self._run is not None and owner and owner != self._run.query_id:
+            raise TargetError(taken(table, owner, self._run.query_id))
+        self._owners[table] = owner
 
     def exists(self, table: str) -> bool:
         return self.schema(table) is not None

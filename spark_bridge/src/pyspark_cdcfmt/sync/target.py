@@ -120,7 +120,7 @@ class Target(Protocol):
         """
 
     def check(self, table: str) -> None:
-        """Check that a table is still the same.
+        """Check that a table is still the same, by the query that its properties name.
 
         :raises TargetError: if the table was created again, or belongs to another query by now.
         """

@@ -96,12 +96,12 @@ def read_datetime(text: str) -> object:
 
 
 def read_timestamp(text: str) -> object:
-    """``2020-10-14 11:10:04.123456 +02:00``; without a zone in UTC."""
+    """``2020-10-14 11:10:04.123456 +02:00``; a text without a zone is in the source's."""
     found = _time(text)
-    if not isinstance(found, datetime):
+    if not isinstance(found, datetime) or found.tzinfo is None:
         return found
     try:
-        return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
+        return found.astimezone(UTC)
     except OverflowError:
         return InvalidValue(text)
 

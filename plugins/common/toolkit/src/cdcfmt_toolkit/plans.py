@@ -101,7 +101,7 @@ def encoded_plan(schema: TableSchema, context: DecoderContext, encodings: Encodi
         if encoding.name == "dialect-text":
             open_text = getattr(context.resolve_type, "open_reader", None)
             if open_text is not None and (read := open_text(column.source_type)) is not None:
-                return dialect_reader(read)
+                return dialect_reader(read, column.type, time_zone=zone, counts=context.counts)
             encoding = Encoding("mysql-json")
         is_mysql = encoding.name in ("mysql-text", "mysql-json")
         if is_mysql and column.source_type.lower() == "bytea":

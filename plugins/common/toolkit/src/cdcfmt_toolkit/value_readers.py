@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Mapping
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
@@ -17,6 +17,7 @@ from cdcfmt_core import types
 from cdcfmt_core.types import Int, InvalidValue, LogicalType, Time, Timestamp, Year
 from cdcfmt_mysql.json_values import exact_value, json_value_parser
 from cdcfmt_mysql.numbers import integer_decimal_parser
+from cdcfmt_mysql.temporal import instant_finder
 from cdcfmt_mysql.text import text_parser
 from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.go_quote import unquote
@@ -67,17 +68,26 @@ def limited(read: Read, longest: int) -> Read:
     return read_limited
 
 
-def dialect_reader(read: Callable[[str], object]) -> Read:
-    """A reader of text, and of JSON numbers and booleans as their text."""
+def dialect_reader(
+    read: Callable[[str], object], logical: LogicalType, *, time_zone: tzinfo, counts: Counter[str]
+) -> Read:
+    """A reader of text, and of JSON numbers and booleans as their text.
+
+    A TIMESTAMP that ``read`` returns without a zone is a clock in ``time_zone``.
+    """
+    locate = instant_finder(time_zone, counts) if isinstance(logical, Timestamp) else None
 
     def read_scalar(value: Any) -> object:
         if type(value) is bool:
-            return read("true" if value else "false")
-        if type(value) in (int, Decimal):
-            return read(f"{value:f}" if type(value) is Decimal else str(value))
-        if type(value) is not str:
+            value = "true" if value else "false"
+        elif type(value) in (int, Decimal):
+            value = f"{value:f}" if type(value) is Decimal else str(value)
+        elif type(value) is not str:
             raise ValueError("is not text")
-        return read(value)
+        found = read(value)
+        if locate is not None and isinstance(found, datetime) and found.tzinfo is None:
+            return locate(value, found)
+        return found
 
     return read_scalar
 

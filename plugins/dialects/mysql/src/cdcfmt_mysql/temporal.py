@@ -186,12 +186,26 @@ def timestamp_parser(
     Tencent DTS writes a blank before the offset.
     """
 
+    locate = instant_finder(zone, counts)
+
     def parse(text: str) -> datetime | InvalidValue:
         if _MARK(text, _WALL):
             return _parse_zoned(text)
         value = parse_datetime(text)
-        if isinstance(value, InvalidValue):
-            return value
+        return value if isinstance(value, InvalidValue) else locate(text, value)
+
+    return parse
+
+
+def instant_finder(
+    zone: tzinfo, counts: Counter[str]
+) -> Callable[[str, datetime], datetime | InvalidValue]:
+    """A function from a text and its wall clock in ``zone`` to the instant in UTC.
+
+    :param counts: gets the number of clocks that the zone has twice, or not at all.
+    """
+
+    def locate(text: str, value: datetime) -> datetime | InvalidValue:
         first, second = _offset(value, zone, 0), _offset(value, zone, 1)
         if first > second:
             counts[f"timestamp ambiguous in {zone}"] += 1
@@ -200,7 +214,7 @@ def timestamp_parser(
         # Also in a gap: with the offset before the gap, the instant is after it.
         return _instant(text, value, first)
 
-    return parse
+    return locate
 
 
 def _instant(text: str, value: datetime, offset: timedelta) -> datetime | InvalidValue:
