@@ -79,15 +79,15 @@ archive: setup
 	@$(JAVA) -m support.spark_archive
 
 PYTEST = $(JAVA) -m pytest --durations 20 $(PROFILE)
-# `make thorough` sets both: the tests marked soak, too, and many examples of each property.
-SOAK = and not soak
+# `make thorough` sets both: the tests marked thorough, too, and many examples of each property.
+FEWER = and not thorough
 PROFILE =
 
 unit-spark:  ## the tests that need Spark, but for sync
-	$(PYTEST) -m "spark $(SOAK)" --ignore tests/sync --ignore tests/traps
+	$(PYTEST) -m "spark $(FEWER)" --ignore tests/sync --ignore tests/traps
 
 unit-sync:  ## the tests of sync, and of what it prevents
-	$(PYTEST) -m "spark $(SOAK)" tests/sync tests/traps
+	$(PYTEST) -m "spark $(FEWER)" tests/sync tests/traps
 
 # The server and its clients are processes of their own; Spark waits 10 s for one of them.
 unit-connect:  ## sync over a server of Spark Connect, and in a session that refuses what serverless ones do
@@ -95,13 +95,13 @@ unit-connect:  ## sync over a server of Spark Connect, and in a session that ref
 	CDCFMT_TESTS_SPARK=serverless $(PYTEST) tests/sync/test_golden.py
 
 unit-brokers:  ## the tests that need Kafka, RabbitMQ or RocketMQ, and no Spark session
-	$(PYTEST) -m "broker $(SOAK)"
+	$(PYTEST) -m "broker $(FEWER)"
 
 unit-quick:  ## the quick tests: no Spark, no broker
 	$(PYTEST) -m quick
 
 unit-slow:  ## the other tests, for their sizes or processes
-	$(PYTEST) -m "not quick and not spark and not broker $(SOAK)"
+	$(PYTEST) -m "not quick and not spark and not broker $(FEWER)"
 
 # What a change most likely breaks, in two minutes: property tests with few examples, one Python.
 # Each file in one process: the last test of some holds that all listed losses were met.
@@ -138,13 +138,13 @@ workflows:  ## the linter of .github/workflows; needs Go
 # What `make test` has samples of, each test once; the longest first.
 thorough: setup  ## what `make test` has samples of: examples, combinations, Pythons
 	$(MAKE) --jobs 2 lint archive
-	CDCFMT_EXAMPLES=250 $(MAKE) --jobs 3 SOAK= PROFILE="--hypothesis-profile many" \
+	CDCFMT_EXAMPLES=250 $(MAKE) --jobs 3 FEWER= PROFILE="--hypothesis-profile many" \
 		unit-sync before unit-spark unit-slow unit-brokers unit-quick every smoke lowest
 	$(MAKE) unit-connect
 
 # The campaign of faults, MINUTES long; WRITE=1 puts its table into docs/reliability.md.
 MINUTES ?= 10
-soak: thorough  ## `make thorough`, then the campaign of faults, MINUTES long
+soak: setup  ## the campaign of faults, MINUTES long
 	PYTHONPATH=$(TESTS):tests/soak:tests/benchmarks $(RUN) python -m support.java -- python tests/soak/soak.py --minutes $(MINUTES) $(if $(WRITE),--write)
 
 TESTS = tests:spark_bridge/tests:plugins/formats/cloudcanal-json/tests

@@ -80,10 +80,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if getattr(item, "function", None) in _SLOW_CHECKS:
         item.add_marker(pytest.mark.slow)
     name = item.nodeid.partition("[")[0]
-    if name not in _SEEN and not item.get_closest_marker("soak"):
+    if name not in _SEEN and not item.get_closest_marker("thorough"):
         _SEEN.add(name)
         item.add_marker(pytest.mark.first)
-    if not any(map(item.get_closest_marker, ("spark", "broker", "one_python", "slow", "soak"))):
+    if not any(map(item.get_closest_marker, ("spark", "broker", "one_python", "slow", "thorough"))):
         item.add_marker(pytest.mark.quick)
 
 

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import VariantVal
 from support.golden_data import load_variant, native_messages, reading_options
-from support.golden_spark import suite_and_soak
+from support.golden_spark import suite_and_thorough
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message
@@ -96,7 +96,7 @@ def write_both(spark: SparkSession, folder: Path, messages: list[Message]) -> Bo
     return Both(str(path), spark.read.parquet(str(folder / "bronze")))
 
 
-@pytest.mark.parametrize("name", suite_and_soak(CASES, IN_SUITE))
+@pytest.mark.parametrize("name", suite_and_thorough(CASES, IN_SUITE))
 def test_bronze_table(spark: SparkSession, tmp_path: Path, name: str) -> None:
     case = CASES[name]()
     both = write_both(spark, tmp_path, case.messages)

@@ -54,7 +54,7 @@ class Feed(threading.Thread):
         self.written.add((partition, offset, int(key)))
 
 
-@pytest.mark.soak
+@pytest.mark.thorough
 def test_each_row_once_while_leaders_move(
     spark: SparkSession, kafka_cluster: Cluster, tmp_path: Path
 ) -> None:

@@ -158,7 +158,7 @@ def ids(folder: Path) -> list[int]:
     return sorted(set(found)) if len(set(found)) == len(found) else sorted(found)
 
 
-@pytest.mark.soak
+@pytest.mark.thorough
 def test_killed_driver(rabbitmq: RabbitBroker, tmp_path: Path) -> None:
     for partition in range(2):
         rabbitmq.create_stream(f"killed-{partition}")

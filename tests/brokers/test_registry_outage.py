@@ -79,7 +79,7 @@ def wanted(server: OfflineRegistry, messages: list[Message]) -> Found:
     return found
 
 
-@pytest.mark.parametrize("seconds", [3, pytest.param(120, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("seconds", [3, pytest.param(120, marks=pytest.mark.thorough)])
 def test_a_running_stream(
     spark: SparkSession, kafka: Broker, tmp_path: Path, seconds: float
 ) -> None:

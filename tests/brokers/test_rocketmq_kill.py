@@ -19,7 +19,7 @@ KILLS = 1
 """`tests/soak/rocketmq_campaign.py` has many more."""
 
 
-@pytest.mark.soak
+@pytest.mark.thorough
 def test_killed_driver(rocketmq: RocketBroker, tmp_path: Path) -> None:
     kill_drivers(rocketmq, tmp_path, KILLS, random.Random(6))
 
@@ -42,6 +42,6 @@ def test_killed_broker(rocketmq: RocketBroker) -> None:
     assert found == before
 
 
-@pytest.mark.soak
+@pytest.mark.thorough
 def test_killed_drain(rocketmq: RocketBroker, tmp_path: Path) -> None:
     kill_drains(rocketmq, tmp_path, 1, random.Random(3))

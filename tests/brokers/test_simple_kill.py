@@ -64,7 +64,7 @@ class Live:
         self.sent = until
 
 
-@pytest.mark.soak
+@pytest.mark.thorough
 def test_streams_from_every_100th_offset_of_a_live_topic(
     spark: SparkSession, kafka: Broker, tmp_path: Path
 ) -> None:

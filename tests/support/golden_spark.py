@@ -41,15 +41,16 @@ from support.golden_spark_values import (
 )
 
 
-def suite_and_soak(names: Iterable[Any], of_suite: Collection[Any]) -> list[Any]:
-    """Parameters: those of the suite, and the others for the soak.
+def suite_and_thorough(names: Iterable[Any], of_suite: Collection[Any]) -> list[Any]:
+    """Parameters: those of the suite, and the others for `make thorough`.
 
     All variants are decoded, and go by the kernel, without Spark in the suite: what only Spark
     shows are the options of a read, such as claim checks, and the types of columns.
     """
     assert set(of_suite) <= set(names)
     return [
-        name if name in of_suite else pytest.param(name, marks=pytest.mark.soak) for name in names
+        name if name in of_suite else pytest.param(name, marks=pytest.mark.thorough)
+        for name in names
     ]
 
 

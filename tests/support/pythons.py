@@ -64,7 +64,7 @@ _SMOKE = (
     *("-m", "smoke", "spark_bridge", "tests/brokers/test_kafka_stream.py", _NO_DELTA),
     "tests/sync/test_iceberg.py",
 )
-_SPARK = ("-m", "spark and not soak", "--durations", "20", *_TESTS)
+_SPARK = ("-m", "spark and not thorough", "--durations", "20", *_TESTS)
 
 
 def main(what: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 
 def in_turn(*parameters: Iterable[Any], of: int, begin: int = 0) -> list[Any]:
-    """All combinations, for ``pytest.mark.parametrize``; those out of turn are marked as soak.
+    """All combinations, for ``pytest.mark.parametrize``; those out of turn are marked as thorough.
 
     One of ``of`` is in turn: the diagonals, so that each value has its turn, with other values of
     each parameter.  Values that are tuples stand for several arguments.
@@ -23,5 +23,5 @@ def in_turn(*parameters: Iterable[Any], of: int, begin: int = 0) -> list[Any]:
         for _, value in combination:
             arguments += value if isinstance(value, tuple) else [value]
         turn = (sum(place for place, _ in combination) + begin) % of
-        found.append(pytest.param(*arguments, marks=[pytest.mark.soak] if turn else []))
+        found.append(pytest.param(*arguments, marks=[pytest.mark.thorough] if turn else []))
     return found

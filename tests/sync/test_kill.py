@@ -31,7 +31,7 @@ TABLES = ("orders",)
 
 
 @pytest.mark.parametrize(
-    "stores", [("scd1", "changelog"), pytest.param(("scd2",), marks=pytest.mark.soak)], ids=str
+    "stores", [("scd1", "changelog"), pytest.param(("scd2",), marks=pytest.mark.thorough)], ids=str
 )
 def test_killed_driver(
     kafka: Broker, delta_jars: list[str], tmp_path: Path, stores: tuple[str, ...]
@@ -79,7 +79,7 @@ class Crash:
 
 @pytest.mark.parametrize(
     "store",
-    ["scd1", *(pytest.param(each, marks=pytest.mark.soak) for each in ("scd2", "changelog"))],
+    ["scd1", *(pytest.param(each, marks=pytest.mark.thorough) for each in ("scd2", "changelog"))],
 )
 def test_batch_failing_after_each_write(delta: SparkSession, tmp_path: Path, store: str) -> None:
     """Each attempt gets one write further; the result of the last one equals a single run."""

@@ -19,7 +19,7 @@ from support.golden_spark import (
     check_permissive,
     ddl_type,
     some_tables,
-    suite_and_soak,
+    suite_and_thorough,
     write_wrapped,
 )
 from support.golden_spark_values import TYPES
@@ -31,7 +31,7 @@ IN_SUITE = (
     "storage-txn",
     "tidb-extension",
 )
-VARIANTS = suite_and_soak(variant_names("canal-json"), IN_SUITE)
+VARIANTS = suite_and_thorough(variant_names("canal-json"), IN_SUITE)
 EVERY_TABLE = ("content-compatible", "default", "tidb-extension")
 
 
@@ -113,7 +113,7 @@ def test_changes(spark: SparkSession, given: Input) -> None:
     check_changes(spark, given, given.variant.tables if every else some_tables(given))
 
 
-@pytest.mark.parametrize("name", suite_and_soak(EVERY_TABLE, EVERY_TABLE[-1:]))
+@pytest.mark.parametrize("name", suite_and_thorough(EVERY_TABLE, EVERY_TABLE[-1:]))
 def test_permissive_equals_failfast(spark: SparkSession, name: str, tmp_path: Path) -> None:
     check_permissive(spark, write_input(name, tmp_path))
 

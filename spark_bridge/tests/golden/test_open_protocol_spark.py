@@ -18,12 +18,12 @@ from support.golden_spark import (
     check_permissive,
     ddl_type,
     some_tables,
-    suite_and_soak,
+    suite_and_thorough,
     write_wrapped,
 )
 
 IN_SUITE = ("batched", "claim-check-snappy", "default", "handle-key-only")
-VARIANTS = suite_and_soak(variant_names("open"), IN_SUITE)
+VARIANTS = suite_and_thorough(variant_names("open"), IN_SUITE)
 EVERY_TABLE = ("default", "no-old-value")
 
 
@@ -88,7 +88,7 @@ def test_changes(spark: SparkSession, given: Input) -> None:
     check_changes(spark, given, given.variant.tables if every else some_tables(given))
 
 
-@pytest.mark.parametrize("name", suite_and_soak(EVERY_TABLE, EVERY_TABLE[:1]))
+@pytest.mark.parametrize("name", suite_and_thorough(EVERY_TABLE, EVERY_TABLE[:1]))
 def test_permissive_equals_failfast(spark: SparkSession, name: str, tmp_path: Path) -> None:
     check_permissive(spark, write_input(name, tmp_path))
 

@@ -19,7 +19,7 @@ from support.golden_spark import (
     check_events,
     check_permissive,
     some_tables,
-    suite_and_soak,
+    suite_and_thorough,
     types_of_rows,
     write_wrapped,
 )
@@ -30,7 +30,7 @@ IN_SUITE = (
     ("simple-json", "checksum"),
     ("simple-json", "claim-check"),
 )
-VARIANTS = suite_and_soak(
+VARIANTS = suite_and_thorough(
     [
         (protocol, name)
         for protocol in ("simple-avro", "simple-json")

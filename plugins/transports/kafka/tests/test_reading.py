@@ -254,7 +254,7 @@ def limit_consumers(broker: Broker, client_id: str, bytes_per_second: float) -> 
         assert connection.recv(100)
 
 
-@pytest.mark.soak
+@pytest.mark.thorough
 def test_throttled_broker_is_awaited(kafka: Broker) -> None:
     topic = kafka.create_topic("quota")
     for _ in range(3):
