@@ -171,11 +171,21 @@ def field_type(
 
     :raises DecodeError: if it is not a schema of a field.
     """
-    if field.get("type") in NESTED and (field.get("type"), field.get("name")) not in NAMED:
+    kind, name = _kind_of(field)
+    if kind in NESTED and (kind, name) not in NAMED:
         nested = _nested_type(field, profile, of_bytes, [_MAX_PARTS], 0)
         if nested is not None:
             return nested
     return _flat_type(field, profile, of_bytes=of_bytes)
+
+
+def _kind_of(field: Any) -> tuple[str, str | None]:
+    """The type and the name of the schema of a field, an element or a value."""
+    found = (field.get("type"), field.get("name")) if type(field) is dict else (field, None)
+    kind, name = found
+    if type(field) is not dict or type(kind) is not str or not (name is None or type(name) is str):
+        raise DecodeError("is not a type of a field", field="schema", sample=kind)
+    return kind, name
 
 
 def _nested_type(
@@ -185,10 +195,8 @@ def _nested_type(
 
     ``budget``: the number of parts that it may still have.
     """
-    if type(field) is not dict:
-        raise DecodeError("is not a type of a field", field="schema", sample=field)
-    kind = field.get("type")
-    if kind not in NESTED or (kind, field.get("name")) in NAMED:
+    kind, name = _kind_of(field)
+    if kind not in NESTED or (kind, name) in NAMED:
         flat = _flat_type(field, profile, of_bytes=of_bytes)
         return None if isinstance(flat.logical, Unknown) else flat
     inner: tuple[Any, ...] = (field.get("items" if kind == "array" else "values"),)
@@ -228,9 +236,7 @@ def _json(value: Any) -> str:
 
 
 def _flat_type(field: Mapping[str, Any], profile: ProducerProfile, *, of_bytes: bool) -> FieldType:
-    kind, name = field.get("type"), field.get("name")
-    if type(kind) is not str or not (name is None or type(name) is str):
-        raise DecodeError("is not a type of a field", field="schema", sample=kind)
+    kind, name = _kind_of(field)
     parameters = field.get("parameters")
     if type(parameters) is not dict:
         parameters = {}
