@@ -26,6 +26,7 @@ from support.valid_mutants import valid_mutant
 from table import MAX_CPU, Row, progress
 from watching import Slot, Watched
 
+from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Message
 from pyspark_cdcfmt.testing import parsed
@@ -39,33 +40,47 @@ MAX_RSS = 600.0
 MAX_FINDINGS = 20
 
 
-def decode_chunk(corpus: Corpus, seed: str, slot: Slot) -> list[Message]:
-    """Mutants through a new decoder that knows the corpus; returns them."""
+def opened(corpus: Corpus) -> MessageDecoder:
+    """A new decoder that knows the messages of a corpus."""
     decoder = open_decoder(**corpus.options)
     for message in corpus.messages:
         decoder.decode(message)
+    return decoder
+
+
+def attempt(decoder: MessageDecoder, message: Message) -> tuple[str | None, bool, float]:
+    """What is wrong with the decoder, whether the message is bad, and CPU seconds."""
+    started = time.process_time()
+    problem, bad = None, False
+    try:
+        for event in decoder.decode(message):
+            if type(event) is Corrupt:
+                bad = True
+                text = str(event.error)
+                if type(event.error).__mro__.count(DecodeError) == 0:
+                    problem = f"{type(event.error).__name__}: {text}"
+                elif "the decoder failed: " in text:
+                    problem = text
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of compiled code is not an Exception
+        problem = f"raised {type(error).__name__}: {error}"
+    return problem, bad, time.process_time() - started
+
+
+def decode_chunk(corpus: Corpus, seed: str, slot: Slot) -> list[Message]:
+    """Mutants through a new decoder that knows the corpus; returns them."""
+    decoder = opened(corpus)
     dice = random.Random(seed)
     made = []
     for _ in range(CHUNK):
         message = mutant(corpus.messages, corpus.wire, dice)
         slot.hold(message)
-        started = time.process_time()
-        problem = None
-        try:
-            events = decoder.decode(message)
-            for event in events:
-                if type(event) is Corrupt:
-                    slot.bad.value += 1
-                    text = str(event.error)
-                    if type(event.error).__mro__.count(DecodeError) == 0:
-                        problem = f"{type(event.error).__name__}: {text}"
-                    elif "the decoder failed: " in text:
-                        problem = text
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # a panic of compiled code is not an Exception
-            problem = f"raised {type(error).__name__}: {error}"
-        spent = time.process_time() - started
+        problem, bad, spent = attempt(decoder, message)
+        if spent > MAX_CPU:
+            # The time of a process has what a virtual machine's host took from it, too.
+            spent = min(spent, attempt(opened(corpus), message)[2])
+        slot.bad.value += bad
         slot.mutants.value += 1
         if spent > slot.max_cpu.value:
             slot.max_cpu.value = spent
