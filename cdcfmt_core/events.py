@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import attrs
 
 from cdcfmt_core.errors import DecodeError, Place
-from cdcfmt_core.types import LogicalType, Timestamp
+from cdcfmt_core.types import Array, Extension, LogicalType, Map, Struct, Timestamp, storage_of
 
 Op: TypeAlias = Literal["insert", "update", "delete", "upsert", "read", "truncate"]
 """``upsert``: an update or insert, which the wire does not mark.  ``read``: a snapshot row."""
@@ -23,6 +23,7 @@ Kind: TypeAlias = Literal[
 ]
 
 _LOGICAL: Final = frozenset(get_args(LogicalType))
+_WITH_OTHERS: Final = (Array, Extension, Map, Struct)
 
 DdlType: TypeAlias = Literal[
     "CREATE", "ALTER", "ERASE", "TRUNCATE", "RENAME", "CINDEX", "DINDEX", "QUERY"
@@ -65,7 +66,8 @@ class Message:
 class Column:
     """A column of a table schema; ``nullable`` is None if unknown.
 
-    ``flags``: other attributes of the column, in the message's own words.
+    - ``flags``: other attributes of the column, in the message's own words.
+    - ``extension``: the name of the Extension that was given as ``type``, which is its storage.
     """
 
     name: str
@@ -74,9 +76,14 @@ class Column:
     nullable: bool | None = None
     key: bool = False
     flags: tuple[str, ...] = ()
+    extension: str | None = None
 
     def __attrs_post_init__(self) -> None:
         """:raises TypeError: for a type that is not a logical one."""
+        if isinstance(self.type, Extension):
+            object.__setattr__(self, "extension", self.type.name)
+        if type(self.type) in _WITH_OTHERS:
+            object.__setattr__(self, "type", storage_of(self.type))
         if type(self.type) not in _LOGICAL:
             raise TypeError(
                 f"column {self.name!r}: {self.type!r} is not a logical type, such as Int(32)"

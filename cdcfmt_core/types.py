@@ -187,32 +187,35 @@ class Unknown:
     source_type: str = ""
 
 
-LogicalType: TypeAlias = (
-    Bool
-    | Int
-    | Float
-    | Decimal
-    | Text
-    | Binary
-    | Bit
-    | Date
-    | DateTime
-    | Timestamp
-    | Time
-    | Year
-    | Enum
-    | Set
-    | Json
-    | Vector
-    | Geometry
-    | Uuid
-    | Interval
-    | TimeTz
-    | Array
-    | Struct
-    | Map
-    | Unknown
-)
+@attrs.frozen
+class Extension:
+    """The values of ``storage``, under a name of its author: a type that this set lacks.
+
+    A column has both apart: its ``extension`` and its ``type`` (:class:`~.events.Column`).
+    """
+
+    name: str
+    storage: LogicalType
+
+
+_Number: TypeAlias = Bool | Int | Float | Decimal | Bit | Year
+_Text: TypeAlias = Text | Binary | Enum | Set | Json | Vector | Geometry | Uuid
+_Clock: TypeAlias = Date | DateTime | Timestamp | Time | TimeTz | Interval
+_Nested: TypeAlias = Array | Struct | Map
+LogicalType: TypeAlias = _Number | _Text | _Clock | _Nested | Unknown | Extension
+
+
+def storage_of(logical: LogicalType) -> LogicalType:
+    """The type without extensions, also inside arrays, structs and maps."""
+    if isinstance(logical, Extension):
+        return storage_of(logical.storage)
+    if isinstance(logical, Array):
+        return Array(storage_of(logical.element))
+    if isinstance(logical, Struct):
+        return Struct(tuple((name, storage_of(each)) for name, each in logical.fields))
+    if isinstance(logical, Map):
+        return Map(storage_of(logical.key), storage_of(logical.value))
+    return logical
 
 
 class GeometryValue(NamedTuple):

@@ -130,6 +130,14 @@ def test_the_plugin_passes_the_kit(registry: Registry) -> None:
     malformed.check_any_json(subject)
 
 
+def test_blocks_print_what_stands_below(capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = [snippet for snippet in snippets(HOOKS) if snippet.runs]
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(compile(block.code, block.id, "exec"), {})
+        assert capsys.readouterr().out == block.prints, block.id
+
+
 def test_the_type_map_overrides(registry: Registry) -> None:
     resolve = registry.get_type_map("mysql")
     assert resolve("tinyint(1)") == Bool()

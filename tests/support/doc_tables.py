@@ -21,7 +21,7 @@ from cdcfmt_cli.parameters import default_text
 from cdcfmt_cli.settings import SECTIONS
 from cdcfmt_core import Option, default_registry, errors
 from cdcfmt_core.encoding import ENCODING_OPTIONS
-from cdcfmt_core.types import LogicalType
+from cdcfmt_core.types import Extension, LogicalType
 from cdcfmt_files.draining import DRAINING_OPTIONS
 from cdcfmt_mysql.conversions import Conversion
 from cdcfmt_rocketmq.settings import SETTINGS as ROCKETMQ_SETTINGS
@@ -276,7 +276,9 @@ def type_table() -> str:
 
 def encoding_table() -> str:
     """The value encodings of each logical type that ``test_value_encodings.py`` reads."""
-    ways: dict[str, set[str]] = {each.__name__: set() for each in get_args(LogicalType)}
+    # A column with an Extension has its storage as the type.
+    own = [each for each in get_args(LogicalType) if each is not Extension]
+    ways: dict[str, set[str]] = {each.__name__: set() for each in own}
     for encoding, type_, *_ in (*WAYS, *DETECTED):
         ways[type(type_).__name__].add(f"`{encoding.name}`")
     rows = [

@@ -27,7 +27,7 @@ from pyspark_cdcfmt.read.inputs import divide, with_progress
 from pyspark_cdcfmt.read.schemas import find_schemas, open_store
 from pyspark_cdcfmt.read.survey import SECONDS, Decodes, Survey
 from pyspark_cdcfmt.rows.row_schemas import changes_schema
-from pyspark_cdcfmt.rows.types import TypeOptions, merge, spark_type
+from pyspark_cdcfmt.rows.types import EXTENSION, TypeOptions, merge, spark_type
 
 logger = open_logger("pyspark_cdcfmt")
 
@@ -87,6 +87,8 @@ class UnitedColumns:
         self._names = ColumnNames(options)
         self._types: dict[str, LogicalType | None] = {}
         self._of_nulls: dict[str, LogicalType] = {}
+        self._metadata: dict[str, dict[str, str]] = {}
+        """Of the fields of columns with an extension."""
         self._merged: set[tuple[TableSchema, frozenset[str]]] = set()
         self.digits = DecimalDigits(self._names.name)
 
@@ -135,12 +137,19 @@ class UnitedColumns:
             name: self.digits.known(name, type_ or self._of_nulls[name])
             for name, type_ in self._types.items()
         }
-        return [StructField(name, spark_type(types[name], self._options)) for name in types]
+        return [
+            StructField(
+                name, spark_type(types[name], self._options), metadata=self._metadata.get(name)
+            )
+            for name in types
+        ]
 
     def add(self, schema: TableSchema, nulls: Collection[str]) -> None:
         """Add a schema; ``nulls``: columns whose type is unknown because they are NULL."""
         for name, column in self._names.of(schema).items():
             known = self._types.setdefault(name, None)
+            if column.extension is not None:
+                self._metadata[name] = {EXTENSION: column.extension}
             if column.name in nulls:
                 self._of_nulls[name] = column.type
             else:

@@ -18,6 +18,8 @@ from pyspark_cdcfmt.options import is_case_sensitive
 
 SCALE_OF_NULLS = 18
 """Scale of a DECIMAL column with unknown digits and no value: Spark's default."""
+EXTENSION = "cdcfmt.extension"
+"""The metadata of a field with the name of its column's Extension."""
 UNSIGNED_64 = spark.DecimalType(20, 0)
 
 

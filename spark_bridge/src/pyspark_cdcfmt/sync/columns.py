@@ -22,7 +22,17 @@ from pyspark.sql.types import (
 from cdcfmt_core import default_registry
 from cdcfmt_core.events import full_name
 from cdcfmt_core.texts import did_you_mean
-from cdcfmt_core.types import Bit, Decimal, Enum, Int, LogicalType, Set, Time, Unknown
+from cdcfmt_core.types import (
+    Bit,
+    Decimal,
+    Enum,
+    Int,
+    LogicalType,
+    Set,
+    Time,
+    Unknown,
+    storage_of,
+)
 from cdcfmt_mysql.statement_tables import refined_types
 from cdcfmt_mysql.type_map import resolve_type
 from cdcfmt_toolkit.column_names import clashes
@@ -215,7 +225,7 @@ class ColumnPlanner:
                 comments |= columns
                 if columns != source_types:
                     plan.state = attrs.evolve(plan.state, is_typed=True)
-                types = {name: resolve(text) for name, text in columns.items()}
+                types = {name: storage_of(resolve(text)) for name, text in columns.items()}
                 incomplete |= {name: t for name, t in types.items() if _is_incomplete(t)}
                 by_statements |= types.keys() if _has_statements(version) else set()
                 rows = [{"name": n, "source_type": text} for n, text in columns.items()]
@@ -225,7 +235,7 @@ class ColumnPlanner:
                     type_ = types[field.name]
                     # Of an INT that became an ENUM the target has other numbers.
                     before = there.metadata.get("comment") if there and own is not None else None
-                    is_same = before is None or isinstance(resolve(before), type(type_))
+                    is_same = before is None or isinstance(storage_of(resolve(before)), type(type_))
                     if there and (_needs_values(type_) or is_same) and _can_fill(type_, there):
                         has = there.dataType
                         if before is not None and _lost_digits(
@@ -285,7 +295,7 @@ class ColumnPlanner:
 def _types_of(
     text: str, options: tuple[tuple[str, str], ...]
 ) -> tuple[LogicalType, DataType] | None:
-    type_ = default_registry().get_type_map(dict(options)["typeMap"])(text)
+    type_ = storage_of(default_registry().get_type_map(dict(options)["typeMap"])(text))
     if _needs_values(type_):
         return None
     rows = [{"name": "column", "source_type": text}]

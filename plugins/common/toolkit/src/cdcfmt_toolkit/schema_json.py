@@ -85,6 +85,7 @@ def _column_from_dict(fields: dict[str, Any]) -> Column:
         fields["nullable"],
         fields["key"],
         tuple(fields["flags"]),
+        fields["extension"],
     )
 
 

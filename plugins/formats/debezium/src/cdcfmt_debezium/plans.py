@@ -20,7 +20,18 @@ from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError, MissingSchemaError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.schemas.versions import Position
-from cdcfmt_core.types import Bit, Decimal, Enum, Float, Int, LogicalType, Set, Text, Unknown
+from cdcfmt_core.types import (
+    Bit,
+    Decimal,
+    Enum,
+    Float,
+    Int,
+    LogicalType,
+    Set,
+    Text,
+    Unknown,
+    storage_of,
+)
 from cdcfmt_debezium.connect import FieldType, field_type, propagated_type
 from cdcfmt_debezium.profile import ProducerProfile
 from cdcfmt_debezium.values import value_parser
@@ -172,7 +183,7 @@ class TablePlans:
         if type(text) is str:
             if stored is not None and known is not None and _adds_to(stored.source_type, text):
                 return known, stored.source_type, True
-            resolved = self._context.resolve_type(text)
+            resolved = storage_of(self._context.resolve_type(text))
             if resolved == Int(64, signed=False) and isinstance(type_.logical, Text):
                 # avro-bigint-unsigned-handling-mode=string
                 return resolved, text, True

@@ -16,7 +16,7 @@ from typing import Final
 
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.events import Column
-from cdcfmt_core.types import Binary, LogicalType, Text, Unknown
+from cdcfmt_core.types import Binary, LogicalType, Text, Unknown, storage_of
 from cdcfmt_mysql import text_parser
 from cdcfmt_mysql.codes import (
     BINARY_FLAG,
@@ -105,7 +105,7 @@ def encoding_of(logical: LogicalType, code: int, flags: int | None) -> Encoding 
     if code not in TEXT_OR_BINARY_CODES or flags is None:
         return Encoding("mysql-json")
     binary = bool(flags & BINARY_FLAG)
-    if not isinstance(logical, Binary if binary else Text):
+    if not isinstance(storage_of(logical), Binary if binary else Text):
         return None
     return _ENCODINGS[code in BASE64_CODES, binary]
 

@@ -14,7 +14,7 @@ from cdcfmt_core import DecoderContext, types
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.schema_registry import WriterSchema
-from cdcfmt_core.types import LogicalType
+from cdcfmt_core.types import LogicalType, storage_of
 from cdcfmt_mysql.column_type import ColumnType
 from cdcfmt_mysql.type_output import type_text
 from cdcfmt_ticdc_avro.message import ADDED
@@ -86,7 +86,7 @@ class TablePlans:
         for field in fields:
             source_type = _source_type(field)
             logical = self._context.resolve_type(source_type)
-            encodings[field.name] = value_encoding(field, logical)
+            encodings[field.name] = value_encoding(field, storage_of(logical))
             key = field.name in keys
             columns.append(Column(field.name, source_type, logical, field.type.nullable, key))
         schema = TableSchema(database, table, tuple(columns), keys)
