@@ -70,6 +70,8 @@ def table_from_dict(fields: Mapping[str, Any]) -> TableSchema:
 def _column_to_dict(column: Column) -> dict[str, Any]:
     """A column as plain JSON values."""
     fields = attrs.asdict(column, recurse=False)
+    if column.extension is None:
+        del fields["extension"]
     return {**fields, "type": _type_to_dict(column.type), "flags": list(column.flags)}
 
 
@@ -85,7 +87,7 @@ def _column_from_dict(fields: dict[str, Any]) -> Column:
         fields["nullable"],
         fields["key"],
         tuple(fields["flags"]),
-        fields["extension"],
+        fields.get("extension"),
     )
 
 
