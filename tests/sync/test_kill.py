@@ -119,7 +119,10 @@ def check(
     for store in stores:
         rows = [tuple(row) for row in found[store]]
         if store == "scd1":
-            assert sorted(rows) == sorted((*key, name) for key, name in source.rows.items())
+            wanted = {(*key, name) for key, name in source.rows.items()}
+            different = {"missing": wanted - {*rows}, "unwanted": {*rows} - wanted}
+            assert len(rows) == len(wanted), different
+            assert not any(different.values()), different
             assert check_watermarks(found["progress"]) >= watermarks
         elif store == "scd2":
             assert sorted(rows, key=str) == sorted(source.whole_history(), key=str)
