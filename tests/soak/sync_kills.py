@@ -44,6 +44,8 @@ AVRO = {
 }
 LONGEST_AWAY = 20
 """Seconds; schema.registry.max.retries lasts longer."""
+IN_FIRST = 0.3
+"""The part of the drivers that are killed before they have completed a batch."""
 
 
 def in_avro(format_: str, registry: OfflineRegistry) -> Callable[[Message], list[Message]]:
@@ -66,6 +68,11 @@ def in_avro(format_: str, registry: OfflineRegistry) -> Callable[[Message], list
     return write
 
 
+def completed(folder: Path) -> int:
+    """The batches of all stores."""
+    return len([*folder.glob("checkpoints/*/commits/[0-9]*")])
+
+
 def main(
     seed: int, drivers: int, workers: int, brokers: int, registries: int = 0, format_: str = ""
 ) -> None:
@@ -86,7 +93,10 @@ def main(
             while victims:
                 broker.produce(topic, source.messages(CHANGES))
                 with started(APP, folder, broker.servers, topic) as app:
-                    app.live_on(dice, early=dice.random() < 0.2, longest=60)
+                    before = completed(folder)
+                    if dice.random() > IN_FIRST:
+                        app.wait(lambda before=before: completed(folder) > before)  # type: ignore[misc]
+                    app.live_on(dice, early=dice.random() < 0.2, longest=20)
                     while victims and victims[-1] != "driver":
                         victim = victims.pop()
                         if victim == "broker":

@@ -181,12 +181,15 @@ def start(spark: SparkSession, lake: Lake, store: str, **source: Any) -> Streami
 def read(spark: SparkSession, lake: Lake, stores: Iterable[str]) -> dict[str, list[Any]]:
     """Table and columns of all rows by store; beside ``scd1``, each row at each watermark.
 
-    ``letters`` has the reasons of dead letters.
+    ``letters`` has the reasons of dead letters, ``halts`` those of halted tables.
     """
-    found: dict[str, list[Any]] = {"letters": []}
+    found: dict[str, list[Any]] = {"letters": [], "halts": []}
     for store in stores:
         if letters := lake.control(spark, store, "dead_letters"):
             found["letters"] += [(store, row.letter) for row in spark.table(letters).collect()]
+        if log := lake.control(spark, store, "log"):
+            halts = spark.table(log).where("action = 'halt'").collect()
+            found["halts"] += [(store, row.source, row.detail) for row in halts]
         found[store] = [
             (name, *row)
             for name, table in lake.targets(spark, store).items()

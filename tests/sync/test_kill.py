@@ -114,8 +114,9 @@ def check(
     :param watermarks: so many at least have a state of all targets.
     """
     found = json.loads((folder / "found.json").read_text())
-    # Of a row that is missing until its next change, this may be the only trace.
+    # Of a row that is missing until its next change, these may be the only traces.
     assert found["letters"] == []
+    assert found["halts"] == []
     for store in stores:
         rows = [tuple(row) for row in found[store]]
         if store == "scd1":
