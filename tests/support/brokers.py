@@ -14,8 +14,8 @@ from typing import Protocol, TypeVar
 NOWHERE = "127.0.0.1:1"
 """An address at which nothing listens."""
 
-_START_SECONDS = 120
-_STOP_SECONDS = 30
+START_SECONDS = 300
+_STOP_SECONDS = 60
 
 
 class BrokerNotStartedError(Exception):
@@ -82,7 +82,7 @@ def wait_for_start(
 
     :raises BrokerNotStartedError: if its process ends, or it takes too long; with its logs.
     """
-    deadline = time.monotonic() + _START_SECONDS
+    deadline = time.monotonic() + START_SECONDS
     while not ready():
         code = process.poll()
         if code is not None or time.monotonic() > deadline:

@@ -54,7 +54,7 @@ def cached_packages(name: str, packages: Iterable[str], *options: str) -> Path:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=600,
+            timeout=1200,
             check=False,
         )
         if done.returncode:
@@ -133,7 +133,7 @@ class Venv:
             capture_output=True,
             text=True,
             encoding="utf-8",
-            timeout=600,
+            timeout=1200,
             check=False,
         )
 
@@ -218,6 +218,6 @@ def _link(venv: Venv, entries: Iterable[Path]) -> None:
 
 def _run(*command: str | Path) -> None:
     done = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, timeout=600, check=False
+        list(map(str, command)), capture_output=True, text=True, timeout=1200, check=False
     )
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"

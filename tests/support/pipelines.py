@@ -31,6 +31,6 @@ def run_pipeline(folder: Path, *options: str) -> subprocess.CompletedProcess[str
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=600,
+        timeout=1200,
         check=False,
     )

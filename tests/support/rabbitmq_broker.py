@@ -19,7 +19,7 @@ from rstream import AMQPMessage, ConfirmationStatus, OffsetNotFound, Producer
 from rstream.client import Client
 from rstream.exceptions import LeaderNotAvailable, StreamNotAvailable
 
-from support.brokers import answers, end_process, free_ports, wait_for_start
+from support.brokers import START_SECONDS, answers, end_process, free_ports, wait_for_start
 from support.rabbitmq_files import unpacked, write_settings
 
 _SETTLE_SECONDS = 6.0
@@ -100,7 +100,7 @@ class RabbitBroker:
             self.create_stream("first")
             self._settled_at = time.monotonic() + _SETTLE_SECONDS
         else:
-            asyncio.run(asyncio.wait_for(self._with_client(self._leaders), 60))
+            asyncio.run(asyncio.wait_for(self._with_client(self._leaders), START_SECONDS))
 
     def stop(self) -> None:
         self._end(at_once=False)
