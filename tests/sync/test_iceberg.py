@@ -17,8 +17,10 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, StringType, StructType
+from support import nested_messages
 from support.canal_messages import COMMIT_TS, ddl_message, row_message, write_lines
 from support.doc_snippets import snippets
+from support.nested_messages import BEFORE, CHANGED, LATER
 from support.spark_jars import ICEBERG_CATALOG
 from support.sync_app import STORES, repeated
 from support.sync_lake import put, remove
@@ -32,7 +34,13 @@ from pyspark_cdcfmt.sync.target import Run, TargetError
 
 
 def run(
-    spark: SparkSession, folder: Path, name: str, *, catalog: str = "lake", **options: Any
+    spark: SparkSession,
+    folder: Path,
+    name: str,
+    *,
+    catalog: str = "lake",
+    protocol: str = "canal-json",
+    **options: Any,
 ) -> None:
     arguments = {
         "format": "iceberg",
@@ -41,7 +49,7 @@ def run(
         "checkpoint": f"{folder}/checkpoint",
         **options,
     }
-    source = {"path": str(folder / "dump"), "protocol": "canal-json"}
+    source = {"path": str(folder / "dump"), "protocol": protocol}
     trigger = {"availableNow": True}
     repeated(lambda: sync(spark, source=source, trigger=trigger, **arguments).awaitTermination())
 
@@ -116,6 +124,17 @@ def test_truncate(iceberg: SparkSession, tmp_path: Path, store: str) -> None:
 def check_no_halt(spark: SparkSession, control: str) -> None:
     halted = status(spark, control=control, format="iceberg").where("halted <> ''")
     assert halted.collect() == []
+
+
+@pytest.mark.parametrize("store", ["scd1", "scd2", "changelog"])
+def test_types_within_a_column_change(iceberg: SparkSession, tmp_path: Path, store: str) -> None:
+    (tmp_path / "dump").mkdir()
+    name = f"nested_{store}"
+    for number, messages in enumerate((BEFORE, CHANGED, LATER)):
+        write_lines(tmp_path / f"dump/{number}.json", *messages)
+        run(iceberg, tmp_path, name, protocol="debezium", store=store)
+    states = status(iceberg, control=f"lake.{name}_sync", format="iceberg")
+    nested_messages.check(iceberg.table(f"lake.{name}.kept"), states)
 
 
 @pytest.mark.parametrize("store", ["scd1", "scd2", "changelog"])
@@ -326,5 +345,5 @@ def test_a_refused_change_of_a_type(iceberg: SparkSession) -> None:
     target, table = IcebergTarget(iceberg), "`lake`.`refusals`.`t`"
     target.create(table, StructType().add("id", IntegerType()))
     with pytest.raises(Exception, match="annot change column type") as caught:
-        target.widen(table, StructType().add("id", StringType()).fields[0])
+        target.widen(table, IntegerType(), StructType().add("id", StringType()).fields[0])
     assert target.refusal(caught.value)

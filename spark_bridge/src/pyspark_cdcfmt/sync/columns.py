@@ -38,7 +38,12 @@ from cdcfmt_mysql.type_map import resolve_type
 from cdcfmt_toolkit.column_names import clashes
 from pyspark_cdcfmt import columns_schema, spark_schema
 from pyspark_cdcfmt.sync.definitions import in_force
-from pyspark_cdcfmt.sync.expressions import common_number, is_wider, with_any_digits
+from pyspark_cdcfmt.sync.expressions import (
+    common_number,
+    is_wider,
+    union_type,
+    with_any_digits,
+)
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retiring import check_retired
@@ -119,11 +124,12 @@ class ColumnPlanner:
         old, is_new = columns.get(name), plan.state.columns is None
         if old is None:
             change = "add column", f"{field.name} {type_}"
-        elif is_wider(old.dataType, field.dataType):
-            field = StructField(old.name, field.dataType, metadata=field.metadata)
-            change = "widen column", f"{old.name} from {old.dataType.simpleString()} to {type_}"
-        elif old.dataType == field.dataType or is_wider(field.dataType, old.dataType):
+        elif (both := union_type(old.dataType, field.dataType)) == old.dataType:
             return
+        elif both is not None:
+            field = StructField(old.name, both, metadata=field.metadata)
+            was, now = old.dataType.simpleString(), both.simpleString()
+            change = "widen column", f"{old.name} from {was} to {now}"
         else:
             change = "", f"{old.name} from {old.dataType.simpleString()} to {type_}"
             common = common_number(old.dataType, field.dataType)

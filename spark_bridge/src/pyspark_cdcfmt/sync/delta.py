@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.texts import one_line
+from pyspark_cdcfmt.sync.expressions import names_in, type_changes
 from pyspark_cdcfmt.sync.names import path_of, quote, target_of, text_literal
 from pyspark_cdcfmt.sync.session import cores, get, settings
 from pyspark_cdcfmt.sync.sql_target import SqlTarget
@@ -121,25 +122,24 @@ class DeltaTarget(SqlTarget):
         properties: Mapping[str, str] | None = None,
         partition_by: str | None = None,
     ) -> None:
-        given = dict(properties or {})
-        if any(_NEEDS_MAPPING.search(name) for name in columns.names):
-            given |= _MAPPING
+        given = dict(properties or {}) | _mapping(columns)
         catalog, _, _ = table.rpartition(".")
         if catalog and path_of(table) is None:
             self.run(f"CREATE SCHEMA IF NOT EXISTS {catalog}")
         self._create(table, columns, given, partition_by)
 
     def add_columns(self, table: str, columns: Sequence[StructField]) -> None:
-        properties = _features(columns)
-        if any(_NEEDS_MAPPING.search(field.name) for field in columns):
-            properties |= _MAPPING
-        if properties:
+        if properties := _features(columns) | _mapping(StructType([*columns])):
             self.set_properties(table, properties)
         super().add_columns(table, columns)
 
-    def widen(self, table: str, column: StructField) -> None:
-        self.set_properties(table, _WIDENING | _features([column]))
-        super().widen(table, column)
+    def widen(self, table: str, before: DataType, column: StructField) -> None:
+        changes = type_changes(before, column.dataType, "")
+        # Readers must support type widening then, which more fields of a struct do not need.
+        widening = {} if all(is_new for *_, is_new in changes) else _WIDENING
+        if properties := widening | _features([column]) | _mapping(column.dataType):
+            self.set_properties(table, properties)
+        super().widen(table, before, column)
 
     def retire_column(self, table: str, name: str, new: str | None) -> None:
         self.set_properties(table, _MAPPING)
@@ -255,6 +255,11 @@ class DeltaTarget(SqlTarget):
 def _prefix(app: str) -> str:
     """How the part of a commit's metadata begins that names a write: its number, time and id."""
     return f"[{app}]"
+
+
+def _mapping(type_: DataType) -> dict[str, str]:
+    """Properties of a table with fields of such names."""
+    return _MAPPING if any(map(_NEEDS_MAPPING.search, names_in(type_))) else {}
 
 
 def _features(columns: Iterable[StructField]) -> dict[str, str]:

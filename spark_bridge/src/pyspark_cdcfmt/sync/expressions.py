@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import (
+    ArrayType,
     ByteType,
     DataType,
     DateType,
@@ -18,6 +19,7 @@ from pyspark.sql.types import (
     IntegerType,
     IntegralType,
     LongType,
+    MapType,
     ShortType,
     StringType,
     StructField,
@@ -185,10 +187,69 @@ def properties_sql(given: Mapping[str, str]) -> str:
     return ", ".join(f"{text_literal(k)} = {text_literal(v)}" for k, v in given.items())
 
 
+def union_type(old: DataType, new: DataType) -> DataType | None:
+    """The type to which tables can widen both: in structs, new fields stand behind the old ones.
+
+    None if there is none.
+    """
+    if isinstance(old, StructType) and isinstance(new, StructType):
+        fields = {field.name: field.dataType for field in old.fields}
+        for field in new.fields:
+            both = union_type(fields.get(field.name, field.dataType), field.dataType)
+            if both is None:
+                return None
+            fields[field.name] = both
+        return StructType([*map(StructField, fields, fields.values())])
+    if isinstance(old, ArrayType) and isinstance(new, ArrayType):
+        element = union_type(old.elementType, new.elementType)
+        return None if element is None else ArrayType(element)
+    if isinstance(old, MapType) and isinstance(new, MapType) and old.keyType == new.keyType:
+        value = union_type(old.valueType, new.valueType)
+        return None if value is None else MapType(old.keyType, value)
+    if old == new or _widens(new, old):
+        return old
+    return new if _widens(old, new) else None
+
+
 def is_wider(old: DataType, new: DataType) -> bool:
-    """Whether Delta's type widening supports this change."""
-    if old == new:
-        return False
+    """Whether tables can widen a column so."""
+    # Both of itself: without what tables add to a type, such as metadata of a struct's fields.
+    holds_old = union_type(new, old) == union_type(new, new)
+    return holds_old and union_type(old, new) != union_type(old, old)
+
+
+def type_changes(old: DataType, new: DataType, path: str) -> Iterator[tuple[str, DataType, bool]]:
+    """How the type of a column becomes a wider one: paths in SQL, their types, whether new."""
+    if isinstance(old, StructType) and isinstance(new, StructType):
+        has = {field.name: field.dataType for field in old.fields}
+        for field in new.fields:
+            inner = f"{path}.{quote(field.name)}"
+            if field.name in has:
+                yield from type_changes(has[field.name], field.dataType, inner)
+            else:
+                yield inner, field.dataType, True
+    elif isinstance(old, ArrayType) and isinstance(new, ArrayType):
+        yield from type_changes(old.elementType, new.elementType, f"{path}.element")
+    elif isinstance(old, MapType) and isinstance(new, MapType):
+        yield from type_changes(old.valueType, new.valueType, f"{path}.value")
+    elif old != new:
+        yield path, new, False
+
+
+def names_in(type_: DataType) -> Iterator[str]:
+    """The names of all fields of a type, also within others."""
+    if isinstance(type_, StructType):
+        for field in type_.fields:
+            yield field.name
+            yield from names_in(field.dataType)
+    elif isinstance(type_, ArrayType):
+        yield from names_in(type_.elementType)
+    elif isinstance(type_, MapType):
+        yield from names_in(type_.valueType)
+
+
+def _widens(old: DataType, new: DataType) -> bool:
+    """Whether Delta's type widening supports this change of a type without parts."""
     if isinstance(old, FloatType):
         return isinstance(new, DoubleType)
     if isinstance(old, DateType):
@@ -236,5 +297,17 @@ def definitions_sql(fields: Sequence[StructField]) -> str:
 
 def _definition(field: StructField) -> str:
     comment = field.metadata.get("comment")
-    text = f"{quote(field.name)} {field.dataType.simpleString()}"
+    text = f"{quote(field.name)} {type_sql(field.dataType)}"
     return text if comment is None else f"{text} COMMENT {text_literal(comment)}"
+
+
+def type_sql(type_: DataType) -> str:
+    """A type in SQL, with names of fields as they are."""
+    if isinstance(type_, StructType):
+        fields = (f"{quote(field.name)}: {type_sql(field.dataType)}" for field in type_.fields)
+        return f"struct<{', '.join(fields)}>"
+    if isinstance(type_, ArrayType):
+        return f"array<{type_sql(type_.elementType)}>"
+    if isinstance(type_, MapType):
+        return f"map<{type_sql(type_.keyType)}, {type_sql(type_.valueType)}>"
+    return type_.simpleString()

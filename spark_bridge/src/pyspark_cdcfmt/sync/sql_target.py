@@ -10,12 +10,17 @@ from typing import ClassVar
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from cdcfmt_core.errors import SinkError
 from cdcfmt_core.texts import one_line
 from pyspark_cdcfmt.sync.control import QUERY_PROPERTY
-from pyspark_cdcfmt.sync.expressions import definitions_sql, properties_sql
+from pyspark_cdcfmt.sync.expressions import (
+    definitions_sql,
+    properties_sql,
+    type_changes,
+    type_sql,
+)
 from pyspark_cdcfmt.sync.names import quote
 from pyspark_cdcfmt.sync.table_merge import taken
 from pyspark_cdcfmt.sync.target import Run, TargetError
@@ -102,9 +107,11 @@ class SqlTarget(ABC):
     def add_columns(self, table: str, columns: Sequence[StructField]) -> None:
         self.run(f"ALTER TABLE {table} ADD COLUMNS ({definitions_sql(columns)})")
 
-    def widen(self, table: str, column: StructField) -> None:
-        type_ = column.dataType.simpleString()
-        self.run(f"ALTER TABLE {table} ALTER COLUMN {quote(column.name)} TYPE {type_}")
+    def widen(self, table: str, before: DataType, column: StructField) -> None:
+        for path, type_, is_new in type_changes(before, column.dataType, quote(column.name)):
+            sql = f"{path} {type_sql(type_)}" if is_new else f"{path} TYPE {type_sql(type_)}"
+            change = f"ADD COLUMNS ({sql})" if is_new else f"ALTER COLUMN {sql}"
+            self.run(f"ALTER TABLE {table} {change}")
 
     def retire_column(self, table: str, name: str, new: str | None) -> None:
         column = quote(name)

@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import SinkError
 from pyspark_cdcfmt.sync.control import QUERY_PROPERTY, LogRow
-from pyspark_cdcfmt.sync.expressions import is_wider
+from pyspark_cdcfmt.sync.expressions import is_wider, type_changes
 from pyspark_cdcfmt.sync.states import Cast, TableState
 from pyspark_cdcfmt.sync.summary import Counts, TableStatement, TableVersion
 from pyspark_cdcfmt.sync.target import Target, TargetError
@@ -259,7 +259,8 @@ def check_target(
         is_there, is_wanted = has_type.simpleString(), type_.simpleString()
         if (char := before.metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")).startswith("char"):
             is_there = char  # It pads values, and a MERGE by it fails.
-        can_widen = is_wider(has_type, type_) or is_wider(type_, has_type)
+        has_more = any(is_new for *_, is_new in type_changes(type_, has_type, ""))
+        can_widen = is_wider(has_type, type_) or (is_wider(type_, has_type) and not has_more)
         if is_there != is_wanted and not can_widen:
             fill |= {"column": field.name, "there": is_there, "wanted": is_wanted}
             raise TargetError(_OTHER_TYPE.format(**fill))

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 import attrs
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from cdcfmt_core.errors import SinkError
 
@@ -93,8 +93,8 @@ class Target(Protocol):
     def add_columns(self, table: str, columns: Sequence[StructField]) -> None:
         """Add columns, which are NULL in existing rows."""
 
-    def widen(self, table: str, column: StructField) -> None:
-        """Widen the type of a column."""
+    def widen(self, table: str, before: DataType, column: StructField) -> None:
+        """Widen the type of a column, which is ``before`` in the table."""
 
     def retire_column(self, table: str, name: str, new: str | None) -> None:
         """Rename a column; drop it without a new name."""

@@ -387,5 +387,5 @@ class Writer:
         for field in columns.fields:
             before = old.get(field.name.lower())
             if before is not None and is_wider(before.dataType, field.dataType):
-                self.target.widen(state.target, field)
+                self.target.widen(state.target, before.dataType, field)
         return False
