@@ -244,7 +244,7 @@ class Control:
 
     def rows(self, name: str) -> DataFrame:
         """The rows of a table."""
-        return self._spark.table(self.table(name))
+        return self._target.read(self.table(name))
 
     def discard_kept(self) -> None:
         """Remove events that a crashed run of this batch kept: this run has more events."""

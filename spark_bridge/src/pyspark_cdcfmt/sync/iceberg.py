@@ -126,9 +126,17 @@ class IcebergTarget(SqlTarget):
             self._spark.sql(statement)
 
     def properties(self, table: str) -> Mapping[str, str]:
-        # Iceberg's catalogs cache tables, which other sessions may change.
-        self._spark.sql(f"REFRESH TABLE {table}")
+        self._refresh(table)
         return super().properties(table)
+
+    def read(self, table: str) -> DataFrame:
+        self._refresh(table)
+        return super().read(table)
+
+    def _refresh(self, table: str) -> None:
+        # Iceberg's catalogs cache tables for half a minute, which other sessions may change: those
+        # of a query's batches, too.
+        self._spark.sql(f"REFRESH TABLE {table}")
 
     def add_columns(self, table: str, columns: Sequence[StructField]) -> None:
         if _version_of(columns) != "2":
