@@ -45,7 +45,9 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(of_drivers()))
 # Helpers of a plugin's tests, which tests of several packages use, too.
 sys.path += map(str, sorted(Path(__file__).parent.glob("plugins/*/*/tests")))
 
-_BROKERS = frozenset({"apicurio", "kafka", "mariadb", "postgres", "rabbitmq", "rocketmq"})
+_BROKERS = frozenset(
+    {"apicurio", "kafka", "kafka_cluster", "mariadb", "postgres", "rabbitmq", "rocketmq"}
+)
 """Fixtures that take long to start, as `spark` does: tests of each share a process."""
 _LAST = ("rocketmq", "rabbitmq")
 """Fixtures of brokers that are busy without messages, as RocketMQ's is."""

@@ -14,6 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from support.canal_messages import COMMIT_TS, row_message
 from support.kafka_cluster import NODES, Cluster
 
+from cdcfmt_core.errors import SourceError
+from cdcfmt_core.options import validate
+from cdcfmt_kafka.client import KafkaClient
+from cdcfmt_kafka.options import KAFKA_OPTIONS
+from cdcfmt_kafka.source import open_source
+
 TOPIC = "orders"
 
 
@@ -99,3 +105,28 @@ def test_each_row_once_while_leaders_move(
     assert len(rows) == len(feed.written) > 1_000
     assert {*rows} == feed.written
     assert {partition for partition, _, _ in rows} == {*range(5)}
+
+
+def test_a_partition_without_a_leader_is_an_error(
+    kafka_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the last partition, whose absence does not show in the numbers of the others."""
+    monkeypatch.setattr(KafkaClient, "first_contact_seconds", 3.0)
+    kafka_cluster.create_topic("unled", 3, replicas=1)
+    settings = {"bootstrap.servers": kafka_cluster.servers}
+    values = validate({"subscribe": "unled"}, KAFKA_OPTIONS, owner="the test")
+    client = open_source(values, settings).open_client()
+    assert client.complete_topics()["unled"].partitions == {0, 1, 2}
+    node = kafka_cluster.leader("unled", 2)
+    kafka_cluster.send(node, SIGKILL)
+    try:
+        until = time.monotonic() + 60
+        while kafka_cluster.leader("unled", 2) == node:
+            assert time.monotonic() < until
+            time.sleep(0.5)
+        with pytest.raises(SourceError, match="some partitions of unled have no leader"):
+            client.complete_topics()
+    finally:
+        kafka_cluster.start_broker(node)
+        kafka_cluster.wait_for_replicas("unled", 3, 1)
+    assert client.complete_topics()["unled"].partitions == {0, 1, 2}

@@ -82,26 +82,27 @@ class Cluster:
         for process in self._processes.values():
             end_process(process, at_once=True)
 
-    def create_topic(self, name: str, partitions: int) -> None:
+    def create_topic(self, name: str, partitions: int, replicas: int = 3) -> None:
         admin = self.admin
-        wait_for(admin.create_topics([NewTopic(name, partitions, 3)]))
-        self.wait_for_replicas(name, partitions)
+        wait_for(admin.create_topics([NewTopic(name, partitions, replicas)]))
+        self.wait_for_replicas(name, partitions, replicas)
 
     def add_partitions(self, topic: str, total: int) -> None:
         admin = self.admin
         wait_for(admin.create_partitions([NewPartitions(topic, total)]))
         self.wait_for_replicas(topic, total)
 
-    def leader(self, topic: str) -> int:
-        """The node that leads the topic's first partition."""
-        return int(self.admin.list_topics(topic, timeout=10).topics[topic].partitions[0].leader)
+    def leader(self, topic: str, partition: int = 0) -> int:
+        """The node that leads a partition."""
+        found = self.admin.list_topics(topic, timeout=10).topics[topic].partitions
+        return int(found[partition].leader)
 
-    def wait_for_replicas(self, topic: str, partitions: int) -> None:
+    def wait_for_replicas(self, topic: str, partitions: int, replicas: int = 3) -> None:
         """Wait until all replicas of the topic are in sync."""
 
         def are_in_sync() -> bool:
             found = self.admin.list_topics(topic, timeout=10).topics[topic].partitions
-            return [len(each.isrs) for each in found.values()] == [3] * partitions
+            return [len(each.isrs) for each in found.values()] == [replicas] * partitions
 
         _wait(are_in_sync)
 

@@ -23,7 +23,10 @@ from cdcfmt_toolkit.topics.topic_options import TopicOptions
 
 
 class Cluster(TopicClient):
-    """Topic ``t``: each partition's first and last offset, and hidden partitions."""
+    """Topic ``t``: each partition's first and last offset, and hidden partitions.
+
+    ``leaderless``: partitions that the brokers list without a leader.
+    """
 
     title = "Script"
 
@@ -32,12 +35,14 @@ class Cluster(TopicClient):
         self.id = "A"
         self.hidden: set[int] = set()
         self.silent: set[int] = set()
+        self.leaderless: set[int] = set()
         self.gone = gone
         self.questions = 0
 
     def topics(self, known: Iterable[str] = ()) -> dict[str, Topic | None]:
-        there = frozenset(self.spans.keys() - self.hidden)
-        return {"t": None if self.gone else Topic(self.id, there)}
+        there = frozenset(self.spans.keys() - self.hidden - self.leaderless)
+        complete = not self.leaderless
+        return {"t": None if self.gone else Topic(self.id, there, complete)}
 
     def list_offsets(self, wanted: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
         self.questions += 1
@@ -54,6 +59,7 @@ class Cluster(TopicClient):
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_module, "_PAUSE", 0)
+    monkeypatch.setattr(TopicClient, "first_contact_seconds", 0.0)
 
 
 def epochs(offset: dict[str, Any]) -> set[int]:
@@ -168,6 +174,27 @@ def test_available_now_does_not_end_without_a_partition() -> None:
     stream.stop_at_latest()
     with pytest.raises(SourceError, match="reports no offsets of t-1"):
         stream.advance(first, None, None)
+
+
+def test_available_now_does_not_end_without_a_new_partition() -> None:
+    """Nor does a query begin without one: from ``latest``, it would read all of it later."""
+    cluster = Cluster({0: (0, 5), 1: (0, 5)})
+    first = again(follow(cluster, startingOffsets="earliest").advance(INITIAL, None, None))
+    cluster.spans |= {2: (0, 7)}
+    cluster.leaderless = {2}
+    stream = follow(cluster)
+    assert stream.advance(first, None, None) is first
+    stream = follow(cluster)
+    stream.stop_at_latest()
+    with pytest.raises(SourceError, match="some partitions of t have no leader"):
+        stream.advance(first, None, None)
+    with pytest.raises(SourceError, match="some partitions of t have no leader"):
+        follow(cluster).advance(INITIAL, None, None)
+    cluster.leaderless, cluster.silent = set(), {2}
+    with pytest.raises(SourceError, match="reports no offsets of t-2"):
+        stream.advance(first, None, None)
+    cluster.silent = set()
+    assert spans(stream.advance(first, None, None)) == {"0": [5, 5], "1": [5, 5], "2": [0, 7]}
 
 
 def test_few_offsets_wait() -> None:

@@ -110,7 +110,7 @@ class KafkaClient(TopicClient):
         self._answered = False
 
     def topics(self, known: Iterable[str] = ()) -> dict[str, Topic | None]:
-        # A partition without a leader is omitted: it cannot be read now.
+        # A partition without a leader cannot be read now: its topic is incomplete.
         wanted = {*known, *self.selected_names()}
         if not wanted:
             return {}
@@ -135,8 +135,8 @@ class KafkaClient(TopicClient):
                     raise SourceError(f"topic {name} on {self._options.servers}: {answer.str()}")
             else:
                 led = frozenset(p.id for p in answer.partitions if p.leader is not None)
-                id_ = str(answer.topic_id)
-                found[name] = Topic(None if id_ == _NO_ID else id_, led)
+                id_ = None if str(answer.topic_id) == _NO_ID else str(answer.topic_id)
+                found[name] = Topic(id_, led, len(led) == len(answer.partitions))
         return found
 
     def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:

@@ -128,7 +128,9 @@ class StreamProgress:
         fresh = {p for p in there if p not in starts or p[0] in renewed}
         for place in [p for p in starts if p[0] in renewed]:
             del starts[place]
-        begins = self._client.list_offsets(dict.fromkeys(fresh, EARLIEST))
+        # Those that no broker reports are read later, if there is a later batch.
+        ask = self._client.all_offsets if self._available_now else self._client.list_offsets
+        begins = ask(dict.fromkeys(fresh, EARLIEST))
         ends = self._ends({*starts, *begins}, starts)
         # A new partition is read once both of its ends are known.
         starts |= {p: begin for p, begin in begins.items() if p in ends}
@@ -149,9 +151,12 @@ class StreamProgress:
             missing = {name for name, topic in topics.items() if topic is None}
             # Once known to be gone, a topic must not delay or fill the log at each trigger.
             new = missing - self._gone
-            if not new or not left:
+            incomplete = [name for name, topic in topics.items() if topic and not topic.complete]
+            if not (new or (incomplete and self._available_now)) or not left:
                 break
             time.sleep(_PAUSE)
+        if incomplete and self._available_now:
+            raise SourceError(self._client.no_leader(incomplete))
         if missing - known:
             raise SourceError(self._client.no_topic(missing - known))
         if new:

@@ -96,11 +96,7 @@ class TopicClient(ABC):
             if (missing or not found) and waited > self.unknown_topic_seconds:
                 raise SourceError(self.no_topic(missing))
             if waited > self.first_contact_seconds:
-                raise SourceError(
-                    f"{self.title} at {self.address}: some partitions of "
-                    f"{', '.join(sorted(found.keys() - complete.keys()))} have no leader; "
-                    "check that their brokers run, and run again"
-                )
+                raise SourceError(self.no_leader(found.keys() - complete.keys()))
             time.sleep(_PAUSE)
 
     def selected(self, topics: Mapping[str, Topic | None]) -> set[TopicPartition]:
@@ -162,6 +158,13 @@ class TopicClient(ABC):
         text = f"topic {', '.join(sorted(missing))} does not exist on {self.address}"
         near = difflib.get_close_matches(min(missing), self.all_names(), n=3)
         return text + (f"; similar topics: {', '.join(near)}" if near else "")
+
+    def no_leader(self, topics: Iterable[str]) -> str:
+        """The error text for topics of which not all partitions can be read now."""
+        return (
+            f"{self.title} at {self.address}: some partitions of {', '.join(sorted(topics))} have "
+            "no leader; check that their brokers run, and run again"
+        )
 
     def selected_names(self) -> set[str]:
         """The names in the options, or those that match the pattern."""
