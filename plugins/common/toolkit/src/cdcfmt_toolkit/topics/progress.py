@@ -146,13 +146,16 @@ class StreamProgress:
         return any(found.get(name, id_) != id_ for name, id_ in ids.items())
 
     def _topics(self, known: set[str]) -> dict[str, Topic | None]:
-        for left in reversed(range(_TRIES)):
+        started, tries = time.monotonic(), 0
+        while True:
             topics = self._client.topics(known)
+            tries += 1
             missing = {name for name, topic in topics.items() if topic is None}
             # Once known to be gone, a topic must not delay or fill the log at each trigger.
             new = missing - self._gone
             incomplete = [name for name, topic in topics.items() if topic and not topic.complete]
-            if not (new or (incomplete and self._available_now)) or not left:
+            is_early = time.monotonic() - started < self._client.first_contact_seconds
+            if not ((new and tries < _TRIES) or (incomplete and self._available_now and is_early)):
                 break
             time.sleep(_PAUSE)
         if incomplete and self._available_now:
