@@ -34,8 +34,8 @@ demo: setup  ## the main job on embedded data
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
 
-# On two cores: the tests of sync beside all others, one lane after the other.  A third one beside
-# them takes no less time, and brokers and processes that starve then miss their time limits.  The
+# On two cores: the tests of sync beside all others, one lane after the other.  A third one would
+# share the same cores, and brokers and processes that starve miss their time limits.  The
 # longest first.  Make starts what waits for nothing, so the archive, which takes minutes, is no
 # prerequisite.
 test: setup  ## linters, types, docs, and all tests
@@ -139,7 +139,7 @@ workflows:  ## the linter of .github/workflows; needs Go
 # What `make test` has samples of, each test once; the longest first.
 thorough: setup  ## what `make test` has samples of: examples, combinations, Pythons
 	$(MAKE) --jobs 2 lint archive
-	CDCFMT_EXAMPLES=250 $(MAKE) --jobs 3 FEWER= PROFILE="--hypothesis-profile many" \
+	CDCFMT_EXAMPLES=250 $(MAKE) --jobs 2 FEWER= PROFILE="--hypothesis-profile many" \
 		unit-sync before unit-spark unit-slow unit-brokers unit-quick every smoke lowest
 	$(MAKE) unit-connect
 
