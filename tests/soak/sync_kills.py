@@ -25,7 +25,7 @@ from streams import workers_of
 from support.brokers import start_broker
 from support.framed_encoding import STRATEGIES
 from support.kafka_broker import Broker
-from support.killing import started
+from support.killing import App, started
 from support.schema_registry import OfflineRegistry, offline_registry
 from support.sync_app import SOURCE
 from support.sync_source import Source
@@ -68,9 +68,14 @@ def in_avro(format_: str, registry: OfflineRegistry) -> Callable[[Message], list
     return write
 
 
-def completed(folder: Path) -> int:
-    """The batches of all stores."""
-    return len([*folder.glob("checkpoints/*/commits/[0-9]*")])
+def complete_a_batch(app: App, folder: Path) -> None:
+    """Wait until any store has completed one more batch."""
+
+    def completed() -> int:
+        return len([*folder.glob("checkpoints/*/commits/[0-9]*")])
+
+    before = completed()
+    app.wait(lambda: completed() > before)
 
 
 def main(
@@ -93,9 +98,8 @@ def main(
             while victims:
                 broker.produce(topic, source.messages(CHANGES))
                 with started(APP, folder, broker.servers, topic) as app:
-                    before = completed(folder)
                     if dice.random() > IN_FIRST:
-                        app.wait(lambda before=before: completed(folder) > before)  # type: ignore[misc]
+                        complete_a_batch(app, folder)
                     app.live_on(dice, early=dice.random() < 0.2, longest=20)
                     while victims and victims[-1] != "driver":
                         victim = victims.pop()

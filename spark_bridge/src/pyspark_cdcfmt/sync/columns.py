@@ -124,15 +124,13 @@ class ColumnPlanner:
         old, is_new = columns.get(name), plan.state.columns is None
         if old is None:
             change = "add column", f"{field.name} {type_}"
-        elif (both := union_type(old.dataType, field.dataType)) == old.dataType:
-            return
-        elif both is not None:
-            field = StructField(old.name, both, metadata=field.metadata)
-            was, now = old.dataType.simpleString(), both.simpleString()
-            change = "widen column", f"{old.name} from {was} to {now}"
         else:
             change = "", f"{old.name} from {old.dataType.simpleString()} to {type_}"
-            common = common_number(old.dataType, field.dataType)
+            common = union_type(old.dataType, field.dataType)
+            if common is None:
+                common = common_number(old.dataType, field.dataType)
+            elif not is_wider(old.dataType, common):
+                return
             if common is not None and (is_new or is_wider(old.dataType, common)):
                 field = StructField(old.name, common, metadata=field.metadata)
                 was, now = old.dataType.simpleString(), common.simpleString()

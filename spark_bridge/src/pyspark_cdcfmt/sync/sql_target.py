@@ -109,8 +109,8 @@ class SqlTarget(ABC):
 
     def widen(self, table: str, before: DataType, column: StructField) -> None:
         for path, type_, is_new in type_changes(before, column.dataType, quote(column.name)):
-            sql = f"{path} {type_sql(type_)}" if is_new else f"{path} TYPE {type_sql(type_)}"
-            change = f"ADD COLUMNS ({sql})" if is_new else f"ALTER COLUMN {sql}"
+            sql = type_sql(type_)
+            change = f"ADD COLUMNS ({path} {sql})" if is_new else f"ALTER COLUMN {path} TYPE {sql}"
             self.run(f"ALTER TABLE {table} {change}")
 
     def retire_column(self, table: str, name: str, new: str | None) -> None:

@@ -110,7 +110,6 @@ class KafkaClient(TopicClient):
         self._answered = False
 
     def topics(self, known: Iterable[str] = ()) -> dict[str, Topic | None]:
-        # A partition without a leader cannot be read now: its topic is incomplete.
         wanted = {*known, *self.selected_names()}
         if not wanted:
             return {}
@@ -134,9 +133,10 @@ class KafkaClient(TopicClient):
                 else:
                     raise SourceError(f"topic {name} on {self._options.servers}: {answer.str()}")
             else:
+                # A partition without a leader cannot be read now.
                 led = frozenset(p.id for p in answer.partitions if p.leader is not None)
-                id_ = None if str(answer.topic_id) == _NO_ID else str(answer.topic_id)
-                found[name] = Topic(id_, led, len(led) == len(answer.partitions))
+                complete, id_ = len(led) == len(answer.partitions), str(answer.topic_id)
+                found[name] = Topic(None if id_ == _NO_ID else id_, led, complete)
         return found
 
     def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:

@@ -153,12 +153,14 @@ class StreamProgress:
             missing = {name for name, topic in topics.items() if topic is None}
             # Once known to be gone, a topic must not delay or fill the log at each trigger.
             new = missing - self._gone
-            incomplete = [name for name, topic in topics.items() if topic and not topic.complete]
+            # Other runs read a partition once it has a leader.
+            must_be_whole = topics.items() if self._available_now else ()
+            incomplete = [name for name, topic in must_be_whole if topic and not topic.complete]
             is_early = time.monotonic() - started < self._client.first_contact_seconds
-            if not ((new and tries < _TRIES) or (incomplete and self._available_now and is_early)):
+            if not ((new and tries < _TRIES) or (incomplete and is_early)):
                 break
             time.sleep(_PAUSE)
-        if incomplete and self._available_now:
+        if incomplete:
             raise SourceError(self._client.no_leader(incomplete))
         if missing - known:
             raise SourceError(self._client.no_topic(missing - known))
