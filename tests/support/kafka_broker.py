@@ -208,6 +208,7 @@ class Broker:
 
 def send(producer: Producer, topic: str, messages: Iterable[Message]) -> None:
     """Hand messages to a producer, which may be transactional."""
+    ends = time.monotonic() + 60
     for message in messages:
         place: dict[str, Any] = {}
         if message.partition is not None:
@@ -227,6 +228,13 @@ def send(producer: Producer, topic: str, messages: Iterable[Message]) -> None:
                 break
             except BufferError:
                 producer.poll(0.1)
+            except KafkaException as error:
+                # A producer remembers for a while that a topic of this name was deleted.
+                is_new = error.args[0].code() == KafkaError._UNKNOWN_TOPIC
+                if not is_new or time.monotonic() > ends:
+                    raise
+                producer.list_topics(topic, timeout=10)
+                producer.poll(0.5)
 
 
 def _delivered(error: KafkaError | None, _: object) -> None:
