@@ -13,10 +13,18 @@ from kernel.test_canal_json import USUAL
 
 from cdcfmt_core import types as logical
 from cdcfmt_mysql import resolve_type
-from cdcfmt_toolkit.encodings import Encoding
+from cdcfmt_toolkit.encodings import Encoding, EncodingName
 from pyspark_cdcfmt.rows.json_values import parse_json_column
 from pyspark_cdcfmt.rows.variant import encode_variant
 
+
+def _list(name: EncodingName, **more: Any) -> Encoding:
+    return Encoding("list", items=Encoding(name, **more))
+
+
+_STRUCT = logical.Struct((("n", logical.Int(16)), ("tags", logical.Array(logical.Text()))))
+_STRUCT_WAY = Encoding("struct", fields={"n": Encoding("json-number"), "tags": _list("text")})
+_DURATION = logical.Interval(months=False, days=False)
 # The ways that a column of each type may be written, and a usual value.
 OF_BYTES = [
     (Encoding("base64"), logical.Binary(), "AP8="),
@@ -92,6 +100,32 @@ OF_JSON = [
     (Encoding("calendar-parts"), logical.Year(), [2024, *[None] * 6]),
     (Encoding("calendar-parts"), logical.Year(), "2155"),
     (Encoding("epoch-pair"), logical.Timestamp(), [-1, 999_999]),
+    (Encoding("epoch-micros"), _DURATION, -61_500_000),
+    (Encoding("epoch-nanos"), _DURATION, 3_600_000_000_000),
+    (_list("json-number"), logical.Array(logical.Int(32)), [1, None, -7]),
+    (_list("json-number"), logical.Array(logical.Int(64, signed=False)), [2**64 - 1]),
+    (_list("json-number"), logical.Array(logical.Float(32)), []),
+    (_list("json-number"), logical.Vector(), [1, -2.5e-3]),
+    (_list("json-boolean"), logical.Array(logical.Bool()), [True, None]),
+    (_list("text"), logical.Array(logical.Text()), ["", 'a\n"é', None]),
+    (_list("base64"), logical.Array(logical.Binary()), ["AP8="]),
+    (_list("epoch-days"), logical.Array(logical.Date()), [19_000, None]),
+    (_list("connect-decimal", scale=2), logical.Array(logical.Decimal(20, 2)), ["MDk="]),
+    (_list("iso-instant"), logical.Array(logical.Timestamp()), ["2024-02-29T10:00:00.5Z"]),
+    (
+        Encoding("list", items=_list("json-number")),
+        logical.Array(logical.Array(logical.Int(32))),
+        [[1, 2], None, [], [None]],
+    ),
+    (
+        Encoding("map", items=Encoding("json-number")),
+        logical.Map(logical.Text(), logical.Int(32)),
+        {"b": 1, "a": None, "é\n": -7},
+    ),
+    (_STRUCT_WAY, _STRUCT, {"n": 1, "tags": ["a", None]}),
+    (Encoding("list", items=_STRUCT_WAY), logical.Array(_STRUCT), [{"tags": [], "n": None}, None]),
+    (Encoding("geometry"), logical.Geometry(), {"wkb": "AP8=", "srid": None}),
+    (Encoding("geometry"), logical.Geometry(), {"x": 1.5, "y": 2, "wkb": "AP8=", "srid": 4326}),
 ]
 WAYS = OF_BYTES + OF_TYPES + OF_NUMBERS + OF_JSON
 # Values with the column that the kernel makes of them; decoders read some encodings themselves.
@@ -112,6 +146,8 @@ DETECTED: list[tuple[Encoding, logical.LogicalType, Any, Any]] = [
     (Encoding("text"), logical.Text(), "é", "é"),
     (Encoding("text"), logical.Set(("a", "b")), "a,b", "a,b"),
     (Encoding("text"), logical.Uuid(), *["2f8b1c3e-0d4a-4c5b-9e6f-7a8b9c0d1e2f"] * 2),
+    (Encoding("text"), logical.TimeTz(), *["01:02:03.5+05:30"] * 2),
+    (_list("text"), logical.Array(logical.Json()), [_DOCUMENT, None], [_VARIANT, None]),
     (
         Encoding("zoned-text"),
         logical.Timestamp(0),

@@ -27,6 +27,7 @@ from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_mysql import InexactNumber, resolve_type
 from cdcfmt_toolkit.encodings import Encoding, EncodingName
 from cdcfmt_toolkit.go_quote import quote
+from cdcfmt_toolkit.intervals import interval_text
 from cdcfmt_toolkit.layout import Layout, Zoned
 from cdcfmt_toolkit.plans import encoded_plan
 from cdcfmt_toolkit.value_readers import value_reader
@@ -188,6 +189,18 @@ def alike(type_: logical.LogicalType, found: Any, expected: Any) -> bool:
     if isinstance(type_, logical.Unknown) and type(expected) is not str:
         is_number = isinstance(expected, Decimal)
         return bool(found == (format(expected, "f") if is_number else json_of(expected)))
+    if isinstance(type_, logical.Array):
+        return all(alike(type_.element, *each) for each in zip(found, expected, strict=True))
+    if isinstance(type_, logical.Vector):
+        return all(alike(logical.Float(32), *each) for each in zip(found, expected, strict=True))
+    if isinstance(type_, logical.Struct):
+        return all(alike(of, found[name], expected[name]) for name, of in type_.fields)
+    if isinstance(type_, logical.Map):
+        return bool(dict(found) == expected)
+    if isinstance(type_, logical.Geometry):
+        return bool(found == expected._asdict())
+    if isinstance(type_, logical.Interval):
+        return bool(found == interval_text(expected))
     if isinstance(type_, logical.Time):
         total = abs(expected).total_seconds()
         text = f"{int(total // 3600):02}:{int(total // 60) % 60:02}:{int(total) % 60:02}"
@@ -213,6 +226,13 @@ def test_values_equal_the_python_readers(
     values = TEXTS.get(encoding.name, TEXT) | TEXT | NUMBERS | st.just([]) | st.just({"a": 1})
     if encoding.name == "json-value":
         values |= JSON
+    if type(usual) is dict:
+        values |= st.fixed_dictionaries(
+            {}, optional=dict.fromkeys((*usual, "other"), JSON | BASE64)
+        )
+    if encoding.items is not None:
+        items = TEXTS.get(encoding.items.name, TEXT) | TEXT | NUMBERS | st.none()
+        values |= st.lists(items, max_size=3) | st.lists(st.lists(items, max_size=2), max_size=2)
     for _ in range(10):
         value = data.draw(values)
         found = column.read(value)

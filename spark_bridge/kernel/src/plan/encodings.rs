@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::json::{Kind, Token};
+use crate::refusal::{Reason, Refusal, Result};
+use crate::text::bytes::Bound;
 
 /// MySQL's text of a logical type (`cdcfmt_core/types.py`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -73,12 +75,26 @@ pub enum Encoding {
     JsonBoolean,
     /// Any JSON value of unknown type.
     JsonValue,
-    /// Text unchanged, except for aliases; `uuid`: only a UUID's usual text.
+    /// Text unchanged, except for aliases; `only`: in the usual form of this type.
     Text {
         json: bool,
-        uuid: bool,
+        only: Option<UsualText>,
         aliases: BTreeMap<String, String>,
     },
+    /// A list of values.
+    List {
+        items: Box<Part>,
+    },
+    /// An object with any names.
+    Map {
+        values: Box<Part>,
+    },
+    /// An object with a member for each field.
+    Struct {
+        fields: Vec<Part>,
+    },
+    /// An object of well-known binary, a number of its reference system, and others.
+    Geometry,
     /// MySQL's text, optionally followed by `Z`.
     IsoText(MysqlText),
     /// `2024-01-01T00:00:00.5Z`
@@ -140,6 +156,15 @@ impl Encoding {
         }
     }
 
+    /// The items of a list, the values of a map, or the fields of a struct.
+    pub fn parts(&self) -> &[Part] {
+        match self {
+            Self::List { items: part } | Self::Map { values: part } => std::slice::from_ref(part),
+            Self::Struct { fields } => fields,
+            _ => &[],
+        }
+    }
+
     /// Its name in Python.
     pub fn name(&self) -> &'static str {
         match self {
@@ -155,6 +180,10 @@ impl Encoding {
             Self::JsonBoolean => "json-boolean",
             Self::JsonValue => "json-value",
             Self::Text { .. } => "text",
+            Self::List { .. } => "list",
+            Self::Map { .. } => "map",
+            Self::Struct { .. } => "struct",
+            Self::Geometry => "geometry",
             Self::IsoText(_) => "iso-text",
             Self::IsoInstant => "iso-instant",
             Self::EpochDays => "epoch-days",
@@ -223,13 +252,60 @@ impl Number {
     }
 }
 
-/// The kind of time: since 1970 as a wall clock or in UTC, or since midnight.
+/// The items of a list, the values of a map, or a field of a struct: their encoding, and what a
+/// column with it would have besides.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+pub struct Part {
+    /// Of a field.
+    pub name: String,
+    #[serde(flatten)]
+    pub encoding: Encoding,
+    pub bound: Option<Bound>,
+    /// The form of their integers in images.
+    pub form: Form,
+    pub has_nulls: bool,
+}
+
+/// The form of a column's integers in images, for all values of the column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    Plain,
+    Decimal,
+    Boolean,
+    /// Negative values are left to the reference.
+    Signless,
+}
+
+impl Form {
+    /// Refuses an integer whose sign is not known.
+    pub fn check(self, value: i128) -> Result<()> {
+        // Debezium may write unsigned BIGINT as signed.  `extra` names the columns with negative
+        // values, a list that only the reference makes.
+        if self == Self::Signless && (i128::from(i64::MIN)..0).contains(&value) {
+            let text = "an integer whose sign is not known";
+            return Err(Refusal::of(Reason::Doubt, text, 0));
+        }
+        Ok(())
+    }
+}
+
+/// A type whose usual text is the text of its column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UsualText {
+    Uuid,
+    TimeTz,
+}
+
+/// The kind of time: since 1970 as a wall clock or in UTC, since midnight, or an interval.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(tag = "logical", rename_all = "snake_case")]
 pub enum Clock {
     DateTime { fsp: Option<u32> },
     Timestamp,
     Time { fsp: Option<u32> },
+    Interval,
 }
 
 /// The integer of a decimal, or an unsigned 64-bit integer.

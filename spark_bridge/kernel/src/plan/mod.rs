@@ -5,7 +5,8 @@ mod layout;
 mod target;
 
 pub use encodings::{
-    BytesForm, BytesText, Clock, Encoding, MAX_DIGITS, MysqlText, Number, Unscaled,
+    BytesForm, BytesText, Clock, Encoding, Form, MAX_DIGITS, MysqlText, Number, Part, Unscaled,
+    UsualText,
 };
 pub use layout::{AvroLayout, Image, Layout, Member, Op, Role, RoleOrMembers, Slot};
-pub use target::Target;
+pub use target::{Target, TargetField};

@@ -13,7 +13,10 @@ pub enum Target {
     Long,
     Float,
     Double,
-    Decimal { precision: u8, scale: u8 },
+    Decimal {
+        precision: u8,
+        scale: u8,
+    },
     String,
     Binary,
     Date,
@@ -21,4 +24,23 @@ pub enum Target {
     TimestampNtz,
     Interval,
     Variant,
+    Array {
+        element: Box<TargetField>,
+    },
+    /// Keys are strings.
+    Map {
+        value: Box<TargetField>,
+    },
+    Struct {
+        fields: Vec<TargetField>,
+    },
+}
+
+/// The items of an array, the values of a map, or a field of a struct.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+pub struct TargetField {
+    pub name: String,
+    pub nullable: bool,
+    #[serde(flatten)]
+    pub target: Target,
 }

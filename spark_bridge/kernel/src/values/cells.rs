@@ -1,32 +1,35 @@
 //! The interface for the output of value encodings: one cell after the other.
 
-use serde::Deserialize;
+use std::cmp::Ordering;
 
 use crate::json::{Token, plain};
+use crate::plan::Form;
 use crate::refusal::{Reason, Refusal, Result};
+use crate::values::temporal;
 use crate::variant::Variants;
 
-/// The form of a column's integers in images, for all values of the column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Form {
-    Plain,
-    Decimal,
-    Boolean,
-    /// Negative values are left to the reference.
-    Signless,
+const NO_LIST: Refusal = Refusal::of(Reason::Target, "list or object in a column of scalars", 0);
+
+/// An order of the members of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameOrder {
+    /// That of the message, or of the type's fields.
+    Given,
+    /// By the bytes of their names.
+    Bytes,
+    /// By UTF-16, as Spark searches the fields of variants.
+    Utf16,
 }
 
-impl Form {
-    /// Refuses an integer whose sign is not known.
-    pub fn check(self, value: i128) -> Result<()> {
-        // Debezium may write unsigned BIGINT as signed.  `extra` names the columns with negative
-        // values, a list that only the reference makes.
-        if self == Self::Signless && (i128::from(i64::MIN)..0).contains(&value) {
-            let text = "an integer whose sign is not known";
-            return Err(Refusal::of(Reason::Doubt, text, 0));
+impl NameOrder {
+    pub fn compare(self, one: &str, other: &str) -> Ordering {
+        match self {
+            Self::Given => Ordering::Equal,
+            Self::Bytes => one.cmp(other),
+            // ASCII has the same order in UTF-8 and UTF-16.
+            Self::Utf16 if one.is_ascii() && other.is_ascii() => one.cmp(other),
+            Self::Utf16 => one.encode_utf16().cmp(other.encode_utf16()),
         }
-        Ok(())
     }
 }
 
@@ -104,6 +107,46 @@ pub trait Cells {
     }
 
     fn push_time(&mut self, micros: i64, fsp: Option<u32>, scratch: &mut String) -> Result<()>;
+
+    /// An interval without months and days: text, unless the column has another type.
+    fn push_interval(&mut self, micros: i64, scratch: &mut String) -> Result<()> {
+        scratch.clear();
+        temporal::print_interval(micros, scratch);
+        self.push_text(scratch)
+    }
+
+    /// Begins a list; each item is a cell of [`Self::item`].
+    fn begin_list(&mut self) -> Result<()> {
+        Err(NO_LIST)
+    }
+
+    /// Where the next item of the list goes; `form`: that of its integers in images.
+    fn item(&mut self, _form: Form) -> Result<&mut Self> {
+        Err(NO_LIST)
+    }
+
+    fn end_list(&mut self) -> Result<()> {
+        Err(NO_LIST)
+    }
+
+    /// The order in which it takes the members of objects.
+    fn order_of_names(&self) -> NameOrder {
+        NameOrder::Given
+    }
+
+    /// Begins an object of these names, in the order of its members.
+    fn begin_object(&mut self, _names: &[&str]) -> Result<()> {
+        Err(NO_LIST)
+    }
+
+    /// Where the value of the next member goes; `place`: its index in `names`.
+    fn member(&mut self, _place: usize, _name: &str, _form: Form) -> Result<&mut Self> {
+        Err(NO_LIST)
+    }
+
+    fn end_object(&mut self) -> Result<()> {
+        Err(NO_LIST)
+    }
 
     /// An object or array of a column without a type, as its own text.
     fn push_nested(&mut self, _text: &str, _variants: &mut Variants) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Times as numbers of units since 1970, or since midnight.
+//! Times as numbers of units since 1970, or since midnight; intervals as numbers of units.
 
 use crate::json::Token;
 use crate::plan::Clock;
@@ -44,6 +44,7 @@ pub fn clock(
             cell.push_datetime(micros)
         }
         Clock::Timestamp => cell.push_instant(micros),
+        Clock::Interval => cell.push_interval(micros, scratch),
         Clock::Time { fsp } if (-MAX_TIME..=MAX_TIME).contains(&micros) => {
             cell.push_time(micros, *fsp, scratch)
         }
@@ -68,8 +69,8 @@ fn guessed(value: i64, clock: &Clock) -> Option<i64> {
             let is_open = near(millis) || near(value) || near(value / 1000);
             (near(usual) || !is_open).then_some(usual)
         }
-        // Debezium writes TIMESTAMP as text: a number has no usual unit.
-        Clock::Timestamp => None,
+        // Debezium writes TIMESTAMP as text, and intervals with their unit: a number has no usual one.
+        Clock::Timestamp | Clock::Interval => None,
         Clock::Time { fsp } => {
             let other = value.checked_mul(1000)?;
             let step = 10_i64.checked_pow(6_u32.checked_sub(fsp.unwrap_or(0))?)?;

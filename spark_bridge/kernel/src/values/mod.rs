@@ -14,7 +14,7 @@ pub mod temporal;
 mod tools;
 mod zones;
 
-pub use cells::{Cells, Form};
+pub use cells::{Cells, NameOrder};
 pub use default_nulls::DefaultNull;
 pub use enum_numbers::{NumberedCells, Numbers};
 pub use reader::Reader;

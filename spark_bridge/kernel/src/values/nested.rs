@@ -1,10 +1,11 @@
 //! Values that are lists or objects of a fixed form.
 
-use crate::json::{Cursor, Kind, Token};
+use crate::json::{Cursor, Kind, Token, plain};
+use crate::plan::Form;
 use crate::refusal::{Reason, Refusal, Result};
 use crate::values::calendar::{self, Part};
 use crate::values::cells::Cells;
-use crate::values::scalars::BROKEN;
+use crate::values::scalars::{BROKEN, OTHER, small};
 use crate::values::tools::Tools;
 
 /// Appends the instant of a text in the named zone.
@@ -98,4 +99,62 @@ pub fn members<const N: usize>(
         ));
     }
     Ok(found)
+}
+
+/// The members of an object of any names.
+pub fn members_of(token: Token, document: &str) -> Result<Vec<(String, Token)>> {
+    if token.kind != Kind::Object {
+        return Err(OTHER);
+    }
+    let mut found: Vec<(String, Token)> = Vec::new();
+    let mut cursor = Cursor::at(document, token.start + 1)?;
+    if !cursor.take(b'}') {
+        loop {
+            let name = plain(cursor.name()?, document, &mut Vec::new()).to_owned();
+            found.push((name, cursor.value()?));
+            if !cursor.more(b'}')? {
+                break;
+            }
+        }
+    }
+    let mut names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+    names.sort_unstable();
+    // Python's parser keeps the last of them.
+    if names.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(Refusal::new(
+            "two members have one name",
+            token.start as usize,
+        ));
+    }
+    Ok(found)
+}
+
+/// The fields of a geometry in Spark.
+const GEOMETRY: [&str; 3] = ["srid", "wkb", "wkt"];
+
+/// Appends a geometry: the members `wkb` and `srid` of an object.
+pub fn geometry(token: Token, document: &str, column: &mut impl Cells) -> Result<()> {
+    let found = members_of(token, document)?;
+    let member = |name: &str| {
+        let found = found.iter().find(|(each, _)| each == name);
+        found.map_or(Token::MISSING, |(_, value)| *value)
+    };
+    let (srid, wkb) = (member("srid"), member("wkb"));
+    let srid = match srid.kind {
+        // Debezium writes SRID 0 as null.
+        Kind::Null | Kind::Missing => 0,
+        _ => small(srid, srid.text(document))?,
+    };
+    if srid < 0 || wkb.kind != Kind::Text {
+        return Err(OTHER);
+    }
+    column.begin_object(&GEOMETRY)?;
+    column
+        .member(0, GEOMETRY[0], Form::Plain)?
+        .push_integer(srid)?;
+    column
+        .member(1, GEOMETRY[1], Form::Plain)?
+        .push_base64(wkb.text(document))?;
+    column.member(2, GEOMETRY[2], Form::Plain)?.push_null()?;
+    column.end_object()
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::json::{Kind, Token, plain, unescape_latin1};
-use crate::plan::{Encoding, MysqlText, Number};
+use crate::json::{Cursor, Kind, Token, plain, unescape_latin1};
+use crate::plan::{Encoding, MysqlText, Number, Part, UsualText};
 use crate::pool::Weighed;
 use crate::refusal::{Reason, Refusal, Result};
 use crate::text::bytes::{self, Bound};
@@ -15,9 +15,10 @@ use crate::values::cells::Cells;
 use crate::values::default_nulls::DefaultNull;
 use crate::values::epochs::{Unit, clock, days};
 use crate::values::mysql_text::{Domain, text_of};
-use crate::values::nested::{items, members, parts, zoned};
+use crate::values::nested::{self, items, members, parts, zoned};
 use crate::values::packed;
 use crate::values::scalars::{self, BROKEN, OTHER};
+use crate::values::temporal;
 use crate::values::tools::Tools;
 use crate::values::zones::zoned_instant;
 
@@ -27,6 +28,8 @@ pub struct Reader {
     encoding: Encoding,
     domain: Domain,
     default_null: Option<DefaultNull>,
+    /// Of the items of a list, the values of a map, or the fields of a struct.
+    parts: Vec<Self>,
 }
 
 impl Hash for Reader {
@@ -38,7 +41,8 @@ impl Hash for Reader {
 
 impl Weighed for Reader {
     fn bytes(&self) -> usize {
-        size_of::<Self>() + self.domain.bytes()
+        let parts = self.parts.iter().map(Self::bytes).sum::<usize>();
+        size_of::<Self>() + self.domain.bytes() + parts
     }
 }
 
@@ -48,7 +52,9 @@ impl Reader {
         default_null: Option<DefaultNull>,
         bound: Option<Bound>,
     ) -> Self {
+        let of_part = |part: &Part| Self::new(part.encoding.clone(), None, part.bound.clone());
         Self {
+            parts: encoding.parts().iter().map(of_part).collect(),
             domain: Domain::new(&encoding, bound),
             encoding,
             default_null,
@@ -123,7 +129,14 @@ impl Reader {
             Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) => {
                 self.read_mysql(logical, token, document, column, tools)
             }
-            Encoding::Text { uuid: true, .. } => read_uuid(token, document, column),
+            Encoding::Text {
+                only: Some(only), ..
+            } => read_usual(*only, token, document, column),
+            Encoding::List { items } => self.read_list(items, token, document, column, tools),
+            Encoding::Map { .. } | Encoding::Struct { .. } => {
+                self.read_object(token, document, column, tools)
+            }
+            Encoding::Geometry => nested::geometry(token, document, column),
             Encoding::Text { json, aliases, .. } => {
                 read_text(*json, aliases, token, document, column, tools)
             }
@@ -174,6 +187,77 @@ impl Reader {
             | Encoding::ZonedText { .. } => self.read_time(token, document, column, tools),
             Encoding::IntegerText | Encoding::Other => Err(OTHER),
         }
+    }
+
+    fn read_list(
+        &self,
+        items: &Part,
+        token: Token,
+        document: &str,
+        column: &mut impl Cells,
+        tools: &mut Tools,
+    ) -> Result<()> {
+        if token.kind != Kind::Array {
+            return Err(OTHER);
+        }
+        let mut cursor = Cursor::at(document, token.start + 1)?;
+        column.begin_list()?;
+        if !cursor.take(b']') {
+            loop {
+                let item = cursor.value()?;
+                self.read_part(0, item, document, column.item(items.form)?, tools)?;
+                if !cursor.more(b']')? {
+                    break;
+                }
+            }
+        }
+        column.end_list()
+    }
+
+    fn read_object(
+        &self,
+        token: Token,
+        document: &str,
+        column: &mut impl Cells,
+        tools: &mut Tools,
+    ) -> Result<()> {
+        let mut members = nested::members_of(token, document)?;
+        let parts = self.encoding.parts();
+        let is_struct = matches!(self.encoding, Encoding::Struct { .. });
+        if is_struct {
+            // In the order of the fields, all of which an object has.
+            let mut by_field = vec![None; parts.len()];
+            for member in members {
+                let place = parts.iter().position(|part| part.name == member.0);
+                by_field[place.ok_or(OTHER)?] = Some(member);
+            }
+            members = by_field.into_iter().collect::<Option<_>>().ok_or(OTHER)?;
+        }
+        let mut order: Vec<usize> = (0..members.len()).collect();
+        let by = column.order_of_names();
+        order.sort_by(|one, other| by.compare(&members[*one].0, &members[*other].0));
+        let names: Vec<&str> = order.iter().map(|at| &*members[*at].0).collect();
+        column.begin_object(&names)?;
+        for (place, at) in order.iter().enumerate() {
+            let part = if is_struct { *at } else { 0 };
+            let cell = column.member(place, names[place], parts[part].form)?;
+            self.read_part(part, members[*at].1, document, cell, tools)?;
+        }
+        column.end_object()
+    }
+
+    fn read_part(
+        &self,
+        part: usize,
+        token: Token,
+        document: &str,
+        column: &mut impl Cells,
+        tools: &mut Tools,
+    ) -> Result<()> {
+        if token.kind == Kind::Null && !self.encoding.parts()[part].has_nulls {
+            return Err(OTHER);
+        }
+        self.parts[part].read(token, document, column, tools)
     }
 
     /// MySQL's text, or a number or a boolean in its place.
@@ -374,21 +458,32 @@ fn read_text(
     column.push_text(aliases.get(text).map_or(text, String::as_str))
 }
 
-/// A UUID as databases print it; other forms are the reference's.
-fn read_uuid(token: Token, document: &str, column: &mut impl Cells) -> Result<()> {
-    if token.kind != Kind::Text {
+/// Text in the usual form of its type; other forms are the reference's.
+fn read_usual(
+    only: UsualText,
+    token: Token,
+    document: &str,
+    column: &mut impl Cells,
+) -> Result<()> {
+    let text = token.text(document);
+    let is_usual = match only {
+        UsualText::Uuid => is_uuid(text),
+        UsualText::TimeTz => temporal::is_time_tz(text),
+    };
+    if token.kind != Kind::Text || !is_usual {
         return Err(OTHER);
     }
-    let text = token.text(document);
+    column.push_text(text)
+}
+
+/// Whether it is a UUID as databases print it.
+fn is_uuid(text: &str) -> bool {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let is_at_home = |(place, byte): (usize, u8)| match place {
         8 | 13 | 18 | 23 => byte == b'-',
         _ => is_digit(byte),
     };
-    if text.len() != 36 || !text.bytes().enumerate().all(is_at_home) {
-        return Err(OTHER);
-    }
-    column.push_text(text)
+    text.len() == 36 && text.bytes().enumerate().all(is_at_home)
 }
 
 /// Text whose bytes were read in another charset.

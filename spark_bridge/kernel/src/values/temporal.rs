@@ -145,6 +145,50 @@ pub fn print_time(micros: i64, fsp: Option<u32>, out: &mut String) {
     }
 }
 
+/// Whether it is a time with an offset as `cdcfmt_toolkit/intervals.py` prints it.
+pub fn is_time_tz(text: &str) -> bool {
+    let (clock_text, is_usual) = match text.strip_suffix('Z') {
+        Some(clock) => (clock, true),
+        None => match text.split_at_checked(text.len().saturating_sub(6)) {
+            Some((clock, offset)) => (clock, is_offset(offset.as_bytes())),
+            None => return false,
+        },
+    };
+    let has_zeros = clock_text.contains('.') && clock_text.ends_with('0');
+    is_usual && !has_zeros && clock(clock_text.as_bytes(), 23).is_some()
+}
+
+/// `+05:30`, of less than a day; that of UTC is `Z`.
+fn is_offset(data: &[u8]) -> bool {
+    let minutes = || {
+        mark(data, 3, b':')?;
+        Some(pair(data, 1, 23)? * 60 + pair(data, 4, 59)?)
+    };
+    matches!(data, [b'+' | b'-', ..]) && data.len() == 6 && minutes().is_some_and(|some| some > 0)
+}
+
+/// An interval of microseconds as ISO 8601, `PT-1H-2M-0.5S`; parts of zero are left out.
+pub fn print_interval(micros: i64, out: &mut String) {
+    use std::fmt::Write;
+    let (minutes, rest) = (micros / 60_000_000, micros % 60_000_000);
+    out.push_str("PT");
+    for (number, unit) in [(minutes / 60, 'H'), (minutes % 60, 'M')] {
+        if number != 0 {
+            let _ = write!(out, "{number}{unit}");
+        }
+    }
+    if rest != 0 || micros == 0 {
+        let sign = if rest < 0 { "-" } else { "" };
+        let (seconds, fraction) = (rest.abs() / 1_000_000, rest.abs() % 1_000_000);
+        let _ = write!(out, "{sign}{seconds}");
+        if fraction != 0 {
+            let digits = format!(".{fraction:06}");
+            out.push_str(digits.trim_end_matches('0'));
+        }
+        out.push('S');
+    }
+}
+
 /// The range of Python's dates: the years 1 to 9999.
 pub const FIRST_DAY: i32 = -719_162;
 pub const LAST_DAY: i32 = 2_932_896;
@@ -293,6 +337,29 @@ mod tests {
             assert_eq!(out, text);
         }
         assert_eq!(time("839:00:00"), None);
+        for text in ["01:02:03.5Z", "23:59:59+05:30", "00:00:00-11:00"] {
+            assert!(is_time_tz(text), "{text}");
+        }
+        for text in [
+            "24:00:00Z",
+            "01:02:03.50Z",
+            "01:02:03+00:00",
+            "01:02:03",
+            "é+05:30",
+            "",
+        ] {
+            assert!(!is_time_tz(text), "{text}");
+        }
+        for (micros, text) in [
+            (0, "PT0S"),
+            (3_600_000_000, "PT1H"),
+            (-61_500_000, "PT-1M-1.5S"),
+            (i64::MIN, "PT-2562047788H-54.775808S"),
+        ] {
+            out.clear();
+            print_interval(micros, &mut out);
+            assert_eq!(out, text);
+        }
         out.clear();
         print_time(1_500_000, Some(3), &mut out);
         assert_eq!(out, "00:00:01.500");

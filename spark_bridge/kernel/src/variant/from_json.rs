@@ -173,19 +173,46 @@ impl Variants {
             loop {
                 let item = cursor.value()?;
                 self.encode(dictionary, text, item, out)?;
-                self.ends.push(out.len() - start);
+                self.end_value(start, out);
                 if !cursor.more(b']')? {
                     break;
                 }
             }
         }
+        self.end_array(first, start, out);
+        Ok(())
+    }
+
+    /// The number of ends of values, of all arrays and objects that are not yet complete.
+    pub fn ends(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Ends a value of the array or object whose values begin at `start`.
+    pub fn end_value(&mut self, start: usize, out: &[u8]) {
+        self.ends.push(out.len() - start);
+    }
+
+    /// Inserts the head of the array whose values begin at `start`; the last ends are theirs, from
+    /// `first` on.
+    pub fn end_array(&mut self, first: usize, start: usize, out: &mut Vec<u8>) {
         let count = self.ends.len() - first;
         let width = self.offsets(first, start, out);
         let mut head = [3, 0, 0, 0, 0];
         head[0] |= u8::from(count > 0xff) << 4 | width << 2;
         let size = count_into(count, &mut head);
         insert(&head[..size], start, out);
-        Ok(())
+    }
+
+    /// Appends the head of an object with these names, in order; its values follow.
+    pub fn begin_object(&mut self, dictionary: &Dictionary, names: &[&str], out: &mut Vec<u8>) {
+        let names = names.iter().copied();
+        push_head(names, dictionary, &mut self.names, &mut self.ends, out);
+    }
+
+    /// Inserts the offsets of the object whose head and values begin there; as `end_array`.
+    pub fn end_object(&mut self, first: usize, head: usize, start: usize, out: &mut Vec<u8>) {
+        out[head] |= self.offsets(first, start, out) << 2;
     }
 
     fn object(
@@ -236,23 +263,16 @@ impl Variants {
         if let Some(in_order) = in_order {
             fields.copy_from_slice(&in_order);
         }
-        let (start, first_id) = (out.len(), self.ends.len());
-        for field in &*fields {
-            let name = name(field);
-            let known = dictionary.names.find(name);
-            let known = known.unwrap_or_else(|| self.names.add(name, dictionary.names.texts.len()));
-            self.ends.push(known);
-        }
-        // With the narrowest offsets: their width is known only when the values are written.
-        object_head(&self.ends[first_id..], 1, out);
-        self.ends.truncate(first_id);
+        let (head, first_id) = (out.len(), self.ends.len());
+        let names = fields.iter().map(name);
+        push_head(names, dictionary, &mut self.names, &mut self.ends, out);
         let (values, count) = (out.len(), fields.len());
         for place in first..first + count {
             let value = self.fields[place].value;
             self.encode(dictionary, text, value, out)?;
-            self.ends.push(out.len() - values);
+            self.end_value(values, out);
         }
-        out[start] |= self.offsets(first_id, values, out) << 2;
+        self.end_object(first_id, head, values, out);
         self.fields.truncate(first);
         self.texts.truncate(first_text);
         Ok(())
@@ -276,6 +296,24 @@ impl Variants {
         self.ends.truncate(first);
         width - 1
     }
+}
+
+/// Appends an object's head, with the narrowest offsets: their width is known only when the values
+/// are written.
+fn push_head<'a>(
+    names: impl Iterator<Item = &'a str>,
+    dictionary: &Dictionary,
+    others: &mut Names,
+    ids: &mut Vec<usize>,
+    out: &mut Vec<u8>,
+) {
+    let first = ids.len();
+    for name in names {
+        let known = dictionary.names.find(name);
+        ids.push(known.unwrap_or_else(|| others.add(name, dictionary.names.texts.len())));
+    }
+    object_head(&ids[first..], 1, out);
+    ids.truncate(first);
 }
 
 fn push_metadata(first: &Texts, second: &Texts, out: &mut Vec<u8>) {

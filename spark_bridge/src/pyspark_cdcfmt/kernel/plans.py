@@ -14,7 +14,7 @@ from pyspark.sql.types import DataType, NullType, NumericType
 from cdcfmt_core import types as logical
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_mysql.numbers import MAX_DIGITS
-from cdcfmt_toolkit.encodings import ONLY_OF, Encoding
+from cdcfmt_toolkit.encodings import ONLY_OF, EncodedPart, Encoding, parts_of
 from cdcfmt_toolkit.layout import Layout, Zoned
 from cdcfmt_toolkit.repeats import member_bytes, table_bytes
 from cdcfmt_toolkit.row_changes import fields_of_columns
@@ -38,7 +38,9 @@ _LATIN1 = ("latin_1", "cp1252")
 """Charsets that encode U+00A0 to U+00FF as the bytes A0 to FF."""
 _ORDERS_SCHEMAS = ("commit_ts", "source_time", "other_time", "position")
 """Roles of members that can limit the validity of a schema."""
-_CLOCKS = _PLAIN | {logical.Time: "time"}
+_CLOCKS = _PLAIN | {logical.Time: "time", logical.Interval: "interval"}
+_USUAL_TEXTS = {logical.Uuid: "uuid", logical.TimeTz: "time_tz"}
+"""Types whose text in the column is that of most messages."""
 
 
 def describe_plan(
@@ -204,7 +206,7 @@ def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[s
         is_json = isinstance(column.type, logical.Json)
         described = {
             "json": is_json,
-            "uuid": isinstance(column.type, logical.Uuid),
+            "only": _USUAL_TEXTS.get(type(column.type)),
             "aliases": dict(encoding.aliases),
         }
     elif encoding.name == "charset-text":
@@ -217,8 +219,12 @@ def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[s
         if zoned is None:
             raise Unsupported("the layout has no zones")
         described = {"zone_member": zoned.zone, "text_member": zoned.text}
-    elif isinstance(column.type, logical.DateTime | logical.Time | logical.Timestamp):
-        described = {"logical": _CLOCKS[type(column.type)], "fsp": column.type.fsp}
+    elif parts := [_part(part, zoned) for part in parts_of(encoding, column.type)]:
+        name = {"list": "items", "map": "values", "struct": "fields"}[encoding.name]
+        described = {name: parts if encoding.name == "struct" else parts[0]}
+    elif type(column.type) in _CLOCKS:
+        fsp = getattr(column.type, "fsp", None)
+        described = {"logical": _CLOCKS[type(column.type)], "fsp": fsp}
     bound = None
     limits = encoding.longest, encoding.padded, encoding.or_hex
     if isinstance(column.type, logical.Binary) and limits != (None, 0, False):
@@ -234,6 +240,17 @@ def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[s
         "branches": {name: dict(beside) for name, beside in encoding.branches.items()},
         "default_null": None if encoding.noted is None else default_null,
         "bound": bound,
+    }
+
+
+def _part(part: EncodedPart, zoned: Zoned | None) -> dict[str, Any]:
+    column = Column(part.name, "", part.type)
+    form = _form(column, part.encoding)
+    return {
+        "name": part.name,
+        **_encoding(column, part.encoding, zoned),
+        "form": form,
+        "has_nulls": part.has_nulls,
     }
 
 

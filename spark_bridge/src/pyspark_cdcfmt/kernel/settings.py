@@ -270,8 +270,25 @@ def _has_images(shape: Shape) -> bool:
 def _target(type_: spark.DataType) -> dict[str, Any] | None:
     if isinstance(type_, spark.DecimalType):
         return {"type": "decimal", "precision": type_.precision, "scale": type_.scale}
+    if isinstance(type_, spark.ArrayType):
+        return _nested("array", "element", type_.elementType, type_.containsNull)
+    if isinstance(type_, spark.MapType) and isinstance(type_.keyType, spark.StringType):
+        return _nested("map", "value", type_.valueType, type_.valueContainsNull)
+    if isinstance(type_, spark.StructType):
+        fields = [_field(each.name, each.dataType, each.nullable) for each in type_.fields]
+        return {"type": "struct", "fields": fields} if all(fields) else None
     name = _TARGETS.get(type(type_))
     return None if name is None else {"type": name}
+
+
+def _nested(kind: str, part: str, type_: spark.DataType, nullable: bool) -> dict[str, Any] | None:
+    field = _field(part, type_, nullable)
+    return field and {"type": kind, part: field}
+
+
+def _field(name: str, type_: spark.DataType, nullable: bool) -> dict[str, Any] | None:
+    target = _target(type_)
+    return target and {"name": name, "nullable": nullable, **target}
 
 
 def describe_layout(layout: Layout) -> dict[str, Any]:

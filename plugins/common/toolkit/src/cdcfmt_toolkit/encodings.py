@@ -6,14 +6,27 @@ Readers are in :mod:`cdcfmt_toolkit.value_readers`, printers in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 import attrs
 
 from cdcfmt_core.events import Column
 from cdcfmt_core.texts import did_you_mean
-from cdcfmt_core.types import Binary, Bit, Decimal, LogicalType, Text, Unknown
+from cdcfmt_core.types import (
+    Array,
+    Binary,
+    Bit,
+    Decimal,
+    Float,
+    Geometry,
+    LogicalType,
+    Map,
+    Struct,
+    Text,
+    Unknown,
+    Vector,
+)
 from cdcfmt_mysql.column_type import binary_lengths
 
 
@@ -65,6 +78,10 @@ EncodingName: TypeAlias = Literal[
     "integer-text",
     "calendar-parts",
     "epoch-pair",
+    "list",
+    "map",
+    "struct",
+    "geometry",
     "dialect-text",
     "other",
 ]
@@ -99,8 +116,8 @@ class Encoding:
     - ``iso-text``: like ``mysql-text``, with or without a final ``Z``; ``iso-instant``:
       ``2024-01-01T00:00:00.5Z``, or with a blank or an offset, ``2024-01-01 08:00:00+08``.
     - ``epoch-days``: since 1970; ``epoch-millis``, ``epoch-micros``, ``epoch-nanos``: since 1970,
-      in UTC for a TIMESTAMP, or since midnight; ``epoch-guessed``: in the usual unit, if no other
-      unit is possible.
+      in UTC for a TIMESTAMP, or since midnight, or of an interval; ``epoch-guessed``: in the usual
+      unit, if no other unit is possible.
     - ``connect-decimal``: an integer as base64 of its big-endian bytes, with ``scale`` or the
       type's scale; ``guessed-decimal``: that or a decimal's text, if only one is possible.
     - ``variable-scale-decimal``: an object of a ``scale`` and a ``value``, an integer as base64.
@@ -112,6 +129,10 @@ class Encoding:
     - ``calendar-parts``: a list of year, month, day, hour, minute, second and microsecond, some of
       them null; or text like ``mysql-text``.
     - ``epoch-pair``: a list of seconds since 1970 and microseconds.
+    - ``list``: an Array or a Vector as a list of values in the encoding ``items``, or, in an Array,
+      null; ``map``: a Map as an object of such values or null.
+    - ``struct``: a Struct as an object of its fields, in the encodings ``fields``, or null.
+    - ``geometry``: an object of ``wkb``, bytes in base64, and ``srid``, null for 0.
     - ``dialect-text``: the source's text of the column's ``source_type``, read by its type map
       (``TypeMap.open_reader``), else like ``mysql-json``; JSON numbers and booleans are text, too.
     - ``other``: none of these.  The kernel reads only NULL of these two.
@@ -138,6 +159,53 @@ class Encoding:
     noted: str | bytes | int | float | bool | None = None
     note: str = ""
     branches: Mapping[str, Mapping[str, tuple[str | int, ...]]] = attrs.field(factory=dict)
+    items: Encoding | None = None
+    fields: Mapping[str, Encoding] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class EncodedPart:
+    """The items of a list, the values of a map, or a field of a struct.
+
+    - ``name``: of a field
+    - ``has_nulls``: whether values may be null
+    """
+
+    name: str
+    type: LogicalType
+    encoding: Encoding
+    has_nulls: bool = True
+
+
+def parts_of(encoding: Encoding, logical: LogicalType) -> Sequence[EncodedPart]:
+    """The parts of a value of this type in this encoding; empty for values without parts.
+
+    :raises ValueError: for a type that the encoding is not for.
+    """
+    fits = _NESTED.get(encoding.name)
+    if fits is None:
+        return ()
+    if not isinstance(logical, fits):
+        raise ValueError(f"the value encoding {encoding.name} is not for {logical}")
+    if isinstance(logical, Struct):
+        fields = dict(logical.fields)
+        if fields.keys() != encoding.fields.keys():
+            raise ValueError(f"the value encoding {encoding.name} has not the fields of {logical}")
+        return [EncodedPart(name, type_, encoding.fields[name]) for name, type_ in fields.items()]
+    if encoding.items is None:
+        raise ValueError(f"the value encoding {encoding.name} lacks that of its items")
+    if isinstance(logical, Vector):
+        return (EncodedPart("", Float(logical.bits), encoding.items, has_nulls=False),)
+    assert isinstance(logical, Array | Map)
+    item = logical.element if isinstance(logical, Array) else logical.value
+    return (EncodedPart("", item, encoding.items),)
+
+
+_NESTED: Mapping[str, tuple[type[LogicalType], ...]] = {
+    "list": (Array, Vector),
+    "map": (Map,),
+    "struct": (Struct,),
+}
 
 
 def bounded(encoding: Encoding, column: Column) -> Encoding:
@@ -157,5 +225,6 @@ ONLY_OF: Mapping[str, type[LogicalType]] = {
     "little-endian-bits": Bit,
     "big-endian-bits": Bit,
     "variable-scale-decimal": Decimal,
+    "geometry": Geometry,
 }
 """Encodings that the kernel reads only as this logical type."""

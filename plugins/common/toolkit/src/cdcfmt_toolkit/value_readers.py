@@ -14,13 +14,28 @@ from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
 from cdcfmt_core import types
-from cdcfmt_core.types import Int, InvalidValue, LogicalType, Time, Timestamp, Year
+from cdcfmt_core.types import (
+    Int,
+    Interval,
+    IntervalValue,
+    InvalidValue,
+    LogicalType,
+    Time,
+    Timestamp,
+    Year,
+)
 from cdcfmt_mysql.json_values import exact_value, json_value_parser
 from cdcfmt_mysql.numbers import integer_decimal_parser
 from cdcfmt_mysql.temporal import instant_finder
 from cdcfmt_mysql.text import text_parser
-from cdcfmt_toolkit.encodings import Encoding
+from cdcfmt_toolkit.encodings import Encoding, parts_of
 from cdcfmt_toolkit.go_quote import unquote
+from cdcfmt_toolkit.nested_readers import (
+    list_reader,
+    map_reader,
+    read_geometry,
+    struct_reader,
+)
 from cdcfmt_toolkit.scalar_readers import (
     PART_READERS,
     bytes_of,
@@ -160,6 +175,8 @@ def _epoch(encoding: Encoding, logical: LogicalType, _: tzinfo, counts: Counter[
 
     def read(value: int) -> object:
         found: object = None
+        if isinstance(logical, Interval):
+            return IntervalValue(0, 0, microseconds(value))
         if isinstance(logical, Time):
             found = time_of(microseconds(value))
         else:
@@ -224,6 +241,22 @@ def _epoch_pair(*_: Any) -> Read:
     return read
 
 
+def _nested(encoding: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:
+    parts = parts_of(encoding, logical)
+    readers = {
+        part.name: value_reader(part.encoding, part.type, time_zone=zone, counts=counts)
+        for part in parts
+    }
+    if encoding.name == "struct":
+        return struct_reader(readers)
+    (read,) = readers.values()
+    return (
+        map_reader(read)
+        if encoding.name == "map"
+        else list_reader(read, has_nulls=parts[0].has_nulls)
+    )
+
+
 _UNITS: Final = {"epoch-millis": "ms", "epoch-micros": "us", "epoch-nanos": "ns"}
 JSON_READERS: Final[Mapping[str, Callable[[Encoding, LogicalType, tzinfo, Counter[str]], Read]]] = {
     "text": lambda encoding, *_: _only_text(lambda text: encoding.aliases.get(text, text)),
@@ -245,6 +278,8 @@ JSON_READERS: Final[Mapping[str, Callable[[Encoding, LogicalType, tzinfo, Counte
     "integer-text": lambda _, logical, *__: _only_text(integer_decimal_parser(logical)),
     "calendar-parts": _calendar_parts,
     "epoch-pair": _epoch_pair,
+    **dict.fromkeys(("list", "map", "struct"), _nested),
+    "geometry": lambda *_: read_geometry,
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from cdcfmt_core.types import DateTime, Time
+from cdcfmt_core.types import DateTime, Interval, Time
 from cdcfmt_debezium.message import TICDC, WITHOUT_UNSIGNED
 from cdcfmt_toolkit.encodings import Encoding
 
@@ -52,10 +52,12 @@ class ProducerProfile:
     unsigned: bool = True
     null_years: bool = False
 
-    def epoch(self, logical: DateTime | Time) -> Encoding:
+    def epoch(self, logical: DateTime | Time | Interval) -> Encoding:
         """The encoding of numbers in this column."""
-        unit = self.times if isinstance(logical, Time) else self.datetimes
-        return _EPOCHS[unit or ("us" if (logical.fsp or 0) > 3 else "ms")]
+        unit = self.datetimes if isinstance(logical, DateTime) else self.times
+        if unit is None and not isinstance(logical, Interval):
+            unit = "us" if (logical.fsp or 0) > 3 else "ms"
+        return _EPOCHS[unit or "us"]
 
 
 def profile_of(

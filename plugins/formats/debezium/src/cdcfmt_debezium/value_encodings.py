@@ -13,6 +13,7 @@ import attrs
 
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.types import (
+    Array,
     Binary,
     Bit,
     Bool,
@@ -21,14 +22,21 @@ from cdcfmt_core.types import (
     Decimal,
     Enum,
     Float,
+    Geometry,
     Int,
+    Interval,
     Json,
+    LogicalType,
+    Map,
     Set,
+    Struct,
     Text,
     Time,
     Timestamp,
+    TimeTz,
     Unknown,
     Uuid,
+    Vector,
     Year,
 )
 from cdcfmt_debezium.connect import field_type
@@ -36,6 +44,7 @@ from cdcfmt_debezium.documents import DocumentReader
 from cdcfmt_debezium.plans import DEFAULTS
 from cdcfmt_debezium.profile import ProducerProfile, profile_of
 from cdcfmt_debezium.values import escaped_names
+from cdcfmt_debezium.wire_schema import fields_of
 from cdcfmt_mysql.column_type import binary_lengths
 from cdcfmt_toolkit.encodings import Encoding, bounded
 
@@ -81,13 +90,47 @@ def of_column(
     """The value encoding of a column; ``field``: its field in the message's schema."""
     if field is None:
         return value_encoding(column, None, profile)
-    known = value_encoding(column, field["type"], field_type(field, profile).profile)
+    known = _read_encoding(column, field, field_type(field, profile).profile)
     default = field.get("default") if column.nullable else None
     if default is None:
         return known
     if type(default) not in (str, bytes, int, float, bool):
         return _OTHER
     return attrs.evolve(known, noted=default, note=DEFAULTS)
+
+
+def _read_encoding(column: Column, field: Mapping[str, Any], profile: ProducerProfile) -> Encoding:
+    """The value encoding, also of types that the kernel reads, but does not write."""
+    logical, kind = column.type, field["type"]
+    if isinstance(logical, Array | Vector) and kind == "array":
+        item = Float(logical.bits) if isinstance(logical, Vector) else logical.element
+        return Encoding("list", items=_part_encoding(item, field["items"], profile))
+    if isinstance(logical, Map) and kind == "map":
+        return Encoding("map", items=_part_encoding(logical.value, field["values"], profile))
+    if isinstance(logical, Struct) and kind == "struct":
+        fields = {each["field"]: each for each in fields_of(field)}
+        return Encoding(
+            "struct",
+            fields={
+                name: _part_encoding(each, fields[name], profile) for name, each in logical.fields
+            },
+        )
+    if isinstance(logical, Geometry) and kind == "struct":
+        return Encoding("geometry")
+    if isinstance(logical, Interval) and kind == "int64":
+        return profile.epoch(logical)
+    if isinstance(logical, TimeTz) and kind == "string":
+        return Encoding("text")
+    return value_encoding(column, kind, profile)
+
+
+def _part_encoding(
+    logical: LogicalType, field: Mapping[str, Any], profile: ProducerProfile
+) -> Encoding:
+    """The value encoding of an item, a map's value or a struct's field."""
+    # Only columns are listed in `extra` for their sign, and defaults are of columns.
+    inner = field_type(field, attrs.evolve(profile, unsigned=False))
+    return _read_encoding(Column("", inner.source_type, logical), field, inner.profile)
 
 
 def value_encoding(column: Column, kind: str | None, profile: ProducerProfile) -> Encoding:

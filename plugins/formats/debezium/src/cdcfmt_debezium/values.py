@@ -30,8 +30,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from cdcfmt_core import types
-from cdcfmt_core.errors import show
-from cdcfmt_core.types import GeometryValue, IntervalValue, LogicalType
+from cdcfmt_core.types import IntervalValue, LogicalType
 from cdcfmt_debezium.binary import binary_parser
 from cdcfmt_debezium.connect import FieldType
 from cdcfmt_debezium.decimals import decimal_parser
@@ -41,7 +40,13 @@ from cdcfmt_mysql import json_value_parser
 from cdcfmt_mysql.numbers import parse_vector
 from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.intervals import parse_interval, read_time_tz
-from cdcfmt_toolkit.scalar_readers import bytes_of, read_unscaled
+from cdcfmt_toolkit.nested_readers import (
+    list_reader,
+    map_reader,
+    read_geometry,
+    struct_reader,
+)
+from cdcfmt_toolkit.scalar_readers import read_unscaled
 from cdcfmt_toolkit.value_readers import value_reader
 
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
@@ -88,36 +93,10 @@ def _parser_of_parts(
     logical: types.Array | types.Map | types.Struct, readers: Sequence[ParseValue]
 ) -> ParseValue:
     if isinstance(logical, types.Struct):
-        return _struct_parser([name for name, _ in logical.fields], readers)
-    read = readers[0]
-
-    def parse_list(value: Any) -> Any:
-        if type(value) is not list:
-            raise ValueError("not an array")
-        return [None if item is None else read(item) for item in value]
-
-    def parse_map(value: Any) -> Any:
-        if type(value) is not dict:
-            raise ValueError("not a map")
-        return {key: None if item is None else read(item) for key, item in value.items()}
-
-    return parse_list if isinstance(logical, types.Array) else parse_map
-
-
-def _struct_parser(names: list[str], readers: Sequence[ParseValue]) -> ParseValue:
-    fields = dict(zip(names, readers, strict=True))
-
-    def parse_struct(value: Any) -> Any:
-        if type(value) is not dict:
-            raise ValueError("not a struct")
-        if unknown := value.keys() - fields.keys():
-            raise ValueError(f"a struct with an unknown field {show(min(unknown))}")
-        return {
-            name: None if value.get(name) is None else read(value[name])
-            for name, read in fields.items()
-        }
-
-    return parse_struct
+        names = [name for name, _ in logical.fields]
+        return struct_reader(dict(zip(names, readers, strict=True)))
+    make = list_reader if isinstance(logical, types.Array) else map_reader
+    return make(readers[0])
 
 
 def _int(logical: Any, profile: ProducerProfile, zone: tzinfo, counts: Counter[str]) -> ParseValue:
@@ -213,16 +192,6 @@ def _time_tz(*_: Any) -> ParseValue:
     return parse
 
 
-def _parse_geometry(value: Any) -> GeometryValue:
-    if type(value) is not dict:
-        raise ValueError("not a geometry")
-    srid = value.get("srid")
-    if srid is not None and (type(srid) is not int or srid < 0):
-        raise ValueError("a geometry whose SRID is not a number")
-    # Debezium writes SRID 0 as null.
-    return GeometryValue(srid or 0, bytes_of(value.get("wkb")))
-
-
 _PARSERS: Final[dict[type, Callable[[Any, ProducerProfile, tzinfo, Counter[str]], ParseValue]]] = {
     types.Int: _int,
     types.Decimal: lambda logical, profile, *_: decimal_parser(logical, profile),
@@ -238,5 +207,5 @@ _PARSERS: Final[dict[type, Callable[[Any, ProducerProfile, tzinfo, Counter[str]]
     types.Interval: _interval,
     types.TimeTz: _time_tz,
     types.Vector: lambda *_: _parse_vector,
-    types.Geometry: lambda *_: _parse_geometry,
+    types.Geometry: lambda *_: read_geometry,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -49,7 +50,7 @@ def parse_schema(wire: Any) -> WireSchema | None:
     return WireSchema(name if type(name) is str else "", fields_of(wire))
 
 
-def fields_of(struct: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+def fields_of(struct: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
     """A struct's fields, in order; only the first of fields with the same name.
 
     TiCDC lists hidden columns twice.

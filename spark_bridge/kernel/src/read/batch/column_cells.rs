@@ -1,6 +1,7 @@
 //! Cells of typed columns: the values that each type accepts.
 
 use crate::json::{Kind, Token, append_unescaped, plain};
+use crate::plan::Form;
 use crate::read::batch::columns::{Column, Values};
 use crate::refusal::{Reason, Refusal, Result};
 use crate::text::append;
@@ -27,28 +28,7 @@ impl Cells for Column {
             let text = "NULL in a column that is NOT NULL";
             return Err(Refusal::of(Reason::Target, text, 0));
         }
-        // A NULL has a value, too: Arrow's arrays have one for each row.
-        self.valid.push(false);
-        self.nulls += 1;
-        match &mut self.values {
-            Values::Boolean(values) => values.push(false),
-            Values::Byte(values) => values.push(0),
-            Values::Short(values) => values.push(0),
-            Values::Integer(values) | Values::Date(values) => values.push(0),
-            Values::Long(values)
-            | Values::Timestamp(values)
-            | Values::TimestampNtz(values)
-            | Values::Interval(values) => values.push(0),
-            Values::Float(values) => values.push(0.0),
-            Values::Double(values) => values.push(0.0),
-            Values::Decimal(values, _, _) => values.push(0),
-            Values::String(bytes) | Values::Binary(bytes) => bytes.end()?,
-            Values::Variant(value, metadata) => {
-                value.end()?;
-                metadata.end()?;
-            }
-        }
-        Ok(())
+        self.push_nothing()
     }
 
     fn push_integer(&mut self, value: i128) -> Result<()> {
@@ -234,6 +214,73 @@ impl Cells for Column {
                 bytes.end()?;
             }
             _ => return Err(WRONG),
+        }
+        self.added();
+        Ok(())
+    }
+
+    fn push_interval(&mut self, micros: i64, scratch: &mut String) -> Result<()> {
+        if let Values::Interval(values) | Values::Long(values) = &mut self.values {
+            values.push(micros);
+            self.added();
+            return Ok(());
+        }
+        scratch.clear();
+        temporal::print_interval(micros, scratch);
+        self.push_text(scratch)
+    }
+
+    fn begin_list(&mut self) -> Result<()> {
+        match self.values {
+            Values::List(..) => Ok(()),
+            _ => Err(WRONG),
+        }
+    }
+
+    fn item(&mut self, _: Form) -> Result<&mut Self> {
+        match &mut self.values {
+            Values::List(items, _) => Ok(items),
+            _ => Err(WRONG),
+        }
+    }
+
+    fn end_list(&mut self) -> Result<()> {
+        let Values::List(items, ends) = &mut self.values else {
+            return Err(WRONG);
+        };
+        ends.push(items.end()?);
+        self.added();
+        Ok(())
+    }
+
+    fn begin_object(&mut self, names: &[&str]) -> Result<()> {
+        let is_same = match &self.values {
+            Values::Map(..) => true,
+            // Another selection or order of fields is the reference's.
+            Values::Struct(fields) => fields
+                .iter()
+                .map(|(name, _)| name.as_str())
+                .eq(names.iter().copied()),
+            _ => false,
+        };
+        is_same.then_some(()).ok_or(WRONG)
+    }
+
+    fn member(&mut self, place: usize, name: &str, _: Form) -> Result<&mut Self> {
+        match &mut self.values {
+            Values::Map(names, values, _) => {
+                names.data.extend_from_slice(name.as_bytes());
+                names.end()?;
+                Ok(values)
+            }
+            Values::Struct(fields) => Ok(&mut fields.get_mut(place).ok_or(WRONG)?.1),
+            _ => Err(WRONG),
+        }
+    }
+
+    fn end_object(&mut self) -> Result<()> {
+        if let Values::Map(_, values, ends) = &mut self.values {
+            ends.push(values.end()?);
         }
         self.added();
         Ok(())

@@ -7,18 +7,22 @@ use arrow_array::types::{
     Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
 };
 use arrow_array::{
-    ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, PrimitiveArray, StructArray,
+    ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, ListArray, MapArray, PrimitiveArray,
+    StructArray,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 
-use crate::plan::Target;
+use crate::plan::{Target, TargetField};
 use crate::refusal::{Reason, Refusal, Result};
 use crate::values::Zone;
 
 /// Maximum number of values, or bytes of text, that a new batch has room for at once: a message may
 /// be much larger than the next ones, and the memory of Python workers limited.
 const MAX_ROOM: usize = 1 << 20;
+const OFFSET_BYTES: usize = 4;
+/// The name of items in Spark's Arrow types.
+const ELEMENT: &str = "element";
 
 /// Text or bytes of all rows, concatenated.
 #[derive(Default)]
@@ -46,22 +50,25 @@ impl Bytes {
 
     /// Start and end of a row in `data`.
     pub fn row(&self, row: usize) -> std::ops::Range<usize> {
-        let start = if row == 0 { 0 } else { self.ends[row - 1] };
-        start as usize..self.ends[row] as usize
+        span(&self.ends, row)
     }
 
-    fn repeat_last(&mut self) -> Result<()> {
-        let range = self.row(self.ends.len() - 1);
+    fn repeat(&mut self, row: usize) -> Result<()> {
+        let range = self.row(row);
         self.data.extend_from_within(range);
         self.end()
     }
 
     pub fn offsets(&mut self) -> OffsetBuffer<i32> {
-        let mut offsets = Vec::with_capacity(self.ends.len() + 1);
-        offsets.push(0);
-        offsets.append(&mut self.ends);
-        OffsetBuffer::new(ScalarBuffer::from(offsets))
+        take_offsets(&mut self.ends)
     }
+}
+
+fn take_offsets(ends: &mut Vec<i32>) -> OffsetBuffer<i32> {
+    let mut offsets = Vec::with_capacity(ends.len() + 1);
+    offsets.push(0);
+    offsets.append(ends);
+    OffsetBuffer::new(ScalarBuffer::from(offsets))
 }
 
 /// The values of all rows; those of NULLs have no meaning.
@@ -81,6 +88,11 @@ pub enum Values {
     TimestampNtz(Vec<i64>),
     Interval(Vec<i64>),
     Variant(Bytes, Bytes),
+    /// The items of all lists, and their number up to the end of each.
+    List(Box<Column>, Vec<i32>),
+    /// The names and the values of all maps, and their number up to the end of each.
+    Map(Bytes, Box<Column>, Vec<i32>),
+    Struct(Vec<(String, Column)>),
 }
 
 /// One column; rows are appended, and can be removed from the end.
@@ -95,7 +107,7 @@ pub struct Column {
 
 impl Column {
     pub fn new(target: &Target, nullable: bool) -> Self {
-        let values = match *target {
+        let values = match target {
             Target::Boolean => Values::Boolean(Vec::new()),
             Target::Byte => Values::Byte(Vec::new()),
             Target::Short => Values::Short(Vec::new()),
@@ -103,7 +115,7 @@ impl Column {
             Target::Long => Values::Long(Vec::new()),
             Target::Float => Values::Float(Vec::new()),
             Target::Double => Values::Double(Vec::new()),
-            Target::Decimal { precision, scale } => Values::Decimal(Vec::new(), precision, scale),
+            Target::Decimal { precision, scale } => Values::Decimal(Vec::new(), *precision, *scale),
             Target::String => Values::String(Bytes::default()),
             Target::Binary => Values::Binary(Bytes::default()),
             Target::Date => Values::Date(Vec::new()),
@@ -111,6 +123,20 @@ impl Column {
             Target::TimestampNtz => Values::TimestampNtz(Vec::new()),
             Target::Interval => Values::Interval(Vec::new()),
             Target::Variant => Values::Variant(Bytes::default(), Bytes::default()),
+            Target::Array { element } => {
+                Values::List(Box::new(Self::of_field(element)), Vec::new())
+            }
+            Target::Map { value } => Values::Map(
+                Bytes::default(),
+                Box::new(Self::of_field(value)),
+                Vec::new(),
+            ),
+            Target::Struct { fields } => Values::Struct(
+                fields
+                    .iter()
+                    .map(|field| (field.name.clone(), Self::of_field(field)))
+                    .collect(),
+            ),
         };
         Self {
             values,
@@ -121,12 +147,56 @@ impl Column {
         }
     }
 
+    fn of_field(field: &TargetField) -> Self {
+        Self::new(&field.target, field.nullable)
+    }
+
     /// The same column, with the zone of its wall clocks.
-    pub fn in_zone(self, zone: &Arc<Zone>) -> Self {
-        Self {
-            zone: Some(Arc::clone(zone)),
-            ..self
+    pub fn in_zone(mut self, zone: &Arc<Zone>) -> Self {
+        self.set_zone(zone);
+        self
+    }
+
+    fn set_zone(&mut self, zone: &Arc<Zone>) {
+        self.zone = Some(Arc::clone(zone));
+        match &mut self.values {
+            Values::List(items, _) | Values::Map(_, items, _) => items.set_zone(zone),
+            Values::Struct(fields) => fields
+                .iter_mut()
+                .for_each(|(_, field)| field.set_zone(zone)),
+            _ => {}
         }
+    }
+
+    /// Appends NULL, which has a value, too: Arrow's arrays have one for each row.
+    pub fn push_nothing(&mut self) -> Result<()> {
+        self.valid.push(false);
+        self.nulls += 1;
+        match &mut self.values {
+            Values::Boolean(values) => values.push(false),
+            Values::Byte(values) => values.push(0),
+            Values::Short(values) => values.push(0),
+            Values::Integer(values) | Values::Date(values) => values.push(0),
+            Values::Long(values)
+            | Values::Timestamp(values)
+            | Values::TimestampNtz(values)
+            | Values::Interval(values) => values.push(0),
+            Values::Float(values) => values.push(0.0),
+            Values::Double(values) => values.push(0.0),
+            Values::Decimal(values, _, _) => values.push(0),
+            Values::String(bytes) | Values::Binary(bytes) => bytes.end()?,
+            Values::Variant(value, metadata) => {
+                value.end()?;
+                metadata.end()?;
+            }
+            Values::List(items, ends) | Values::Map(_, items, ends) => ends.push(items.end()?),
+            Values::Struct(fields) => {
+                for (_, field) in fields {
+                    field.push_nothing()?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Notes that the last row is not NULL; its value was appended.
@@ -136,33 +206,60 @@ impl Column {
 
     /// Appends a copy of the last row.
     pub fn repeat_last(&mut self) -> Result<()> {
-        fn again<T: Copy>(values: &mut Vec<T>) {
-            if let Some(last) = values.last().copied() {
-                values.push(last);
-            }
+        match self.valid.len() {
+            0 => Ok(()),
+            rows => self.repeat(rows - 1),
         }
-        let valid = self.valid.last().copied().unwrap_or(false);
+    }
+
+    /// Appends a copy of a row.
+    fn repeat(&mut self, row: usize) -> Result<()> {
+        let valid = self.valid[row];
         self.valid.push(valid);
         self.nulls += usize::from(!valid);
         match &mut self.values {
-            Values::Boolean(values) => again(values),
-            Values::Byte(values) => again(values),
-            Values::Short(values) => again(values),
-            Values::Integer(values) | Values::Date(values) => again(values),
+            Values::Boolean(values) => values.push(values[row]),
+            Values::Byte(values) => values.push(values[row]),
+            Values::Short(values) => values.push(values[row]),
+            Values::Integer(values) | Values::Date(values) => values.push(values[row]),
             Values::Long(values)
             | Values::Timestamp(values)
             | Values::TimestampNtz(values)
-            | Values::Interval(values) => again(values),
-            Values::Float(values) => again(values),
-            Values::Double(values) => again(values),
-            Values::Decimal(values, _, _) => again(values),
-            Values::String(bytes) | Values::Binary(bytes) => bytes.repeat_last()?,
+            | Values::Interval(values) => values.push(values[row]),
+            Values::Float(values) => values.push(values[row]),
+            Values::Double(values) => values.push(values[row]),
+            Values::Decimal(values, _, _) => values.push(values[row]),
+            Values::String(bytes) | Values::Binary(bytes) => bytes.repeat(row)?,
             Values::Variant(value, metadata) => {
-                value.repeat_last()?;
-                metadata.repeat_last()?;
+                value.repeat(row)?;
+                metadata.repeat(row)?;
+            }
+            Values::List(items, ends) => {
+                for item in span(ends, row) {
+                    items.repeat(item)?;
+                }
+                ends.push(items.end()?);
+            }
+            Values::Map(names, values, ends) => {
+                for item in span(ends, row) {
+                    names.repeat(item)?;
+                    values.repeat(item)?;
+                }
+                ends.push(values.end()?);
+            }
+            Values::Struct(fields) => {
+                for (_, field) in fields {
+                    field.repeat(row)?;
+                }
             }
         }
         Ok(())
+    }
+
+    /// The number of its rows, as the end of a list whose items they are.
+    pub fn end(&self) -> Result<i32> {
+        let end = i32::try_from(self.valid.len());
+        end.map_err(|_| Refusal::of(Reason::Size, "lists of a batch have 2^31 items", 0))
     }
 
     /// Keeps only the first rows; also drops the beginning of an unfinished row.
@@ -184,6 +281,19 @@ impl Column {
                 value.truncate(rows);
                 metadata.truncate(rows);
             }
+            Values::List(items, ends) => {
+                ends.truncate(rows);
+                items.truncate(ends.last().map_or(0, |end| *end as usize));
+            }
+            Values::Map(names, values, ends) => {
+                ends.truncate(rows);
+                let rows = ends.last().map_or(0, |end| *end as usize);
+                names.truncate(rows);
+                values.truncate(rows);
+            }
+            Values::Struct(fields) => fields
+                .iter_mut()
+                .for_each(|(_, field)| field.truncate(rows)),
         }
         self.nulls -= self.valid[rows.min(self.valid.len())..]
             .iter()
@@ -192,12 +302,33 @@ impl Column {
         self.valid.truncate(rows);
     }
 
-    /// Bytes of all text and binary values.
+    /// Bytes of all text and binary values, and of the items of lists, which no row has by its type.
     pub fn size(&self) -> usize {
         match &self.values {
             Values::String(bytes) | Values::Binary(bytes) => bytes.data.len(),
             Values::Variant(value, metadata) => value.data.len() + metadata.data.len(),
+            Values::List(items, _) => items.size() + items.valid.len() * items.row_bytes(),
+            Values::Map(names, values, _) => {
+                let bytes = OFFSET_BYTES + values.row_bytes();
+                names.data.len() + values.size() + values.valid.len() * bytes
+            }
+            Values::Struct(fields) => fields.iter().map(|(_, field)| field.size()).sum(),
             _ => 0,
+        }
+    }
+
+    /// Bytes of a row that is NULL or empty.
+    fn row_bytes(&self) -> usize {
+        match &self.values {
+            Values::Struct(fields) => {
+                1 + fields
+                    .iter()
+                    .map(|(_, field)| field.row_bytes())
+                    .sum::<usize>()
+            }
+            Values::Decimal(..) => 17,
+            Values::Variant(..) => 1 + 2 * OFFSET_BYTES,
+            _ => 1 + 8,
         }
     }
 
@@ -245,9 +376,85 @@ impl Column {
                 ];
                 Arc::new(StructArray::try_new(fields, arrays, nulls)?)
             }
+            Values::List(items, ends) => {
+                let nullable = items.nullable;
+                let items = items.finish()?;
+                let field = Field::new(ELEMENT, items.data_type().clone(), nullable);
+                let offsets = take_offsets(ends);
+                Arc::new(ListArray::try_new(field.into(), offsets, items, nulls)?)
+            }
+            Values::Map(names, values, ends) => {
+                let nullable = values.nullable;
+                let arrays = vec![Arc::new(binary(names, None)?) as ArrayRef, values.finish()?];
+                let fields = map_fields(DataType::Binary, arrays[1].data_type().clone(), nullable);
+                let entries = StructArray::try_new(fields.clone(), arrays, None)?;
+                let offsets = take_offsets(ends);
+                Arc::new(MapArray::try_new(
+                    entries_field(fields),
+                    offsets,
+                    entries,
+                    nulls,
+                    false,
+                )?)
+            }
+            Values::Struct(fields) => {
+                let arrays = fields.iter_mut().map(|(_, field)| field.finish());
+                let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
+                let of_array = |((name, field), array): (&(String, Column), &ArrayRef)| {
+                    Field::new(name, array.data_type().clone(), field.nullable)
+                };
+                let fields: Fields = fields.iter().zip(&arrays).map(of_array).collect();
+                Arc::new(StructArray::try_new(fields, arrays, nulls)?)
+            }
         };
         Ok(array)
     }
+}
+
+/// Start and end of a row, by the ends of all rows.
+fn span(ends: &[i32], row: usize) -> std::ops::Range<usize> {
+    let start = if row == 0 { 0 } else { ends[row - 1] };
+    start as usize..ends[row] as usize
+}
+
+/// The type of a target's array in Spark, where its text is an array of bytes here.
+pub fn shown_type(target: &Target, found: &DataType) -> DataType {
+    match (target, found) {
+        (Target::String, _) => DataType::Utf8,
+        (Target::Array { element }, DataType::List(field)) => {
+            let inner = shown_type(&element.target, field.data_type());
+            DataType::List(Field::new(ELEMENT, inner, field.is_nullable()).into())
+        }
+        (Target::Map { value }, DataType::Map(entries, _)) => match entries.data_type() {
+            DataType::Struct(fields) => {
+                let inner = shown_type(&value.target, fields[1].data_type());
+                let fields = map_fields(DataType::Utf8, inner, value.nullable);
+                DataType::Map(entries_field(fields), false)
+            }
+            _ => found.clone(),
+        },
+        (Target::Struct { fields }, DataType::Struct(arrays)) => {
+            let shown = |(field, array): (&TargetField, &Arc<Field>)| {
+                let inner = shown_type(&field.target, array.data_type());
+                Field::new(&field.name, inner, field.nullable)
+            };
+            DataType::Struct(fields.iter().zip(arrays).map(shown).collect())
+        }
+        _ => found.clone(),
+    }
+}
+
+/// The fields of maps, as Spark names them.
+fn map_fields(names: DataType, values: DataType, nullable: bool) -> Fields {
+    vec![
+        Field::new("key", names, false),
+        Field::new("value", values, nullable),
+    ]
+    .into()
+}
+
+fn entries_field(fields: Fields) -> Arc<Field> {
+    Field::new("entries", DataType::Struct(fields), false).into()
 }
 
 /// Returns the rows as an array, and clears them.

@@ -248,6 +248,7 @@ impl ImageColumn {
                         dictionary: &source.event.dictionary,
                         names: &mut self.names,
                         is_json: false,
+                        open: Vec::new(),
                     };
                     column
                         .reader

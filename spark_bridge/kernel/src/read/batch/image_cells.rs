@@ -1,10 +1,10 @@
 //! Sources of the cells of an event's image.
 
 use crate::json::{Kind, Token};
+use crate::plan::Form;
 use crate::read::plans::EventPlan;
 use crate::read::plans::{PlanColumn, RowPlan, Sink};
 use crate::refusal::{Refusal, Result};
-use crate::values::Form;
 
 /// The source of an image.
 #[derive(Clone, Copy)]

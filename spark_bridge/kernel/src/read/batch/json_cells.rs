@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use crate::json::{Cursor, Kind, Token, find_special, plain};
+use crate::plan::Form;
 use crate::read::batch::json_numbers;
 use crate::read::batch::json_times::{Day, reprint_datetime};
 use crate::refusal::{Refusal, Result};
@@ -11,7 +12,7 @@ use crate::text::append;
 use crate::text::bytes::{decode_base64, encode_base64, latin1};
 use crate::values::scalars;
 use crate::values::temporal;
-use crate::values::{Cells, Form};
+use crate::values::{Cells, NameOrder};
 use crate::variant::Variants;
 use crate::variant::encode::MAX_UNSCALED;
 
@@ -265,6 +266,49 @@ impl Cells for JsonCells<'_> {
         scratch.clear();
         temporal::print_time(micros, Some(6), scratch);
         self.quoted(|out| out.extend_from_slice(scratch.as_bytes()));
+        Ok(())
+    }
+
+    fn begin_list(&mut self) -> Result<()> {
+        self.out.push(b'[');
+        Ok(())
+    }
+
+    fn item(&mut self, form: Form) -> Result<&mut Self> {
+        // No item ends with an opening bracket.
+        if self.out.last() != Some(&b'[') {
+            self.out.push(b',');
+        }
+        self.form = form;
+        Ok(self)
+    }
+
+    fn end_list(&mut self) -> Result<()> {
+        self.out.push(b']');
+        Ok(())
+    }
+
+    fn order_of_names(&self) -> NameOrder {
+        NameOrder::Bytes
+    }
+
+    fn begin_object(&mut self, _: &[&str]) -> Result<()> {
+        self.out.push(b'{');
+        Ok(())
+    }
+
+    fn member(&mut self, place: usize, name: &str, form: Form) -> Result<&mut Self> {
+        if place > 0 {
+            self.out.push(b',');
+        }
+        self.push_text(name)?;
+        self.out.push(b':');
+        self.form = form;
+        Ok(self)
+    }
+
+    fn end_object(&mut self) -> Result<()> {
+        self.out.push(b'}');
         Ok(())
     }
 

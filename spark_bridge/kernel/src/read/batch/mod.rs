@@ -13,6 +13,7 @@ mod origins;
 mod variant_cells;
 
 pub use columns::Column;
+use columns::shown_type;
 pub use event_images::{EventImages, Format};
 pub use image_cells::Source;
 pub use origins::{Change, EventOrigin, LogPosition, Origin, Place, Row};
@@ -192,10 +193,9 @@ impl Batch {
             .collect();
         let shown: Fields = outputs()
             .map(|(output, array)| match &output.content {
-                Content::Value {
-                    target: Target::String,
-                    ..
-                } => field(output, &DataType::Utf8),
+                Content::Value { target, .. } => {
+                    field(output, &shown_type(target, array.data_type()))
+                }
                 Content::Before | Content::After if in_text => field(output, &DataType::Utf8),
                 _ => field(output, array.data_type()),
             })

@@ -1,12 +1,15 @@
 //! Cells of variant images, with the same bytes as `pyspark_cdcfmt/rows/variant.py`.
 
+use crate::plan::Form;
 use crate::refusal::{Reason, Refusal, Result};
 use crate::text::bytes::{decode_base64, latin1};
 use crate::values::temporal;
-use crate::values::{Cells, Form};
+use crate::values::{Cells, NameOrder};
 use crate::variant::encode;
 use crate::variant::encode::MAX_UNSCALED;
 use crate::variant::{Dictionary, Variants};
+
+const NOT_OPEN: Refusal = Refusal::new("value outside of a list or object", 0);
 
 /// Writes cells, one after the other.
 pub struct VariantCells<'a> {
@@ -17,9 +20,47 @@ pub struct VariantCells<'a> {
     pub names: &'a mut Variants,
     /// Whether the last cell was JSON, which may add names.
     pub is_json: bool,
+    /// The lists and objects that are not yet complete, from the outermost on.
+    pub open: Vec<Open>,
+}
+
+/// A list or an object under construction.
+pub struct Open {
+    head: usize,
+    /// Where its values begin.
+    start: usize,
+    /// The number of ends of values before its own.
+    first: usize,
+    has_values: bool,
 }
 
 impl VariantCells<'_> {
+    fn begin(&mut self, head: usize) {
+        self.open.push(Open {
+            head,
+            start: self.out.len(),
+            first: self.names.ends(),
+            has_values: false,
+        });
+    }
+
+    /// Ends the value before the next one, if any.
+    fn end_value(&mut self) -> Result<()> {
+        let open = self.open.last_mut().ok_or(NOT_OPEN)?;
+        if std::mem::replace(&mut open.has_values, true) {
+            self.names.end_value(open.start, self.out);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<Open> {
+        let open = self.open.pop().ok_or(NOT_OPEN)?;
+        if open.has_values {
+            self.names.end_value(open.start, self.out);
+        }
+        Ok(open)
+    }
+
     fn sized(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         const BINARY: u8 = 15;
         // The length is known only behind the bytes.
@@ -117,6 +158,49 @@ impl Cells for VariantCells<'_> {
         // Variants have no type for TIME: it is text with six digits.
         temporal::print_time(micros, Some(6), scratch);
         self.push_text(scratch)
+    }
+
+    fn begin_list(&mut self) -> Result<()> {
+        self.begin(self.out.len());
+        Ok(())
+    }
+
+    fn item(&mut self, form: Form) -> Result<&mut Self> {
+        self.end_value()?;
+        self.form = form;
+        Ok(self)
+    }
+
+    fn end_list(&mut self) -> Result<()> {
+        let list = self.end()?;
+        self.names.end_array(list.first, list.start, self.out);
+        Ok(())
+    }
+
+    fn order_of_names(&self) -> NameOrder {
+        NameOrder::Utf16
+    }
+
+    fn begin_object(&mut self, names: &[&str]) -> Result<()> {
+        // Copies need the same names.
+        self.is_json = true;
+        let head = self.out.len();
+        self.names.begin_object(self.dictionary, names, self.out);
+        self.begin(head);
+        Ok(())
+    }
+
+    fn member(&mut self, _: usize, _: &str, form: Form) -> Result<&mut Self> {
+        self.item(form)
+    }
+
+    fn end_object(&mut self) -> Result<()> {
+        let object = self.end()?;
+        let Open {
+            head, start, first, ..
+        } = object;
+        self.names.end_object(first, head, start, self.out);
+        Ok(())
     }
 
     fn push_nested(&mut self, text: &str, variants: &mut Variants) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::json::{Kind, Token};
-use crate::plan::{Image, Layout, Op};
+use crate::plan::{Form, Image, Layout, Op};
 use crate::read::batch::EventOrigin;
 use crate::read::batch::Source;
 use crate::read::batch::{Batch, Change, Column, LogPosition, Origin, Place};
@@ -14,7 +14,6 @@ use crate::read::kernel::{Current, Kernel};
 use crate::read::plans::{ExtraSource, Plan, PlanColumn, RowPlan, Shown, Sink};
 use crate::refusal::{Reason, Refusal, Result};
 use crate::text::numbers;
-use crate::values::Form;
 use crate::values::NumberedCells;
 use crate::values::Tools;
 

@@ -6,8 +6,7 @@ use serde::Deserialize;
 
 use crate::avro::{Datum, Field};
 use crate::json::{Cursor, Kind, Token};
-use crate::plan::Encoding;
-use crate::plan::{Layout, Target};
+use crate::plan::{Encoding, Form, Layout, Target};
 use crate::pool::{Pool, Weighed};
 use crate::read::envelope::Images;
 use crate::read::plans::avro_cells::{Branches, Forms, RecordCell};
@@ -20,7 +19,6 @@ use crate::refusal::{Refusal, Result};
 use crate::text::Names;
 use crate::text::bytes::Bound;
 use crate::values::DefaultNull;
-use crate::values::Form;
 use crate::values::Numbers;
 use crate::values::Reader;
 
