@@ -88,6 +88,10 @@ TEXTS = {
         TEXT, st.sampled_from(["Z", "+00", "-03:30", "+23:59", "+24", "-1:00", "+0000", ""])
     ).map("".join),
     **dict.fromkeys(("epoch-millis", "epoch-micros", "epoch-nanos"), TIMES),
+    "iso-duration": st.from_regex(
+        r"P-?[0-9]{1,3}Y-?[0-9]{1,2}M-?[0-9]DT-?[0-9]{1,3}H-?[0-9]{1,2}M-?[0-9]{1,2}(\.[0-9]{1,8})?S",
+        fullmatch=True,
+    ),
     "go-quoted": BYTES.map(quote) | st.from_regex(r'(\\[abfnrtvxuU"\\]|[0-9a-fé]){0,12}'),
     "detected-bytes": BYTES.map(bytes.hex)
     | BYTES.map(lambda data: base64.b64encode(data).decode())

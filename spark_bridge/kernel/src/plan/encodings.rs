@@ -99,13 +99,15 @@ pub enum Encoding {
     IsoText(MysqlText),
     /// `2024-01-01T00:00:00.5Z`
     IsoInstant,
+    /// `P1Y2M3DT4H5M6.5S`, with all parts.
+    IsoDuration,
     /// Days since 1970.
     EpochDays,
     EpochMillis(Clock),
     EpochMicros(Clock),
     EpochNanos(Clock),
     EpochGuessed(Clock),
-    /// Kafka Connect's Decimal.
+    /// Kafka Connect's Decimal, or a number.
     ConnectDecimal(Unscaled),
     /// An object of a scale and an unscaled integer.
     VariableScaleDecimal,
@@ -186,6 +188,7 @@ impl Encoding {
             Self::Geometry => "geometry",
             Self::IsoText(_) => "iso-text",
             Self::IsoInstant => "iso-instant",
+            Self::IsoDuration => "iso-duration",
             Self::EpochDays => "epoch-days",
             Self::EpochMillis(_) => "epoch-millis",
             Self::EpochMicros(_) => "epoch-micros",
@@ -312,8 +315,15 @@ pub enum Clock {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(tag = "logical", rename_all = "snake_case")]
 pub enum Unscaled {
-    Int { low: i64, high: u64 },
-    Decimal { scale: u8 },
+    Int {
+        low: i64,
+        high: u64,
+    },
+    /// `whole` digits before the point, `scale` after it.
+    Decimal {
+        whole: u8,
+        scale: u8,
+    },
 }
 
 /// Bytes in one of two forms, and the column's number of bytes.

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::json::{Token, plain};
 use crate::plan::Form;
 use crate::refusal::{Reason, Refusal, Result};
-use crate::values::temporal;
+use crate::values::temporal::Interval;
 use crate::variant::Variants;
 
 const NO_LIST: Refusal = Refusal::of(Reason::Target, "list or object in a column of scalars", 0);
@@ -108,10 +108,10 @@ pub trait Cells {
 
     fn push_time(&mut self, micros: i64, fsp: Option<u32>, scratch: &mut String) -> Result<()>;
 
-    /// An interval without months and days: text, unless the column has another type.
-    fn push_interval(&mut self, micros: i64, scratch: &mut String) -> Result<()> {
+    /// An interval: text, unless the column has another type.
+    fn push_interval(&mut self, value: Interval, scratch: &mut String) -> Result<()> {
         scratch.clear();
-        temporal::print_interval(micros, scratch);
+        value.print(scratch);
         self.push_text(scratch)
     }
 

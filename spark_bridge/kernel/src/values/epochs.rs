@@ -6,7 +6,7 @@ use crate::refusal::Result;
 use crate::values::cells::Cells;
 use crate::values::scalars::{RANGE, small};
 use crate::values::temporal::{
-    DAY_MICROS, FIRST_DAY, FIRST_MICROSECOND, LAST_DAY, LAST_MICROSECOND, MAX_TIME,
+    DAY_MICROS, FIRST_DAY, FIRST_MICROSECOND, Interval, LAST_DAY, LAST_MICROSECOND, MAX_TIME,
 };
 
 const YEAR_MICROS: u64 = 365 * 86_400_000_000;
@@ -44,7 +44,7 @@ pub fn clock(
             cell.push_datetime(micros)
         }
         Clock::Timestamp => cell.push_instant(micros),
-        Clock::Interval => cell.push_interval(micros, scratch),
+        Clock::Interval => cell.push_interval(Interval::of_micros(micros), scratch),
         Clock::Time { fsp } if (-MAX_TIME..=MAX_TIME).contains(&micros) => {
             cell.push_time(micros, *fsp, scratch)
         }

@@ -3,13 +3,13 @@
 //! The Python readers are in `cdcfmt_toolkit/value_readers.py`.
 
 use crate::json::{Kind, Token};
-use crate::plan::{BytesForm, BytesText, Unscaled};
+use crate::plan::{BytesForm, BytesText, MAX_DIGITS, Number, Unscaled};
 use crate::refusal::Result;
 use crate::text::bytes::{self, decode_base64};
 use crate::text::numbers;
 use crate::values::cells::Cells;
 use crate::values::nested::members;
-use crate::values::scalars::{OTHER, RANGE, decimal, small, with_point, within};
+use crate::values::scalars::{self, OTHER, RANGE, decimal, small, with_point, within};
 
 /// The reference's limit for a DECIMAL.
 const MAX_BYTES: usize = 32;
@@ -57,7 +57,8 @@ impl BytesText {
     }
 }
 
-/// A decimal's unscaled integer: a number, or base64 of its big-endian bytes.
+/// A decimal's unscaled integer as a number of Avro, or base64 of its big-endian bytes; or a number
+/// of JSON.
 pub fn unscaled(
     kind: &Unscaled,
     token: Token,
@@ -68,13 +69,17 @@ pub fn unscaled(
     if let Some(value) = token.long() {
         return of_unscaled(kind, value.into(), cell);
     }
+    if let (Unscaled::Decimal { whole, scale }, Kind::Integer | Kind::Fraction) = (kind, token.kind)
+    {
+        return of_number(*whole, *scale, token, document, cell);
+    }
     decode(token, document, MAX_BYTES, data)?;
     let first = data.first().ok_or(OTHER)?;
     let negative = first & 0x80 != 0;
     // Fifteen bytes leave room for the sign in 128 bits.
     if data.len() > 15 {
         return match kind {
-            Unscaled::Decimal { scale } if cell.is_text() || cell.is_image() => {
+            Unscaled::Decimal { scale, .. } if cell.is_text() || cell.is_image() => {
                 let digits = wide_digits(data, negative);
                 if let (false, Some(value)) = (cell.is_text(), numbers::integer(&digits)) {
                     return cell.push_decimal(if negative { -value } else { value }, *scale);
@@ -94,8 +99,32 @@ pub fn unscaled(
 fn of_unscaled(kind: &Unscaled, value: i128, cell: &mut impl Cells) -> Result<()> {
     match kind {
         Unscaled::Int { low, high } => cell.push_integer(within(value, *low, *high)?),
-        Unscaled::Decimal { scale } => decimal(value, *scale, Some(*scale), cell),
+        Unscaled::Decimal { scale, .. } => decimal(value, *scale, Some(*scale), cell),
     }
+}
+
+/// A decimal that is a number in JSON (`decimal.format=NUMERIC`).
+fn of_number(
+    whole: u8,
+    scale: u8,
+    token: Token,
+    document: &str,
+    cell: &mut impl Cells,
+) -> Result<()> {
+    if token.kind == Kind::Integer {
+        // The reference adds the zeros of the scale to an integer only.
+        let value = numbers::integer(token.text(document)).ok_or(RANGE)?;
+        let limit = numbers::power_of_ten(whole);
+        let value =
+            numbers::scaled(value, scale).filter(|_| limit.is_none_or(|limit| value.abs() < limit));
+        return decimal(value.ok_or(RANGE)?, scale, Some(scale), cell);
+    }
+    let number = Number::Decimal {
+        whole,
+        scale: Some(scale),
+        doubles: false,
+    };
+    scalars::number(&number, token, document, cell)
 }
 
 /// A decimal of any scale: an object of the scale and the unscaled integer.
@@ -112,7 +141,14 @@ pub fn scaled(
     let [scale, value] = members(token, document, known)?;
     // A negative one is the reference's.
     let scale = scale.text(document).parse().map_err(|_| RANGE)?;
-    unscaled(&Unscaled::Decimal { scale }, value, document, cell, data)
+    let whole = MAX_DIGITS as u8;
+    unscaled(
+        &Unscaled::Decimal { whole, scale },
+        value,
+        document,
+        cell,
+        data,
+    )
 }
 
 /// The digits of an integer of any size, without sign.
@@ -149,10 +185,10 @@ pub fn guessed_decimal(
     data: &mut Vec<u8>,
 ) -> Result<()> {
     let text = token.text(document);
-    if token.kind == Kind::Integer {
+    if token.kind != Kind::Text {
         return Err(OTHER);
     }
-    if token.kind == Kind::Text && text.bytes().any(|byte| matches!(byte, b'.' | b'-')) {
+    if text.bytes().any(|byte| matches!(byte, b'.' | b'-')) {
         if cell.is_text() {
             return Err(OTHER);
         }
@@ -164,7 +200,14 @@ pub fn guessed_decimal(
     if text.bytes().all(is_of_number) {
         return Err(OTHER);
     }
-    unscaled(&Unscaled::Decimal { scale }, token, document, cell, data)
+    let whole = MAX_DIGITS as u8;
+    unscaled(
+        &Unscaled::Decimal { whole, scale },
+        token,
+        document,
+        cell,
+        data,
+    )
 }
 
 /// Bits: base64 of their bytes, lowest or highest first, or one bit as a boolean.

@@ -18,7 +18,7 @@ use crate::values::mysql_text::{Domain, text_of};
 use crate::values::nested::{self, items, members, parts, zoned};
 use crate::values::packed;
 use crate::values::scalars::{self, BROKEN, OTHER};
-use crate::values::temporal;
+use crate::values::temporal::{self, Interval};
 use crate::values::tools::Tools;
 use crate::values::zones::zoned_instant;
 
@@ -183,6 +183,7 @@ impl Reader {
             | Encoding::EpochPair
             | Encoding::CalendarParts(_)
             | Encoding::IsoText(_)
+            | Encoding::IsoDuration
             | Encoding::IsoInstant
             | Encoding::ZonedText { .. } => self.read_time(token, document, column, tools),
             Encoding::IntegerText | Encoding::Other => Err(OTHER),
@@ -384,6 +385,10 @@ impl Reader {
                 let text = token.text(document);
                 let text = text.strip_suffix('Z').unwrap_or(text);
                 self.domain.read(logical, text, column, &mut tools.texts)
+            }
+            (Encoding::IsoDuration, Kind::Text) => {
+                let value = Interval::parse(token.text(document)).ok_or(BROKEN)?;
+                column.push_interval(value, time)
             }
             (Encoding::IsoInstant, Kind::Text) => {
                 let text = token.text(document);

@@ -167,25 +167,98 @@ fn is_offset(data: &[u8]) -> bool {
     matches!(data, [b'+' | b'-', ..]) && data.len() == 6 && minutes().is_some_and(|some| some > 0)
 }
 
-/// An interval of microseconds as ISO 8601, `PT-1H-2M-0.5S`; parts of zero are left out.
-pub fn print_interval(micros: i64, out: &mut String) {
-    use std::fmt::Write;
-    let (minutes, rest) = (micros / 60_000_000, micros % 60_000_000);
-    out.push_str("PT");
-    for (number, unit) in [(minutes / 60, 'H'), (minutes % 60, 'M')] {
-        if number != 0 {
-            let _ = write!(out, "{number}{unit}");
+/// An interval, whose parts are never converted into each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    months: i64,
+    days: i64,
+    micros: i64,
+}
+
+impl Interval {
+    pub fn of_micros(micros: i64) -> Self {
+        Self {
+            months: 0,
+            days: 0,
+            micros,
         }
     }
-    if rest != 0 || micros == 0 {
-        let sign = if rest < 0 { "-" } else { "" };
-        let (seconds, fraction) = (rest.abs() / 1_000_000, rest.abs() % 1_000_000);
-        let _ = write!(out, "{sign}{seconds}");
-        if fraction != 0 {
-            let digits = format!(".{fraction:06}");
-            out.push_str(digits.trim_end_matches('0'));
+
+    /// Its microseconds, if it has no other parts.
+    pub fn only_micros(self) -> Option<i64> {
+        (self.months == 0 && self.days == 0).then_some(self.micros)
+    }
+
+    /// The interval of `P1Y2M3DT4H5M6.5S`, each part of which has its own sign.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut rest = text.strip_prefix('P')?;
+        let mut part = |unit: &str| {
+            let (number, after) = rest.split_once(unit)?;
+            rest = after;
+            let digits = number.strip_prefix('-').unwrap_or(number);
+            let is_number =
+                (1..=9).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+            number.parse::<i64>().ok().filter(|_| is_number)
+        };
+        let months = part("Y")? * 12 + part("M")?;
+        let days = part("DT")?;
+        let minutes = part("H")? * 60 + part("M")?;
+        let number = rest.strip_suffix('S')?;
+        let (negative, digits) = match number.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, number),
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+        // Rounding is the reference's.
+        let is_number = |text: &str, most| {
+            (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        if !is_number(whole, 9) || !is_number(fraction, 6) {
+            return None;
         }
-        out.push('S');
+        let micros = whole.parse::<i64>().ok()? * 1_000_000
+            + format!("{fraction:0<6}").parse::<i64>().ok()?;
+        Some(Self {
+            months,
+            days,
+            micros: minutes * 60_000_000 + if negative { -micros } else { micros },
+        })
+    }
+
+    /// Appends it as ISO 8601, `P1Y2M3DT-4H-5M-6.5S`; parts of zero are left out.
+    pub fn print(self, out: &mut String) {
+        use std::fmt::Write;
+        let Self {
+            months,
+            days,
+            micros,
+        } = self;
+        let start = out.len();
+        let parts = |some: &[(i64, char)], out: &mut String| {
+            for (number, unit) in some.iter().filter(|(number, _)| *number != 0) {
+                let _ = write!(out, "{number}{unit}");
+            }
+        };
+        out.push('P');
+        parts(&[(months / 12, 'Y'), (months % 12, 'M'), (days, 'D')], out);
+        out.push('T');
+        let (minutes, rest) = (micros / 60_000_000, micros % 60_000_000);
+        parts(&[(minutes / 60, 'H'), (minutes % 60, 'M')], out);
+        if rest != 0 {
+            let sign = if rest < 0 { "-" } else { "" };
+            let (seconds, fraction) = (rest.abs() / 1_000_000, rest.abs() % 1_000_000);
+            let _ = write!(out, "{sign}{seconds}");
+            if fraction != 0 {
+                let digits = format!(".{fraction:06}");
+                out.push_str(digits.trim_end_matches('0'));
+            }
+            out.push('S');
+        }
+        if out.len() == start + "PT".len() {
+            out.push_str("0S");
+        } else if out.ends_with('T') {
+            out.pop();
+        }
     }
 }
 
@@ -350,18 +423,32 @@ mod tests {
         ] {
             assert!(!is_time_tz(text), "{text}");
         }
-        for (micros, text) in [
-            (0, "PT0S"),
-            (3_600_000_000, "PT1H"),
-            (-61_500_000, "PT-1M-1.5S"),
-            (i64::MIN, "PT-2562047788H-54.775808S"),
+    }
+
+    #[test]
+    fn intervals() {
+        let mut out = String::new();
+        for (text, printed) in [
+            ("P0Y0M0DT0H0M0S", "PT0S"),
+            ("P0Y-1M2DT-3H0M0S", "P-1M2DT-3H"),
+            ("P1Y14M0DT0H61M-0.000001S", "P2Y2MT1H59.999999S"),
+            ("P0Y0M-1DT0H0M0.50S", "P-1DT0.5S"),
+            ("P1000Y0M0DT0H0M0S", "P1000Y"),
         ] {
             out.clear();
-            print_interval(micros, &mut out);
-            assert_eq!(out, text);
+            Interval::parse(text).unwrap().print(&mut out);
+            assert_eq!(out, printed, "{text}");
+        }
+        for text in [
+            "PT1H",
+            "P0Y0M0DT0H0M0.1234567S",
+            "P0Y0M+1DT0H0M0S",
+            "P0Y0M0DT0H0M.5S",
+        ] {
+            assert_eq!(Interval::parse(text), None, "{text}");
         }
         out.clear();
-        print_time(1_500_000, Some(3), &mut out);
-        assert_eq!(out, "00:00:01.500");
+        Interval::of_micros(i64::MIN).print(&mut out);
+        assert_eq!(out, "PT-2562047788H-54.775808S");
     }
 }

@@ -20,6 +20,7 @@ from cdcfmt_core.types import (
     Decimal,
     Float,
     Geometry,
+    Interval,
     LogicalType,
     Map,
     Struct,
@@ -64,6 +65,7 @@ EncodingName: TypeAlias = Literal[
     "json-boolean",
     "iso-text",
     "iso-instant",
+    "iso-duration",
     "epoch-days",
     "epoch-millis",
     "epoch-micros",
@@ -114,12 +116,14 @@ class Encoding:
       converted to a double, or a FLOAT that is a double in Avro; ``exponent_digits``: minimum
       number of exponent digits to write for floats.  ``json-boolean``: true or false.
     - ``iso-text``: like ``mysql-text``, with or without a final ``Z``; ``iso-instant``:
-      ``2024-01-01T00:00:00.5Z``, or with a blank or an offset, ``2024-01-01 08:00:00+08``.
+      ``2024-01-01T00:00:00.5Z``, or with a blank or an offset, ``2024-01-01 08:00:00+08``;
+      ``iso-duration``: an Interval, ``P1Y2M3DT4H5M6.5S``.
     - ``epoch-days``: since 1970; ``epoch-millis``, ``epoch-micros``, ``epoch-nanos``: since 1970,
       in UTC for a TIMESTAMP, or since midnight, or of an interval; ``epoch-guessed``: in the usual
       unit, if no other unit is possible.
     - ``connect-decimal``: an integer as base64 of its big-endian bytes, with ``scale`` or the
-      type's scale; ``guessed-decimal``: that or a decimal's text, if only one is possible.
+      type's scale, or a number (``decimal.format=NUMERIC``); ``guessed-decimal``: base64 or a
+      decimal's text, if only one is possible.
     - ``variable-scale-decimal``: an object of a ``scale`` and a ``value``, an integer as base64.
     - ``little-endian-bits``, ``big-endian-bits``: BIT as base64 of its bytes, lowest or highest
       first; one bit may be a boolean.
@@ -226,5 +230,6 @@ ONLY_OF: Mapping[str, type[LogicalType]] = {
     "big-endian-bits": Bit,
     "variable-scale-decimal": Decimal,
     "geometry": Geometry,
+    "iso-duration": Interval,
 }
 """Encodings that the kernel reads only as this logical type."""

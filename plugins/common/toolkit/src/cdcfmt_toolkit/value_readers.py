@@ -30,6 +30,7 @@ from cdcfmt_mysql.temporal import instant_finder
 from cdcfmt_mysql.text import text_parser
 from cdcfmt_toolkit.encodings import Encoding, parts_of
 from cdcfmt_toolkit.go_quote import unquote
+from cdcfmt_toolkit.intervals import parse_interval
 from cdcfmt_toolkit.nested_readers import (
     list_reader,
     map_reader,
@@ -195,7 +196,15 @@ def _connect_decimal(
         return lambda value: other(read_unscaled(value))
     type_ = logical if isinstance(logical, types.Decimal) else types.Decimal()
     scale = (type_.scale if encoding.scale is None else encoding.scale) or 0
-    return lambda value: scaled(read_unscaled(value), scale, type_)
+    read_number = json_value_parser(type_, time_zone=zone, counts=counts)
+
+    def read(value: Any) -> object:
+        if type(value) is int:
+            return scaled(value * 10**scale, scale, type_)
+        is_packed = type(value) in (str, bytes)
+        return scaled(read_unscaled(value), scale, type_) if is_packed else read_number(value)
+
+    return read
 
 
 def _variable_scale_decimal(_: Encoding, logical: LogicalType, *__: Any) -> Read:
@@ -265,6 +274,7 @@ JSON_READERS: Final[Mapping[str, Callable[[Encoding, LogicalType, tzinfo, Counte
     "json-boolean": _boolean,
     "iso-text": _iso_text,
     "iso-instant": _iso_instant,
+    "iso-duration": lambda *_: _only_text(parse_interval),
     "epoch-days": lambda *_: _only_int(read_days),
     **dict.fromkeys(_UNITS, _epoch),
     "base64": lambda *_: bytes_of,

@@ -117,8 +117,8 @@ def _read_encoding(column: Column, field: Mapping[str, Any], profile: ProducerPr
         )
     if isinstance(logical, Geometry) and kind == "struct":
         return Encoding("geometry")
-    if isinstance(logical, Interval) and kind == "int64":
-        return profile.epoch(logical)
+    if isinstance(logical, Interval) and kind in ("int64", "string"):
+        return profile.epoch(logical) if kind == "int64" else Encoding("iso-duration")
     if isinstance(logical, TimeTz) and kind == "string":
         return Encoding("text")
     return value_encoding(column, kind, profile)

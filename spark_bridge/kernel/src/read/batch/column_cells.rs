@@ -8,7 +8,7 @@ use crate::text::append;
 use crate::text::bytes::{decode_base64, latin1};
 use crate::text::numbers;
 use crate::values::Cells;
-use crate::values::temporal;
+use crate::values::temporal::{self, Interval};
 use crate::variant::Variants;
 
 const WRONG: Refusal = Refusal::of(Reason::Target, "value does not have the column's type", 0);
@@ -219,14 +219,15 @@ impl Cells for Column {
         Ok(())
     }
 
-    fn push_interval(&mut self, micros: i64, scratch: &mut String) -> Result<()> {
+    fn push_interval(&mut self, value: Interval, scratch: &mut String) -> Result<()> {
         if let Values::Interval(values) | Values::Long(values) = &mut self.values {
-            values.push(micros);
+            // Days and months are converted by the reference, or an error.
+            values.push(value.only_micros().ok_or(RANGE)?);
             self.added();
             return Ok(());
         }
         scratch.clear();
-        temporal::print_interval(micros, scratch);
+        value.print(scratch);
         self.push_text(scratch)
     }
 
