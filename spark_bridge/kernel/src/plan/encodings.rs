@@ -326,6 +326,14 @@ pub enum Unscaled {
     },
 }
 
+impl Unscaled {
+    /// A decimal of any number of digits.
+    pub fn decimal(scale: u8) -> Self {
+        let whole = MAX_DIGITS as u8;
+        Self::Decimal { whole, scale }
+    }
+}
+
 /// Bytes in one of two forms, and the column's number of bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 pub struct BytesText {

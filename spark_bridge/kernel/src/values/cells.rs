@@ -110,9 +110,7 @@ pub trait Cells {
 
     /// An interval: text, unless the column has another type.
     fn push_interval(&mut self, value: Interval, scratch: &mut String) -> Result<()> {
-        scratch.clear();
-        value.print(scratch);
-        self.push_text(scratch)
+        self.push_text(value.text(scratch))
     }
 
     /// Begins a list; each item is a cell of [`Self::item`].

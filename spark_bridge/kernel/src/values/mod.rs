@@ -17,6 +17,7 @@ mod zones;
 pub use cells::{Cells, NameOrder};
 pub use default_nulls::DefaultNull;
 pub use enum_numbers::{NumberedCells, Numbers};
+pub use nested::members_of;
 pub use reader::Reader;
 pub use temporal::MAX_TIME;
 pub use tools::Tools;

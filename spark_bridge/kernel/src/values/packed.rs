@@ -3,7 +3,7 @@
 //! The Python readers are in `cdcfmt_toolkit/value_readers.py`.
 
 use crate::json::{Kind, Token};
-use crate::plan::{BytesForm, BytesText, MAX_DIGITS, Number, Unscaled};
+use crate::plan::{BytesForm, BytesText, Number, Unscaled};
 use crate::refusal::Result;
 use crate::text::bytes::{self, decode_base64};
 use crate::text::numbers;
@@ -141,14 +141,7 @@ pub fn scaled(
     let [scale, value] = members(token, document, known)?;
     // A negative one is the reference's.
     let scale = scale.text(document).parse().map_err(|_| RANGE)?;
-    let whole = MAX_DIGITS as u8;
-    unscaled(
-        &Unscaled::Decimal { whole, scale },
-        value,
-        document,
-        cell,
-        data,
-    )
+    unscaled(&Unscaled::decimal(scale), value, document, cell, data)
 }
 
 /// The digits of an integer of any size, without sign.
@@ -200,14 +193,7 @@ pub fn guessed_decimal(
     if text.bytes().all(is_of_number) {
         return Err(OTHER);
     }
-    let whole = MAX_DIGITS as u8;
-    unscaled(
-        &Unscaled::Decimal { whole, scale },
-        token,
-        document,
-        cell,
-        data,
-    )
+    unscaled(&Unscaled::decimal(scale), token, document, cell, data)
 }
 
 /// Bits: base64 of their bytes, lowest or highest first, or one bit as a boolean.

@@ -191,33 +191,30 @@ impl Interval {
 
     /// The interval of `P1Y2M3DT4H5M6.5S`, each part of which has its own sign.
     pub fn parse(text: &str) -> Option<Self> {
+        let digits = |text: &str, most| {
+            let is_number =
+                (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+            text.parse::<i64>().ok().filter(|_| is_number)
+        };
         let mut rest = text.strip_prefix('P')?;
         let mut part = |unit: &str| {
             let (number, after) = rest.split_once(unit)?;
             rest = after;
-            let digits = number.strip_prefix('-').unwrap_or(number);
-            let is_number =
-                (1..=9).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
-            number.parse::<i64>().ok().filter(|_| is_number)
+            match number.strip_prefix('-') {
+                Some(number) => Some(-digits(number, 9)?),
+                None => digits(number, 9),
+            }
         };
         let months = part("Y")? * 12 + part("M")?;
         let days = part("DT")?;
         let minutes = part("H")? * 60 + part("M")?;
         let number = rest.strip_suffix('S')?;
-        let (negative, digits) = match number.strip_prefix('-') {
-            Some(digits) => (true, digits),
-            None => (false, number),
-        };
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+        let size = number.strip_prefix('-').unwrap_or(number);
+        let (whole, fraction) = size.split_once('.').unwrap_or((size, "0"));
         // Rounding is the reference's.
-        let is_number = |text: &str, most| {
-            (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
-        };
-        if !is_number(whole, 9) || !is_number(fraction, 6) {
-            return None;
-        }
-        let micros = whole.parse::<i64>().ok()? * 1_000_000
-            + format!("{fraction:0<6}").parse::<i64>().ok()?;
+        digits(fraction, 6)?;
+        let micros = digits(whole, 9)? * 1_000_000 + digits(&format!("{fraction:0<6}"), 6)?;
+        let negative = number.starts_with('-');
         Some(Self {
             months,
             days,
@@ -225,15 +222,15 @@ impl Interval {
         })
     }
 
-    /// Appends it as ISO 8601, `P1Y2M3DT-4H-5M-6.5S`; parts of zero are left out.
-    pub fn print(self, out: &mut String) {
+    /// Its text in ISO 8601, `P1Y2M3DT-4H-5M-6.5S`; parts of zero are left out.
+    pub fn text(self, out: &mut String) -> &str {
         use std::fmt::Write;
+        out.clear();
         let Self {
             months,
             days,
             micros,
         } = self;
-        let start = out.len();
         let parts = |some: &[(i64, char)], out: &mut String| {
             for (number, unit) in some.iter().filter(|(number, _)| *number != 0) {
                 let _ = write!(out, "{number}{unit}");
@@ -254,11 +251,12 @@ impl Interval {
             }
             out.push('S');
         }
-        if out.len() == start + "PT".len() {
+        if out == "PT" {
             out.push_str("0S");
         } else if out.ends_with('T') {
             out.pop();
         }
+        out
     }
 }
 
@@ -435,9 +433,8 @@ mod tests {
             ("P0Y0M-1DT0H0M0.50S", "P-1DT0.5S"),
             ("P1000Y0M0DT0H0M0S", "P1000Y"),
         ] {
-            out.clear();
-            Interval::parse(text).unwrap().print(&mut out);
-            assert_eq!(out, printed, "{text}");
+            let interval = Interval::parse(text).unwrap();
+            assert_eq!(interval.text(&mut out), printed, "{text}");
         }
         for text in [
             "PT1H",
@@ -447,8 +444,7 @@ mod tests {
         ] {
             assert_eq!(Interval::parse(text), None, "{text}");
         }
-        out.clear();
-        Interval::of_micros(i64::MIN).print(&mut out);
-        assert_eq!(out, "PT-2562047788H-54.775808S");
+        let least = Interval::of_micros(i64::MIN);
+        assert_eq!(least.text(&mut out), "PT-2562047788H-54.775808S");
     }
 }

@@ -6,17 +6,16 @@ reader of a part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
 from cdcfmt_core.errors import show
 from cdcfmt_core.types import GeometryValue
+from cdcfmt_toolkit.images import ReadValue
 from cdcfmt_toolkit.scalar_readers import bytes_of
 
-Read: TypeAlias = Callable[[Any], object]
 
-
-def list_reader(read_item: Read, *, has_nulls: bool = True) -> Read:
+def list_reader(read_item: ReadValue, *, has_nulls: bool = True) -> ReadValue:
     """The reader of a list; ``has_nulls``: whether items may be null."""
 
     def read(value: Any) -> object:
@@ -29,7 +28,7 @@ def list_reader(read_item: Read, *, has_nulls: bool = True) -> Read:
     return read
 
 
-def map_reader(read_value: Read) -> Read:
+def map_reader(read_value: ReadValue) -> ReadValue:
     """The reader of an object of any names."""
 
     def read(value: Any) -> object:
@@ -40,7 +39,7 @@ def map_reader(read_value: Read) -> Read:
     return read
 
 
-def struct_reader(readers: Mapping[str, Read]) -> Read:
+def struct_reader(readers: Mapping[str, ReadValue]) -> ReadValue:
     """The reader of an object of these fields; one that it lacks is NULL."""
 
     def read(value: Any) -> object:

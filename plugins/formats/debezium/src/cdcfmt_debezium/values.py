@@ -30,12 +30,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from cdcfmt_core import types
-from cdcfmt_core.types import IntervalValue, LogicalType
+from cdcfmt_core.types import LogicalType
 from cdcfmt_debezium.binary import binary_parser
 from cdcfmt_debezium.connect import FieldType
 from cdcfmt_debezium.decimals import decimal_parser
 from cdcfmt_debezium.profile import ParseValue, ProducerProfile
-from cdcfmt_debezium.temporal import CUT, clock_parser, timestamp_parser, year_parser
+from cdcfmt_debezium.temporal import clock_parser, timestamp_parser, year_parser
 from cdcfmt_mysql import json_value_parser
 from cdcfmt_mysql.numbers import parse_vector
 from cdcfmt_toolkit.encodings import Encoding
@@ -168,17 +168,18 @@ def _parse_uuid(value: Any) -> UUID:
     return UUID(value)
 
 
-def _interval(_: Any, profile: ProducerProfile, __: tzinfo, counts: Counter[str]) -> ParseValue:
-    def parse(value: Any) -> IntervalValue:
+def _interval(
+    logical: Any, profile: ProducerProfile, __: tzinfo, counts: Counter[str]
+) -> ParseValue:
+    encoding = Encoding("epoch-nanos" if profile.times == "ns" else "epoch-micros")
+    read_number = value_reader(encoding, logical, time_zone=UTC, counts=counts)
+
+    def parse(value: Any) -> Any:
         if type(value) is str:
             return parse_interval(value)
         if type(value) is not int:
             raise ValueError("neither a number of microseconds nor an interval")
-        if profile.times == "ns":
-            value, rest = divmod(value, 1_000)
-            if rest:
-                counts[CUT] += 1
-        return IntervalValue(0, 0, value)
+        return read_number(value)
 
     return parse
 

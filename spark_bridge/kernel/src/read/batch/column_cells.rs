@@ -226,9 +226,7 @@ impl Cells for Column {
             self.added();
             return Ok(());
         }
-        scratch.clear();
-        value.print(scratch);
-        self.push_text(scratch)
+        self.push_text(value.text(scratch))
     }
 
     fn begin_list(&mut self) -> Result<()> {

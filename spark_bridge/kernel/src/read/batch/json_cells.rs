@@ -1,6 +1,5 @@
 //! Cells of JSON images, with the same text as `pyspark_cdcfmt/rows/json_values.py`.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 
 use crate::json::{Cursor, Kind, Token, find_special, plain};
@@ -12,7 +11,7 @@ use crate::text::append;
 use crate::text::bytes::{decode_base64, encode_base64, latin1};
 use crate::values::scalars;
 use crate::values::temporal;
-use crate::values::{Cells, NameOrder};
+use crate::values::{Cells, NameOrder, members_of};
 use crate::variant::Variants;
 use crate::variant::encode::MAX_UNSCALED;
 
@@ -61,19 +60,8 @@ impl JsonCells<'_> {
                 Ok(())
             }
             Kind::Object => {
-                let mut members = BTreeMap::new();
-                let mut cursor = Cursor::at(text, token.start + 1)?;
-                if !cursor.take(b'}') {
-                    loop {
-                        let name = plain(cursor.name()?, text, &mut Vec::new()).to_owned();
-                        if members.insert(name, cursor.value()?).is_some() {
-                            return cursor.refuse("two members have one name");
-                        }
-                        if !cursor.more(b'}')? {
-                            break;
-                        }
-                    }
-                }
+                let mut members = members_of(token, text)?;
+                members.sort_unstable_by(|one, other| one.0.cmp(&other.0));
                 let mut before = b'{';
                 for (name, value) in &members {
                     self.out.push(before);

@@ -195,10 +195,9 @@ impl Cells for VariantCells<'_> {
     }
 
     fn end_object(&mut self) -> Result<()> {
-        let object = self.end()?;
         let Open {
             head, start, first, ..
-        } = object;
+        } = self.end()?;
         self.names.end_object(first, head, start, self.out);
         Ok(())
     }
