@@ -139,7 +139,7 @@ workflows:  ## the linter of .github/workflows; needs Go
 # What `make test` has samples of, each test once; the longest first.
 thorough: setup  ## what `make test` has samples of: examples, combinations, Pythons
 	$(MAKE) --jobs 2 lint archive
-	CDCFMT_EXAMPLES=250 $(MAKE) --jobs 2 FEWER= PROFILE="--hypothesis-profile many" \
+	CDCFMT_EXAMPLES=250 $(MAKE) --jobs 2 FEWER= PROFILE="--hypothesis-profile many --timeout 5400" \
 		unit-sync before unit-spark unit-slow unit-brokers unit-quick every smoke lowest
 	$(MAKE) unit-connect
 

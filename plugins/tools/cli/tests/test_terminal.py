@@ -6,6 +6,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -72,12 +73,14 @@ def pipe(canal: Path, tmp_path: Path) -> Iterator[Path]:
     lines = canal.read_bytes().splitlines(keepends=True)[:1000]
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    held = os.open(path, os.O_RDWR)
+    held = os.open(path, os.O_RDWR | os.O_NONBLOCK)
     writer = threading.Thread(target=lambda: path.write_bytes(b"".join(lines)))
     writer.start()
     yield path
     while writer.is_alive():
-        os.read(held, 1 << 16)
+        with suppress(BlockingIOError):
+            os.read(held, 1 << 16)
+        writer.join(0.01)
     os.close(held)
 
 
