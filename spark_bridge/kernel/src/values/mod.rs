@@ -18,7 +18,7 @@ pub use cells::{Cells, NameOrder};
 pub use default_nulls::DefaultNull;
 pub use enum_numbers::{NumberedCells, Numbers};
 pub use nested::members_of;
-pub use reader::Reader;
+pub use reader::{Reader, is_uuid};
 pub use temporal::MAX_TIME;
 pub use tools::Tools;
 pub use zones::{Offsets, Zone, zoned_instant};

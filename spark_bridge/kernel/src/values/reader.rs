@@ -482,7 +482,7 @@ fn read_usual(
 }
 
 /// Whether it is a UUID as databases print it.
-fn is_uuid(text: &str) -> bool {
+pub fn is_uuid(text: &str) -> bool {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let is_at_home = |(place, byte): (usize, u8)| match place {
         8 | 13 | 18 | 23 => byte == b'-',

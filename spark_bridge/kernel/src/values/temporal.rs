@@ -184,41 +184,62 @@ impl Interval {
         }
     }
 
+    /// The same time as days and what is left of a day.
+    pub fn of_days(micros: i64) -> Self {
+        Self {
+            months: 0,
+            days: micros.div_euclid(DAY_MICROS),
+            micros: micros.rem_euclid(DAY_MICROS),
+        }
+    }
+
     /// Its microseconds, if it has no other parts.
     pub fn only_micros(self) -> Option<i64> {
         (self.months == 0 && self.days == 0).then_some(self.micros)
     }
 
-    /// The interval of `P1Y2M3DT4H5M6.5S`, each part of which has its own sign.
+    /// The interval of `P1Y2M3DT4H5M6.5S`, each part of which has its own sign or is left out.
     pub fn parse(text: &str) -> Option<Self> {
-        let digits = |text: &str, most| {
+        fn digits(text: &str, most: usize) -> Option<i64> {
             let is_number =
                 (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
-            text.parse::<i64>().ok().filter(|_| is_number)
-        };
-        let mut rest = text.strip_prefix('P')?;
-        let mut part = |unit: &str| {
-            let (number, after) = rest.split_once(unit)?;
-            rest = after;
+            text.parse().ok().filter(|_| is_number)
+        }
+        fn part(rest: &mut &str, unit: char) -> Option<i64> {
+            let Some((number, after)) = rest.split_once(unit) else {
+                return Some(0);
+            };
+            *rest = after;
             match number.strip_prefix('-') {
                 Some(number) => Some(-digits(number, 9)?),
                 None => digits(number, 9),
             }
+        }
+        let text = text.strip_prefix('P').filter(|text| !text.is_empty())?;
+        let (mut date, mut clock) = match text.split_once('T') {
+            Some((_, "")) => return None,
+            Some((date, clock)) => (date, clock),
+            None => (text, ""),
         };
-        let months = part("Y")? * 12 + part("M")?;
-        let days = part("DT")?;
-        let minutes = part("H")? * 60 + part("M")?;
-        let number = rest.strip_suffix('S')?;
-        let size = number.strip_prefix('-').unwrap_or(number);
-        let (whole, fraction) = size.split_once('.').unwrap_or((size, "0"));
-        // Rounding is the reference's.
-        digits(fraction, 6)?;
-        let micros = digits(whole, 9)? * 1_000_000 + digits(&format!("{fraction:0<6}"), 6)?;
-        let negative = number.starts_with('-');
-        Some(Self {
+        let months = part(&mut date, 'Y')? * 12 + part(&mut date, 'M')?;
+        let days = part(&mut date, 'D')?;
+        let minutes = part(&mut clock, 'H')? * 60 + part(&mut clock, 'M')?;
+        let mut micros = 0;
+        if let Some(number) = clock.strip_suffix('S') {
+            let size = number.strip_prefix('-').unwrap_or(number);
+            let (whole, fraction) = size.split_once('.').unwrap_or((size, "0"));
+            // Rounding is the reference's.
+            digits(fraction, 6)?;
+            micros = digits(whole, 9)? * 1_000_000 + digits(&format!("{fraction:0<6}"), 6)?;
+            if number.starts_with('-') {
+                micros = -micros;
+            }
+            clock = "";
+        }
+        (date.is_empty() && clock.is_empty()).then_some(Self {
             months,
             days,
-            micros: minutes * 60_000_000 + if negative { -micros } else { micros },
+            micros: minutes * 60_000_000 + micros,
         })
     }
 
@@ -432,12 +453,17 @@ mod tests {
             ("P1Y14M0DT0H61M-0.000001S", "P2Y2MT1H59.999999S"),
             ("P0Y0M-1DT0H0M0.50S", "P-1DT0.5S"),
             ("P1000Y0M0DT0H0M0S", "P1000Y"),
+            ("P-3D", "P-3D"),
+            ("PT61M", "PT1H1M"),
         ] {
             let interval = Interval::parse(text).unwrap();
             assert_eq!(interval.text(&mut out), printed, "{text}");
         }
         for text in [
-            "PT1H",
+            "P",
+            "P1YT",
+            "P1D1Y",
+            "PT1S1M",
             "P0Y0M0DT0H0M0.1234567S",
             "P0Y0M+1DT0H0M0S",
             "P0Y0M0DT0H0M.5S",

@@ -5,4 +5,4 @@ mod from_json;
 mod reader;
 
 pub use from_json::{Dictionary, Variants};
-pub use reader::{Cell, Items, MISFIT, Variant};
+pub use reader::{Cell, Items, MISFIT, Nested, NestedRow, Parts, Variant};

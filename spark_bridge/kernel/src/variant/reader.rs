@@ -204,11 +204,91 @@ pub enum Cell<'a> {
     Duration(i64),
     /// An object or an array.
     Nested(Variant<'a>),
+    /// A list, map or struct.
+    Row(NestedRow<'a>),
     /// A value that no printer supports.
     Other,
 }
 
-impl Cell<'_> {
+/// A column of lists, maps or structs.
+pub trait Nested {
+    /// Whether the parts have names.
+    fn is_object(&self) -> bool;
+    fn count(&self, row: usize) -> usize;
+    /// The name of a part, by its number.
+    fn name(&self, row: usize, number: usize) -> Result<&[u8]>;
+    fn cell(&self, row: usize, number: usize) -> Result<Cell<'_>>;
+}
+
+/// A value of such a column.
+#[derive(Clone, Copy)]
+pub struct NestedRow<'a> {
+    pub column: &'a dyn Nested,
+    pub row: usize,
+}
+
+impl std::fmt::Debug for NestedRow<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(formatter, "row {} of a column", self.row)
+    }
+}
+
+impl PartialEq for NestedRow<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.row == other.row && std::ptr::addr_eq(self.column, other.column)
+    }
+}
+
+/// The parts of a nested value.
+#[derive(Clone, Copy)]
+pub enum Parts<'a> {
+    Variant(Items<'a>, bool),
+    Row(NestedRow<'a>),
+}
+
+impl<'a> Parts<'a> {
+    /// Whether they have names.
+    pub fn is_object(self) -> bool {
+        match self {
+            Self::Variant(_, is_object) => is_object,
+            Self::Row(nested) => nested.column.is_object(),
+        }
+    }
+
+    pub fn count(self) -> usize {
+        match self {
+            Self::Variant(items, _) => items.count,
+            Self::Row(nested) => nested.column.count(nested.row),
+        }
+    }
+
+    /// The name of a part, by its number.
+    pub fn name(self, number: usize) -> Result<&'a [u8]> {
+        match self {
+            Self::Variant(items, _) => items.name(number),
+            Self::Row(nested) => nested.column.name(nested.row, number),
+        }
+    }
+
+    /// A part, by its number.
+    pub fn cell(self, number: usize) -> Result<Cell<'a>> {
+        match self {
+            Self::Variant(items, _) => items.value(number)?.cell(),
+            Self::Row(nested) => nested.column.cell(nested.row, number),
+        }
+    }
+}
+
+impl<'a> Cell<'a> {
+    /// The parts of a nested value.
+    pub fn parts(self) -> Result<Parts<'a>> {
+        match self {
+            Cell::Nested(variant) => Ok(Parts::Variant(variant.items()?, variant.is_object())),
+            Cell::Row(nested) => Ok(Parts::Row(nested)),
+            _ => Err(MISFIT),
+        }
+    }
+
     /// The value as an integer, including integral decimals and booleans.
     pub fn integer(self) -> Option<i128> {
         match self {

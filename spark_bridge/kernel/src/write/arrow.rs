@@ -9,11 +9,11 @@ use arrow_array::{
     Array, BinaryArray, BooleanArray, GenericByteArray, ListArray, PrimitiveArray, RecordBatch,
     StringArray, StructArray,
 };
-use arrow_schema::{DataType, TimeUnit};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Fields, TimeUnit};
 
 use crate::refusal::Result;
-use crate::variant::Cell;
-use crate::variant::Variant;
+use crate::variant::{Cell, MISFIT, Nested, NestedRow, Variant};
 
 /// A column of cells.
 pub enum Column {
@@ -32,6 +32,7 @@ pub enum Column {
     Instant(PrimitiveArray<TimestampMicrosecondType>),
     Duration(PrimitiveArray<DurationMicrosecondType>),
     Variant(Box<Variants>),
+    Nested(Box<NestedColumn>),
     /// Of a type that no printer supports.
     Other(arrow_array::ArrayRef),
 }
@@ -62,10 +63,15 @@ impl Column {
             DataType::Duration(TimeUnit::Microsecond) => {
                 Column::Duration(array.as_primitive().clone())
             }
-            _ => match Variants::new(array) {
-                Some(variants) => Column::Variant(Box::new(variants)),
-                None => Column::Other(arrow_array::make_array(array.to_data())),
-            },
+            _ => {
+                if let Some(variants) = Variants::new(array) {
+                    Column::Variant(Box::new(variants))
+                } else if let Some(nested) = NestedColumn::new(array) {
+                    Column::Nested(Box::new(nested))
+                } else {
+                    Column::Other(arrow_array::make_array(array.to_data()))
+                }
+            }
         }
     }
 
@@ -96,6 +102,10 @@ impl Column {
                 },
                 None => Cell::Null,
             },
+            Column::Nested(column) if !column.is_null(row) => Cell::Row(NestedRow {
+                column: &**column,
+                row,
+            }),
             Column::Other(array) if !array.is_null(row) => Cell::Other,
             _ => Cell::Null,
         })
@@ -113,6 +123,89 @@ pub fn bytes<T: ByteArrayType<Offset = i32>>(
     // Text of Arrow may be any bytes: `value` would have to trust that it is UTF-8.
     let offset = |row: usize| usize::try_from(array.value_offsets()[row]).ok();
     array.value_data().get(offset(row)?..offset(row + 1)?)
+}
+
+/// A column of lists, of maps with texts as keys, or of structs.
+pub struct NestedColumn {
+    nulls: Option<NullBuffer>,
+    /// Where the parts of a row begin in the only column; those of a struct are columns.
+    offsets: Option<OffsetBuffer<i32>>,
+    names: PartNames,
+    columns: Vec<Column>,
+}
+
+enum PartNames {
+    Nothing,
+    Keys(StringArray),
+    Fields(Fields),
+}
+
+impl NestedColumn {
+    fn new(array: &dyn Array) -> Option<Self> {
+        let (offsets, names, columns) = match array.data_type() {
+            DataType::List(_) => {
+                let lists: &ListArray = array.as_list();
+                let items = vec![Column::new(lists.values())];
+                (Some(lists.offsets().clone()), PartNames::Nothing, items)
+            }
+            DataType::Map(..) => {
+                let maps = array.as_map();
+                let keys = maps.keys().as_string_opt()?.clone();
+                let values = vec![Column::new(maps.values())];
+                (Some(maps.offsets().clone()), PartNames::Keys(keys), values)
+            }
+            DataType::Struct(fields) => {
+                let columns = array.as_struct().columns().iter();
+                let columns = columns.map(|column| Column::new(column)).collect();
+                (None, PartNames::Fields(fields.clone()), columns)
+            }
+            _ => return None,
+        };
+        Some(Self {
+            nulls: array.nulls().cloned(),
+            offsets,
+            names,
+            columns,
+        })
+    }
+
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+    }
+}
+
+impl Nested for NestedColumn {
+    fn is_object(&self) -> bool {
+        !matches!(self.names, PartNames::Nothing)
+    }
+
+    fn count(&self, row: usize) -> usize {
+        match &self.offsets {
+            Some(offsets) => begin(offsets, row + 1) - begin(offsets, row),
+            None => self.columns.len(),
+        }
+    }
+
+    fn name(&self, row: usize, number: usize) -> Result<&[u8]> {
+        match (&self.names, &self.offsets) {
+            (PartNames::Keys(keys), Some(offsets)) => {
+                bytes(keys, begin(offsets, row) + number).ok_or(MISFIT)
+            }
+            (PartNames::Fields(fields), _) => Ok(fields[number].name().as_bytes()),
+            _ => Err(MISFIT),
+        }
+    }
+
+    fn cell(&self, row: usize, number: usize) -> Result<Cell<'_>> {
+        match &self.offsets {
+            Some(offsets) => self.columns[0].cell(begin(offsets, row) + number),
+            None => self.columns[number].cell(row),
+        }
+    }
+}
+
+fn begin(offsets: &OffsetBuffer<i32>, row: usize) -> usize {
+    usize::try_from(offsets[row]).unwrap_or_default()
 }
 
 /// A column of variants.

@@ -4,11 +4,11 @@
 
 use crate::avro::{encode_long, shortest_double};
 use crate::refusal::Result;
-use crate::values::MAX_TIME;
 use crate::values::Offsets;
 use crate::values::temporal::{self, civil};
 use crate::variant::{Cell, MISFIT};
 use crate::write::digits::decimal;
+use crate::write::encodings::micros_of_time;
 use crate::write::plan::PrintEncoding;
 use crate::write::plan::Printer;
 use crate::write::times::check_day;
@@ -118,13 +118,7 @@ fn parts(printer: &Printer, cell: Cell) -> Result<Parts> {
             Ok(parts)
         }
         (Printer::Time { .. }, _) => {
-            let micros = match cell {
-                Cell::Duration(micros) => Some(micros),
-                Cell::Text(text) => std::str::from_utf8(text).ok().and_then(temporal::time),
-                _ => None,
-            };
-            let micros = micros.filter(|micros| (-MAX_TIME..=MAX_TIME).contains(micros));
-            let micros = micros.ok_or(MISFIT)?;
+            let micros = micros_of_time(cell)?;
             // Each part has the sign.
             let [hour, minute, second] = clock(micros / SECOND);
             let fraction = Some(micros % SECOND).filter(|part| *part != 0);
@@ -160,6 +154,7 @@ pub fn sized(data: &[u8], out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::values::MAX_TIME;
 
     #[test]
     fn parts_of_calendars() {

@@ -4,13 +4,15 @@
 
 use crate::refusal::Result;
 use crate::text::Printable;
-use crate::text::bytes::{encode_base64, encode_hex};
+use crate::text::bytes::encode_hex;
 use crate::values::MAX_TIME;
 use crate::values::Offsets;
-use crate::values::temporal;
+use crate::values::temporal::{self, Interval};
 use crate::variant::{Cell, MISFIT};
 use crate::write::digits::{self, integer};
 use crate::write::json_text;
+use crate::write::limits::usual;
+use crate::write::nested::{self, base64};
 use crate::write::plan::{PrintEncoding, Printer, Wire};
 use crate::write::times;
 
@@ -52,6 +54,10 @@ impl PrintEncoding {
         match self {
             Self::MysqlText => printer.quoted(cell, escapes, zone, &mut scratch.text, out),
             Self::Text => match (printer, cell) {
+                (Printer::Uuid | Printer::TimeTz, Cell::Text(text)) => {
+                    json_text::string(usual(printer, text)?, escapes, out);
+                    Ok(())
+                }
                 (Printer::Json | Printer::JsonText, _) => {
                     printer.quoted(cell, escapes, zone, &mut scratch.text, out)
                 }
@@ -74,10 +80,25 @@ impl PrintEncoding {
             | Self::GoQuoted
             | Self::LittleEndianBits { .. } => self.bytes(printer, cell, style, scratch, out),
             Self::IsoInstant
+            | Self::IsoText
             | Self::EpochDays
             | Self::EpochMillis
             | Self::EpochMicros
+            | Self::EpochNanos
             | Self::EpochGuessed => self.time(printer, cell, is_fine, out),
+            Self::IsoDuration => {
+                let interval = interval_of(printer, cell)?;
+                out.push(b'"');
+                out.extend_from_slice(interval.text(&mut String::new()).as_bytes());
+                out.push(b'"');
+                Ok(())
+            }
+            Self::ConnectDecimal { scale } => nested::connect_decimal(printer, cell, *scale, out),
+            Self::VariableScaleDecimal => nested::variable_decimal(printer, cell, out),
+            Self::List { items } => nested::list(items, cell.parts()?, style, scratch, out),
+            Self::Map { values } => nested::map(values, cell.parts()?, style, scratch, out),
+            Self::Struct { fields } => nested::object(fields, cell.parts()?, style, scratch, out),
+            Self::Geometry => nested::geometry(cell.parts()?, out),
             // Forms of Avro alone, or of readers alone.
             Self::MysqlJson
             | Self::CharsetText
@@ -133,13 +154,29 @@ impl PrintEncoding {
     ) -> Result<()> {
         match (self, printer, cell) {
             (Self::IsoInstant, Printer::Timestamp { fsp }, Cell::Instant(micros)) => {
+                iso_clock(micros, *fsp, out)
+            }
+            (Self::IsoText, Printer::Date, Cell::Date(days)) => {
+                times::check_day(days)?;
                 out.push(b'"');
-                // The place of the blank between date and time.
-                let day = out.len() + "0000-00-00".len();
-                times::clock(micros, *fsp, out)?;
-                out[day] = b'T';
+                temporal::print_date(days.into(), out);
                 out.extend_from_slice(b"Z\"");
                 Ok(())
+            }
+            (Self::IsoText, Printer::DateTime { .. }, Cell::Clock(micros)) => {
+                iso_clock(micros, None, out)
+            }
+            (Self::IsoText, Printer::Time { .. }, _) => {
+                let micros = micros_of_time(cell)?;
+                out.push(b'"');
+                let fsp = if micros % 1_000_000 == 0 { 0 } else { 6 };
+                times::time(micros, Some(fsp), out)?;
+                out.extend_from_slice(b"Z\"");
+                Ok(())
+            }
+            (_, Printer::Interval { .. }, _) => {
+                let micros = interval_of(printer, cell)?.only_micros();
+                self.unit(micros.ok_or(MISFIT)?, is_fine, out)
             }
             (Self::EpochDays, Printer::Date, Cell::Date(days)) => {
                 times::check_day(days)?;
@@ -151,15 +188,7 @@ impl PrintEncoding {
                 temporal::check_instant(micros)?;
                 self.unit(micros, is_fine, out)
             }
-            (_, Printer::Time { .. }, _) => {
-                let micros = match cell {
-                    Cell::Duration(micros) => Some(micros),
-                    Cell::Text(text) => std::str::from_utf8(text).ok().and_then(temporal::time),
-                    _ => None,
-                };
-                let micros = micros.filter(|micros| (-MAX_TIME..=MAX_TIME).contains(micros));
-                self.unit(micros.ok_or(MISFIT)?, is_fine, out)
-            }
+            (_, Printer::Time { .. }, _) => self.unit(micros_of_time(cell)?, is_fine, out),
             _ => Err(MISFIT),
         }
     }
@@ -175,6 +204,10 @@ impl PrintEncoding {
             Self::EpochMicros => true,
             Self::EpochMillis => false,
             Self::EpochGuessed => is_fine()?,
+            Self::EpochNanos => {
+                integer(micros.checked_mul(1_000).ok_or(MISFIT)?, out);
+                return Ok(());
+            }
             _ => return Err(MISFIT),
         };
         if in_micros {
@@ -248,8 +281,38 @@ fn float(bits: u8, exponent_digits: usize, cell: Cell, out: &mut Vec<u8>) -> Res
     Ok(())
 }
 
-fn base64(data: &[u8], out: &mut Vec<u8>) {
+/// The microseconds of a TIME.
+pub fn micros_of_time(cell: Cell) -> Result<i64> {
+    let micros = match cell {
+        Cell::Duration(micros) => Some(micros),
+        Cell::Text(text) => std::str::from_utf8(text).ok().and_then(temporal::time),
+        _ => None,
+    };
+    let micros = micros.filter(|micros| (-MAX_TIME..=MAX_TIME).contains(micros));
+    micros.ok_or(MISFIT)
+}
+
+fn interval_of(printer: &Printer, cell: Cell) -> Result<Interval> {
+    match (printer, cell) {
+        (Printer::Interval { days: true }, Cell::Duration(micros)) => Ok(Interval::of_days(micros)),
+        (Printer::Interval { .. }, Cell::Int(micros) | Cell::Duration(micros)) => {
+            Ok(Interval::of_micros(micros))
+        }
+        (Printer::Interval { .. }, Cell::Text(text)) => {
+            let text = std::str::from_utf8(text).ok();
+            text.and_then(Interval::parse).ok_or(MISFIT)
+        }
+        _ => Err(MISFIT),
+    }
+}
+
+/// Appends `"2024-01-01T00:00:00.5Z"`.
+fn iso_clock(micros: i64, fsp: Option<u32>, out: &mut Vec<u8>) -> Result<()> {
     out.push(b'"');
-    encode_base64(data, out);
-    out.push(b'"');
+    // The place of the blank between date and time.
+    let day = out.len() + "0000-00-00".len();
+    times::clock(micros, fsp, out)?;
+    out[day] = b'T';
+    out.extend_from_slice(b"Z\"");
+    Ok(())
 }

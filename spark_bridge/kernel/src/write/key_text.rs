@@ -4,6 +4,7 @@ use crate::refusal::{Refusal, Result};
 use crate::values::temporal::{self, DAY_MICROS};
 use crate::variant::{Cell, MISFIT};
 use crate::write::digits;
+use crate::write::limits::usual;
 use crate::write::plan::Printer;
 
 pub const NO_TEXT: Refusal = Refusal::new("type of a key column has no plain text", 0);
@@ -36,6 +37,7 @@ pub fn append(printer: &Printer, cell: Cell, out: &mut Vec<u8>) -> Result<()> {
             std::str::from_utf8(text).map_err(|_| MISFIT)?;
             out.extend_from_slice(text);
         }
+        (Printer::Uuid, Cell::Text(text)) => out.extend_from_slice(usual(printer, text)?),
         (Printer::Enum { .. } | Printer::Set { .. }, Cell::Int(value)) => {
             digits::integer(value, out);
         }

@@ -3,7 +3,7 @@
 //! The Python equivalent is `cdcfmt_mysql/text_output.py`.
 
 use crate::refusal::Result;
-use crate::values::temporal;
+use crate::values::{is_uuid, temporal};
 use crate::variant::{Cell, MISFIT};
 use crate::write::plan::Printer;
 
@@ -53,6 +53,17 @@ impl Printer {
             _ => Ok(()),
         }
     }
+}
+
+/// The text of a type that has one form for each value; refuses other forms.
+pub fn usual<'a>(printer: &Printer, text: &'a [u8]) -> Result<&'a [u8]> {
+    let as_str = std::str::from_utf8(text).map_err(|_| MISFIT)?;
+    let is_usual = match printer {
+        Printer::Uuid => is_uuid(as_str),
+        Printer::TimeTz => temporal::is_time_tz(as_str),
+        _ => false,
+    };
+    if is_usual { Ok(text) } else { Err(MISFIT) }
 }
 
 /// Whether a decimal with this precision and scale holds a value with `places` after the point.

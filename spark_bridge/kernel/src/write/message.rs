@@ -203,7 +203,7 @@ impl Choice {
 fn differ(one: Cell, other: Cell) -> Result<bool> {
     match (one, other) {
         // Equal text means equal values.
-        (Cell::Nested(_), Cell::Nested(_)) => Ok(false),
+        (Cell::Nested(_) | Cell::Row(_), Cell::Nested(_) | Cell::Row(_)) => Ok(false),
         // Cells of two types have equal values only by Python's rules.
         _ if discriminant(&one) == discriminant(&other) => Ok(one != other),
         _ => Err(MISFIT),

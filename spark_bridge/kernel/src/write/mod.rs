@@ -20,6 +20,7 @@ mod key_order;
 mod key_text;
 mod limits;
 mod message;
+mod nested;
 mod partition;
 mod permits;
 mod plan;

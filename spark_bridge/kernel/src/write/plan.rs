@@ -350,6 +350,8 @@ pub enum PrintEncoding {
     JsonBoolean,
     /// Unchanged.
     Text,
+    IsoText,
+    IsoDuration,
     Base64,
     Base64Text,
     Hex,
@@ -358,11 +360,27 @@ pub enum PrintEncoding {
     EpochDays,
     EpochMillis,
     EpochMicros,
+    EpochNanos,
     /// Milliseconds, or microseconds if the row has finer values.
     EpochGuessed,
     LittleEndianBits {
         bits: u32,
     },
+    /// A decimal's integer, as base64.
+    ConnectDecimal {
+        scale: u8,
+    },
+    VariableScaleDecimal,
+    List {
+        items: Box<PrintPart>,
+    },
+    Map {
+        values: Box<PrintPart>,
+    },
+    Struct {
+        fields: Vec<PrintPart>,
+    },
+    Geometry,
     /// Text in a charset that includes ASCII.
     CharsetText,
     /// Integer text of a decimal.
@@ -374,6 +392,16 @@ pub enum PrintEncoding {
     /// Only NULL is printed.
     #[serde(other)]
     Other,
+}
+
+/// The items of a list, the values of a map, or a field of a struct.
+#[derive(Debug, Deserialize)]
+pub struct PrintPart {
+    /// Of a field.
+    pub name: String,
+    pub encoding: PrintEncoding,
+    pub printer: Printer,
+    pub has_nulls: bool,
 }
 
 /// A logical type, for the printers of its values.
@@ -423,6 +451,12 @@ pub enum Printer {
     Json,
     /// The text, unchanged.
     JsonText,
+    Uuid,
+    TimeTz,
+    Interval {
+        /// Whether it has days: the microseconds of a day are one.
+        days: bool,
+    },
     /// Only NULL is printed.
     Other,
 }

@@ -14,7 +14,13 @@ from pyspark.sql.types import DataType, NullType, NumericType
 from cdcfmt_core import types as logical
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_mysql.numbers import MAX_DIGITS
-from cdcfmt_toolkit.encodings import ONLY_OF, EncodedPart, Encoding, parts_of
+from cdcfmt_toolkit.encodings import (
+    ONLY_OF,
+    EncodedPart,
+    Encoding,
+    described_parts,
+    parts_of,
+)
 from cdcfmt_toolkit.layout import Layout, Zoned
 from cdcfmt_toolkit.repeats import member_bytes, table_bytes
 from cdcfmt_toolkit.row_changes import fields_of_columns
@@ -220,8 +226,7 @@ def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[s
             raise Unsupported("the layout has no zones")
         described = {"zone_member": zoned.zone, "text_member": zoned.text}
     elif parts := [_part(part, zoned) for part in parts_of(encoding, column.type)]:
-        name = {"list": "items", "map": "values", "struct": "fields"}[encoding.name]
-        described = {name: parts if encoding.name == "struct" else parts[0]}
+        described = described_parts(encoding, parts)
     elif type(column.type) in _CLOCKS:
         fsp = getattr(column.type, "fsp", None)
         described = {"logical": _CLOCKS[type(column.type)], "fsp": fsp}

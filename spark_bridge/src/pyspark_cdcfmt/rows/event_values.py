@@ -61,6 +61,8 @@ def event_value(type_: LogicalType) -> Convert:
         return _binary32 if type_.bits == 32 else to_double
     if isinstance(type_, logical.Decimal):
         return _to_decimal(type_)
+    if isinstance(type_, logical.Interval):
+        return _to_interval(type_)
     if isinstance(type_, logical.Array):
         return _to_list(_part(type_.element))
     if isinstance(type_, logical.Map):
@@ -199,14 +201,18 @@ def _uuid(value: Any) -> UUID:
     return value if type(value) is UUID else _parsed(value, "a UUID", UUID)
 
 
-def _interval(value: Any) -> IntervalValue:
-    if isinstance(value, IntervalValue):
-        return value
-    if isinstance(value, timedelta):
-        return IntervalValue(0, value.days, (value - timedelta(days=value.days)) // _MICROSECOND)
-    if type(value) is int:
-        return IntervalValue(0, 0, value)
-    return _parsed(value, "an interval", parse_interval)
+def _to_interval(type_: logical.Interval) -> Convert:
+    def interval(value: Any) -> IntervalValue:
+        if isinstance(value, IntervalValue):
+            return value
+        if isinstance(value, timedelta):
+            days = value.days if type_.days else 0
+            return IntervalValue(0, days, (value - timedelta(days=days)) // _MICROSECOND)
+        if type(value) is int:
+            return IntervalValue(0, 0, value)
+        return _parsed(value, "an interval", parse_interval)
+
+    return interval
 
 
 def _time_tz(value: Any) -> time | InvalidValue:
@@ -342,7 +348,6 @@ _CONVERTERS: dict[type, Convert] = {
     logical.Set: _member,
     logical.Json: json_text,
     logical.Uuid: _uuid,
-    logical.Interval: _interval,
     logical.TimeTz: _time_tz,
     logical.Vector: _vector,
     logical.Geometry: _geometry,

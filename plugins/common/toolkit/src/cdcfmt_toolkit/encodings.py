@@ -205,6 +205,13 @@ def parts_of(encoding: Encoding, logical: LogicalType) -> Sequence[EncodedPart]:
     return (EncodedPart("", item, encoding.items),)
 
 
+def described_parts(encoding: Encoding, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Described :func:`parts_of` a value, by their member in the kernel's plans."""
+    if encoding.name == "struct":
+        return {"fields": parts}
+    return {"items" if encoding.name == "list" else "values": parts[0]}
+
+
 _NESTED: Mapping[str, tuple[type[LogicalType], ...]] = {
     "list": (Array, Vector),
     "map": (Map,),

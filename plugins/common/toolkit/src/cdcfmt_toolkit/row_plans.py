@@ -18,7 +18,7 @@ from cdcfmt_core.types import LogicalType
 from cdcfmt_mysql.column_type import binary_lengths
 from cdcfmt_mysql.members import MAX_ENUM, MAX_SET, enum_index
 from cdcfmt_toolkit.column_writer import to_bytes
-from cdcfmt_toolkit.encodings import Encoding
+from cdcfmt_toolkit.encodings import EncodedPart, Encoding, described_parts, parts_of
 from cdcfmt_toolkit.json_output import escape_for_go
 from cdcfmt_toolkit.row_messages import (
     ByLimit,
@@ -243,7 +243,20 @@ def _encoding(encoding: Encoding, type_: LogicalType) -> dict[str, Any]:
         }
     elif encoding.name == "little-endian-bits":
         described["bits"] = getattr(type_, "bits", None) or 64
+    elif encoding.name == "connect-decimal":
+        described["scale"] = encoding.scale or getattr(type_, "scale", None) or 0
+    elif parts := [_part(each) for each in parts_of(encoding, type_)]:
+        described |= described_parts(encoding, parts)
     return described
+
+
+def _part(part: EncodedPart) -> dict[str, Any]:
+    return {
+        "name": part.name,
+        "encoding": _encoding(part.encoding, part.type),
+        "printer": _printer(Column("", "", part.type)),
+        "has_nulls": part.has_nulls,
+    }
 
 
 _NAMES: dict[type, str] = {
@@ -255,6 +268,8 @@ _NAMES: dict[type, str] = {
     logical.DateTime: "date_time",
     logical.Timestamp: "timestamp",
     logical.Time: "time",
+    logical.Uuid: "uuid",
+    logical.TimeTz: "time_tz",
 }
 _JSON_TEXT: Final = {"logical": "json_text"}
 
@@ -276,6 +291,8 @@ def _printer(column: Column) -> dict[str, Any]:
         return {"logical": "float", "bits": type_.bits}
     if isinstance(type_, logical.DateTime | logical.Timestamp | logical.Time):
         return {"logical": _NAMES[type(type_)], "fsp": type_.fsp}
+    if isinstance(type_, logical.Interval):
+        return {"logical": "interval", "days": type_.days}
     if isinstance(type_, logical.Enum):
         names, index = type_.names or (), enum_index(type_.names)
         members = {name: index(name) for name in ("", *names)}

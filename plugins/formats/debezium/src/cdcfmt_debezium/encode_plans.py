@@ -94,8 +94,8 @@ class ConnectColumn:
             printer = open_printer(schema, logical, form)
         except EncodeError as error:
             raise error.at(column=column.name) from error
-        encoding, invalid = encoding_of(schema, logical), invalid_printer(schema, logical, form)
-        return cls(schema, encoding, printer, invalid, unknown)
+        encoding = encoding_of(schema, logical, form)
+        return cls(schema, encoding, printer, invalid_printer(schema, logical, form), unknown)
 
     def template(
         self, label: str | bytes, head: str | bytes = "", *, null: str | bytes | None
@@ -167,8 +167,10 @@ class DebeziumRows(RowMessageBuilder):
             own = ConnectColumn.of(column, form, has_schema=self.with_schema)
             if own is None:
                 fields[name], encoding = self._of_ticdc(column, slots, nullable=nullable)
-                has_printer = isinstance(column.type, Geometry | Vector)
-                printer = open_printer(fields[name], column.type, form) if has_printer else None
+                printer = None
+                if isinstance(column.type, Geometry | Vector):
+                    printer = open_printer(fields[name], column.type, form)
+                    encoding = encoding_of(fields[name], column.type, form)
                 invalid = zero_printer(column.type, nullable, self.context.counts)
                 own = ConnectColumn({}, encoding, printer, invalid)
             else:

@@ -90,7 +90,7 @@ def of_column(
     """The value encoding of a column; ``field``: its field in the message's schema."""
     if field is None:
         return value_encoding(column, None, profile)
-    known = _read_encoding(column, field, field_type(field, profile).profile)
+    known = encoding_of_field(column, field, field_type(field, profile).profile)
     default = field.get("default") if column.nullable else None
     if default is None:
         return known
@@ -99,8 +99,10 @@ def of_column(
     return attrs.evolve(known, noted=default, note=DEFAULTS)
 
 
-def _read_encoding(column: Column, field: Mapping[str, Any], profile: ProducerProfile) -> Encoding:
-    """The value encoding, also of types that the kernel reads, but does not write."""
+def encoding_of_field(
+    column: Column, field: Mapping[str, Any], profile: ProducerProfile
+) -> Encoding:
+    """The value encoding of a column whose ``field`` is in the message's schema."""
     logical, kind = column.type, field["type"]
     if isinstance(logical, Array | Vector) and kind == "array":
         item = Float(logical.bits) if isinstance(logical, Vector) else logical.element
@@ -130,7 +132,7 @@ def _part_encoding(
     """The value encoding of an item, a map's value or a struct's field."""
     # Only columns are listed in `extra` for their sign, and defaults are of columns.
     inner = field_type(field, attrs.evolve(profile, unsigned=False))
-    return _read_encoding(Column("", inner.source_type, logical), field, inner.profile)
+    return encoding_of_field(Column("", inner.source_type, logical), field, inner.profile)
 
 
 def value_encoding(column: Column, kind: str | None, profile: ProducerProfile) -> Encoding:

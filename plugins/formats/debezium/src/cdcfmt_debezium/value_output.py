@@ -26,13 +26,14 @@ from cdcfmt_debezium.connect import DECIMAL, field_type
 from cdcfmt_debezium.connect_types import VARIABLE_DECIMAL, Schema
 from cdcfmt_debezium.message import DEFAULT_PLACEHOLDER
 from cdcfmt_debezium.profile import ProducerProfile
-from cdcfmt_debezium.value_encodings import value_encoding
+from cdcfmt_debezium.value_encodings import encoding_of_field
 from cdcfmt_mysql import format_time
 from cdcfmt_mysql.members import enum_name, set_names
 from cdcfmt_mysql.numbers import check_int, print_decimal, print_vector
 from cdcfmt_mysql.text_output import limit_check, print_text
 from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.intervals import interval_text, time_tz_text
+from cdcfmt_toolkit.row_messages import MYSQL_TEXT
 from cdcfmt_toolkit.value_printers import (
     PrinterTools,
     avro_printer,
@@ -177,14 +178,28 @@ def invalid_printer(
     return None
 
 
-def encoding_of(schema: Schema, logical: LogicalType) -> Encoding:
-    """The value encoding of a column with this schema."""
+def encoding_of(schema: Schema, logical: LogicalType, form: Form) -> Encoding:
+    """The value encoding of a column with this schema.
+
+    The kernel writes ordinary values by it, also of types with a printer of their own.
+    """
+    if isinstance(logical, types.Array | types.Vector) and schema["type"] == "array":
+        item = logical.element if isinstance(logical, types.Array) else types.Float(logical.bits)
+        return Encoding("list", items=encoding_of(schema["items"], item, form))
+    if isinstance(logical, types.Map):
+        return Encoding("map", items=encoding_of(schema["values"], logical.value, form))
+    if isinstance(logical, types.Struct):
+        own = dict(logical.fields)
+        fields = {field["field"]: field for field in schema["fields"]}
+        encodings = {name: encoding_of(each, own[name], form) for name, each in fields.items()}
+        return Encoding("struct", fields=encodings)
+    if isinstance(logical, types.Decimal) and not form.has_schema:
+        return MYSQL_TEXT
+    if isinstance(logical, types.Geometry) and _is_point(schema):
+        return Encoding("other")
     read = field_type(schema, ProducerProfile())
-    return value_encoding(
-        Column("", read.source_type, logical),
-        schema["type"],
-        attrs.evolve(read.profile, unsigned=False),
-    )
+    profile = attrs.evolve(read.profile, unsigned=False)
+    return encoding_of_field(Column("", read.source_type, logical), schema, profile)
 
 
 def placeholder_of(logical: LogicalType) -> Any:
@@ -208,7 +223,7 @@ def _part(schema: Schema, logical: LogicalType, form: Form) -> Print:
     """The printer of an item, a map's value or a struct's field."""
     write = open_printer(schema, logical, form)
     if write is None:
-        write = form.scalar(encoding_of(schema, logical), logical)
+        write = form.scalar(encoding_of(schema, logical, form), logical)
     check = limit_check(Column("", "", logical))
     print_invalid = invalid_printer(schema, logical, form)
 
@@ -300,7 +315,7 @@ def _bits(schema: Schema, logical: Any, form: Form) -> Print | None:
 
 
 def _float(schema: Schema, logical: Any, form: Form) -> Print:
-    print_finite = form.scalar(encoding_of(schema, logical), logical)
+    print_finite = form.scalar(encoding_of(schema, logical, form), logical)
     print_special = form.floats[schema["type"]]
 
     def print_float(value: Any) -> Any:
@@ -362,12 +377,11 @@ def _iso_text(value: Any) -> str:
 def _vector(schema: Schema, logical: Any, form: Form) -> Print:
     if schema["type"] == "string":
         return lambda value: form.text(print_vector(value))
-    item = form.scalar(Encoding("json-number"), types.Float(logical.bits))
-    return _lists(form.items(item))
+    return _lists(form.items(_part(schema["items"], types.Float(logical.bits), form)))
 
 
 def _geometry(schema: Schema, logical: Any, form: Form) -> Print:
-    is_point = len(schema["fields"]) > 2
+    is_point = _is_point(schema)
     coordinates = dict.fromkeys("xy", form.floats["double"]) if is_point else {}
     write = form.record(coordinates | {"wkb": form.data, "srid": form.optional(form.integer)})
 
@@ -379,6 +393,11 @@ def _geometry(schema: Schema, logical: Any, form: Form) -> Print:
         return write(printed | _coordinates(value.wkb) if is_point else printed)
 
     return print_geometry
+
+
+def _is_point(schema: Schema) -> bool:
+    """Whether it has coordinates, too."""
+    return len(schema["fields"]) > 2
 
 
 def _coordinates(wkb: bytes) -> dict[str, float]:
