@@ -222,6 +222,7 @@ def test_intervals_as_spark_types() -> None:
     to_long = converter(clock, spark.LongType(), "c", ValuePolicy())
     assert to_long(IntervalValue(0, 0, -(2**63))) == -(2**63)
     assert event_value(clock)(-5) == IntervalValue(0, 0, -5)
+    assert event_value(clock)(timedelta(hours=-25)) == IntervalValue(0, 0, -25 * 3_600_000_000)
     for bad in (DAY, IntervalValue(1, 0, 0)):
         with pytest.raises(BadValue, match="fixed number of microseconds"):
             to_long(bad)

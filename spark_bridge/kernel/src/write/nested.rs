@@ -159,14 +159,15 @@ fn check_names(parts: Parts) -> Result<()> {
 /// Appends the integer of a decimal, highest byte first, as few bytes as possible.
 ///
 /// Digits beyond the scale are refused.
-pub fn connect_decimal(printer: &Printer, cell: Cell, scale: u8, out: &mut Vec<u8>) -> Result<()> {
+pub fn connect_decimal(printer: &Printer, cell: Cell, scale: u32, out: &mut Vec<u8>) -> Result<()> {
     let (value, places) = digits_of(printer, cell)?;
+    let places = u32::from(places);
     let unscaled = match scale.checked_sub(places) {
         Some(more) => 10_i128
-            .checked_pow(more.into())
+            .checked_pow(more)
             .and_then(|unit| value.checked_mul(unit)),
         None => 10_i128
-            .checked_pow((places - scale).into())
+            .checked_pow(places - scale)
             .filter(|unit| value % unit == 0)
             .map(|unit| value / unit),
     };

@@ -368,7 +368,7 @@ pub enum PrintEncoding {
     },
     /// A decimal's integer, as base64.
     ConnectDecimal {
-        scale: u8,
+        scale: u32,
     },
     VariableScaleDecimal,
     List {
