@@ -206,6 +206,8 @@ def search(site: Path) -> Iterator[Search]:
         ("limitations", "comparison"),
         ("crash", "reliability"),
         ("PII", "rewriting"),
+        ("mask personal data", "sync"),
+        ("exclude columns", "sync"),
         ("health check", "monitoring"),
         ("custom transport", "write-a-transport"),
         ("conformance", "conformance-kit"),
