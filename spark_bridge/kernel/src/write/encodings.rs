@@ -3,10 +3,8 @@
 //! The Python printers are in `cdcfmt_toolkit/value_printers.py`.
 
 use crate::refusal::Result;
-use crate::text::Printable;
 use crate::text::bytes::encode_hex;
 use crate::values::MAX_TIME;
-use crate::values::Offsets;
 use crate::values::temporal::{self, Interval};
 use crate::variant::{Cell, MISFIT};
 use crate::write::digits::{self, integer};
@@ -14,27 +12,8 @@ use crate::write::json_text;
 use crate::write::limits::usual;
 use crate::write::nested::{self, base64};
 use crate::write::plan::{PrintEncoding, Printer, Wire};
+use crate::write::style::{Scratch, Style};
 use crate::write::times;
-
-/// Settings shared by all values of a message.
-#[derive(Clone, Copy)]
-pub struct Style<'a> {
-    pub wire: Wire,
-    /// Time zone of TIMESTAMP texts.
-    pub zone: &'a Offsets,
-    pub printable: &'a Printable,
-}
-
-/// Reusable buffers, and counts for the values of a message.
-#[derive(Default)]
-pub struct Scratch {
-    pub text: Vec<u8>,
-    pub other: Vec<u8>,
-    /// Number of rounded decimals.
-    pub rounded: usize,
-    /// Number of generated `commit_ts`.
-    pub made: usize,
-}
 
 impl PrintEncoding {
     /// Appends a value that is not NULL; `is_fine`: the row has values finer than milliseconds.

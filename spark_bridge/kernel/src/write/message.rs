@@ -8,9 +8,9 @@ use crate::refusal::{Refusal, Result};
 use crate::variant::Variant;
 use crate::variant::{Cell, MISFIT};
 use crate::write::digits;
-use crate::write::encodings::{Scratch, Style};
 use crate::write::fields::NO_IMAGE;
 use crate::write::plan::{Choice, Member, Members, Number, Part, Parts, Table, Wire};
+use crate::write::style::{Scratch, Style};
 
 const UNCHANGED: Refusal = Refusal::new("update changes nothing", 0);
 const NO_CHOICE: Refusal = Refusal::new("unsupported source of a row", 0);

@@ -26,6 +26,7 @@ mod permits;
 mod plan;
 mod printing;
 mod row;
+mod style;
 mod times;
 mod writer;
 

@@ -4,9 +4,9 @@ use crate::refusal::Result;
 use crate::text::bytes::encode_base64;
 use crate::variant::{Cell, MISFIT, Parts};
 use crate::write::digits::integer;
-use crate::write::encodings::{Scratch, Style};
 use crate::write::json_text;
 use crate::write::plan::{PrintPart, Printer};
+use crate::write::style::{Scratch, Style};
 
 impl PrintPart {
     fn print(

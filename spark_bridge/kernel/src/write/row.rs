@@ -6,13 +6,13 @@ use crate::text::Printable;
 use crate::text::bytes::encode_base64;
 use crate::write::batches::{Begun, PartialMessage};
 use crate::write::compress::Compress;
-use crate::write::encodings::{Scratch, Style};
 use crate::write::generated_ts::WithCommitTs;
 use crate::write::key_order::{KeyOrder, Kind, Position};
 use crate::write::key_text;
 use crate::write::message::{Printing, Row};
 use crate::write::permits::Permits;
 use crate::write::plan::{Line, MessagePlan, Settings, Table, Wire, Written};
+use crate::write::style::{Scratch, Style};
 
 pub const NO_OP: Refusal = Refusal::new("operation is not written", 0);
 const KEY_CHANGED: Refusal = Refusal::new("update changes the key and must be split", 0);

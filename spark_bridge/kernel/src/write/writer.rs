@@ -10,13 +10,13 @@ use crate::text::Printable;
 use crate::write::batches::Begun;
 use crate::write::changes::Changes;
 use crate::write::compress::Compress;
-use crate::write::encodings::Scratch;
 use crate::write::events::Events;
 use crate::write::fields::{EventTable, Fields};
 use crate::write::key_order::KeyOrder;
 use crate::write::permits::Permits;
 use crate::write::plan::{Settings, Shape, Table, WrittenOp};
 use crate::write::row::{Messages, NO_OP, Writing};
+use crate::write::style::Scratch;
 
 /// Bytes of messages after which they must be taken: offsets of an Arrow array have 32 bits, and memory
 /// of a task does not grow with its rows.
