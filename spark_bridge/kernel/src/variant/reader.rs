@@ -96,6 +96,11 @@ pub struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
+    /// Whether they have names.
+    pub fn is_object(&self) -> bool {
+        self.id_width > 0
+    }
+
     /// The value of a field or item, by its number.
     pub fn value(&self, number: usize) -> Result<Variant<'a>> {
         let start = little_endian(self.offsets, number, self.width)?;
@@ -242,7 +247,7 @@ impl PartialEq for NestedRow<'_> {
 /// The parts of a nested value.
 #[derive(Clone, Copy)]
 pub enum Parts<'a> {
-    Variant(Items<'a>, bool),
+    Variant(Items<'a>),
     Row(NestedRow<'a>),
 }
 
@@ -250,14 +255,14 @@ impl<'a> Parts<'a> {
     /// Whether they have names.
     pub fn is_object(self) -> bool {
         match self {
-            Self::Variant(_, is_object) => is_object,
+            Self::Variant(items) => items.is_object(),
             Self::Row(nested) => nested.column.is_object(),
         }
     }
 
     pub fn count(self) -> usize {
         match self {
-            Self::Variant(items, _) => items.count,
+            Self::Variant(items) => items.count,
             Self::Row(nested) => nested.column.count(nested.row),
         }
     }
@@ -265,7 +270,7 @@ impl<'a> Parts<'a> {
     /// The name of a part, by its number.
     pub fn name(self, number: usize) -> Result<&'a [u8]> {
         match self {
-            Self::Variant(items, _) => items.name(number),
+            Self::Variant(items) => items.name(number),
             Self::Row(nested) => nested.column.name(nested.row, number),
         }
     }
@@ -273,7 +278,7 @@ impl<'a> Parts<'a> {
     /// A part, by its number.
     pub fn cell(self, number: usize) -> Result<Cell<'a>> {
         match self {
-            Self::Variant(items, _) => items.value(number)?.cell(),
+            Self::Variant(items) => items.value(number)?.cell(),
             Self::Row(nested) => nested.column.cell(nested.row, number),
         }
     }
@@ -283,7 +288,7 @@ impl<'a> Cell<'a> {
     /// The parts of a nested value.
     pub fn parts(self) -> Result<Parts<'a>> {
         match self {
-            Cell::Nested(variant) => Ok(Parts::Variant(variant.items()?, variant.is_object())),
+            Cell::Nested(variant) => Ok(Parts::Variant(variant.items()?)),
             Cell::Row(nested) => Ok(Parts::Row(nested)),
             _ => Err(MISFIT),
         }

@@ -145,19 +145,36 @@ pub fn value(cell: Cell, depth: usize, escapes: Escapes, out: &mut Vec<u8>) -> R
 
 fn nested(variant: Variant, depth: usize, escapes: Escapes, out: &mut Vec<u8>) -> Result<()> {
     let items = variant.items()?;
-    let is_object = variant.is_object();
-    out.push(if is_object { b'{' } else { b'[' });
-    for number in 0..items.count {
-        if number > 0 {
-            out.push(b',');
-        }
+    let is_object = items.is_object();
+    joined(is_object, items.count, out, |number, out| {
         if is_object {
             string(items.name(number)?, escapes, out);
             out.push(b':');
         }
-        value(items.value(number)?.cell()?, depth + 1, escapes, out)?;
+        value(items.value(number)?.cell()?, depth + 1, escapes, out)
+    })
+}
+
+/// Appends an object or an array of so many parts, which `append` writes by their numbers.
+pub fn joined(
+    is_object: bool,
+    count: usize,
+    out: &mut Vec<u8>,
+    mut append: impl FnMut(usize, &mut Vec<u8>) -> Result<()>,
+) -> Result<()> {
+    let (first, last) = if is_object {
+        (b'{', b'}')
+    } else {
+        (b'[', b']')
+    };
+    out.push(first);
+    for number in 0..count {
+        if number > 0 {
+            out.push(b',');
+        }
+        append(number, out)?;
     }
-    out.push(if is_object { b'}' } else { b']' });
+    out.push(last);
     Ok(())
 }
 

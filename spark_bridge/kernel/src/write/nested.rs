@@ -23,8 +23,11 @@ impl PrintPart {
             }
             // Only columns have the producer's form of 0.
             (Printer::Float { .. }, Cell::Double(0.0) | Cell::Single(0.0)) => {
-                let is_negative = matches!(cell, Cell::Double(value) if value.is_sign_negative())
-                    || matches!(cell, Cell::Single(value) if value.is_sign_negative());
+                let is_negative = match cell {
+                    Cell::Single(zero) => zero.is_sign_negative(),
+                    Cell::Double(zero) => zero.is_sign_negative(),
+                    _ => false,
+                };
                 out.extend_from_slice(if is_negative { b"-0.0" } else { b"0.0" });
                 return Ok(());
             }
@@ -49,15 +52,9 @@ pub fn list(
     if parts.is_object() {
         return Err(MISFIT);
     }
-    out.push(b'[');
-    for number in 0..parts.count() {
-        if number > 0 {
-            out.push(b',');
-        }
-        items.print(parts.cell(number)?, style, scratch, out)?;
-    }
-    out.push(b']');
-    Ok(())
+    json_text::joined(false, parts.count(), out, |number, out| {
+        items.print(parts.cell(number)?, style, scratch, out)
+    })
 }
 
 pub fn map(
@@ -68,17 +65,11 @@ pub fn map(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     check_names(parts)?;
-    out.push(b'{');
-    for number in 0..parts.count() {
-        if number > 0 {
-            out.push(b',');
-        }
+    json_text::joined(true, parts.count(), out, |number, out| {
         json_text::string(parts.name(number)?, style.wire.escapes(), out);
         out.push(b':');
-        values.print(parts.cell(number)?, style, scratch, out)?;
-    }
-    out.push(b'}');
-    Ok(())
+        values.print(parts.cell(number)?, style, scratch, out)
+    })
 }
 
 pub fn object(
@@ -88,35 +79,24 @@ pub fn object(
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    check_names(parts)?;
-    out.push(b'{');
     let mut found = 0;
-    for (place, field) in fields.iter().enumerate() {
-        if place > 0 {
-            out.push(b',');
-        }
+    json_text::joined(true, fields.len(), out, |place, out| {
+        let field = &fields[place];
         json_text::string(field.name.as_bytes(), style.wire.escapes(), out);
         out.push(b':');
         let cell = part(parts, &field.name)?;
         found += usize::from(cell.is_some());
-        field.print(cell.unwrap_or(Cell::Null), style, scratch, out)?;
-    }
-    out.push(b'}');
-    // Others are unknown fields.
-    if found == parts.count() {
-        Ok(())
-    } else {
-        Err(MISFIT)
-    }
+        field.print(cell.unwrap_or(Cell::Null), style, scratch, out)
+    })?;
+    check_all(found, parts)
 }
 
 /// A geometry of Spark: `wkb` and `srid`; its text is not written.
 pub fn geometry(parts: Parts, out: &mut Vec<u8>) -> Result<()> {
-    check_names(parts)?;
     let [srid, wkb, wkt] = ["srid", "wkb", "wkt"].map(|name| part(parts, name));
     let [srid, wkb, wkt] = [srid?, wkb?, wkt?];
-    let found = [srid, wkb, wkt].iter().flatten().count();
-    let Some(Cell::Bytes(data)) = wkb.filter(|_| found == parts.count()) else {
+    check_all([srid, wkb, wkt].iter().flatten().count(), parts)?;
+    let Some(Cell::Bytes(data)) = wkb else {
         return Err(MISFIT);
     };
     out.extend_from_slice(b"{\"wkb\":");
@@ -130,6 +110,12 @@ pub fn geometry(parts: Parts, out: &mut Vec<u8>) -> Result<()> {
     }
     out.push(b'}');
     Ok(())
+}
+
+/// Refuses parts without names, and other ones than those found, or two of one name.
+fn check_all(found: usize, parts: Parts) -> Result<()> {
+    let are_all = parts.is_object() && found == parts.count();
+    if are_all { Ok(()) } else { Err(MISFIT) }
 }
 
 /// The part with a name.

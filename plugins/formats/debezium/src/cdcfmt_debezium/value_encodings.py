@@ -7,7 +7,7 @@ writes.  The reference decoder reads other forms.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -90,7 +90,7 @@ def of_column(
     """The value encoding of a column; ``field``: its field in the message's schema."""
     if field is None:
         return value_encoding(column, None, profile)
-    known = encoding_of_field(column, field, field_type(field, profile).profile)
+    known = _read_encoding(column, field, field_type(field, profile).profile)
     default = field.get("default") if column.nullable else None
     if default is None:
         return known
@@ -99,24 +99,24 @@ def of_column(
     return attrs.evolve(known, noted=default, note=DEFAULTS)
 
 
+OfPart: TypeAlias = Callable[[LogicalType, dict[str, Any]], Encoding]
+"""Returns the value encoding of an item, a map's value or a struct's field, by type and field."""
+
+
 def encoding_of_field(
-    column: Column, field: Mapping[str, Any], profile: ProducerProfile
+    column: Column, field: Mapping[str, Any], profile: ProducerProfile, of_part: OfPart
 ) -> Encoding:
     """The value encoding of a column whose ``field`` is in the message's schema."""
     logical, kind = column.type, field["type"]
     if isinstance(logical, Array | Vector) and kind == "array":
         item = Float(logical.bits) if isinstance(logical, Vector) else logical.element
-        return Encoding("list", items=_part_encoding(item, field["items"], profile))
+        return Encoding("list", items=of_part(item, field["items"]))
     if isinstance(logical, Map) and kind == "map":
-        return Encoding("map", items=_part_encoding(logical.value, field["values"], profile))
+        return Encoding("map", items=of_part(logical.value, field["values"]))
     if isinstance(logical, Struct) and kind == "struct":
         fields = {each["field"]: each for each in fields_of(field)}
-        return Encoding(
-            "struct",
-            fields={
-                name: _part_encoding(each, fields[name], profile) for name, each in logical.fields
-            },
-        )
+        encodings = {name: of_part(each, fields[name]) for name, each in logical.fields}
+        return Encoding("struct", fields=encodings)
     if isinstance(logical, Geometry) and kind == "struct":
         return Encoding("geometry")
     if isinstance(logical, Interval) and kind in ("int64", "string"):
@@ -126,13 +126,15 @@ def encoding_of_field(
     return value_encoding(column, kind, profile)
 
 
-def _part_encoding(
-    logical: LogicalType, field: Mapping[str, Any], profile: ProducerProfile
-) -> Encoding:
-    """The value encoding of an item, a map's value or a struct's field."""
+def _read_encoding(column: Column, field: Mapping[str, Any], profile: ProducerProfile) -> Encoding:
     # Only columns are listed in `extra` for their sign, and defaults are of columns.
-    inner = field_type(field, attrs.evolve(profile, unsigned=False))
-    return encoding_of_field(Column("", inner.source_type, logical), field, inner.profile)
+    of_parts = attrs.evolve(profile, unsigned=False)
+
+    def of_part(logical: LogicalType, part: Mapping[str, Any]) -> Encoding:
+        inner = field_type(part, of_parts)
+        return _read_encoding(Column("", inner.source_type, logical), part, inner.profile)
+
+    return encoding_of_field(column, field, profile, of_part)
 
 
 def value_encoding(column: Column, kind: str | None, profile: ProducerProfile) -> Encoding:

@@ -183,23 +183,17 @@ def encoding_of(schema: Schema, logical: LogicalType, form: Form) -> Encoding:
 
     The kernel writes ordinary values by it, also of types with a printer of their own.
     """
-    if isinstance(logical, types.Array | types.Vector) and schema["type"] == "array":
-        item = logical.element if isinstance(logical, types.Array) else types.Float(logical.bits)
-        return Encoding("list", items=encoding_of(schema["items"], item, form))
-    if isinstance(logical, types.Map):
-        return Encoding("map", items=encoding_of(schema["values"], logical.value, form))
-    if isinstance(logical, types.Struct):
-        own = dict(logical.fields)
-        fields = {field["field"]: field for field in schema["fields"]}
-        encodings = {name: encoding_of(each, own[name], form) for name, each in fields.items()}
-        return Encoding("struct", fields=encodings)
     if isinstance(logical, types.Decimal) and not form.has_schema:
         return MYSQL_TEXT
     if isinstance(logical, types.Geometry) and _is_point(schema):
         return Encoding("other")
     read = field_type(schema, ProducerProfile())
     profile = attrs.evolve(read.profile, unsigned=False)
-    return encoding_of_field(Column("", read.source_type, logical), schema, profile)
+
+    def of_part(logical: LogicalType, part: Schema) -> Encoding:
+        return encoding_of(part, logical, form)
+
+    return encoding_of_field(Column("", read.source_type, logical), schema, profile, of_part)
 
 
 def placeholder_of(logical: LogicalType) -> Any:
