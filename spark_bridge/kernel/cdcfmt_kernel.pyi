@@ -84,6 +84,7 @@ class Kernel:
         start: int,
         beside: list[int] = ...,
         places: list[tuple[int | None, int | None]] | None = None,
+        attributes: list[tuple[str | None, Sequence[tuple[str, bytes | None]]]] | None = None,
     ) -> int:
         """Read messages from ``start`` on; returns the index of the first unread message.
 
@@ -91,6 +92,7 @@ class Kernel:
         :param beside: bytes of topic, path and headers in each row of a message; one number if all
             messages have the same.
         :param places: partition and epoch of each message, for ``_sequence``.
+        :param attributes: topic and headers of each message, if layouts depend on them.
         """
     def read_batch(self, batch: Any, start: int) -> int:
         """Like :meth:`read`, for a ``pyarrow`` batch with the columns of messages.
@@ -157,6 +159,8 @@ class Kernel:
         """
     def add_writer(self, head: bytes, description: str | None) -> None:
         """Add the writer schema of messages whose values begin with ``head``.
+
+        If layouts depend on topic and headers: of those with the attributes of the last message.
 
         :param description: JSON of ``schema``, ``layout`` and ``table``; None: the reference reads
             these messages.

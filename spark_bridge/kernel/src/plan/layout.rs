@@ -26,6 +26,8 @@ pub enum Role {
     /// Must be one of the words of rows.
     Row,
     Op,
+    /// True, or the text `true`, of a deleted row, whatever the operation; only with a writer schema.
+    IsDeleted,
     CommitTs,
     SourceTime,
     OtherTime,
@@ -168,6 +170,9 @@ pub struct Layout {
     /// Whether messages have a word for the operation; otherwise it is that of the empty word.
     #[serde(skip)]
     pub has_op: bool,
+    /// Whether messages tell deleted rows from others, beside the operation.
+    #[serde(skip)]
+    pub has_deleted: bool,
     /// Number of members, including nested ones.
     #[serde(skip)]
     pub member_count: usize,
@@ -180,6 +185,7 @@ impl Layout {
         self.has_commit_ts = has_role(&self.members, Role::CommitTs);
         let times = [Role::CommitTs, Role::SourceTime, Role::OtherTime];
         self.has_op = has_role(&self.members, Role::Op);
+        self.has_deleted = has_role(&self.members, Role::IsDeleted);
         self.has_times = times.iter().any(|role| has_role(&self.members, *role));
         self.has_source_time = has_role(&self.members, Role::SourceTime);
         self.has_other_time = has_role(&self.members, Role::OtherTime);

@@ -20,6 +20,9 @@ impl PyKernel {
                 place,
                 beside,
             } = message;
+            if let Some(attributes) = self.kernel.attributes() {
+                messages.note(at, attributes);
+            }
             if !self.one(value, key, place, beside) {
                 return at;
             }
@@ -51,7 +54,12 @@ impl PyKernel {
             if !line.trim_ascii().is_empty() {
                 let is_read = match are_whole {
                     true => self.whole(line, place, path),
-                    false => self.one(line, None, place, path),
+                    false => {
+                        if let Some(attributes) = self.kernel.attributes() {
+                            attributes.read(None, std::iter::empty());
+                        }
+                        self.one(line, None, place, path)
+                    }
                 };
                 if !is_read {
                     return at;
@@ -69,6 +77,9 @@ impl PyKernel {
             Ok(()) => {
                 let key = message.has_key.then_some(message.key.as_slice());
                 let beside = path + self.origins.beside(self.kernel.shown());
+                if let Some(attributes) = self.kernel.attributes() {
+                    self.origins.note(attributes);
+                }
                 let place = Place {
                     partition: message.partition.unwrap_or_default(),
                     offset: message.offset.or(place.offset),

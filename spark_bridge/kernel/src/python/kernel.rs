@@ -25,8 +25,11 @@ type OriginLists<'py> = (
     Bound<'py, PyList>,
 );
 
-/// Value, key and place.
-type Record<'a> = (Option<&'a [u8]>, Option<&'a [u8]>, Place);
+/// Value, key, place and encoded attributes.
+type Record<'a> = (Option<&'a [u8]>, Option<&'a [u8]>, Place, &'a [u8]);
+
+/// Topic and headers of a message.
+type Attributes<'py> = (Option<String>, Vec<(String, Option<Bound<'py, PyBytes>>)>);
 
 /// Reads messages into batches; see `cdcfmt_kernel.pyi`.
 #[pyclass(name = "Kernel")]
@@ -55,7 +58,11 @@ impl PyKernel {
     }
 
     /// Reads messages from `start` on; returns the index of the first unread message.
-    #[pyo3(signature = (values, keys, offsets, start, beside=vec![0], places=None))]
+    #[pyo3(signature = (values, keys, offsets, start, beside=vec![0], places=None, attributes=None))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "as in the stub file, with names in Python"
+    )]
     fn read(
         &mut self,
         values: &Bound<'_, PyList>,
@@ -64,6 +71,7 @@ impl PyKernel {
         start: usize,
         beside: Vec<usize>,
         places: Option<&Bound<'_, PyList>>,
+        attributes: Option<&Bound<'_, PyList>>,
     ) -> PyResult<usize> {
         self.stop = None;
         let py = values.py();
@@ -75,39 +83,48 @@ impl PyKernel {
         while at < values.len() {
             let end = values.len().min(at + WINDOW);
             let mut window = Vec::with_capacity(end - at);
-            for place in at..end {
-                let value = values.get_item(place)?.cast_into::<PyBytes>().ok();
+            for number in at..end {
+                let value = values.get_item(number)?.cast_into::<PyBytes>().ok();
                 let key = match keys.is_empty() {
                     true => None,
-                    false => keys.get_item(place)?.cast_into::<PyBytes>().ok(),
+                    false => keys.get_item(number)?.cast_into::<PyBytes>().ok(),
                 };
                 let (partition, epoch): (Option<i32>, Option<i32>) = match places {
-                    Some(places) => places.get_item(place)?.extract()?,
+                    Some(places) => places.get_item(number)?.extract()?,
                     None => (None, None),
                 };
                 let place = Place {
                     epoch: epoch.unwrap_or_default(),
                     partition: partition.unwrap_or_default(),
-                    offset: offsets.get_item(place)?.extract()?,
+                    offset: offsets.get_item(number)?.extract()?,
+                };
+                let attributes = match attributes {
+                    Some(attributes) => self.encoded(&attributes.get_item(number)?)?,
+                    None => Vec::new(),
                 };
                 // References are taken with the GIL, and bytes are read without it: they are
                 // immutable.
-                window.push((value, key, place));
+                window.push((value, key, place, attributes));
             }
             let window: Vec<Record> = window
                 .iter()
-                .map(|(value, key, place)| {
+                .map(|(value, key, place, attributes)| {
                     let key = key.as_ref().map(|bytes| bytes.as_bytes());
-                    (value.as_ref().map(|bytes| bytes.as_bytes()), key, *place)
+                    let value = value.as_ref().map(|bytes| bytes.as_bytes());
+                    (value, key, *place, attributes.as_slice())
                 })
                 .collect();
             let read = py.detach(|| {
-                let read = |(number, (value, key, place)): (usize, &Record)| match value {
-                    Some(value) => self.one(value, *key, *place, beside_of(at + number)),
-                    None => {
+                let read = |(number, record): (usize, &Record)| {
+                    let (value, key, place, attributes) = *record;
+                    let Some(value) = value else {
                         self.stop = Some(Stop::new(Reason::Message, "missing value"));
-                        false
+                        return false;
+                    };
+                    if let Some(noted) = self.kernel.attributes() {
+                        noted.set(attributes);
                     }
+                    self.one(value, key, place, beside_of(at + number))
                 };
                 let window = window.iter().enumerate();
                 window.map(read).take_while(|read| *read).count()
@@ -310,5 +327,21 @@ impl PyKernel {
         self.size = 0;
         let (rows, fields) = self.kernel.finish().map_err(value_error)?;
         Ok(Rows::new(rows, fields))
+    }
+}
+
+impl PyKernel {
+    /// Topic and headers of a message as bytes, for [`Attributes::set`].
+    fn encoded(&mut self, attributes: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+        let (topic, headers): Attributes = attributes.extract()?;
+        let headers = headers.iter().map(|(name, value)| {
+            let value = value.as_ref().map(|bytes| bytes.as_bytes());
+            (name.as_str(), value)
+        });
+        let mut encoded = Vec::new();
+        if let Some(known) = self.kernel.attributes() {
+            known.encode(topic.as_deref(), headers, &mut encoded);
+        }
+        Ok(encoded)
     }
 }

@@ -1,11 +1,14 @@
 //! Messages in Arrow arrays.
 
+use std::ops::Range;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
     Array, BinaryArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
 };
 
+use crate::read::Attributes;
 use crate::read::HEADER_BYTES;
 use crate::read::Place;
 use crate::read::Shown;
@@ -71,6 +74,13 @@ impl<'a> ArrowMessages<'a> {
         })
     }
 
+    /// Notes topic and headers of the message at an index.
+    pub fn note(&self, at: usize, attributes: &mut Attributes) {
+        let topics = self.places[0];
+        let topic = topics.is_valid(at).then(|| topics.value(at));
+        attributes.read(topic, self.headers.of(at));
+    }
+
     /// The bytes that each row of a message has of it.
     fn beside(&self, at: usize, shown: Shown) -> usize {
         let places = self.places.iter();
@@ -101,11 +111,26 @@ impl<'a> Headers<'a> {
         })
     }
 
-    fn bytes(&self, at: usize) -> usize {
+    /// The places of a message's headers.
+    fn places(&self, at: usize) -> Range<usize> {
         if self.lists.is_null(at) {
-            return 0;
+            return 0..0;
         }
         let [start, end] = [at, at + 1].map(|place| self.lists.value_offsets()[place] as usize);
+        start..end
+    }
+
+    /// Name and value of each header of a message.
+    fn of(&self, at: usize) -> impl Iterator<Item = (&'a str, Option<&'a [u8]>)> {
+        let (names, values) = (self.names, self.values);
+        self.places(at).map(move |place| {
+            let value = values.is_valid(place).then(|| values.value(place));
+            (names.value(place), value)
+        })
+    }
+
+    fn bytes(&self, at: usize) -> usize {
+        let Range { start, end } = self.places(at);
         let (names, values) = (self.names.value_offsets(), self.values.value_offsets());
         let of_texts = names[end] - names[start] + values[end] - values[start];
         of_texts as usize + HEADER_BYTES * (end - start)

@@ -1,5 +1,6 @@
 //! Decoding: messages to the rows of Arrow batches, as described by layouts and plans.
 
+mod attributes;
 pub mod batch;
 mod document;
 pub mod envelope;
@@ -12,6 +13,7 @@ pub mod plans;
 mod whole_messages;
 mod writers;
 
+pub use attributes::Attributes;
 pub use batch::Place;
 pub use kernel::{Kernel, Shown};
 pub use marks::holds_any;

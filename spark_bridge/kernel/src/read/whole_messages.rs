@@ -4,6 +4,7 @@
 //! times.
 
 use crate::json::{Cursor, Kind, Token};
+use crate::read::attributes::Attributes;
 use crate::read::kernel::Shown;
 use crate::refusal::{Refusal, Result};
 use crate::text::Names;
@@ -70,6 +71,17 @@ impl Origins {
             .map(|(name, value)| name.len() + value.as_ref().map_or(0, Vec::len) + HEADER_BYTES)
             .sum();
         shown.bytes(of_place, of_headers)
+    }
+
+    /// Notes topic and headers of the last message.
+    pub fn note(&self, attributes: &mut Attributes) {
+        let topic = self.topics.last().copied().flatten();
+        let topic = topic.and_then(|number| self.topic(number));
+        let headers = self.headers.last().into_iter().flatten();
+        attributes.read(
+            topic,
+            headers.map(|(name, value)| (name.as_str(), value.as_deref())),
+        );
     }
 
     /// Removes the last message.

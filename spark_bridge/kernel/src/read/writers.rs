@@ -11,14 +11,12 @@ use serde_json::Value;
 use crate::avro::{Field, Type};
 use crate::plan::{Layout, Slot};
 use crate::pool::{Pool, Weighed};
-use crate::read::envelope::Name;
+use crate::read::attributes::Attributes;
 use crate::read::plans::Plan;
 use crate::refusal::{Refusal, Result};
 
 /// Maximum bytes of descriptions, whose compiled form takes about as much.
 const MAX_BYTES: usize = 64 << 20;
-
-const TOO_LONG: &str = "a framing that is too long";
 
 /// A writer schema of values, as described by the bridge.
 #[derive(Deserialize)]
@@ -26,36 +24,46 @@ pub struct Description {
     schema: Value,
     /// As in the settings; `avro.schema` is null.
     layout: Value,
-    /// The table, if messages do not name it.
-    table: Option<[String; 3]>,
+    /// Database, schema and table that messages do not name, if any.
+    table: Option<Names>,
 }
+
+/// Database, schema and table; None: a field has it.
+type Names = [Option<Arc<str>>; 3];
 
 /// Maximum bytes of a framing: that of Glue has 18.
 const MAX_HEAD: usize = 23;
 
-/// A framing: the bytes before the datum, stored inline, as messages of thousands of schemas in turn
-/// read every one of them from cold memory.
+/// A framing: the bytes before the datum, and the number of the message's attributes.
+///
+/// The bytes are stored inline, as messages of thousands of schemas in turn read every one of them
+/// from cold memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Head {
+    attributes: u32,
     length: u8,
     bytes: [u8; MAX_HEAD],
 }
 
 impl Head {
     /// None if it is too long.
-    fn new(head: &[u8]) -> Option<Self> {
+    fn new(head: &[u8], attributes: u32) -> Option<Self> {
         let mut bytes = [0; MAX_HEAD];
         bytes.get_mut(..head.len())?.copy_from_slice(head);
         let length = head.len() as u8;
-        Some(Self { length, bytes })
+        Some(Self {
+            attributes,
+            length,
+            bytes,
+        })
     }
 
     pub fn len(&self) -> usize {
         usize::from(self.length)
     }
 
-    fn begins(&self, data: &[u8]) -> bool {
-        data.starts_with(&self.bytes[..self.len()])
+    fn begins(&self, data: &[u8], attributes: u32) -> bool {
+        self.attributes == attributes && data.starts_with(&self.bytes[..self.len()])
     }
 }
 
@@ -77,7 +85,9 @@ pub struct Program {
     pub slots: Arc<Slots>,
     /// The columns of rows.
     pub row: Arc<[Field]>,
-    pub table: Option<Name>,
+    pub table: Option<Names>,
+    /// Names the schema in the filters, if attributes count; else empty.
+    pub tag: Box<str>,
 }
 
 /// The fields of messages.
@@ -124,14 +134,20 @@ impl<T> ByHead<T> {
     /// The index of the value for a message; None if it is unknown.
     ///
     /// `guess`: its probable index.
-    fn find(&self, data: &[u8], guess: usize, head: impl Fn(&T) -> &Head) -> Result<Option<usize>> {
+    fn find(
+        &self,
+        data: &[u8],
+        attributes: u32,
+        guess: usize,
+        head: impl Fn(&T) -> &Head,
+    ) -> Result<Option<usize>> {
         let of_length = |length: &usize| {
-            let head = Head::new(data.get(..*length)?)?;
+            let head = Head::new(data.get(..*length)?, attributes)?;
             self.numbers.get(&head).copied()
         };
         if let [length] = &self.lengths[..] {
             let guessed = self.found.get(guess);
-            if guessed.is_some_and(|guessed| head(guessed).begins(data)) {
+            if guessed.is_some_and(|guessed| head(guessed).begins(data, attributes)) {
                 return Ok(Some(guess));
             }
             return Ok(of_length(length));
@@ -161,6 +177,7 @@ pub struct KeySchema<'a> {
 /// The writer schemas of values and keys.
 #[derive(Default)]
 pub struct Writers {
+    pub attributes: Attributes,
     values: ByHead<Writer>,
     /// The index of the previous message's schema.
     last: usize,
@@ -175,6 +192,20 @@ pub struct Writers {
 }
 
 impl Writers {
+    pub fn new(attributes: Attributes) -> Self {
+        Self {
+            attributes,
+            ..Self::default()
+        }
+    }
+
+    /// Removes all schemas.
+    pub fn clear(&mut self) {
+        let mut attributes = std::mem::take(&mut self.attributes);
+        attributes.forget();
+        *self = Self::new(attributes);
+    }
+
     /// Whether there are too many of them to add another one.
     pub fn are_many(&self) -> bool {
         self.bytes > MAX_BYTES
@@ -187,7 +218,7 @@ impl Writers {
         description: Option<&str>,
         layouts: &mut Vec<Layout>,
     ) -> Result<(), String> {
-        let head = Head::new(head).ok_or(TOO_LONG)?;
+        let head = self.head(head)?;
         self.bytes += description.map_or(0, str::len) + size_of::<Writer>();
         let program = match description {
             Some(description) => {
@@ -207,6 +238,13 @@ impl Writers {
             },
         );
         Ok(())
+    }
+
+    /// The framing of messages with the attributes of the current one.
+    fn head(&mut self, head: &[u8]) -> Result<Head, String> {
+        let attributes = self.attributes.learn();
+        let head = attributes.and_then(|attributes| Head::new(head, attributes));
+        Ok(head.ok_or("a framing, or attributes, that are too long")?)
     }
 
     fn compile(
@@ -235,13 +273,17 @@ impl Writers {
             layout: number,
             slots,
             row,
-            table: description.table.map(|names| names.map(Arc::from)),
+            table: description.table,
+            tag: match self.attributes.are_used() {
+                true => format!("writer schema {}", self.values.found.len()).into(),
+                false => "".into(),
+            },
         })
     }
 
     /// Adds a schema of keys.
     pub fn add_key(&mut self, head: &[u8], schema: Option<&str>) -> Result<(), String> {
-        let head = Head::new(head).ok_or(TOO_LONG)?;
+        let head = self.head(head)?;
         self.bytes += schema.map_or(0, str::len) + size_of::<Key>();
         let type_ = match schema {
             Some(schema) => {
@@ -258,7 +300,10 @@ impl Writers {
     /// The index of a value's schema; None if it is unknown.
     pub fn find(&mut self, value: &[u8]) -> Result<Option<usize>> {
         // Most messages have the schema of the previous one.
-        let found = self.values.find(value, self.last, |writer| &writer.head)?;
+        let attributes = self.attributes.number();
+        let found = self
+            .values
+            .find(value, attributes, self.last, |writer| &writer.head)?;
         self.last = found.unwrap_or(self.last);
         Ok(found)
     }
@@ -286,7 +331,8 @@ impl Writers {
     /// The schema of the key of a message whose value has this schema; None if it is unknown.
     pub fn key(&mut self, number: usize, key: &[u8]) -> Result<Option<KeySchema<'_>>> {
         let guess = &mut self.values.found[number].key;
-        let Some(number) = self.keys.find(key, *guess, |key| &key.head)? else {
+        let attributes = self.attributes.number();
+        let Some(number) = self.keys.find(key, attributes, *guess, |key| &key.head)? else {
             return Ok(None);
         };
         *guess = number;

@@ -77,7 +77,9 @@ class KernelFeed(ABC, Generic[Out]):
         self._kernel = open_kernel(format_, shape, max_message_bytes)
         writers = None
         if format_.writers is not None:
-            writers = Writers(self._kernel, format_.protocol, format_.writers, decoder)
+            writers = Writers(
+                self._kernel, format_.protocol, format_.writers, decoder, format_.headers
+            )
         self.learner = Learner(self._kernel, format_.layouts, shape, decoder, writers)
         self._buffer = Buffer()
         self._keyed = format_.keyed
@@ -126,9 +128,13 @@ class KernelFeed(ABC, Generic[Out]):
             if at < len(chunk):
                 if self._is_full():
                     yield from self._finish()
-                elif not (self.learner.opens(message := chunk[at]) or self.learner.skips(message)):
+                elif not self._is_open(message := chunk[at]):
                     yield from self._pass_over(message)
                     at += 1
+
+    def _is_open(self, message: Message | BadLine) -> bool:
+        """Whether the kernel can read the refused message now, or skips it."""
+        return self.learner.opens(message, self.by_kernel) or self.learner.skips(message)
 
     def _open_chunk(self, chunk: Chunk) -> Callable[[int], int]:
         """A function: reads from a message on, and returns the number of the first unread one."""
@@ -142,7 +148,11 @@ class KernelFeed(ABC, Generic[Out]):
             values = [self._format.value(item) for item in chunk]
             keys = [getattr(item, "key", None) for item in chunk] if self._keyed else []
         beside = self._beside(chunk)
-        return lambda start: self._kernel.read(values, keys, offsets, start, beside, places)
+        named = None
+        if self._format.headers is not None:
+            topics, headers = attributes(chunk, "topic"), attributes(chunk, "headers")
+            named = [(topic, each or ()) for topic, each in zip(topics, headers, strict=True)]
+        return lambda start: self._kernel.read(values, keys, offsets, start, beside, places, named)
 
     def _beside(self, chunk: Chunk) -> list[int]:
         """The bytes that each row has of its message besides its content; one if all are equal."""
@@ -170,7 +180,7 @@ class KernelFeed(ABC, Generic[Out]):
                 if not line.isspace():
                     message = lines.parse(line, lines.offset + at)
                     del line  # line and rows may be large
-                    if self.learner.opens(message) or self.learner.skips(message):
+                    if self._is_open(message):
                         continue
                     yield from self._pass_over(message)
                 at = end + 1

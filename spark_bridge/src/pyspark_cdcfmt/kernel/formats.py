@@ -20,6 +20,7 @@ from cdcfmt_toolkit.layout import Layout, WriterLayouts, layouts_of, writer_layo
 from cdcfmt_toolkit.zone_offsets import describe_zone
 from pyspark_cdcfmt.kernel.learning import ObservedDecoder
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported, describe_settings
+from pyspark_cdcfmt.kernel.writers import id_headers
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
 from pyspark_cdcfmt.versions import KERNEL_INSTALL, NO_KERNEL
 
@@ -64,6 +65,8 @@ class Format:
     """A format that the kernel reads.
 
     :ivar writers: of messages that name their writer schemas; then ``layouts`` is empty.
+    :ivar headers: how names of headers begin on which the layouts of ``writers`` depend, beside the
+        topic; None: they depend on neither.
     :ivar recognises: whether a message has this format, if formats may be mixed; the reference
         decodes the others.
     """
@@ -72,6 +75,7 @@ class Format:
     layouts: Sequence[Layout]
     recognises: Callable[[Message], bool] | None = None
     writers: WriterLayouts | None = None
+    headers: tuple[str, ...] | None = None
 
     @property
     def keyed(self) -> bool:
@@ -123,7 +127,10 @@ def find_format(
         return None
     if writers is not None and decoder.is_framed(message):
         # Only messages with a known writer schema are read, so there is nothing to recognise.
-        return Format(codec.name, (), writers=writers)
+        headers = writers.headers
+        if of_ids := id_headers(decoder, message):
+            headers = (*(headers or ()), *of_ids)
+        return Format(codec.name, (), writers=writers, headers=headers)
     records = [each for each in layouts if each.avro is not None]
     if not records or message.value is None or message.value.startswith(b"{"):
         records = [each for each in layouts if each.avro is None]
@@ -142,8 +149,13 @@ def open_kernel(format_: Format, shape: Shape, max_message_bytes: int) -> cdcfmt
     :raises Unsupported: if the kernel can read no message of this format.
     """
     try:
-        framed = format_.writers is not None
-        settings = describe_settings(format_.layouts, shape, max_message_bytes, framed=framed)
+        settings = describe_settings(
+            format_.layouts,
+            shape,
+            max_message_bytes,
+            framed=format_.writers is not None,
+            headers=format_.headers,
+        )
         settings["zone"] = describe_zone(shape.policy.time_zone)
         return cdcfmt_kernel.Kernel(json.dumps(settings))
     except Unsupported:

@@ -186,20 +186,24 @@ class Learner:
         stop = self._kernel.stop
         return stop is not None and stop.reason == self._reasons.FULL
 
-    def opens(self, message: Message | BadLine) -> bool:
-        """Whether the refused message can be read after all: its writer schemas were added."""
+    def opens(self, message: Message | BadLine, by_kernel: int) -> bool:
+        """Whether the refused message can be read after all: its writer schemas were added.
+
+        :param by_kernel: number of messages that the kernel has read.
+        """
         stop = self._kernel.stop
         if stop is None or stop.reason != self._reasons.UNKNOWN_WRITER or self._writers is None:
             return False
         # Only once, so that a bug of the kernel cannot repeat it for ever.
         is_new = message is not self._opened
         self._opened = message
-        return is_new and isinstance(message, Message) and self._writers.add(message)
+        return is_new and isinstance(message, Message) and self._writers.add(message, by_kernel)
 
     def skips(self, message: Message | BadLine) -> bool:
         """Whether the refused message is of an unwanted table, which the kernel then skips.
 
-        Never for messages with a schema and a payload: the reference checks the schema.
+        Never for messages with a schema and a payload: the reference checks the schema.  Nor where
+        layouts depend on topic and headers: it may learn from them.
         """
         stop = self._kernel.stop
         if stop is None or stop.reason != self._reasons.UNKNOWN_SCHEMA:
@@ -207,6 +211,8 @@ class Learner:
         if not self._is_unwanted(message):
             return False
         if any(layout.connect for layout in self._layouts):
+            return False
+        if self._writers is not None and self._writers.use_attributes:
             return False
         self._kernel.skip(*self._row(message), all=True)
         return True
@@ -324,6 +330,10 @@ class Learner:
         if self._writers is not None and isinstance(message, Message):
             layout = self._writers.layout_of(message)
             payload = self._writers.payload_of(message)
+            table = change.table
+            if self._kernel.names(value, key) != (table.database, table.schema or "", table.table):
+                # The filters would take them for others.
+                raise Unsupported("the table's names are not those of the message")
         if layout is None:
             layout = self._layouts[self._kernel.layout(value, key)]
         if layout.avro is None:

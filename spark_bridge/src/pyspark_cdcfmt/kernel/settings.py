@@ -184,11 +184,17 @@ _TARGETS: dict[type, str] = {
 
 
 def describe_settings(
-    layouts: Sequence[Layout], shape: Shape, max_message_bytes: int, *, framed: bool = False
+    layouts: Sequence[Layout],
+    shape: Shape,
+    max_message_bytes: int,
+    *,
+    framed: bool = False,
+    headers: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """The settings for all messages, except the time zone.
 
     :param framed: whether messages name their writer schemas, which are added later.
+    :param headers: how names of headers begin on which layouts depend, beside the topic.
     :raises Unsupported: if only the reference can decode the messages.
     """
     metadata = shape.metadata
@@ -217,6 +223,7 @@ def describe_settings(
     return {
         "layouts": [describe_layout(layout) for layout in layouts],
         "framed": framed,
+        "headers": headers,
         "outputs": outputs,
         "starting_commit_ts": shape.event_filter.starting_commit_ts,
         "ending_commit_ts": shape.event_filter.ending_commit_ts,

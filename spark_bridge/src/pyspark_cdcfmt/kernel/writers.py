@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import attrs
 
-from cdcfmt_core.caches import Cache
+from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message
-from cdcfmt_core.schema_registry import Framed, Part, WriterSchema
+from cdcfmt_core.schema_registry import Framed, Headers, Part, SchemaId, WriterSchema
 from cdcfmt_core.texts import open_logger
 from cdcfmt_toolkit.avro_schemas import parse_avro, plain_schema
 from cdcfmt_toolkit.layout import Layout, WriterLayouts
@@ -24,6 +25,12 @@ logger = open_logger("pyspark_cdcfmt")
 
 _BYTES_OF_A_BYTE = 10
 """Memory of a layout, per byte of its description."""
+_COMBINATIONS = 16
+_WORTH_A_COMBINATION = 1000
+"""Number of messages that the kernel must have read for each further combination."""
+
+Attributes: TypeAlias = tuple[str | None, Headers]
+"""Topic and headers of a message."""
 
 
 class SplitsMessages(Protocol):
@@ -34,28 +41,67 @@ class SplitsMessages(Protocol):
     def codec_of(self, message: Message) -> CodecSpec | None: ...
 
 
+def id_headers(decoder: SplitsMessages, message: Message) -> tuple[str, ...]:
+    """The headers that name the writer schemas of value and key."""
+    parts: tuple[Part, ...] = ("value", "key")
+    named = (_id_header(decoder, message, part) for part in parts)
+    return tuple(name for name in named if name is not None)
+
+
+def _id_header(decoder: SplitsMessages, message: Message, part: Part) -> str | None:
+    for header in message.headers:
+        with contextlib.suppress(DecodeError):
+            framed = decoder.split(attrs.evolve(message, headers=(header,)), part)
+            if framed is not None and framed.payload == getattr(message, part):
+                return header[0]
+    return None
+
+
 class Writers:
-    """Adds writer schemas to a kernel, which finds them by the framing of messages."""
+    """Adds writer schemas to a kernel, which finds them by the framing of messages.
+
+    :param headers: how names of headers begin on which layouts depend, beside the topic; None:
+        they depend on neither.
+    """
 
     def __init__(
-        self, kernel: Kernel, protocol: str, layouts: WriterLayouts, decoder: SplitsMessages
+        self,
+        kernel: Kernel,
+        protocol: str,
+        layouts: WriterLayouts,
+        decoder: SplitsMessages,
+        headers: tuple[str, ...] | None = None,
     ) -> None:
         self._kernel = kernel
         self._protocol = protocol
         self._layout_of = layouts.layout_of
         self._decoder = decoder
-        self._layouts: Cache[bytes, tuple[Layout, str]] = Cache()
+        self._headers = headers
+        self._layouts: Cache[tuple[bytes, Attributes | None], tuple[Layout, str]] = Cache()
+        self._combinations: Cache[tuple[SchemaId, str | None], int] = Cache()
+        self._further = 0
 
-    def add(self, message: Message) -> bool:
+    @property
+    def use_attributes(self) -> bool:
+        """Whether layouts depend on topic and headers."""
+        return self._headers is not None
+
+    def add(self, message: Message, by_kernel: int) -> bool:
         """Add the schemas of a message's value and key; False if it names none.
 
         The reference reads the messages of a schema without layout, and the kernel knows that then.
+
+        :param by_kernel: number of messages that the kernel has read.
         """
         try:
             value, key = self._split(message, "value"), self._split(message, "key")
             if value is None or (key is None and message.key is not None):
                 return False
             found = self._find(message, *value)
+            if self.use_attributes and not (
+                found and self._is_worth_adding(value[1].id, message.topic, by_kernel)
+            ):
+                return False
             self._kernel.add_writer(value[0], None if found is None else found[1])
             if key is not None:
                 self._kernel.add_key_writer(key[0], _plain(key[1]))
@@ -64,6 +110,20 @@ class Writers:
             logger.debug("a writer schema is not for the kernel: %s", error)
             return False
         return True
+
+    def _is_worth_adding(self, schema: SchemaId, topic: str | None, by_kernel: int) -> bool:
+        """Whether a schema has few combinations of headers in a topic, or the kernel reads many.
+
+        Headers may differ in each message.
+        """
+        name = schema, topic
+        known = self._combinations.get(name) or 0
+        if known < _COMBINATIONS:
+            self._combinations.add(name, known + 1, text_size(topic or ""))
+            return True
+        is_worth = self._further * _WORTH_A_COMBINATION < by_kernel
+        self._further += is_worth
+        return is_worth
 
     def layout_of(self, message: Message) -> Layout | None:
         """The layout of a message; None for the reference."""
@@ -75,12 +135,19 @@ class Writers:
         self, message: Message, head: bytes, schema: WriterSchema
     ) -> tuple[Layout, str] | None:
         """The layout of a schema, and its description for the kernel."""
-        known = self._layouts.get(head)
+        name = head, self._attributes(message)
+        known = self._layouts.get(name)
         if known is None:
             known = self._described(schema, message)
             if known is not None:
-                self._layouts.add(head, known, _BYTES_OF_A_BYTE * len(known[1]))
+                self._layouts.add(name, known, _BYTES_OF_A_BYTE * len(known[1]))
         return known
+
+    def _attributes(self, message: Message) -> Attributes | None:
+        if self._headers is None:
+            return None
+        headers = (each for each in message.headers if each[0].startswith(self._headers))
+        return message.topic, tuple(headers)
 
     def payload_of(self, message: Message) -> bytes:
         """The value without its framing."""
@@ -94,15 +161,22 @@ class Writers:
             return None
         data: bytes = getattr(message, part)
         head = data[: len(data) - len(framed.payload)]
-        # Ids in headers leave no bytes to know a schema by.
-        return (head, framed.schema) if head else None
+        if not head and not self._is_named(message, part):
+            # Nothing that the kernel looks at names the schema.
+            return None
+        return head, framed.schema
+
+    def _is_named(self, message: Message, part: Part) -> bool:
+        """Whether the kernel looks at the header that names the writer schema."""
+        name = _id_header(self._decoder, message, part)
+        return name is not None and name.startswith(self._headers or ())
 
     def _described(self, schema: WriterSchema, message: Message) -> tuple[Layout, str] | None:
         codec = self._decoder.codec_of(message)
         if codec is None or codec.name != self._protocol:
             return None
         try:
-            layout = self._layout_of(schema)
+            layout = self._layout_of(schema, message)
         except DecodeError as error:
             logger.debug("no layout of writer schema %s: %s", schema.id, error)
             return None
@@ -117,7 +191,7 @@ class Writers:
         description: dict[str, Any] = {
             "schema": layout.avro.schema,
             "layout": described,
-            "table": None if table is None else [name or "" for name in table],
+            "table": table,
         }
         return layout, json.dumps(description)
 

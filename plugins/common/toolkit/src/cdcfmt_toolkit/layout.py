@@ -14,7 +14,7 @@ import attrs
 
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.errors import BrokenPluginError, join_names, show
-from cdcfmt_core.events import Op, TableSchema
+from cdcfmt_core.events import Message, Op, TableSchema
 from cdcfmt_core.schema_registry import WriterSchema
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import did_you_mean
@@ -30,6 +30,7 @@ Role: TypeAlias = Literal[
     "must_be_false",
     "row",
     "op",
+    "is_deleted",
     "commit_ts",
     "source_time",
     "other_time",
@@ -53,6 +54,8 @@ Role: TypeAlias = Literal[
 - ``row``: one of the layout's ``row_words`` if it is a row message; None in ``row_words`` means
   null or a missing member.
 - ``op``: the word for the operation.
+- ``is_deleted``: true, or the text ``true``, of a deleted row, whatever the word for the operation,
+  which no other row may have.  Only with a writer schema.
 - ``commit_ts``: a TSO, from 0 to 2^63-1.
 - ``source_time``, ``other_time`` (the emit time): integers in the layout's unit, within its
   range, or texts if ``iso_times``; the decoder reads messages with any other form of time.  A row
@@ -71,6 +74,9 @@ Members: TypeAlias = Mapping[str, Union[Role, "Members"]]
 
 Path: TypeAlias = tuple[str, ...]
 """The names that lead to a member."""
+
+LogPaths: TypeAlias = tuple[Path | None, Path | None, Path | None, Path | None]
+"""The members of a position in the source's log: server, file, offset, change."""
 
 _OPS = tuple(op for op in get_args(Op) if op != "truncate")
 
@@ -124,12 +130,13 @@ class Avro:
     base64), so that the same encodings read them.
 
     - ``has_columns``: fields without a role are columns of ``after``.
-    - ``table``: database, schema and table, if messages do not name them.
+    - ``table``: database, schema (empty if there is none) and table, if messages do not name all of
+      them; None: a field has it, which must not be null or empty, and a table no name with dots.
     """
 
     schema: Mapping[str, Any]
     has_columns: bool = False
-    table: tuple[str, str | None, str] | None = None
+    table: tuple[str | None, str | None, str | None] | None = None
     values: Mapping[str, str] = attrs.field(factory=dict)
     null: str | None = None
     optional: tuple[str, ...] = ()
@@ -210,7 +217,7 @@ class Layout:
     avro: Avro | None = None
     reads_before: bool = False
     reads_all: bool = False
-    log: tuple[Path | None, Path | None, Path | None, Path | None] | None = None
+    log: LogPaths | None = None
     extra: Callable[[Mapping[str, Any]], Mapping[tuple[str, ...], Extra]] | None = None
     limits: (
         Callable[[Mapping[str, Any], SchemaStore], Mapping[tuple[str, ...], tuple[int, int]] | None]
@@ -231,6 +238,8 @@ class Layout:
             raise ValueError("layout: begins is bytes, and lacks a tuple of bytes")
         if self.column_types is not None and self.members.get(self.column_types) != "same":
             raise ValueError(f"layout: column_types is {self.column_types!r}, no `same` member")
+        if "is_deleted" in self.members.values() and self.avro is None:
+            raise ValueError("layout: the role is_deleted is for messages with a writer schema")
         for path in filter(None, self.log or ()):
             self.role_of(path)
         for name in ("encodings", "extra", "limits"):
@@ -257,13 +266,16 @@ class Layout:
 class WriterLayouts:
     """The layouts of messages that name their writer schema, in the list of ``open_layouts``.
 
-    - ``layout_of(schema)``: the layout of messages whose value has this schema, called once per
-      schema; None: the decoder reads them.  The schema of ``Layout.avro`` is the same one without
-      references (:func:`~cdcfmt_toolkit.avro_schemas.plain_schema`).  An empty word in ``ops`` is
-      the operation of messages without a field for it.
+    - ``layout_of(schema, message)``: the layout of messages whose value has this schema, called
+      once per schema; None: the decoder reads them.  The schema of ``Layout.avro`` is the same one
+      without references (:func:`~cdcfmt_toolkit.avro_schemas.plain_schema`).  An empty word in
+      ``ops`` is the operation of messages without a field for it.
+    - ``headers``: how names of headers begin on which layouts depend, too, beside the topic:
+      ``layout_of`` is called for each combination.  None: layouts depend on neither.
     """
 
-    layout_of: Callable[[WriterSchema], Layout | None]
+    layout_of: Callable[[WriterSchema, Message], Layout | None]
+    headers: tuple[str, ...] | None = None
 
 
 def _check_roles(members: Members, path: str = "") -> None:

@@ -13,6 +13,28 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.schemas.versions import Position
 from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_debezium.message import PAYLOAD_KNOWN, SOURCE_TAKEN, TICDC
+from cdcfmt_toolkit.layout import LogPaths, Path
+
+TIMES = (0, MAX_TIMESTAMP // 1000, 1000)
+"""Bounds and unit of ``ts_ms``, as in layouts."""
+FINER_TIMES = (0, MAX_TIMESTAMP, 1)
+"""The same of ``ts_us``."""
+
+_OF_BINLOG = ("server_id", "file", "pos")
+_OF_COMMITS = ("commit_lsn", "event_serial_no", "change_lsn")
+LOG_FIELDS = frozenset({*_OF_BINLOG, *_OF_COMMITS, "lsn"})
+"""The fields of a position in the source's log that the kernel reads."""
+
+
+def log_in(paths: Mapping[str, Path]) -> LogPaths | None:
+    """The members of :func:`~cdcfmt_toolkit.row_changes.log_position`; ``paths``: by name."""
+    if "commit_lsn" in paths:
+        commit, serial, change = map(paths.get, _OF_COMMITS)
+        return None, commit, serial, change
+    if paths.keys() >= {*_OF_BINLOG}:
+        server, file, pos = map(paths.get, _OF_BINLOG)
+        return server, file, pos, None
+    return (None, None, paths["lsn"], None) if "lsn" in paths else None
 
 
 def time_of(wire: Mapping[str, Any], path: str = "") -> int | None:

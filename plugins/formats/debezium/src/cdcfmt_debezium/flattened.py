@@ -27,8 +27,10 @@ from cdcfmt_debezium.topic_tables import Origin, TopicTables, origin_of
 from cdcfmt_toolkit.default_table import default_table
 from cdcfmt_toolkit.wire_json import loads_fast, text_of
 
-_SOURCE = "source_"
-_SPENT = SOURCE_TAKEN | {"op", "deleted"}
+SOURCE = "source_"
+"""How added facts begin that are of an envelope's ``source``."""
+SPENT = SOURCE_TAKEN | {"op", "deleted"}
+"""Added facts that are not in ``extra``."""
 
 
 @attrs.frozen
@@ -66,7 +68,7 @@ class FlatReader:
         """
         prefix = self._prefix
         row: dict[str, Any] = {}
-        added = {name: value for name, value in _headers(message, prefix) if value is not None}
+        added = {name: value for name, value in added_headers(message, prefix) if value is not None}
         for name, value in (payload or {}).items():
             if name == DELETED_FIELD:
                 added["deleted"] = value
@@ -77,20 +79,18 @@ class FlatReader:
                 row[name] = value
         source: dict[str, Any] = {}
         for name, value in added.items():
-            source.setdefault(name.removeprefix(_SOURCE), value)
+            source.setdefault(name.removeprefix(SOURCE), value)
         # Without the prefix source_, times are the envelope's: when the producer wrote it.
         emitted: dict[str, Any] = {
             name: added[name] for name in ("ts_ms", "ts_us", "ts_ns") if name in added
         }
         executed: dict[str, Any] = {
-            name: added[_SOURCE + name]
+            name: added[SOURCE + name]
             for name in ("ts_ms", "ts_us", "ts_ns")
-            if _SOURCE + name in added
+            if SOURCE + name in added
         }
         extra = {
-            name: value
-            for name, value in source.items()
-            if name not in _SPENT and value is not None
+            name: value for name, value in source.items() if name not in SPENT and value is not None
         }
         return FlatRecord(
             row,
@@ -130,7 +130,7 @@ def _op(payload: Mapping[str, Any] | None, added: Mapping[str, Any]) -> Op:
     return op
 
 
-def _headers(message: Message, prefix: str) -> list[tuple[str, Any]]:
+def added_headers(message: Message, prefix: str) -> list[tuple[str, Any]]:
     """The added headers without their prefix; values are JsonConverter's JSON, or plain text."""
     result = []
     for name, data in message.headers:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
-from cdcfmt_core.events import TableSchema
+from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.schema_registry import WriterSchema
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_debezium.avro import ESCAPED
-from cdcfmt_debezium.envelope import position_of
+from cdcfmt_debezium.envelope import FINER_TIMES, TIMES, log_in, position_of
+from cdcfmt_debezium.flattened_layouts import FlattenedLayouts
 from cdcfmt_debezium.framed import FramedSchema, FramedSchemas
 from cdcfmt_debezium.message import OP_OF_WORD, PAYLOAD_KNOWN, SOURCE_TAKEN, TICDC
 from cdcfmt_debezium.options import profiles
@@ -21,7 +21,7 @@ from cdcfmt_debezium.unavailable import Unavailable
 from cdcfmt_debezium.value_encodings import column_encodings, of_column
 from cdcfmt_toolkit.avro_schemas import AvroNode, plain_schema
 from cdcfmt_toolkit.encodings import Encoding
-from cdcfmt_toolkit.layout import Avro, Extra, Layout, Members, WriterLayouts
+from cdcfmt_toolkit.layout import Avro, Extra, Layout, Members, Path, WriterLayouts
 from cdcfmt_toolkit.wire_json import text_of
 
 _SOURCE: Members = {
@@ -65,35 +65,31 @@ _PAYLOAD: Members = {
 # Newer connectors write each time in three units; the finest is used.
 _FINER: Mapping[str, Any] = {"ts_ms": "passed", "ts_ns": "passed"}
 
-_LOG = (("source", "server_id"), ("source", "file"), ("source", "pos"), None)
-_LOG_OF_COMMITS = (
-    *(None, ("source", "commit_lsn"), ("source", "event_serial_no")),
-    ("source", "change_lsn"),
-)
-_TIMES = (0, MAX_TIMESTAMP // 1000, 1000)
-_FINER_TIMES = (0, MAX_TIMESTAMP, 1)
-
 
 def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout | WriterLayouts]:
-    """The layouts of messages with envelope; none for compressed values."""
-    if options["largeMessageHandleCompression"] != "none" or options["flattened"]:
+    """The layouts of envelopes, or of flattened records; none for compressed values."""
+    if options["largeMessageHandleCompression"] != "none":
         return ()
     layout = Layout(
         members=_PAYLOAD,
         ops={word: op for word, op in OP_OF_WORD.items() if op != "truncate"},
         encodings=column_encodings(profiles(options)),
-        times=_TIMES,
+        times=TIMES,
         lacks=Unavailable(options["unavailableValuePlaceholder"] or "").marks,
         connect=True,
         keyed=True,
-        log=_LOG,
+        log=log_in(_paths(_SOURCE)),
         limits=_limits,
         extra=_extra,
     )
+    schemas = FramedSchemas(ESCAPED[options["fieldNameAdjustmentMode"]])
+    if options["flattened"]:
+        flattened = FlattenedLayouts(options, layout, schemas, profiles(options))
+        return (WriterLayouts(flattened.layout_of, flattened.headers),)
     postgres = attrs.evolve(
         layout,
         members={**_PAYLOAD, "source": _POSTGRES},
-        log=_log_in(_POSTGRES),
+        log=log_in(_paths(_POSTGRES)),
         extra=lambda envelope: _parts(envelope, _POSTGRES),
     )
     return (
@@ -101,7 +97,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout | WriterLayouts]
         _finer(layout),
         postgres,
         _finer(postgres),
-        WriterLayouts(_avro_layouts(options, layout)),
+        WriterLayouts(_avro_layouts(layout, schemas, profiles(options))),
     )
 
 
@@ -114,7 +110,7 @@ def _finer(layout: Layout) -> Layout:
         "ts_us": "other_time",
         "source": {**of_source, **_FINER, "ts_us": "source_time"},
     }
-    return attrs.evolve(layout, members=members, times=_FINER_TIMES)
+    return attrs.evolve(layout, members=members, times=FINER_TIMES)
 
 
 def _extra(envelope: Mapping[str, Any]) -> dict[tuple[str, ...], Extra]:
@@ -136,12 +132,9 @@ def _parts(envelope: Mapping[str, Any], of_source: Iterable[str]) -> dict[tuple[
 
 
 def _avro_layouts(
-    options: Mapping[str, Any], base: Layout
-) -> Callable[[WriterSchema], Layout | None]:
-    schemas = FramedSchemas(ESCAPED[options["fieldNameAdjustmentMode"]])
-    of_producers = profiles(options)
-
-    def layout_of(writer: WriterSchema) -> Layout | None:
+    base: Layout, schemas: FramedSchemas, of_producers: Mapping[str, ProducerProfile]
+) -> Callable[[WriterSchema, Message], Layout | None]:
+    def layout_of(writer: WriterSchema, _: Message) -> Layout | None:
         framed = schemas.of(writer)
         if framed.root is None or framed.schema is None or framed.schema.is_flinks:
             return None
@@ -195,20 +188,15 @@ def _avro_layout(
         members=members,
         encodings=encodings,
         extra=extra,
-        times=_FINER_TIMES if is_finer else _TIMES,
+        times=FINER_TIMES if is_finer else TIMES,
         connect=False,
-        log=_log_in(source),
+        log=log_in(_paths(source)),
         avro=Avro(plain_schema(root, framed.names)),
     )
 
 
-def _log_in(source: Container[str]) -> Any:
-    """The members of :func:`~cdcfmt_toolkit.row_changes.log_position`."""
-    if "commit_lsn" in source:
-        return tuple(path if path and path[1] in source else None for path in _LOG_OF_COMMITS)
-    if all(path[1] in source for path in filter(None, _LOG)):
-        return _LOG
-    return (None, None, ("source", "lsn"), None) if "lsn" in source else None
+def _paths(source: Iterable[str]) -> dict[str, Path]:
+    return {name: ("source", name) for name in source}
 
 
 def _limits(

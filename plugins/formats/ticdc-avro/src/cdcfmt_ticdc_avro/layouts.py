@@ -22,7 +22,7 @@ _ROLES: Mapping[str, Role] = {
 
 
 def open_layouts(options: Mapping[str, Any]) -> Sequence[WriterLayouts]:
-    return [WriterLayouts(_layout_of)]
+    return [WriterLayouts(lambda schema, _: _layout_of(schema))]
 
 
 def _layout_of(writer: WriterSchema) -> Layout | None:
@@ -57,7 +57,7 @@ def _layout_of(writer: WriterSchema) -> Layout | None:
         avro=Avro(
             plain_schema(root),
             has_columns=True,
-            table=(database, None, table),
+            table=(database, "", table),
             least={COMMIT_TS: 1},
         ),
     )

@@ -47,7 +47,7 @@ impl Envelope {
         let (start, mut ahead) = (datum.position(), *datum);
         let is_printed = prints && slot.role == Role::Extra;
         // Parts of `extra` and words of rows are read as text.
-        let is_bare = !prints && !matches!(slot.role, Role::Row | Role::Op);
+        let is_bare = !prints && !matches!(slot.role, Role::Row | Role::Op | Role::IsDeleted);
         let previous = self.previous_values.get(slot.number);
         let token = if let Some(previous) = previous.filter(|previous| previous.is_next(datum)) {
             previous.token(is_printed, document)

@@ -42,6 +42,8 @@ pub struct Envelope {
     pub after: Token,
     /// The before image is that of a deleted row.
     pub deleted: bool,
+    /// The row is deleted, whatever the operation.
+    pub is_deleted: bool,
     pub has_row_id: bool,
     pub has_row_word: bool,
     /// The parts of the schema key, by index.
@@ -88,6 +90,7 @@ impl Envelope {
         }
         (self.before, self.after) = (Token::MISSING, Token::MISSING);
         (self.deleted, self.has_row_id, self.has_row_word) = (false, false, false);
+        self.is_deleted = false;
         (self.op, self.commit_ts, self.source_time) = (None, None, None);
         (self.other_time, self.position) = (None, None);
         self.clear_images();

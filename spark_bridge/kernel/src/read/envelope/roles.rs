@@ -45,6 +45,9 @@ impl Envelope {
                 let op = operation(layout, token, document);
                 self.op = Some(op.ok_or(Refusal::new(NO_ROWS, at))?);
             }
+            Role::IsDeleted => {
+                self.is_deleted = token.kind == Kind::True || token.bytes(document) == b"true";
+            }
             Role::CommitTs => self.commit_ts = time(token, document, 0, i64::MAX)?,
             Role::SourceTime => self.source_time = time_of(layout, token, document)?,
             Role::OtherTime => self.other_time = time_of(layout, token, document)?,

@@ -11,17 +11,22 @@ impl Kernel {
     /// Lets the filters skip messages with this one's table and schema; `all`: skip all of them.
     pub fn skip(&mut self, value: &[u8], key: Option<&[u8]>, all: bool) -> Result<()> {
         let (layout, document) = &self.look(value, key)?;
-        let schema = self.schema(*layout, document);
-        if !schema.is_empty() {
-            connect::check_schema(schema)?;
+        let schema = self.schema(*layout, document).to_owned();
+        if self.settings.layouts[*layout].schema.is_some() && !schema.is_empty() {
+            connect::check_schema(&schema)?;
         }
         let name = self.envelope.name(document).to_name();
-        self.filter_cache.add(name, schema, all);
+        self.filter_cache.add(name, &schema, all);
         Ok(())
     }
 
-    /// The schema of the last document's payload; empty without one.
-    fn schema<'a>(&self, layout: usize, document: &'a str) -> &'a str {
+    /// The schema of the last document's payload, or what stands for its writer schema; empty if
+    /// filters need none.
+    fn schema<'a>(&'a self, layout: usize, document: &'a str) -> &'a str {
+        if self.settings.framed {
+            let program = self.writers.program(self.envelope.writers[0]);
+            return program.map_or("", |program| &program.tag);
+        }
         let part = self.settings.layouts[layout].schema;
         part.map_or("", |part| self.envelope.key[part].text(document))
     }
@@ -65,8 +70,10 @@ impl Kernel {
         let schema = self.schema(layout, document);
         let name = self.envelope.name(document);
         let part = self.settings.layouts[layout].schema;
-        let is_plans =
-            |plan: &Arc<Plan>| part.and_then(|part| plan.key.bytes_of_part(part)) == Some(schema);
+        let is_plans = |plan: &Arc<Plan>| match part {
+            Some(part) => plan.key.bytes_of_part(part) == Some(schema),
+            None => plan.writers[0] == self.envelope.writers[0],
+        };
         schema.is_empty()
             || self.filter_cache.get(name, schema).is_some()
             || self.plans.of(name).iter().any(is_plans)

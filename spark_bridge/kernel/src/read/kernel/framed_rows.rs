@@ -9,7 +9,6 @@ use crate::read::batch::Place;
 use crate::read::envelope::Envelope;
 use crate::read::kernel::{Kernel, Outcome};
 use crate::read::plans::{Plan, RowPlan};
-use crate::read::writers::Writers;
 use crate::refusal::{Reason, Refusal, Result};
 use crate::text::utf8;
 
@@ -27,7 +26,7 @@ impl Kernel {
         if self.writers.are_many() {
             // All at once, as for plans: they are added again, at one message each.
             self.clear_plans();
-            self.writers = Writers::default();
+            self.writers.clear();
             self.settings.layouts.clear();
         }
         self.writers
@@ -162,12 +161,14 @@ impl Kernel {
             let layout = &self.settings.layouts[program.layout];
             envelope.start(layout);
             if let Some(names) = &program.table {
-                let tokens = [0, 1, 2].map(|part: usize| {
+                let tokens = names.each_ref().map(|name| {
+                    let name = name.as_ref()?;
                     let start = document.len();
-                    document.extend_from_slice(names[part].as_bytes());
-                    Token::new(Kind::Text, start, document.len())
+                    document.extend_from_slice(name.as_bytes());
+                    Some(Token::new(Kind::Text, start, document.len()))
                 });
-                [envelope.database, envelope.schema, envelope.table] = tokens;
+                let [database, schema, table] = tokens.map(Option::unwrap_or_default);
+                (envelope.database, envelope.schema, envelope.table) = (database, schema, table);
             }
             envelope.writers = [number, NO_KEY];
             writer.head.len()
@@ -233,7 +234,15 @@ impl Kernel {
         if !layout.has_op {
             envelope.op = layout.ops.get("").copied();
         }
-        Ok(())
+        if layout.has_deleted {
+            match (envelope.is_deleted, envelope.op) {
+                (true, _) => envelope.op = Some(Op::Delete),
+                (false, Some(Op::Delete)) => return Err(Refusal::new("row is not deleted", 0)),
+                _ => {}
+            }
+        }
+        let table = self.writers.program(number)?.table.as_ref();
+        table.map_or(Ok(()), |names| envelope.check_names(names, document))
     }
 
     /// Checks the key of a message whose value has this schema, and remembers the key's schema.
@@ -312,6 +321,21 @@ impl Envelope {
         };
         for cell in cells {
             cell.read(datum, document, tokens)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses names that the reference may take from elsewhere.
+    ///
+    /// The topic's names depend on the dots in that of the table.
+    fn check_names(&self, given: &[Option<Arc<str>>; 3], document: &[u8]) -> Result<()> {
+        for (token, given) in [self.database, self.schema, self.table].iter().zip(given) {
+            if given.is_none() && token.bytes(document).is_empty() {
+                return Err(Refusal::new("missing name", 0));
+            }
+        }
+        if given[2].is_none() && self.table.bytes(document).contains(&b'.') {
+            return Err(Refusal::new("name has a dot", 0));
         }
         Ok(())
     }

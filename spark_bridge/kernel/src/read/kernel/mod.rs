@@ -21,6 +21,7 @@ use simdutf8::basic::from_utf8;
 
 use crate::json::Cursor;
 use crate::plan::{Layout, Op};
+use crate::read::attributes::Attributes;
 use crate::read::batch::{Batch, Output, Place};
 use crate::read::batch::{EventImages, Format};
 use crate::read::envelope::Envelope;
@@ -68,6 +69,9 @@ pub struct Settings {
     /// Messages name their writer schemas.
     #[serde(default)]
     framed: bool,
+    /// The beginnings of headers on which layouts depend, with the topic; None: they depend on neither.
+    #[serde(default)]
+    headers: Option<Vec<String>>,
     /// Members of nested values in `extra` keep their order.
     #[serde(default)]
     keeps_order: bool,
@@ -158,6 +162,7 @@ impl Kernel {
         }
         let images = settings.images.map(EventImages::new);
         let zone = Arc::new(settings.zone.clone());
+        let attributes = Attributes::new(settings.headers.take());
         let batch = Batch::new(settings.outputs.clone(), images, &zone);
         let mut tools = Tools::in_zone(settings.zone.clone());
         tools.texts.variants.keeps_order = settings.keeps_order;
@@ -176,7 +181,7 @@ impl Kernel {
             batch,
             current: Current::default(),
             joined: Joined::default(),
-            writers: Writers::default(),
+            writers: Writers::new(attributes),
             slots: None,
             parts: Vec::new(),
             log_file: "".into(),
@@ -188,6 +193,12 @@ impl Kernel {
     /// Adds a time zone by the name that values have.
     pub fn add_zone(&mut self, name: String, zone: Zone) {
         self.tools.zones.insert(name, zone);
+    }
+
+    /// The attributes of the next message, if its layout depends on them.
+    pub fn attributes(&mut self) -> Option<&mut Attributes> {
+        let attributes = &mut self.writers.attributes;
+        attributes.are_used().then_some(attributes)
     }
 
     /// Whether the batch must be finished before reading more.
