@@ -34,12 +34,12 @@ def array_reader(item: Read, dimensions: int, delimiter: str = ",") -> Read:
         found = _BOUNDS.match(text)
         values, end = _read_list(text, found.end() if found else 0, dimensions)
         if end != len(text):
-            raise bad("an array", text)
+            raise bad("an array")
         return values
 
     def _read_list(text: str, at: int, depth: int) -> tuple[list[Any], int]:
         if text[at : at + 1] != "{":
-            raise bad(f"an array of {dimensions} dimensions", text)
+            raise bad(f"an array of {dimensions} dimensions")
         values: list[Any] = []
         if text[at + 1 : at + 2] == "}":
             return values, at + 2
@@ -49,7 +49,7 @@ def array_reader(item: Read, dimensions: int, delimiter: str = ",") -> Read:
             if text[at : at + 1] == "}":
                 return values, at + 1
             if text[at : at + 1] != delimiter:
-                raise bad(f"an array of {dimensions} dimensions", text)
+                raise bad(f"an array of {dimensions} dimensions")
 
     def _read_item(text: str, at: int, depth: int) -> tuple[Any, int]:
         if depth > 1:
@@ -57,7 +57,7 @@ def array_reader(item: Read, dimensions: int, delimiter: str = ",") -> Read:
         if (found := _QUOTED.match(text, at)) is not None:
             return item(_ESCAPE.sub(r"\1", found[1])), found.end()
         if (found := bare.match(text, at)) is None:
-            raise bad(f"an array of {dimensions} dimensions", text)
+            raise bad(f"an array of {dimensions} dimensions")
         return None if found[0].upper() == "NULL" else item(found[0]), found.end()
 
     return read
@@ -72,14 +72,14 @@ def read_range(item: Read, text: str) -> dict[str, Any]:
         return _range(None, None, False, False, True)
     found = _RANGE.fullmatch(text)
     if found is None:
-        raise bad("a range", text)
+        raise bad("a range")
     return _of_match(item, found)
 
 
 def read_multirange(item: Read, text: str) -> list[dict[str, Any]]:
     """``{[1,3),[5,7)}``."""
     if text[:1] != "{" or text[-1:] != "}":
-        raise bad("a multirange", text)
+        raise bad("a multirange")
     return [_of_match(item, found) for found in _ranges_in(text)]
 
 
@@ -88,7 +88,7 @@ def _ranges_in(text: str) -> Iterator[re.Match[str]]:
     while at < end:
         found = _RANGE.match(text, at, end)
         if found is None or text[found.end()] not in ",}":
-            raise bad("a multirange", text)
+            raise bad("a multirange")
         yield found
         at = found.end() + 1
 
@@ -120,7 +120,7 @@ def read_hstore(text: str) -> dict[str, str | None]:
     while at < len(text):
         found = _PAIR.match(text, at)
         if found is None:
-            raise bad("an hstore", text)
+            raise bad("an hstore")
         value = None if found[3] else _ESCAPE.sub(r"\1", found[2])
         pairs[_ESCAPE.sub(r"\1", found[1])] = value
         at = found.end()
