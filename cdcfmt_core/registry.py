@@ -16,6 +16,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterable
 from importlib import metadata
+from typing import Any
 
 from cdcfmt_core.codec import AUTO, CodecSpec
 from cdcfmt_core.errors import (
@@ -25,7 +26,7 @@ from cdcfmt_core.errors import (
     UnknownFormatError,
     join_names,
 )
-from cdcfmt_core.known import packages
+from cdcfmt_core.known import Kind, packages
 from cdcfmt_core.options import describe_owners
 from cdcfmt_core.plugins import (
     Loaded,
@@ -78,8 +79,7 @@ class Registry:
             self.discover()
         spec: CodecSpec | None = self._codecs.get_unique(wanted) or self._aliases.get_unique(wanted)
         if spec is None:
-            known = [*self._codecs, *self._aliases]
-            raise self._missing("format", name, packages("formats").get(wanted), known)
+            raise self._missing("formats", name, [*self._codecs, *self._aliases])
         return spec
 
     def codecs(self) -> dict[str, CodecSpec]:
@@ -106,8 +106,7 @@ class Registry:
             self.discover()
         spec: TransportSpec | None = self._transports.get_unique(name)
         if spec is None:
-            package = packages("transports").get(name)
-            raise self._missing("transport", name, package, self._transports)
+            raise self._missing("transports", name, self._transports)
         self._prefixes.get_unique(spec.prefix)
         return spec
 
@@ -269,19 +268,20 @@ class Registry:
 
     # Errors
 
-    def _missing(
-        self, what: str, name: str, package: str | None, known: Iterable[str]
-    ) -> CdcfmtError:
+    def _missing(self, kind: Kind, name: str, known: Iterable[str]) -> CdcfmtError:
+        what, package = kind[:-1].replace("_", " "), packages(kind).get(name.lower())
         if aside := self._kept_aside(what, name, package):
             return aside
-        text, where = f"unknown format {name!r}; installed: {join_names(self.codecs())}", ""
-        if what == "transport":
-            text = f"unknown transport {name!r}; installed: {join_names(self.transports())}"
-            where = ", on driver and executors"
+        lists: dict[str, Any] = {"formats": self.codecs, "transports": self.transports}
+        text, where = f"unknown {what} {name!r}", ""
+        if kind == "transports":
+            text, where = f"unknown transport {name!r}", ", on driver and executors"
+        text += f"; installed: {join_names(lists.get(kind, self._type_maps.keys)())}"
         if package is not None:
             text += f". Install it{where}: pip install {package}"
         else:
-            text += did_you_mean(name.lower(), known)
+            hint = f"; its package needs the entry point {name!r} (group cdcfmt)"
+            text += did_you_mean(name.lower(), known) or hint * (kind == "type_maps")
         if broken := self.broken_packages():
             text += f". Broken: {join_names(broken)} (see python -m cdcfmt_core)"
         return UnknownFormatError(text)
@@ -302,11 +302,7 @@ class Registry:
     def _pick_type_map(self, name: str) -> list[Registration] | CdcfmtError:
         own = self._type_maps.valid(name)
         if not own:
-            package = packages("type_maps").get(name)
-            install = "" if package is None else f". Install it: pip install {package}"
-            return self._kept_aside("type map", name) or UnknownFormatError(
-                f"unknown type map {name!r}; installed: {join_names(self._type_maps)}{install}"
-            )
+            return self._missing("type_maps", name, self._type_maps)
         over = [
             each
             for registered in self._type_maps.values()

@@ -588,8 +588,14 @@ def test_other_type_maps(site: Site) -> None:
     assert registry.get_type_map("Oracle")("N") == Text()
     assert registry.get_type_map("Oracle")("bigint") == Unknown("bigint")
     assert registry.overrides() == []
-    with pytest.raises(UnknownFormatError, match="unknown type map 'pg'; installed: Oracle, mysql"):
+    with pytest.raises(UnknownFormatError) as caught:
         registry.get_type_map("pg")
+    assert str(caught.value).startswith("unknown type map 'pg'; installed: Oracle, mysql")
+    # Its package may provide it by the entry point of a format only.
+    hint = "; its package needs the entry point 'pg' (group cdcfmt). Broken: acme-bad"
+    assert hint in str(caught.value)
+    with pytest.raises(UnknownFormatError, match="did you mean mysql"):
+        registry.get_type_map("mysqll")
     with pytest.raises(BrokenPluginError, match="'db2' of acme-bad"):
         registry.get_type_map("db2")
 
