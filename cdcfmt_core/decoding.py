@@ -55,7 +55,11 @@ DECODING_OPTIONS = (
         default=AUTO,
         help="Name of the format, or `auto` to recognise it message by message.",
     ),
-    Option(name="typeMap", help="Name of the type map to use instead of the format's own."),
+    Option(
+        name="typeMap",
+        help="Name of the type map to use instead of the format's own. It gives the types of type "
+        "texts, and reads the values that messages have in the source's own text.",
+    ),
     Option(
         name="sourceTimeZone",
         type="timezone",

@@ -406,18 +406,18 @@ class ResolvedTypes:
 
     def __init__(self, maps: list[Registration]) -> None:
         self._maps = maps
-        self._find_short = functools.lru_cache(maxsize=4096)(self._find)
+        self.name: str = maps[-1].value.name
+        self._find_short = functools.lru_cache(maxsize=4096)(self._search)
 
     def __call__(self, text: str) -> LogicalType:
+        return self.find(text)[0]
+
+    def find(self, text: str) -> tuple[LogicalType, TypeMap | None]:
+        """The type, and the map that knows it."""
         # Long texts are not cached, so that hostile ones cannot fill the memory.
-        return (self._find_short if len(text) <= 2_000 else self._find)(text)[0]
+        return (self._find_short if len(text) <= 2_000 else self._search)(text)
 
-    def open_reader(self, text: str) -> Callable[[str], object] | None:
-        """The reader of the map that knows the type; see :class:`TypeMap`."""
-        open_reader = getattr(self._find(text)[1], "open_reader", None)
-        return open_reader and open_reader(text)
-
-    def _find(self, text: str) -> tuple[LogicalType, TypeMap | None]:
+    def _search(self, text: str) -> tuple[LogicalType, TypeMap | None]:
         for each in self._maps:
             try:
                 if (logical := resolved(each, text)) is not None:

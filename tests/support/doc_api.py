@@ -26,6 +26,7 @@ PUBLIC = {
         "cdcfmt_core.types",
     ),
     "toolkit": (
+        "cdcfmt_toolkit.dialects",
         "cdcfmt_toolkit.encodings",
         "cdcfmt_toolkit.flat_rows",
         "cdcfmt_toolkit.images",

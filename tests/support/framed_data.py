@@ -122,13 +122,14 @@ def decoder_of(
     """A decoder with these writer schemas.
 
     :param messages: scanned for table schemas before.
-    :param options: the format's own, and ``source_time_zone``.
+    :param options: the format's own, ``source_time_zone`` and ``type_map``.
     """
     codec = default_registry().get_codec(protocol)
     zone = options.pop("source_time_zone", None)
+    types = default_registry().type_map_for(codec, options.pop("type_map", None))
     own = validate(options, codec.options, owner=protocol)
     context = DecoderContext(
-        resolve_type=default_registry().get_type_map(codec.type_map),
+        resolve_type=types,
         schemas=SchemaStore(),
         source_time_zone=zone,
         writer_schemas=schemas,

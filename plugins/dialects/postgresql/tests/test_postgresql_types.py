@@ -92,9 +92,9 @@ def test_the_map_is_installed() -> None:
     found = default_registry().get_type_map("postgresql")
     assert found("numeric(10,2)[]") == types.Array(types.Decimal(10, 2))
     assert found("acme") == types.Unknown("acme")
-    read = found.open_reader("boolean")
-    assert read is not None
-    assert read("t") is True
-    assert found.open_reader("acme") is None
+    assert found.find("boolean") == (types.Bool(), POSTGRESQL)
+    assert found.find("acme") == (types.Unknown("acme"), None)
     # MySQL's values are read by their logical type.
-    assert default_registry().get_type_map("mysql").open_reader("int") is None
+    _, mysql = default_registry().get_type_map("mysql").find("int")
+    assert mysql is not None
+    assert mysql.open_reader is None

@@ -17,8 +17,8 @@ from cdcfmt_core.events import (
 from cdcfmt_core.schemas.store import SchemaStore
 
 
-def decode(wire: dict[str, Any] | bytes, **options: str) -> list[Event]:
-    context = DecoderContext(default_registry().get_type_map("mysql"), SchemaStore())
+def decode(wire: dict[str, Any] | bytes, type_map: str = "mysql", **options: str) -> list[Event]:
+    context = DecoderContext(default_registry().get_type_map(type_map), SchemaStore())
     value = wire if isinstance(wire, bytes) else json.dumps(wire).encode()
     return list(codec_decoder("cloudcanal-json", context, **options)(Message(None, value)))
 

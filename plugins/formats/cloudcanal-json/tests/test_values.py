@@ -58,6 +58,32 @@ def test_values(type_: str | None, jdbc: int | None, wire: Any, logical: Any, va
     assert logical is None or event.table.columns[0].type == logical
 
 
+@pytest.mark.parametrize("schema", ["public", "db_test"])
+@pytest.mark.parametrize(
+    ("type_", "wire", "value"),
+    [
+        ("integer[]", "{1,NULL}", [1, None]),
+        ("uuid", str(KEY), KEY),
+        ("boolean", True, True),
+        ("numeric(10,2)", 1.5, Decimal("1.50")),
+        ("bytea", "\\x00ff", b"\0\xff"),
+        ("text", "a", "a"),
+        ("text", 5, "5"),
+        ("jsonb", [1, {"a": None}], '[1,{"a":null}]'),
+    ],
+    ids=repr,
+)
+def test_a_type_map_reads_its_texts(schema: str, type_: str, wire: Any, value: Any) -> None:
+    event = change(typed(type_, wire, schema=schema), type_map="postgresql")
+    assert event.after == Image({"c": value})
+
+
+def test_a_bad_text_of_a_type_map() -> None:
+    (event,) = decode(typed("bytea", "\\x0", schema="public"), type_map="postgresql")
+    assert isinstance(event, Corrupt)
+    assert (event.error.field, event.error.reason) == ("data[0].c", "is not a bytea of PostgreSQL")
+
+
 @pytest.mark.parametrize(
     ("type_", "wire", "logical", "value"),
     [

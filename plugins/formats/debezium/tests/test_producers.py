@@ -118,6 +118,19 @@ def test_cloudcanal_text_values_use_the_types_of_its_ddl() -> None:
     assert event.table.key_columns == ("id",)
 
 
+def test_cloudcanal_text_values_are_read_by_the_type_map_of_its_ddl() -> None:
+    columns = [column("a", "integer[]", position=0), column("n", "integer", position=1)]
+    change = {"type": "ALTER", "table": {"columns": columns, "primaryKeyColumnNames": []}}
+    payload = ddl("alter table orders add a integer[]", None, **CLOUDCANAL)
+    context = DecoderContext(default_registry().get_type_map("postgresql"), SchemaStore())
+    decode = codec_decoder("debezium", context)
+    decode(message({"payload": payload | {"tableChanges": change}}))
+    after = {"a": "{1,NULL}", "n": "7"}
+    (event,) = decode(message({"payload": row("i", CLOUDCANAL, before={}, after=after)}))
+    assert isinstance(event, RowChange)
+    assert event.after == Image({"a": [1, None], "n": 7})
+
+
 def test_cloudcanal_ddl_with_an_op() -> None:
     payload = ddl("drop table orders", None, **CLOUDCANAL) | {"op": "a"}
     payload["tableChanges"] = {"type": "DROP", "table": None}

@@ -244,7 +244,9 @@ def _open(
     settings = reader.settings
     guesses = settings["protocol"].lower() == AUTO
     decoder = ObservedDecoder(reader.decoder)
-    format_ = find_format(decoder, settings.codec, message, guesses=guesses)
+    format_ = find_format(
+        decoder, settings.codec, message, type_map=settings["typeMap"], guesses=guesses
+    )
     if format_ is None or not is_installed():
         return None
     writer = KernelWriter.open(

@@ -291,7 +291,13 @@ class Opening:
     def open(self, message: Message) -> KernelChunks | None:
         """The kernel for messages like this one; None for the reference."""
         guesses = self.options["protocol"].lower() == AUTO
-        format_ = find_format(self.reference.decoder, self.options.codec, message, guesses=guesses)
+        format_ = find_format(
+            self.reference.decoder,
+            self.options.codec,
+            message,
+            type_map=self.options["typeMap"],
+            guesses=guesses,
+        )
         if format_ is None:
             return None
         if not is_installed():

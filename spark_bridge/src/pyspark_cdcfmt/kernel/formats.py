@@ -12,10 +12,15 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.errors import CdcfmtError
-from cdcfmt_core.events import Message
+from cdcfmt_core.events import Message, TableSchema
+from cdcfmt_core.plugins import ResolvedTypes
 from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
+from cdcfmt_core.registry import default_registry
+from cdcfmt_core.schema_registry import WriterSchema
 from cdcfmt_core.texts import open_logger
 from cdcfmt_files.sources import BadLine, Lines
+from cdcfmt_toolkit.dialects import reads_text
+from cdcfmt_toolkit.encodings import Encoding, Encodings
 from cdcfmt_toolkit.layout import Layout, WriterLayouts, layouts_of, writer_layouts_of
 from cdcfmt_toolkit.zone_offsets import describe_zone
 from pyspark_cdcfmt.kernel.learning import ObservedDecoder
@@ -109,10 +114,16 @@ class Format:
 
 
 def find_format(
-    decoder: ObservedDecoder, codec_options: Mapping[str, Any], message: Message, *, guesses: bool
+    decoder: ObservedDecoder,
+    codec_options: Mapping[str, Any],
+    message: Message,
+    *,
+    type_map: str | None,
+    guesses: bool,
 ) -> Format | None:
     """The format of a message, if the kernel reads it.
 
+    :param type_map: the option ``typeMap``.
     :param guesses: whether other messages may have other formats.
     """
     codec = decoder.codec_of(message)
@@ -120,16 +131,24 @@ def find_format(
         return None
     try:
         options = codec.own_options(codec_options)
-        layouts, writers = layouts_of(codec, options), writer_layouts_of(codec, options)
+        types = default_registry().type_map_for(codec, type_map)
+        layouts = [_with_dialect(each, types) for each in layouts_of(codec, options)]
+        writers = writer_layouts_of(codec, options)
     except CdcfmtError as error:
         # An error here only costs time: the reference decodes everything.
         _warn(f"no layouts of {codec.name} for the kernel: {error}")
         return None
     if writers is not None and decoder.is_framed(message):
         # Only messages with a known writer schema are read, so there is nothing to recognise.
-        headers = writers.headers
+        headers, layout_of = writers.headers, writers.layout_of
         if of_ids := id_headers(decoder, message):
             headers = (*(headers or ()), *of_ids)
+
+        def layout_of_dialect(schema: WriterSchema, of: Message) -> Layout | None:
+            layout = layout_of(schema, of)
+            return None if layout is None else _with_dialect(layout, types)
+
+        writers = WriterLayouts(layout_of_dialect)
         return Format(codec.name, (), writers=writers, headers=headers)
     records = [each for each in layouts if each.avro is not None]
     if not records or message.value is None or message.value.startswith(b"{"):
@@ -141,6 +160,18 @@ def find_format(
         return confidence(codec, message) >= CERTAIN_ENOUGH
 
     return Format(codec.name, records, recognises if guesses else None)
+
+
+def _with_dialect(layout: Layout, types: ResolvedTypes) -> Layout:
+    """The layout with the encoding dialect-text of columns that the type map reads."""
+
+    def encodings(value: bytes, table: TableSchema) -> Encodings:
+        found = layout.encodings(value, table)
+        columns = (column for column in table.columns if column.name in found)
+        read = (each.name for each in columns if reads_text(found[each.name], each, types))
+        return {**found, **dict.fromkeys(read, Encoding("dialect-text"))}
+
+    return attrs.evolve(layout, encodings=encodings)
 
 
 def open_kernel(format_: Format, shape: Shape, max_message_bytes: int) -> cdcfmt_kernel.Kernel:

@@ -131,7 +131,9 @@ def describe_stop(stop: Stop, value: bytes) -> str:
     """Why the kernel stopped at a message: the reason, column, value encoding and position."""
     text: str = stop.text
     if stop.column is not None:
-        text += f", in the column {stop.column!r} ({stop.encoding})"
+        # Plans have one name for both.
+        encoding = "other or dialect-text" if stop.encoding == "other" else stop.encoding
+        text += f", in the column {stop.column!r} ({encoding})"
     if stop.at is not None:
         sample = show(value[stop.at : stop.at + _SAMPLE])
         text += f", at byte {stop.at} of a message's value: {sample}"

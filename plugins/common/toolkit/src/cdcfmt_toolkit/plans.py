@@ -11,9 +11,9 @@ from cdcfmt_core import caches
 from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.codec import DecoderContext
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_toolkit.encodings import Encoding, Encodings
+from cdcfmt_toolkit.dialects import column_reader, reads_text
+from cdcfmt_toolkit.encodings import Encodings
 from cdcfmt_toolkit.images import ReadValue
-from cdcfmt_toolkit.value_readers import dialect_reader, value_reader
 
 
 class Plan(Protocol):
@@ -97,19 +97,18 @@ def encoded_plan(schema: TableSchema, context: DecoderContext, encodings: Encodi
     """
 
     def open_reader(column: Column) -> ReadValue:
-        encoding, zone = encodings[column.name], context.time_zone
-        if encoding.name == "dialect-text":
-            open_text = getattr(context.resolve_type, "open_reader", None)
-            if open_text is not None and (read := open_text(column.source_type)) is not None:
-                return dialect_reader(read, column.type, time_zone=zone, counts=context.counts)
-            encoding = Encoding("mysql-json")
-        is_mysql = encoding.name in ("mysql-text", "mysql-json")
-        if is_mysql and column.source_type.lower() == "bytea":
+        encoding = encodings[column.name]
+        is_mysql = encoding.name in ("mysql-text", "mysql-json", "dialect-text")
+        if (
+            is_mysql
+            and column.source_type.lower() == "bytea"
+            and not reads_text(encoding, column, context.resolve_type)
+        ):
             raise ValueError(
                 f"{column.name} is a bytea, whose text \\x00ff {encoding.name} would read as six "
                 "bytes: use the value encoding hex"
             )
-        return value_reader(encoding, column.type, time_zone=zone, counts=context.counts)
+        return column_reader(encoding, column, context)
 
     return TablePlan.open(schema, context, open_reader)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
@@ -26,7 +26,6 @@ from cdcfmt_core.types import (
 )
 from cdcfmt_mysql.json_values import exact_value, json_value_parser
 from cdcfmt_mysql.numbers import integer_decimal_parser
-from cdcfmt_mysql.temporal import instant_finder
 from cdcfmt_mysql.text import text_parser
 from cdcfmt_toolkit.encodings import Encoding, parts_of
 from cdcfmt_toolkit.go_quote import unquote
@@ -82,30 +81,6 @@ def limited(read: Read, longest: int) -> Read:
         return data
 
     return read_limited
-
-
-def dialect_reader(
-    read: Callable[[str], object], logical: LogicalType, *, time_zone: tzinfo, counts: Counter[str]
-) -> Read:
-    """A reader of text, and of JSON numbers and booleans as their text.
-
-    A TIMESTAMP that ``read`` returns without a zone is a clock in ``time_zone``.
-    """
-    locate = instant_finder(time_zone, counts) if isinstance(logical, Timestamp) else None
-
-    def read_scalar(value: Any) -> object:
-        if type(value) is bool:
-            value = "true" if value else "false"
-        elif type(value) in (int, Decimal):
-            value = f"{value:f}" if type(value) is Decimal else str(value)
-        elif type(value) is not str:
-            raise ValueError("is not text")
-        found = read(value)
-        if locate is not None and isinstance(found, datetime) and found.tzinfo is None:
-            return locate(value, found)
-        return found
-
-    return read_scalar
 
 
 def _open(encoding: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:

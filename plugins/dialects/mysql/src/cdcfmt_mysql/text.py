@@ -15,10 +15,12 @@ Interpretation of ambiguous text:
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from datetime import tzinfo
-from typing import Final
+from typing import Final, NoReturn
+from uuid import UUID
 
 from cdcfmt_core import types
 from cdcfmt_core.types import GeometryValue, LogicalType
@@ -37,12 +39,26 @@ from cdcfmt_mysql.temporal import parse_date, parse_datetime, parse_time, timest
 _SMALLEST_GEOMETRY: Final = 9
 """SRID, byte order, geometry type: MySQL 8.4 Reference Manual, 11.4.3."""
 
+NO_TEXT: Final = (types.Array, types.Struct, types.Map, types.Interval, types.TimeTz)
+"""Types that no text of MySQL has."""
+
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
+
+
+def parse_uuid(text: str) -> UUID:
+    """A UUID of 36 characters, as MariaDB prints it."""
+    if not _UUID(text):
+        raise ValueError("not a UUID")
+    return UUID(text)
+
+
 _PLAIN: Final[dict[type, Callable[[str], object]]] = {
     types.Bool: parse_bool,
     types.Date: parse_date,
     types.DateTime: parse_datetime,
     types.Float: parse_float,
     types.Time: parse_time,
+    types.Uuid: parse_uuid,
     types.Vector: parse_vector,
     types.Year: parse_year,
 }
@@ -73,6 +89,12 @@ def text_parser(
         return parse_binary
     if isinstance(logical, types.Geometry):
         return parse_geometry
+    if isinstance(logical, NO_TEXT):
+
+        def refuse(text: str) -> NoReturn:
+            raise ValueError(f"MySQL's text has no {logical}")
+
+        return refuse
     return _PLAIN.get(type(logical), str)
 
 

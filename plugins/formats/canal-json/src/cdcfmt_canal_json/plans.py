@@ -14,11 +14,11 @@ from cdcfmt_core.types import Binary
 from cdcfmt_mysql import parse_column_type
 from cdcfmt_mysql.statement_tables import refined_type
 from cdcfmt_toolkit import plans
+from cdcfmt_toolkit.dialects import column_reader, reads_text
 from cdcfmt_toolkit.encodings import Encoding, bounded
 from cdcfmt_toolkit.images import ReadValue
 from cdcfmt_toolkit.plans import Plans
 from cdcfmt_toolkit.table_changes import RowTypes, type_of
-from cdcfmt_toolkit.value_readers import value_reader
 
 _TEXT = Encoding("mysql-json")
 _MAX_BINARY_LENGTH = 255
@@ -99,7 +99,7 @@ class TablePlans:
             schema, context, lambda column: self._reader(column, form), binary={}, by_form={}
         )
         binary = {
-            column.name: column.source_type for column in columns if isinstance(column.type, Binary)
+            column.name: column.source_type for column in columns if self._is_binary(column, form)
         }
         if not binary or self._binary != "auto":
             return plan
@@ -113,10 +113,8 @@ class TablePlans:
         return attrs.evolve(plan, binary=binary, by_form=readers)
 
     def _reader(self, column: Column, form: Form) -> ReadValue:
-        zone, counts = self._context.time_zone, self._context.counts
-        encoding = _encoding(column, form)
-        read = value_reader(encoding, column.type, time_zone=zone, counts=counts)
-        if not isinstance(column.type, Binary):
+        read = column_reader(_encoding(column, form), column, self._context)
+        if not self._is_binary(column, form):
             return read
 
         def read_hinting(value: Any) -> object:
@@ -126,6 +124,13 @@ class TablePlans:
                 raise ValueError(f"{error}{HINT}") from None
 
         return read_hinting
+
+    def _is_binary(self, column: Column, form: Form) -> bool:
+        """Whether a column has bytes in the form of its message, not in the type map's text."""
+        resolve_type = self._context.resolve_type
+        return isinstance(column.type, Binary) and not reads_text(
+            _encoding(column, form), column, resolve_type
+        )
 
 
 def column_encodings(form: Form) -> Callable[[bytes, TableSchema], dict[str, Encoding]]:

@@ -17,8 +17,8 @@ OPTIONS = (
         choices=("auto", "mysql", "other"),
         default="auto",
         help="Database of the type names in `dbValType`. `mysql`: MySQL. `other`: another "
-        "database; only types with the same meaning everywhere are read, other values stay "
-        "unchanged. `auto`: MySQL if `schema` is empty or equals `db`.",
+        "database; without its `typeMap` only types with the same meaning everywhere are read, "
+        "other values stay unchanged. `auto`: MySQL if `schema` is empty or equals `db`.",
     ),
     Option(
         name="binaryEncoding",

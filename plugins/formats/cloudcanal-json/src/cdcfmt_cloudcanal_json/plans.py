@@ -15,9 +15,11 @@ import attrs
 from cdcfmt_cloudcanal_json.binary import binary_encoding, binary_parser
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.plugins import ResolvedTypes
 from cdcfmt_core.types import Binary, Decimal, Int, Json, LogicalType, Text, Unknown
-from cdcfmt_mysql import InexactNumber, json_value_parser, parse_column_type
+from cdcfmt_mysql import MYSQL, InexactNumber, json_value_parser, parse_column_type
 from cdcfmt_mysql.json_values import exact_value
+from cdcfmt_toolkit.dialects import column_reader, reads_text
 from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.images import ReadValue
 from cdcfmt_toolkit.plans import Plans, TablePlan
@@ -88,7 +90,13 @@ class TablePlans:
         source = self._source_database
         if source == "mysql" or (source == "auto" and table.schema is None):
             return self._context.resolve_type
-        return resolve_elsewhere
+        return self._resolve_elsewhere
+
+    def _resolve_elsewhere(self, text: str) -> LogicalType:
+        """The type by the type map that the user has set, else of any other database than MySQL."""
+        resolve = self._context.resolve_type
+        is_chosen = isinstance(resolve, ResolvedTypes) and resolve.name != MYSQL.name
+        return resolve(text) if is_chosen else resolve_elsewhere(text)
 
     def _make(self, table: Table, types: RowTypes, pks: tuple[str, ...]) -> TablePlan:
         resolve = self.resolver(table)
@@ -102,21 +110,27 @@ class TablePlans:
         return TablePlan.open(schema, self._context, self._reader)
 
     def _reader(self, column: Column) -> ReadValue:
-        if isinstance(column.type, Binary):
+        context, encoding = self._context, _encoding(self._binary, column)
+        is_dialect = reads_text(encoding, column, context.resolve_type)
+        if isinstance(column.type, Binary) and not is_dialect:
             return binary_parser(self._binary, column.source_type)
-        zone, counts = self._context.time_zone, self._context.counts
-        read = json_value_parser(column.type, time_zone=zone, counts=counts)
-        return _text_or_scalar(read) if isinstance(column.type, (Text, Json)) else read
+        read = column_reader(encoding, column, context)
+        if not isinstance(column.type, (Text, Json)):
+            return read
+        zone, counts = context.time_zone, context.counts
+        text_of = _text_or_scalar(json_value_parser(column.type, time_zone=zone, counts=counts))
+        return text_of if not is_dialect else lambda value: read(text_of(value))
 
 
 def column_encodings(option: str, value: bytes, table: TableSchema) -> dict[str, Encoding]:
     """The value encodings of a table's columns; ``option`` is the option for binary columns."""
-    return {
-        column.name: binary_encoding(option, column.source_type)
-        if isinstance(column.type, Binary)
-        else Encoding("mysql-json")
-        for column in table.columns
-    }
+    return {column.name: _encoding(option, column) for column in table.columns}
+
+
+def _encoding(option: str, column: Column) -> Encoding:
+    if isinstance(column.type, Binary):
+        return binary_encoding(option, column.source_type)
+    return Encoding("mysql-json")
 
 
 def _text_or_scalar(parse: ReadValue) -> ReadValue:

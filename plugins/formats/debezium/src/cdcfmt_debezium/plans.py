@@ -21,6 +21,7 @@ from cdcfmt_core.errors import DecodeError, MissingSchemaError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.schemas.versions import Position
 from cdcfmt_core.types import (
+    Binary,
     Bit,
     Decimal,
     Enum,
@@ -39,10 +40,13 @@ from cdcfmt_debezium.wire_schema import WireSchema
 from cdcfmt_mysql.column_type import MAX_TEXT_LENGTH, parse_column_type
 from cdcfmt_mysql.type_output import column_type, type_text
 from cdcfmt_toolkit import plans
+from cdcfmt_toolkit.dialects import column_reader, reads_text
+from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.images import ReadValue
 
 _COLUMN_BYTES = 500
 """Memory of a column in a plan, in addition to its schema."""
+_TEXT = Encoding("mysql-json")
 DEFAULTS = "values equal to the default of a nullable column: NULL arrives as the default, too"
 
 
@@ -163,12 +167,18 @@ class TablePlans:
             nullable = optional if type(optional) is bool else None
             if nullable:
                 default = field.get("default")
-        read = value_parser(
-            logical, source_type, profile, self._context.time_zone, self._context.counts, parts
-        )
+        column = Column(name, source_type, logical, nullable, key)
+        context = self._context
+        is_text = profile.texts and field is None and not isinstance(logical, Binary)
+        if is_text and reads_text(_TEXT, column, context.resolve_type):
+            read = column_reader(_TEXT, column, context)
+        else:
+            read = value_parser(
+                logical, source_type, profile, context.time_zone, context.counts, parts
+            )
         if default is not None:
             read = self._counting(default, read)
-        return Column(name, source_type, logical, nullable, key), read, unsure
+        return column, read, unsure
 
     def _database_type(
         self, field: Mapping[str, Any], type_: FieldType, stored: Column | None

@@ -22,12 +22,10 @@ from __future__ import annotations
 
 import decimal
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, tzinfo
 from typing import Any, Final
-from uuid import UUID
 
 from cdcfmt_core import types
 from cdcfmt_core.types import LogicalType
@@ -48,8 +46,6 @@ from cdcfmt_toolkit.nested_readers import (
 )
 from cdcfmt_toolkit.scalar_readers import read_unscaled
 from cdcfmt_toolkit.value_readers import value_reader
-
-_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
 
 
 def value_parser(
@@ -162,12 +158,6 @@ def _parse_vector(value: Any) -> Any:
     raise ValueError("not a vector")
 
 
-def _parse_uuid(value: Any) -> UUID:
-    if type(value) is not str or not _UUID(value):
-        raise ValueError("not a UUID")
-    return UUID(value)
-
-
 def _interval(
     logical: Any, profile: ProducerProfile, __: tzinfo, counts: Counter[str]
 ) -> ParseValue:
@@ -204,7 +194,6 @@ _PARSERS: Final[dict[type, Callable[[Any, ProducerProfile, tzinfo, Counter[str]]
     types.Year: year_parser,
     types.Enum: _members,
     types.Set: _members,
-    types.Uuid: lambda *_: _parse_uuid,
     types.Interval: _interval,
     types.TimeTz: _time_tz,
     types.Vector: lambda *_: _parse_vector,

@@ -17,7 +17,6 @@ from typing import Final
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.events import Column
 from cdcfmt_core.types import Binary, LogicalType, Text, Unknown, storage_of
-from cdcfmt_mysql import text_parser
 from cdcfmt_mysql.codes import (
     BINARY_FLAG,
     HANDLE_KEY_FLAG,
@@ -29,6 +28,7 @@ from cdcfmt_mysql.codes import (
 )
 from cdcfmt_mysql.statement_tables import refined_type
 from cdcfmt_open_protocol.message import BASE64_CODES
+from cdcfmt_toolkit.dialects import column_reader
 from cdcfmt_toolkit.encodings import Encoding, bounded
 from cdcfmt_toolkit.images import ReadValue
 from cdcfmt_toolkit.value_readers import value_reader
@@ -70,19 +70,20 @@ class ColumnTypes:
         )
 
     def reader(self, column: Column, code: int, flags: int | None) -> ReadValue:
-        zone, counts = self._context.time_zone, self._context.counts
-        logical = column.type
-        encoding = encoding_of(logical, code, flags)
+        context = self._context
+        encoding = encoding_of(column.type, code, flags)
         if encoding is not None:
-            encoding = bounded(encoding, column)
-            return value_reader(encoding, logical, time_zone=zone, counts=counts)
-        # If a type map gives a type other than text or bytes, its parser reads the text.
+            return column_reader(bounded(encoding, column), column, context)
+        # If a type map gives a type other than text or bytes, its reader reads the text.
         binary = bool((flags or 0) & BINARY_FLAG)
         encoding = _ENCODINGS[code in BASE64_CODES, binary]
         of_wire: ReadValue = value_reader(
-            encoding, Binary() if binary else Text(), time_zone=zone, counts=counts
+            encoding,
+            Binary() if binary else Text(),
+            time_zone=context.time_zone,
+            counts=context.counts,
         )
-        of_text: ReadValue = text_parser(logical, time_zone=zone, counts=counts)
+        of_text = column_reader(Encoding("mysql-text"), column, context)
         if binary:
             return lambda value: of_text(of_wire(value).decode("utf-8", "surrogateescape"))
         return lambda value: of_text(of_wire(value))

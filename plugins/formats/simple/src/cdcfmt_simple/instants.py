@@ -13,35 +13,40 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from cdcfmt_core import DecoderContext, EncoderContext
-from cdcfmt_core.events import TableSchema
+from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_mysql.temporal import timestamp_parser
+from cdcfmt_toolkit.dialects import dialect_reader
 
 LOCAL: Final = frozenset({"", "local", "system"})
 _MAX_ZONES = 32
 
 
 class Zones:
-    """Parsers of TIMESTAMP texts by location."""
+    """Parsers of TIMESTAMP texts by location and type text."""
 
     def __init__(self, context: DecoderContext) -> None:
         self._context = context
-        self._parsers: dict[str, Callable[[str], Any]] = {}
+        self._parsers: dict[tuple[str, str], Callable[[str], Any]] = {}
 
-    def opener(self, table: TableSchema) -> Callable[[str], Callable[[str], Any]]:
+    def opener(
+        self, table: TableSchema, column: Column | None = None
+    ) -> Callable[[str], Callable[[str], Any]]:
         """A function that returns the parser for a location in this table.
 
         It raises ValueError for an unknown zone.
+
+        :param column: whose type map may read the texts; TiDB's texts without it.
         """
 
         def open_parser(location: str) -> Callable[[str], Any]:
             if location.lower() in LOCAL:
-                return self._local_parser(table)
-            return self._parser(location)
+                return self._local_parser(table, column)
+            return self._parser(location, column)
 
         return open_parser
 
-    def _local_parser(self, table: TableSchema) -> Callable[[str], Any]:
-        parse = self._parser("")
+    def _local_parser(self, table: TableSchema, column: Column | None) -> Callable[[str], Any]:
+        parse = self._parser("", column)
         warned = False
 
         def parse_local(text: str) -> Any:
@@ -53,13 +58,15 @@ class Zones:
 
         return parse_local
 
-    def _parser(self, location: str) -> Callable[[str], Any]:
-        parse = self._parsers.get(location)
+    def _parser(self, location: str, column: Column | None) -> Callable[[str], Any]:
+        key = location, "" if column is None else column.source_type
+        parse = self._parsers.get(key)
         if parse is None:
             zone = _zone(location) if location else self._context.time_zone
             if len(self._parsers) >= _MAX_ZONES:
                 self._parsers.clear()
-            parse = self._parsers[location] = timestamp_parser(zone, self._context.counts)
+            parse = None if column is None else dialect_reader(column, self._context, zone)
+            parse = self._parsers[key] = parse or timestamp_parser(zone, self._context.counts)
         return parse
 
 

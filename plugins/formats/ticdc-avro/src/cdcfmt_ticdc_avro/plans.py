@@ -26,9 +26,9 @@ from cdcfmt_toolkit.avro_schemas import (
     open_datum_reader,
     parse_avro,
 )
+from cdcfmt_toolkit.dialects import column_reader
 from cdcfmt_toolkit.encodings import Encoding
 from cdcfmt_toolkit.images import ReadValue
-from cdcfmt_toolkit.value_readers import value_reader
 
 _COLUMN_BYTES = 2_000
 """Memory of a column in a plan and its Avro type, in addition to its schema."""
@@ -94,8 +94,7 @@ class TablePlans:
         context = self._context
 
         def open_reader(column: Column) -> ReadValue:
-            encoding, zone = encodings[column.name], context.time_zone
-            return value_reader(encoding, column.type, time_zone=zone, counts=context.counts)
+            return column_reader(encodings[column.name], column, context)
 
         read = open_datum_reader(root, context.max_message_bytes)
         return TablePlan.open(schema, context, open_reader, read=read)

@@ -32,6 +32,7 @@ from cdcfmt_mysql.column_type import binary_lengths
 from cdcfmt_simple.avro.message import AvroMessage, SchemaEdition, check_end, read_string
 from cdcfmt_simple.instants import Zones
 from cdcfmt_simple.rows import WireImage, WireRows
+from cdcfmt_toolkit.dialects import dialect_reader
 from cdcfmt_toolkit.images import read_value
 from cdcfmt_toolkit.value_readers import limited
 from cdcfmt_toolkit.wire_avro import (
@@ -59,19 +60,22 @@ def open_converters(
 ) -> dict[str, Convert]:
     """The converters of a column, by branch name."""
     zone, counts, logical = context.time_zone, context.counts, column.type
-    of_text: Convert = text_parser(logical, time_zone=zone, counts=counts)
+    of_dialect = dialect_reader(column, context)
+    of_text: Convert = of_dialect or text_parser(logical, time_zone=zone, counts=counts)
     of_number: Convert = json_value_parser(logical, time_zone=zone, counts=counts)
     of_bytes = _refuse("bytes are not a value of this type")
     open_parser: Callable[[str], Convert] = lambda _: of_text  # noqa: E731
     if isinstance(logical, Timestamp):
-        open_parser = zones.opener(schema)
+        open_parser = zones.opener(schema, column)
         of_text = open_parser("")
     elif isinstance(logical, Binary):
         longest = binary_lengths(column.source_type)[1]
         of_text = _refuse("text is not a value of this type")
         of_bytes = bytes if longest is None else limited(bytes, longest)
     elif isinstance(logical, (Text, Json, Unknown)):
-        of_text, of_bytes = str, _decode
+        of_text, of_bytes = of_dialect or str, _decode
+        if of_dialect is not None:
+            of_bytes = lambda value: of_dialect(_decode(value))  # noqa: E731
     of_long, of_float = of_number, _without_floats(of_number)
     if isinstance(logical, (Bit, Set)):
         # Unsigned 64-bit numbers, stored as signed ones.

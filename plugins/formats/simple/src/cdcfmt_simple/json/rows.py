@@ -13,26 +13,23 @@ from typing import Any, Final
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.types import Binary, Timestamp, Unknown
-from cdcfmt_mysql import json_value_parser
 from cdcfmt_simple.instants import Zones
 from cdcfmt_simple.rows import WireRows
+from cdcfmt_toolkit.dialects import column_reader
 from cdcfmt_toolkit.encodings import Encoding, bounded
 from cdcfmt_toolkit.images import ReadValue, read_image
-from cdcfmt_toolkit.value_readers import value_reader
 
 
 def _reader(
     column: Column, schema: TableSchema, context: DecoderContext, zones: Zones
 ) -> ReadValue:
-    zone, counts, logical = context.time_zone, context.counts, column.type
-    read = json_value_parser(logical, time_zone=zone, counts=counts)
-    if isinstance(logical, Unknown):
+    if isinstance(column.type, Binary):
+        return column_reader(bounded(Encoding("base64"), column), column, context)
+    read = column_reader(Encoding("mysql-json"), column, context)
+    if isinstance(column.type, Unknown):
         return read
-    if isinstance(logical, Binary):
-        encoding = bounded(Encoding("base64"), column)
-        return value_reader(encoding, logical, time_zone=zone, counts=counts)
-    if isinstance(logical, Timestamp):
-        open_parser = zones.opener(schema)
+    if isinstance(column.type, Timestamp):
+        open_parser = zones.opener(schema, column)
         return _located(read, open_parser(""), open_parser)
     # A type map may read a TIMESTAMP as another type than an instant.
     return _located(read, read, lambda _: read)
