@@ -166,10 +166,12 @@ def _with_dialect(layout: Layout, types: ResolvedTypes) -> Layout:
     """The layout with the encoding dialect-text of columns that the type map reads."""
 
     def encodings(value: bytes, table: TableSchema) -> Encodings:
-        found = layout.encodings(value, table)
-        columns = (column for column in table.columns if column.name in found)
-        read = (each.name for each in columns if reads_text(found[each.name], each, types))
-        return {**found, **dict.fromkeys(read, Encoding("dialect-text"))}
+        found = dict(layout.encodings(value, table))
+        for column in table.columns:
+            own = found.get(column.name)
+            if own is not None and reads_text(own, column, types):
+                found[column.name] = Encoding("dialect-text", branches=own.branches)
+        return found
 
     return attrs.evolve(layout, encodings=encodings)
 

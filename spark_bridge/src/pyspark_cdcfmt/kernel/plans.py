@@ -77,7 +77,7 @@ def describe_plan(
             raise Unsupported(f"{column.name} has no value encoding")
         if encoding.name == "dialect-text":
             # A type map reads it, in Python.
-            encoding = Encoding("other")
+            encoding = Encoding("other", branches=encoding.branches)
         if shape.numbered is not None and isinstance(column.type, logical.Json):
             column = attrs.evolve(column, type=logical.Text())
         use: Any = "nothing"

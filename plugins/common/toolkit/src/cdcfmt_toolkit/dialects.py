@@ -23,9 +23,12 @@ from cdcfmt_toolkit.value_readers import value_reader
 
 ResolveType: TypeAlias = Callable[[str], LogicalType]
 
-_MYSQL_TEXTS: Final = frozenset({"mysql-text", "mysql-json", "dialect-text"})
-"""Value encodings that are MySQL's text without a reader of the type map."""
-SOURCE_TEXTS: Final = _MYSQL_TEXTS | {"text", "base64-text", "zoned-text", "detected-bytes"}
+SOURCE_TEXTS: Final = frozenset(
+    {
+        *("mysql-text", "mysql-json", "dialect-text"),
+        *("base64-text", "zoned-text", "detected-bytes"),
+    }
+)
 """Value encodings with the source's own text."""
 
 
@@ -42,8 +45,7 @@ def column_reader(encoding: Encoding, column: Column, context: DecoderContext) -
     :raises ValueError: for zoned and guessed encodings, which have no reader.
     """
     open_value = partial(value_reader, time_zone=context.time_zone, counts=context.counts)
-    # Unchanged text needs no reader.
-    if reads_text(encoding, column, context.resolve_type) or encoding.name in _MYSQL_TEXTS:
+    if encoding.name in SOURCE_TEXTS:
         read = dialect_reader(column, context)
         if read is not None and encoding.name == "base64-text":
             unwrap = open_value(encoding, Text())

@@ -134,6 +134,4 @@ def _encoding(logical: LogicalType) -> tuple[Any, tuple[str, ...]]:
         return "zoned-text", ("Timestamp", "string")
     if isinstance(logical, types.Binary):
         return "mysql-text", ("bytes",)
-    if isinstance(logical, (types.Text, types.Json, types.Unknown)):
-        return "text", ("string",)
     return "mysql-text", ("string",)

@@ -151,8 +151,9 @@ def value_encoding(field: AvroField, logical: LogicalType) -> Encoding:
             return Encoding("connect-decimal")
         return Encoding("big-endian-bits" if isinstance(logical, types.Bit) else "base64")
     if kind == "string":
-        is_text = isinstance(logical, types.Text | types.Json | types.Enum | types.Set)
-        return Encoding("text" if is_text else "mysql-text")
+        # Names of digits only are no numbers.
+        has_names = isinstance(logical, types.Enum | types.Set)
+        return Encoding("text" if has_names else "mysql-text")
     if kind in ("int", "long", "float", "double"):
         # From 2^63 on, the long is negative.
         return Encoding("json-number", wraps=logical == types.Int(64, signed=False))
