@@ -182,7 +182,7 @@ def test_instants_are_in_utc() -> None:
         (types.DateTime(), INSTANT, "an instant in DateTime(fsp=None)"),
         (types.TimeTz(), time(1), "a time without an offset in TimeTz(fsp=None)"),
         (types.Time(), timedelta(days=40), "is outside of Time(fsp=None)"),
-        (types.Vector(), [1.0, 1], "items that are not floats in Vector"),
+        (types.Vector(), [1.0, 1], "are not all floats"),
         (types.Interval(months=False), IntervalValue(1, 0, 0), "is not a value of Interval("),
         (ARRAY, (1, 2), "tuple is not a value of Array("),
         (ARRAY, ["1"], "str is not a value of Int(bits=32, signed=True)"),

@@ -135,7 +135,7 @@ def _vector(logical: Any, _: Locate | None) -> Check:
     def check(value: list[Any]) -> list[Any]:
         if set(map(type, value)) <= {float}:
             return value
-        raise ValueError(f"items that are not floats in {logical}")
+        raise ValueError(f"items of {logical} are not all floats")
 
     return check
 
