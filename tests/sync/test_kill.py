@@ -16,9 +16,11 @@ import attrs
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
+from pyspark.sql.types import DateType, IntegerType, StructType
 from support.kafka_broker import Broker
 from support.killing import started
 from support.sync_app import STORES, DeltaLake, read, start
+from support.sync_lake import Lake, put, remove
 from support.sync_source import BANKS, MONEY, Source
 from support.workspace import SUPPORT
 
@@ -104,6 +106,34 @@ def test_batch_failing_after_each_write(delta: SparkSession, tmp_path: Path, sto
     assert writes > 5
     (tmp_path / "found.json").write_text(json.dumps(read(delta, lake, [store])))
     check(tmp_path, source, [store], watermarks=1)
+
+
+@pytest.mark.parametrize("store", ["scd1", "changelog"])
+def test_a_crash_within_create_table(delta: SparkSession, tmp_path: Path, store: str) -> None:
+    """Delta's logs of the target and of control tables exist then, without a version.
+
+    CREATE TABLE IF NOT EXISTS does nothing then, and a write makes a table without properties.
+    """
+    control = [f"checkpoint/sync/{name}" for name in ("tables", "log", "schemas", "tombstones")]
+    for table in ("lake/shop/orders", *control):
+        log = tmp_path / table / "_delta_log"
+        (log / "_staged_commits").mkdir(parents=True)
+        (log / ".00000000000000000000.json.9ecd36b9-b996-46f2-bcbd-0b9ee96c6d7f.tmp").touch()
+    lake = Lake(delta, tmp_path, {"store": store})
+    lake.run(put(1, "a", 1), put(2, "b", 2))
+    lake.run(remove(2, 3), put(3, "c", 4))
+    # Without its properties, the second run would not know the target.
+    assert [row.detail for row in lake.control("log") if row.level == "error"] == []
+    assert lake.table().count() == (2 if store == "scd1" else 4)
+    odd = StructType().add("a b", IntegerType()).add("day", DateType())
+    (tmp_path / "odd/_delta_log/_staged_commits").mkdir(parents=True)
+    target, table = DeltaTarget(delta), f"delta.`{tmp_path}/odd`"
+    target.create(table, odd, properties={"cdcfmt.x": "y"}, partition_by="day")
+    assert target.schema(table) == odd
+    assert target.properties(table).items() >= {
+        ("cdcfmt.x", "y"),
+        ("delta.columnMapping.mode", "name"),
+    }
 
 
 def check(

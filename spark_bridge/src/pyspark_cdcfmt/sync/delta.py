@@ -127,6 +127,18 @@ class DeltaTarget(SqlTarget):
         if catalog and path_of(table) is None:
             self.run(f"CREATE SCHEMA IF NOT EXISTS {catalog}")
         self._create(table, columns, given, partition_by)
+        path = path_of(table)
+        if path is None or self.exists(table):
+            return
+        # A crash within CREATE TABLE leaves a log without a version, where the statement does
+        # nothing, and a write makes a table without these properties.
+        own = {name: value for name, value in given.items() if name.startswith("delta.")}
+        writer = self._spark.createDataFrame([], columns).write.format("delta").mode("append")
+        if partition_by:
+            writer = writer.partitionBy(partition_by)
+        writer.options(**own).save(path)
+        if len(own) < len(given):
+            self.set_properties(table, given)
 
     def add_columns(self, table: str, columns: Sequence[StructField]) -> None:
         if properties := _features(columns) | _mapping(StructType([*columns])):
