@@ -170,7 +170,7 @@ pub struct Layout {
     /// Whether messages have a word for the operation; otherwise it is that of the empty word.
     #[serde(skip)]
     pub has_op: bool,
-    /// Whether messages tell deleted rows from others, beside the operation.
+    /// Whether messages have a member for deleted rows.
     #[serde(skip)]
     pub has_deleted: bool,
     /// Number of members, including nested ones.

@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo
 import attrs
 import orjson
 
-from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import DecodeError, show
@@ -21,7 +20,6 @@ from cdcfmt_core.events import (
     Message,
     RowChange,
     SchemaChange,
-    TableSchema,
     TableSchemaEvent,
 )
 from cdcfmt_core.schema_registry import Framed, Part
@@ -31,6 +29,7 @@ from cdcfmt_toolkit.layout import Layout, Zoned
 from cdcfmt_toolkit.zone_offsets import describe_zone
 from pyspark_cdcfmt.kernel.plans import describe_plan
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported
+from pyspark_cdcfmt.kernel.writers import Limit
 
 if TYPE_CHECKING:
     from cdcfmt_kernel import Kernel, Stop
@@ -41,10 +40,6 @@ logger = open_logger("pyspark_cdcfmt")
 _SAMPLE = 40
 _LARGEST_EXAMPLE = 8 << 20
 """Maximum bytes of a message that is parsed again for a plan."""
-_PLANS_OF_TABLE = 16
-_WORTH_A_PLAN = 1000
-"""Number of messages that the kernel must have read for each additional plan of a table."""
-_TABLE_BYTES = 8 << 20
 
 
 class Decoder(Protocol):
@@ -169,8 +164,7 @@ class Learner:
         self._known_schemas = shape.schemas.changes
         self._in_frames = any(layout.max_events is not None for layout in layouts)
         self._repeats_database = any(layout.repeats_database for layout in layouts)
-        self._learned: Cache[tuple[str, ...], int] = Cache(_TABLE_BYTES)
-        self._learned_more = 0
+        self._limit = Limit()
         from cdcfmt_kernel import Reason
 
         self._reasons = Reason
@@ -289,17 +283,6 @@ class Learner:
         wants_table = self._shape.event_filter.wants_table
         return not any(wants_table(database, table, name) for name in names)
 
-    def _is_worth_a_plan(self, table: TableSchema, by_kernel: int) -> bool:
-        """Whether the table has few plans, or enough messages to justify more."""
-        name = (table.database, table.schema or "", table.table)
-        learned = self._learned.get(name) or 0
-        if learned < _PLANS_OF_TABLE:
-            self._learned.add(name, learned + 1, text_size(*name))
-            return True
-        is_worth = self._learned_more * _WORTH_A_PLAN < by_kernel
-        self._learned_more += is_worth
-        return is_worth
-
     def _add_plans(
         self, message: Message | BadLine, changes: Sequence[RowChange], by_kernel: int
     ) -> None:
@@ -308,7 +291,9 @@ class Learner:
             self._note("its rows have several schemas")
             return
         for change in tables.values():
-            if not self._is_worth_a_plan(change.table, by_kernel):
+            table = change.table
+            name = table.database, table.schema or "", table.table
+            if not self._limit.allows(name, by_kernel):
                 continue
             try:
                 self._add_plan(message, change)

@@ -12,7 +12,7 @@ from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message
-from cdcfmt_core.schema_registry import Framed, Headers, Part, SchemaId, WriterSchema
+from cdcfmt_core.schema_registry import Framed, Headers, Part, WriterSchema
 from cdcfmt_core.texts import open_logger
 from cdcfmt_toolkit.avro_schemas import parse_avro, plain_schema
 from cdcfmt_toolkit.layout import Layout, WriterLayouts
@@ -25,9 +25,9 @@ logger = open_logger("pyspark_cdcfmt")
 
 _BYTES_OF_A_BYTE = 10
 """Memory of a layout, per byte of its description."""
-_COMBINATIONS = 16
-_WORTH_A_COMBINATION = 1000
-"""Number of messages that the kernel must have read for each further combination."""
+_NAMES_BYTES = 8 << 20
+_FREE = 16
+_MESSAGES_PER_FURTHER = 1000
 
 Attributes: TypeAlias = tuple[str | None, Headers]
 """Topic and headers of a message."""
@@ -57,6 +57,28 @@ def _id_header(decoder: SplitsMessages, message: Message, part: Part) -> str | N
     return None
 
 
+class Limit:
+    """A limit of what the kernel learns: 16 entries per name, then one per 1 000 messages."""
+
+    def __init__(self) -> None:
+        self._learned: Cache[tuple[str | int | None, ...], int] = Cache(_NAMES_BYTES)
+        self._further = 0
+
+    def allows(self, name: tuple[str | int | None, ...], by_kernel: int) -> bool:
+        """Count one more entry of a name, unless it exceeds the limit.
+
+        :param by_kernel: number of messages that the kernel has read.
+        """
+        learned = self._learned.get(name) or 0
+        if learned < _FREE:
+            size = text_size(*(part for part in name if isinstance(part, str)))
+            self._learned.add(name, learned + 1, size)
+            return True
+        is_allowed = self._further * _MESSAGES_PER_FURTHER < by_kernel
+        self._further += is_allowed
+        return is_allowed
+
+
 class Writers:
     """Adds writer schemas to a kernel, which finds them by the framing of messages.
 
@@ -78,8 +100,7 @@ class Writers:
         self._decoder = decoder
         self._headers = headers
         self._layouts: Cache[tuple[bytes, Attributes | None], tuple[Layout, str]] = Cache()
-        self._combinations: Cache[tuple[SchemaId, str | None], int] = Cache()
-        self._further = 0
+        self._limit = Limit()
 
     @property
     def use_attributes(self) -> bool:
@@ -99,8 +120,9 @@ class Writers:
                 return False
             found = self._find(message, *value)
             if self.use_attributes and not (
-                found and self._is_worth_adding(value[1].id, message.topic, by_kernel)
+                found and self._limit.allows((value[1].id, message.topic), by_kernel)
             ):
+                # Headers may differ in each message.
                 return False
             self._kernel.add_writer(value[0], None if found is None else found[1])
             if key is not None:
@@ -110,20 +132,6 @@ class Writers:
             logger.debug("a writer schema is not for the kernel: %s", error)
             return False
         return True
-
-    def _is_worth_adding(self, schema: SchemaId, topic: str | None, by_kernel: int) -> bool:
-        """Whether a schema has few combinations of headers in a topic, or the kernel reads many.
-
-        Headers may differ in each message.
-        """
-        name = schema, topic
-        known = self._combinations.get(name) or 0
-        if known < _COMBINATIONS:
-            self._combinations.add(name, known + 1, text_size(topic or ""))
-            return True
-        is_worth = self._further * _WORTH_A_COMBINATION < by_kernel
-        self._further += is_worth
-        return is_worth
 
     def layout_of(self, message: Message) -> Layout | None:
         """The layout of a message; None for the reference."""

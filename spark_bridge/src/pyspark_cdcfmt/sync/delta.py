@@ -124,10 +124,10 @@ class DeltaTarget(SqlTarget):
     ) -> None:
         given = dict(properties or {}) | _mapping(columns)
         catalog, _, _ = table.rpartition(".")
-        if catalog and path_of(table) is None:
+        path = path_of(table)
+        if catalog and path is None:
             self.run(f"CREATE SCHEMA IF NOT EXISTS {catalog}")
         self._create(table, columns, given, partition_by)
-        path = path_of(table)
         if path is None or self.exists(table):
             return
         # A crash within CREATE TABLE leaves a log without a version, where the statement does
