@@ -14,6 +14,10 @@ from typing import Protocol, TypeVar
 NOWHERE = "127.0.0.1:1"
 """An address at which nothing listens."""
 
+_CLIENT_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_claims: list[socket.socket] = []
+"""Of :func:`free_ports`."""
+
 START_SECONDS = 300
 _STOP_SECONDS = 60
 
@@ -53,18 +57,41 @@ def start_broker(kind: Callable[[Path], _B], folder: Path) -> _B:
             return broker
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports below those that systems hand out to clients: a restart must find them free."""
-    found: set[int] = set()
+def free_ports(count: int, beside: int = 0) -> list[int]:
+    """Ports of 127.0.0.1 for servers that start with them, also again.
+
+    They are below those that systems hand out to clients.  Until this process ends, no other one
+    gets them from here: it holds the UDP port of the same number.
+
+    :param beside: the distance to a second port that each server takes, which is free, too.
+    """
+    found: list[int] = []
     while len(found) < count:
-        port = random.randrange(20_000, 32_000)
+        port = random.randrange(10_000, _first_of_clients())
+        if all(_claim(each) for each in {port, port + beside}):
+            found.append(port)
+    return found
+
+
+def _claim(port: int) -> bool:
+    claim = socket.socket(type=socket.SOCK_DGRAM)
+    try:
+        claim.bind(("127.0.0.1", port))
         with socket.socket() as attempt:
-            try:
-                attempt.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        found.add(port)
-    return list(found)
+            attempt.bind(("127.0.0.1", port))
+    except OSError:
+        claim.close()
+        return False
+    _claims.append(claim)
+    return True
+
+
+def _first_of_clients() -> int:
+    try:
+        text = _CLIENT_PORTS.read_text()
+    except OSError:
+        return 32_000
+    return max(int(text.split()[0]), 12_000)
 
 
 def answers(address: str) -> bool:

@@ -71,14 +71,15 @@ class RocketBroker:
     """A name server, and a broker with a proxy, in a folder of their own.
 
     Its ports take plain text and TLS.  Everybody needs a login.  One that stands ``beside``
-    another one has that one's name server, and without ``proxy`` none.
+    another one has that one's name server, and without ``proxy`` none.  A broker also listens two
+    ports below its own (``fastListenPort``).
     """
 
     folder: Path
     name: str = BROKER_NAME
     proxy: bool = True
     beside: RocketBroker | None = None
-    _ports: list[int] = attrs.field(factory=lambda: free_ports(5))
+    _ports: list[int] = attrs.field(factory=lambda: free_ports(5, beside=-2))
     _namesrv: subprocess.Popen[bytes] | None = None
     _broker: subprocess.Popen[bytes] | None = None
     _client: JavaClient | None = None

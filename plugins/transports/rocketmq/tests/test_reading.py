@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from support.brokers import start_broker
 from support.certificates import make_certificates
 from support.kafka_orders import orders
 from support.rocketmq_broker import BROKER_NAME, RocketBroker
@@ -110,8 +111,11 @@ def test_a_pattern_leaves_out_rocketmqs_own_topics(rocketmq: RocketBroker) -> No
 @pytest.fixture
 def second(rocketmq: RocketBroker, tmp_path: Path) -> Iterator[RocketBroker]:
     """Another broker of the same name server."""
-    broker = RocketBroker(tmp_path, "broker-b", proxy=False, beside=rocketmq)
-    broker.start()
+
+    def beside(folder: Path) -> RocketBroker:
+        return RocketBroker(folder, "broker-b", proxy=False, beside=rocketmq)
+
+    broker = start_broker(beside, tmp_path)
     yield broker
     broker.stop()
     rocketmq.client.wait(lambda: rocketmq.client.broker_names() == [BROKER_NAME])
