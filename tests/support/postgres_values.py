@@ -35,8 +35,13 @@ class Beyond:
     text: str
 
 
-def postgres_value(column: Mapping[str, Any], true: Mapping[str, Any] | None) -> Any:
-    """A true value as an image holds it; texts of other types are unchanged."""
+def postgres_value(
+    column: Mapping[str, Any], true: Mapping[str, Any] | None, *, given: bool = False
+) -> Any:
+    """A true value as an image holds it; texts of other types are unchanged.
+
+    ``given``: see :class:`Settings`; then bit(1) is a number, too.
+    """
     if true is None:
         return None
     kind, text = true["t"], true["v"]
@@ -53,7 +58,8 @@ def postgres_value(column: Mapping[str, Any], true: Mapping[str, Any] | None) ->
     if kind == "bytes":
         return bytes.fromhex(text)
     if kind == "bits":
-        return text == "1" if column["type"] == "bit(1)" else int(text or "0", 2)
+        is_bool = column["type"] == "bit(1)" and not given
+        return text == "1" if is_bool else int(text or "0", 2)
     if kind in ("date", "timestamp", "timestamptz"):
         return _calendar(kind, text)
     if kind == "time":
@@ -88,7 +94,11 @@ def _calendar(kind: str, text: str) -> Any:
 @attrs.frozen
 class Settings:
     """The settings of connector and converter that change these values, as the properties name
-    them; ``defaults``: of columns, instead of NULL."""
+    them.
+
+    - ``defaults``: of columns, instead of NULL
+    - ``given``: messages have no schema, and types are from the option ``tableSchemas``
+    """
 
     time: str = "adaptive"
     decimal: str = "precise"
@@ -98,6 +108,7 @@ class Settings:
     defaults: bool = True
     decimal_format: str = "BASE64"
     binary: str = "bytes"
+    given: bool = False
 
 
 WIRE_TYPES = frozenset({"array", "hstore", "interval", "timetz", "point", "geometry", "geography"})
@@ -179,7 +190,8 @@ def _item(type_: str, text: str, settings: Settings) -> Any:
         return _numeric(type_, text, settings)
     if base == "bytea":
         data = bytes.fromhex(text.removeprefix("\\x"))
-        return data if settings.binary == "bytes" else text_of_bytes(data, settings)
+        is_text = settings.binary != "bytes" and not settings.given
+        return text_of_bytes(data, settings) if is_text else data
     if base == "date":
         return _day(text, settings)
     if type_.startswith("timestamp"):
@@ -199,11 +211,17 @@ def _bits(text: str, packing: str) -> Bits:
 
 
 def _numeric(type_: str, text: str, settings: Settings) -> Any:
+    value = Decimal(text)
+    if settings.given and settings.decimal == "string":
+        return value
+    if settings.given and settings.decimal == "double":
+        # Java writes 1.0E30.
+        shortest = Decimal(re.sub(r"^(-?\d+)e", r"\1.0e", repr(float(text))))
+        return shortest.quantize(value) if "(" in type_ else shortest
     if settings.decimal == "string":
         return text
     if settings.decimal == "double":
         return _bits(text, ">d")
-    value = Decimal(text)
     if "(" in type_:
         return value
     # Without zeros at the end of the fraction.
@@ -263,7 +281,7 @@ def _hstore(text: str, settings: Settings) -> Any:
             r'"((?:[^"\\]|\\.)*)"=>(?:"((?:[^"\\]|\\.)*)"|(NULL))', text, re.DOTALL
         )
     }
-    if settings.hstore == "map":
+    if settings.hstore == "map" or settings.given:
         return pairs
     return json.dumps(pairs, ensure_ascii=False, separators=(",", ":"))
 

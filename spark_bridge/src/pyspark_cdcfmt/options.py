@@ -12,11 +12,12 @@ import attrs
 
 from cdcfmt_core import Option, Registry, default_registry
 from cdcfmt_core.codec import AUTO, format_options
+from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import AGO, check_once, split_by_owner, validate
 from cdcfmt_core.transport import TransportSpec
-from cdcfmt_core.writer_schemas import open_writer_schemas, registry_options
+from cdcfmt_core.writer_schemas import registry_options
 from cdcfmt_files import FILES
 from cdcfmt_files.sources.options import InputOptions
 from cdcfmt_toolkit.filesystem import is_relative
@@ -237,11 +238,6 @@ def parse_options(
         refuse=refuse,
     )
     values = validate(bridge, own, owner=owner)
-    if values["typeMap"] is not None:
-        # Fail here: only tasks look it up otherwise, and each of them would fail.
-        registry.get_type_map(values["typeMap"])
-    # Without a connection: only the options are checked.
-    open_writer_schemas(values, None, registry)
     _check_transport(transport, bridge)
     has_input = chosen is not None or values.get("path") or values.get("paths")
     options = ReadOptions(
@@ -260,6 +256,9 @@ def parse_options(
     elif of_dataframe:
         check_type_options(given, "the types are those of schema")
     check_place("schemaStore", options["schemaStore"])
+    # Fail here: only tasks open the type map, the registry and the format otherwise.  It connects
+    # to nothing.
+    MessageDecoder(values, options.codec, EventFilter(), registry=registry)
     options.event_filter().check()
     _check_shape(options, own)
     return options

@@ -1,38 +1,20 @@
-"""PostgreSQL's connector in Avro and JSON with schema against the truth of the database.
-
-What is a string in the message's schema, as numbers in decimal.handling.mode=string, is compared
-as text.
-"""
+"""PostgreSQL's connector in Avro and JSON with schema against the truth of the database."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from collections.abc import Iterator
 from typing import Any, TypeGuard
-from uuid import UUID
 
 import attrs
 import pytest
 from support.framed_cells import TrueRow, adjusted, images_of, true_rows
 from support.framed_data import framed_decoder, framed_messages
-from support.golden_data import GOLDEN, Bits, read_jsonl, same
-from support.postgres_values import (
-    UNKNOWN_TYPES,
-    WIRE_TYPES,
-    Beyond,
-    Settings,
-    array_items,
-    postgres_value,
-    text_of_bytes,
-    wire_value,
-)
+from support.golden_data import Bits, read_jsonl, same
+from support.postgres_cells import LOST, check_cell, key_names, lsn_of, settings_of
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Event, LogicalMessage, Message, RowChange
-from cdcfmt_core.types import InvalidValue
 
 TWINS = ("avro_confluent", "extjson_pretty", "extjson_compact")
 """The stream of ``schema_default`` in other forms."""
@@ -52,39 +34,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "unavailableValuePlaceholder": "__gone__",
     },
     "schema_strings": {"binaryHandlingMode": "hex"},
+    "schema_tx": {},
+    "schema_unwrap_rewrite": {"flattened": True},
 }
 NO_ROW = "a delete without key and row"
 """The error of a flattened delete of a table without key."""
-UNKNOWN_ARRAYS = frozenset({"interval[]", "money[]", "point[]", "xml[]"})
-"""Types that are never sent."""
-NOT_FINITE = {
-    "NaN": "NAN",
-    "Infinity": "POSITIVE_INFINITY",
-    "-Infinity": "NEGATIVE_INFINITY",
-}
-"""Special values of numeric in ``decimal.handling.mode=string``."""
-DEFAULTS = {
-    ("evolve", "a"): "dflt",
-    ("evolve", "u"): UUID(int=0),
-    ("gen", "ab"): "x",
-    ("later", "e"): "ok",
-    ("later", "t"): datetime(1970, 1, 1, tzinfo=UTC),
-    ("pk_full", "v"): "d",
-    ("pair", "v"): "dflt",
-    ("t_num", "c_bool"): True,
-    ("t_num", "c_int"): 7,
-    ("t_num", "c_num"): Decimal("1.50"),
-    ("t_text", "c_vcn"): "dflt",
-}
-"""What a NULL in a column with a default is."""
-FILLED = {
-    # The default was dropped before.
-    ("evolve", "a"): None,
-    ("gen", "sm"): 0,
-    ("pair", "n"): 7,
-    ("ri_index", "id"): 0,
-}
-"""What an old row has in a column that its REPLICA IDENTITY lacks: this, the default, or null."""
+DETACHED = 152651600
+"""The position of a row of a table that was a partition before."""
 MISSING = {
     ("gen", "insert", "3"),
     ("gen", "update", "3"),
@@ -98,27 +54,6 @@ MISSING = {
 """Rows of avro_confluent_refs that its converter refused, with a stale reference: table, operation
 and id."""
 
-# --- What the connector does not write -------------------------------------------------
-
-LOST = {
-    "default": "NULL in a column with a default arrives as the default",
-    "zeros": "numeric without scale has no zeros at its end",
-    "scale": "numeric of a negative scale has 2046 zeros",
-    "nan": "NaN and infinities of numeric are null",
-    "name": "the type name is null in the stream",
-    "unavailable": "a TOAST value that did not change is not sent",
-    "placeholder": "a TOAST value of bytea that did not change is null with binary mode base64",
-    "unknown": "a column of this type is not sent",
-    "generated": "generated columns are not sent in the stream",
-    "filled": "a column that the REPLICA IDENTITY lacks has its default, or 0, in the old row",
-    "millis": "time.precision.mode=connect has milliseconds",
-    "stale": "a stale reference after DDL: new columns are missing or in the place of others",
-    "nested": "arrays of arrays have no items",
-    "bit[]": "arrays of bit are null",
-    "null item": "an array of an enum or ltree with a NULL is null",
-    "era": "date[] has no BC",
-    "midnight": "time.precision.mode=isostring writes 24:00:00 as 00:00:00",
-}
 _NEVER_SENT = "t_array2.a_iv t_array2.a_money t_array2.a_point t_array2.a_xml"
 _PRECISE = {
     "bit[]": "t_array2.a_bit",
@@ -184,18 +119,15 @@ _COLUMNS = {
         "unknown": _NEVER_SENT,
     },
 }
+_COLUMNS |= {
+    "schema_tx": _PRECISE | {"name": "", "unknown": _NEVER_SENT},
+    "schema_unwrap_rewrite": _PRECISE,
+}
 LOSSES = {
     variant: {(reason, column) for reason, columns in listed.items() for column in columns.split()}
     for variant, listed in _COLUMNS.items()
 }
 """The losses of a variant, reason and column: each of them, and no other one."""
-
-
-def lsn_of(text: str | None) -> int | None:
-    if text is None:
-        return None
-    high, low = text.split("/")
-    return (int(high, 16) << 32) + int(low, 16)
 
 
 @pytest.fixture(scope="module")
@@ -245,26 +177,30 @@ def _lsn(event: RowChange) -> Any:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_cell_equals_the_truth(variant: str, truth: dict[Any, list[TrueRow]]) -> None:
-    settings, flat = settings_of(variant), variant.endswith("unwrap")
+    settings, by_key = settings_of(variant), variant.endswith("unwrap")
+    flat, rooted = "unwrap" in variant, variant == "schema_tx"
+    again = Counter[str]()
     found: dict[Any, list[RowChange]] = defaultdict(list)
     errors = Counter[str]()
     for wire in decode(variant):
         if wire.error is not None:
-            assert flat, wire.error
+            assert by_key, wire.error
             assert NO_ROW in str(wire.error)
             errors[(wire.message.topic or "").rpartition(".")[2]] += 1
         for event in filter(_is_row, wire.events):
-            if event.op != "truncate":
-                found[_place(event, flat)].append(event)
+            if (event.extra or {}).get("snapshot") == "incremental":
+                again[event.table.table] += 1
+            elif event.op != "truncate" and event.table.table != "dbz_signal":
+                found[_place(event, by_key)].append(event)
     cells, seen, failed = 0, set[tuple[str, str]](), Counter[str]()
     missing = set[tuple[str, str, str]]()
-    for place, rows in _expected_rows(truth, flat).items():
+    for place, rows in _expected_rows(truth, by_key, rooted).items():
         if place[0] is None and settings.snapshot == "no_data":
             continue
         left = []
         for row in rows:
-            names = _key_names(place[2], row)
-            if flat and row.op == "delete" and not names:
+            names = key_names(place[2], row)
+            if by_key and row.op == "delete" and not names:
                 failed[place[2]] += 1
             elif variant == "avro_confluent_refs" and place not in found:
                 missing.add((place[2], row.op, row.columns[0][row.sides[0]]["v"]))
@@ -273,8 +209,8 @@ def test_every_cell_equals_the_truth(variant: str, truth: dict[Any, list[TrueRow
         events = found.pop(place, [])
         assert [row.op for row in left] == [event.op for event in events], place
         for row, event in zip(left, events, strict=True):
-            keyed = flat and row.op == "delete"
-            names = _key_names(place[2], row)
+            keyed = by_key and row.op == "delete"
+            names = key_names(place[2], row)
             columns = [c for c in row.columns if c["name"] in names] if keyed else row.columns
             images = dict(images_of(event))
             sides = row.sides if row.identity == "full" and not flat else row.sides[-1:]
@@ -284,10 +220,11 @@ def test_every_cell_equals_the_truth(variant: str, truth: dict[Any, list[TrueRow
                     assert len(image.values) == len(columns) > 0, place
                 for column in columns:
                     cells += 1
-                    reason = _check(variant, settings, place, row, column, side, image.values)
+                    reason = check_cell(variant, settings, place, row, column, side, image.values)
                     if reason:
                         seen.add((reason, f"{place[2]}.{column['name']}"))
     assert not found, found.keys()
+    assert again == ({"pair": 5} if rooted else {})
     assert errors == failed
     assert missing == (MISSING if variant == "avro_confluent_refs" else set())
     assert cells > 3_000, cells
@@ -295,199 +232,39 @@ def test_every_cell_equals_the_truth(variant: str, truth: dict[Any, list[TrueRow
     assert {reason for reason, _ in seen} <= LOST.keys()
 
 
-def settings_of(variant: str) -> Settings:
-    text = (GOLDEN / "postgres" / variant / "connector.properties").read_text(encoding="utf-8")
-    given = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
-    return Settings(
-        given.get("time.precision.mode", "adaptive"),
-        given.get("decimal.handling.mode", "precise"),
-        given.get("interval.handling.mode", "numeric"),
-        given.get("hstore.handling.mode", "json"),
-        given.get("snapshot.mode", "initial"),
-        given.get("value.converter.replace.null.with.default", "true") == "true",
-        given.get("value.converter.decimal.format", "BASE64"),
-        given.get("binary.handling.mode", "bytes"),
-    )
-
-
-def _place(event: RowChange, flat: bool) -> Any:
-    """A flattened delete is a key alone, without position: those of a table are in order."""
-    if flat and event.op == "delete":
+def _place(event: RowChange, by_key: bool) -> Any:
+    """A delete by its key has no position: those of a table are in order."""
+    if by_key and event.op == "delete":
         return "deletes", event.table.schema, event.table.table
     return _lsn(event), event.table.schema, event.table.table
 
 
-def _expected_rows(truth: dict[Any, list[TrueRow]], flat: bool) -> dict[Any, list[TrueRow]]:
+def _expected_rows(
+    truth: dict[Any, list[TrueRow]], by_key: bool, rooted: bool
+) -> dict[Any, list[TrueRow]]:
+    """``rooted``: changes of a partition are those of its table."""
     rows: dict[Any, list[TrueRow]] = defaultdict(list)
     for place, each in truth.items():
         for row in each:
             if place[2] == "dbz_signal":
                 continue
-            if flat and row.op == "delete":
+            of_partition = place[2].startswith("part_")
+            if by_key and row.op == "delete":
                 # Its table is that of the topic's rows.
                 rows["deletes", *place[1:]].append(row)
+            elif rooted and of_partition and place[0] not in (None, DETACHED):
+                rows[place[0], "public", "part"].append(row)
             else:
                 rows[place].append(row)
-            if row.op == "read" and place[2].startswith("part_"):
+            if row.op == "read" and of_partition:
                 # The snapshot reads the rows of partitions twice.
                 rows[None, "public", "part"].append(row)
     rows[None, "public", "part"].sort(key=lambda row: row.columns[0]["new"]["v"])
     return rows
 
 
-def _key_names(table: str, row: TrueRow) -> set[str]:
-    return {
-        c["name"] for c in row.columns if c.get("pk") or (table == "uk_only" and c["name"] == "u")
-    }
-
-
-def _sent(row: TrueRow, side: str, column: Any) -> bool:
-    """Whether the connector has the column's true value."""
-    if side == "new" or row.identity == "full":
-        return True
-    return bool(column.get("ri" if row.identity == "index" else "pk"))
-
-
 def _is_row(event: Event) -> TypeGuard[RowChange]:
     return isinstance(event, RowChange)
-
-
-def _check(
-    variant: str,
-    settings: Settings,
-    place: Any,
-    row: TrueRow,
-    column: Mapping[str, Any],
-    side: str,
-    image: Mapping[str, Any],
-) -> str | None:
-    """The reason of a loss; a wrong value fails."""
-    true, type_, table = column.get(side), column["type"], place[2]
-    stale = variant == "avro_confluent_refs" and table in ("evolve", "gen")
-    name = next((n for n in (column["name"], adjusted(column["name"])) if n in image), None)
-    shown = f"{variant} {place} {side} {column['name']} {type_}: {true}"
-    if name is None:
-        if column.get("generated"):
-            return "generated"
-        if type_ in UNKNOWN_TYPES or type_ in UNKNOWN_ARRAYS:
-            return "unknown"
-        if stale:
-            return "stale"
-        # A real value may equal the placeholder.
-        real = true is not None and true["v"] == "__debezium_unavailable_value"
-        unchanged = {"old", "new"} <= column.keys() and column["old"] == column["new"]
-        assert unchanged or real, shown
-        return "unavailable"
-    actual = image[name]
-    if not _sent(row, side, column):
-        place_of = table, column["name"]
-        default = DEFAULTS.get(place_of) if settings.defaults else None
-        filling = _in_mode(FILLED.get(place_of, default), settings)
-        if stale and not same(filling, actual):
-            defaults = *FILLED.values(), *DEFAULTS.values()
-            assert actual in (*defaults, *map(str, defaults)), f"{shown} is {actual!r}"
-            return "stale"
-        assert same(filling, actual), f"{shown} is filled with {actual!r}, not {filling!r}"
-        return None if filling is None else "filled"
-    on_the_wire = (
-        column["t"] in WIRE_TYPES or type_.startswith("bit varying") or type_ in UNKNOWN_TYPES
-    )
-    if on_the_wire:
-        nested = true is not None and true["v"].startswith("{{")
-        expected = None if true is None or nested else wire_value(type_, true["v"], settings)
-        if same(expected, actual) and not nested:
-            return None
-        reason = None if true is None else _of_wire(type_, true["v"], expected, actual, settings)
-    else:
-        expected = postgres_value(column, true)
-        if isinstance(expected, bytes) and settings.binary != "bytes":
-            # The message's schema says only that it is text.
-            expected = text_of_bytes(expected, settings)
-            if actual is None and settings.binary == "base64":
-                assert column["old"] == column["new"], shown
-                return "placeholder"
-        if same(expected, actual):
-            return None
-        reason = _reason(column, expected, actual)
-    if reason == "default":
-        default = _in_mode(DEFAULTS.get((table, column["name"])), settings)
-        assert same(default, actual), f"{shown} is {actual!r}, not the default {default!r}"
-    if reason is None and stale:
-        others = [postgres_value(other, other.get(side)) for other in row.columns]
-        others += [str(other) for other in others if isinstance(other, UUID)]
-        assert any(same(other, actual) for other in (None, *others)), f"{shown} is {actual!r}"
-        return "stale"
-    if reason is None and variant.endswith("decstring") and expected == timedelta(days=1):
-        assert actual == timedelta(0), shown
-        return "midnight"
-    assert reason is not None, f"{shown} is not {actual!r}, but {expected!r}"
-    return reason
-
-
-def _in_mode(default: Any, settings: Settings) -> Any:
-    if not isinstance(default, Decimal) or settings.decimal == "precise":
-        return default
-    return str(default) if settings.decimal == "string" else float(default)
-
-
-def _outer_items(text: str) -> int:
-    marks = re.sub(r'"[^"]*"|[^{},]', "", text)[1:-1]
-    while "{" in marks:
-        marks = re.sub("{[^{}]*}", "", marks)
-    return marks.count(",") + 1
-
-
-def _of_wire(type_: str, text: str, expected: Any, actual: Any, settings: Settings) -> str | None:
-    """The loss of a value that stays as on the wire."""
-    if text.startswith("{{"):
-        right = type(actual) is list and all(
-            v is None or str(v).startswith("[Ljava.lang.String;@") for v in actual
-        )
-        return "nested" if right and len(actual) == _outer_items(text) else None
-    if actual is None and type_.startswith("bit("):
-        return "bit[]"
-    if actual is None and type_ in ("mood[]", "ltree[]") and None in array_items(text):
-        return "null item"
-    if " BC" in text and same(wire_value(type_, text.replace(" BC", ""), settings), actual):
-        return "era"
-    return None
-
-
-def _reason(column: Any, expected: Any, actual: Any) -> str | None:
-    """The loss; empty for a right value of another form, None for a wrong value."""
-    if expected is None:
-        return "default" if column.get("default") or column.get("generated") else None
-    if isinstance(expected, Beyond):
-        return "" if isinstance(actual, InvalidValue) else None
-    if actual is None:
-        if column["type"] == "name":
-            return "name"
-        return "nan" if column["t"] == "decimal" and not expected.is_finite() else None
-    if isinstance(expected, Decimal):
-        return _of_decimal(expected, actual)
-    if isinstance(expected, datetime | timedelta):
-        return _of_time(expected, actual)
-    if isinstance(expected, Bits) and type(actual) is float:
-        return "" if expected.value != expected.value and actual != actual else None
-    return None
-
-
-def _of_decimal(expected: Decimal, actual: Any) -> str | None:
-    if isinstance(actual, Decimal) and actual == expected:
-        return "zeros"
-    if type(actual) is float:
-        return "" if str(actual) == str(float(expected)) else None
-    if type(actual) is str and not expected.is_finite():
-        return "" if actual == NOT_FINITE[str(expected)] else None
-    if type(actual) is not str or Decimal(actual) != expected:
-        return None
-    return "" if same(Decimal(actual), expected) else "scale"
-
-
-def _of_time(expected: Any, actual: Any) -> str | None:
-    clock = expected if isinstance(expected, datetime) else datetime.min + expected
-    cut = expected - timedelta(microseconds=clock.microsecond % 1000)
-    return "millis" if same(cut, actual) else None
 
 
 @pytest.mark.parametrize("variant", TWINS)

@@ -155,7 +155,7 @@ def _epoch(encoding: Encoding, logical: LogicalType, _: tzinfo, counts: Counter[
             return IntervalValue(0, 0, microseconds(value))
         if isinstance(logical, Time):
             found = time_of(microseconds(value))
-        else:
+        elif encoding.name != "epoch-nanos" or value not in _BEYOND_NANOSECONDS:
             with contextlib.suppress(OverflowError):
                 found = datetime_at(microseconds(value)).replace(tzinfo=zone)
         return InvalidValue(str(value)) if found is None else found
@@ -242,6 +242,8 @@ def _nested(encoding: Encoding, logical: LogicalType, zone: tzinfo, counts: Coun
 
 
 _UNITS: Final = {"epoch-millis": "ms", "epoch-micros": "us", "epoch-nanos": "ns"}
+_BEYOND_NANOSECONDS: Final = {(1 << 63) - 1, -(1 << 63)}
+"""What Debezium writes for the infinities of PostgreSQL."""
 JSON_READERS: Final[Mapping[str, Callable[[Encoding, LogicalType, tzinfo, Counter[str]], Read]]] = {
     "text": lambda encoding, *_: _only_text(lambda text: encoding.aliases.get(text, text)),
     "json-value": lambda *_: exact_value,

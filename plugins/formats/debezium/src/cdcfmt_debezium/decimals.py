@@ -26,6 +26,8 @@ OPTION: Final = "decimalHandlingMode"
 DECIMAL_MODES: Final = ("auto", "precise", "double", "string")
 
 _HINT: Final = f"set {OPTION} to the connector's decimal.handling.mode"
+_NOT_FINITE: Final = frozenset({"NAN", "POSITIVE_INFINITY", "NEGATIVE_INFINITY"})
+"""Of PostgreSQL in the mode ``string``."""
 _OF_MYSQL: Final = Decimal(MAX_DIGITS)
 _KEEPING_DIGITS: Final = decimal.Context(prec=300_000, traps=[decimal.Inexact])
 
@@ -54,7 +56,7 @@ def decimal_parser(logical: Decimal, profile: ProducerProfile) -> ParseValue:
 
     def parse(value: Any) -> Any:
         if type(value) is str:
-            return parse_text(value)
+            return InvalidValue(value) if value in _NOT_FINITE else parse_text(value)
         if type(value) is bytes:
             of_value = scale if profile.scale is None else profile.scale
             return scaled(read_unscaled(value), of_value, logical)
@@ -91,7 +93,12 @@ def _text_parser(logical: Decimal, profile: ProducerProfile) -> Callable[[str], 
 
     limits = decimal_limits(logical)
 
+    has_zeros = scale is not None and scale > (logical.scale or 0)
+
     def plain(text: str) -> Any:
+        if has_zeros and "." in text:
+            # numeric(5,-2) has 2046 digits after the point.
+            text = text.rstrip("0").rstrip(".")
         return parse_decimal(text, limits)
 
     if profile.decimals == "text" or profile.texts:

@@ -27,6 +27,8 @@ from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
 from cdcfmt_debezium.documents import Document, open_reader
 from cdcfmt_debezium.envelope import extra_of, position_of, time_of
 from cdcfmt_debezium.flattened import FlatReader
+from cdcfmt_debezium.given_tables import OPTION as GIVEN
+from cdcfmt_debezium.given_tables import GivenTables
 from cdcfmt_debezium.message import (
     HEARTBEAT_SCHEMA,
     MESSAGE,
@@ -82,6 +84,7 @@ class _Decoder:
         self._rows = RowDecoder(
             context,
             TablePlans(context, fail_without_schema=options["onMissingSchema"] == "fail"),
+            GivenTables(options[GIVEN], context.resolve_type),
             self._unavailable,
         )
         self._default_table = default_table(options)

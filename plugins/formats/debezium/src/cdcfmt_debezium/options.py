@@ -11,6 +11,8 @@ from cdcfmt_core import Option
 from cdcfmt_debezium.avro import ESCAPED
 from cdcfmt_debezium.binary import BINARY_MODES
 from cdcfmt_debezium.decimals import DECIMAL_MODES
+from cdcfmt_debezium.given_tables import EXAMPLE
+from cdcfmt_debezium.given_tables import OPTION as GIVEN
 from cdcfmt_debezium.message import DEFAULT_PLACEHOLDER, FLATTENED_PREFIX, TICDC
 from cdcfmt_debezium.profile import SIGNED, ProducerProfile
 from cdcfmt_toolkit.avro_output import AVRO_OPTIONS
@@ -38,6 +40,13 @@ OPTIONS = (
         help="A row whose column types are neither in the message nor in a previous DDL. `raw`: "
         "types are unknown, and values are the unchanged JSON. `fail`: the row is corrupt. Spark "
         "uses its own option of this name, whose `corrupt` has this effect.",
+    ),
+    Option(
+        name=GIVEN,
+        help="Column types of tables whose messages have no schema, as a JSON object of schemas "
+        f"(databases of MySQL), tables and columns: `{EXAMPLE}`; a database may be before the "
+        "schemas. They are type texts of `typeMap`; null is a value as in the JSON. A column that "
+        "is not listed makes a bad row. DDL does not count for these tables.",
     ),
     Option(
         name="decimalHandlingMode",
@@ -120,7 +129,8 @@ def profiles(options: Mapping[str, Any]) -> dict[str, ProducerProfile]:
         guessed=True,
         datetimes=datetimes,
         times=times,
-        decimals="auto" if decimals == "double" else decimals,
+        # NaN and the infinities are text.
+        decimals="string" if decimals == "double" else decimals,
         doubles=decimals == "double",
         binary=binary,
     )

@@ -4,6 +4,7 @@ A column's type is the first of these that is known:
 
 - the message's ``tidb_type``, with the parameters of the newest previous DDL
 - in the same way ``__debezium.source.column.type``, if the database has MySQL's types
+- for a message without schema, the type that the user gives (``tableSchemas``)
 - the type in that DDL (``tableChanges``)
 - the type of the message's ``schema``
 - Unknown: values stay unchanged
@@ -158,6 +159,8 @@ class TablePlans:
             source_type = stored.source_type if stored else ""
             nullable = stored.nullable if stored else None
             unsure = stored is None and profile.unsigned
+            if stored is not None:
+                profile = profile.without_schema(stored)
         else:
             type_ = field_type(field, profile, of_bytes=of_bytes)
             profile, parts = type_.profile, type_.parts

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 import attrs
 
+from cdcfmt_core.events import Column
 from cdcfmt_core.types import DateTime, Interval, Time
 from cdcfmt_debezium.message import TICDC, WITHOUT_UNSIGNED
 from cdcfmt_toolkit.encodings import Encoding
 
 SIGNED: Final = "signed "
 """Prefix of the profiles of databases without unsigned integers."""
+
+BITS: Final = ("bit", "varbit")
+"""How the names of types of bits begin."""
+_NEGATIVE_SCALE: Final = re.compile(r"(?:numeric|decimal) *\([0-9]+, *-([0-9]{1,4})\)").fullmatch
 
 ParseValue: TypeAlias = Callable[[Any], Any]
 
@@ -51,6 +57,20 @@ class ProducerProfile:
     texts: bool = False
     unsigned: bool = True
     null_years: bool = False
+
+    def without_schema(self, column: Column) -> ProducerProfile:
+        """The profile of a column of which the message has no schema."""
+        if isinstance(column.type, Interval):
+            # time.precision.mode is not theirs.
+            return attrs.evolve(self, times="us")
+        source_type = column.source_type.lower()
+        if source_type.startswith(BITS):
+            # binary.handling.mode is not theirs.
+            return attrs.evolve(self, binary="certain")
+        if (found := _NEGATIVE_SCALE(source_type)) is not None:
+            # The two's complement in 11 bits.
+            return attrs.evolve(self, scale=(1 << 11) - int(found[1]))
+        return self
 
     def epoch(self, logical: DateTime | Time | Interval) -> Encoding:
         """The encoding of numbers in this column."""

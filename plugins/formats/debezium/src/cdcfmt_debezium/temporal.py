@@ -84,6 +84,12 @@ def _step(fsp: int | None) -> int:
     return int(10 ** (6 - (fsp or 0)))
 
 
+_INFINITIES: Final = frozenset(
+    value
+    for micros in (9_223_372_036_825_200_000, -9_223_372_036_832_400_000)
+    for value in (micros, micros // 1000)
+) | {(1 << 63) - 1, -(1 << 63)}
+"""Of PostgreSQL's timestamps in micro-, milli- and nanoseconds."""
 CUT: Final = "nanoseconds cut to microseconds"
 _NANOSECONDS: Final = re.compile(
     r"(.*:[0-9]{2}\.[0-9]{6})([0-9]{1,3})(Z|[+-][0-9]{2}:[0-9]{2})?"
@@ -162,7 +168,7 @@ def _number_reader(
         found = read_epoch(detect(value))
         if type(found) is not InvalidValue:
             return found
-        if profile.guessed:
+        if profile.guessed and value not in _INFINITIES:
             raise ValueError(f"{beyond}; {HINT}")
         if is_time:
             raise ValueError(beyond)

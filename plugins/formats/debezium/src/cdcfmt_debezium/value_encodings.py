@@ -89,7 +89,7 @@ def of_column(
 ) -> Encoding:
     """The value encoding of a column; ``field``: its field in the message's schema."""
     if field is None:
-        return value_encoding(column, None, profile)
+        return value_encoding(column, None, profile.without_schema(column))
     known = _read_encoding(column, field, field_type(field, profile).profile)
     default = field.get("default") if column.nullable else None
     if default is None:
@@ -171,8 +171,14 @@ def value_encoding(column: Column, kind: str | None, profile: ProducerProfile) -
         return Encoding("iso-instant")
     if kind == "string" and isinstance(logical, Date | DateTime | Time):
         return Encoding("iso-text")
-    if isinstance(logical, DateTime | Time):
+    if isinstance(logical, DateTime | Time | Interval):
         return profile.epoch(logical)
+    if isinstance(logical, TimeTz):
+        return Encoding("text")
+    if isinstance(logical, Array):
+        return Encoding(
+            "list", items=value_encoding(Column("", "", logical.element), None, profile)
+        )
     return _PLAIN.get(type(logical), _OTHER)
 
 
@@ -191,10 +197,12 @@ def _decimal(logical: Decimal, kind: str | None, profile: ProducerProfile) -> En
         return Encoding("json-number", doubles=profile.doubles, exponent_digits=_EXPONENT_DIGITS)
     if kind == "struct":
         return Encoding("variable-scale-decimal")
-    if profile.decimals in ("text", "string"):
-        return Encoding("mysql-text")
     if kind is None and profile.doubles:
         return Encoding("json-number", doubles=True)
+    if profile.decimals in ("text", "string"):
+        return Encoding("mysql-text")
+    if kind is None and logical.scale is None:
+        return Encoding("variable-scale-decimal")
     scale = logical.scale if profile.scale is None else profile.scale
     if scale is None or scale != logical.scale or not 0 <= scale <= 38:
         return _OTHER

@@ -28,6 +28,7 @@ from datetime import UTC, tzinfo
 from typing import Any, Final
 
 from cdcfmt_core import types
+from cdcfmt_core.texts import parse_json
 from cdcfmt_core.types import LogicalType
 from cdcfmt_debezium.binary import binary_parser
 from cdcfmt_debezium.connect import FieldType
@@ -91,8 +92,11 @@ def _parser_of_parts(
     if isinstance(logical, types.Struct):
         names = [name for name, _ in logical.fields]
         return struct_reader(dict(zip(names, readers, strict=True)))
-    make = list_reader if isinstance(logical, types.Array) else map_reader
-    return make(readers[0])
+    if isinstance(logical, types.Array):
+        return list_reader(readers[0])
+    read = map_reader(readers[0])
+    # hstore.handling.mode=json, in messages without schema.
+    return lambda value: read(parse_json(value) if type(value) is str else value)
 
 
 def _int(logical: Any, profile: ProducerProfile, zone: tzinfo, counts: Counter[str]) -> ParseValue:

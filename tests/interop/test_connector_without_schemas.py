@@ -1,0 +1,94 @@
+"""PostgreSQL's connector with schemas.enable=false; the page's query prints the types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+from confluent_kafka import Consumer, TopicPartition
+from support.debezium_connector import MARKS, Connector
+from support.doc_snippets import snippets
+from support.kafka_broker import Broker
+from support.postgres_server import Postgres
+
+from cdcfmt_core import opening
+from cdcfmt_core.events import Image, Message, RowChange
+from cdcfmt_core.types import InvalidValue
+
+PAGE = "docs/formats/debezium.md"
+TABLE = "typed.t"
+STATEMENTS = (
+    "CREATE SCHEMA typed",
+    "CREATE TYPE typed.mood AS ENUM ('sad', 'ok')",
+    "CREATE DOMAIN typed.amount AS numeric(10,2)",
+    "CREATE TYPE typed.place AS (street text, n int)",
+    f"CREATE TABLE {TABLE} (id bigint PRIMARY KEY, price typed.amount, m typed.mood, "
+    "ms typed.mood[], p typed.place, d date, at timestamp(3), seen timestamptz, days date[], "
+    "data bytea, r int4range, b bit varying(5))",
+)
+ROW = (
+    f"INSERT INTO {TABLE} VALUES (1, 1.50, 'ok', '{{sad}}', ('x', 1), '2024-02-29', "
+    "'2024-01-02 03:04:05.006', '2024-01-02 03:04:05+02', '{2024-02-29,NULL}', '\\x00ff', "
+    "'[1,5)', B'00101')",
+    f"INSERT INTO {TABLE} (id, at) VALUES (2, 'infinity')",
+)
+WANTED = {
+    "id": 1,
+    "price": Decimal("1.50"),
+    "m": "ok",
+    "ms": ["sad"],
+    "d": date(2024, 2, 29),
+    "at": datetime(2024, 1, 2, 3, 4, 5, 6000),
+    "seen": datetime(2024, 1, 2, 1, 4, 5, tzinfo=UTC),
+    "days": [date(2024, 2, 29), None],
+    "data": b"\0\xff",
+    "r": "[1,5)",
+    "b": 5,
+}
+
+
+def _messages(servers: str, topic: str) -> list[Message]:
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": topic, "log_level": 0})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0))
+    found = consumer.consume(end, timeout=30)
+    consumer.close()
+    return [Message(each.key(), each.value(), topic=topic) for each in found]
+
+
+def test_types_from_the_query_of_the_page(
+    kafka: Broker, postgres: Postgres, debezium: Callable[..., Connector]
+) -> None:
+    postgres.execute(*STATEMENTS, ROW[0])
+    (query,) = (each.code for each in snippets(PAGE) if each.language == "sql")
+    types = postgres.execute(query).strip()
+    converter = {
+        f"{part}.converter{name}": value
+        for part in ("key", "value")
+        for name, value in {
+            "": "org.apache.kafka.connect.json.JsonConverter",
+            ".schemas.enable": "false",
+        }.items()
+    }
+    settings = {"schema.include.list": f"typed,{MARKS}", **converter}
+    connector = debezium(postgres, "untyped", **settings)
+    # In the snapshot, and in the stream.
+    postgres.execute(ROW[1], f"UPDATE {TABLE} SET id = 3 WHERE id = 1")
+    connector.catch_up()
+    messages = _messages(kafka.servers, f"untyped.{TABLE}")
+    assert b'"schema":{' not in (messages[0].value or b"")
+    own = {"typeMap": "postgresql", "timePrecisionMode": "adaptive"}
+    decoder = opening.open_decoder("debezium", {**own, "tableSchemas": types})
+    events = [event for each in messages for event in decoder.decode(each)]
+    rows = [event for event in events if isinstance(event, RowChange)]
+    assert [row.op for row in rows] == ["read", "insert", "delete", "insert"]
+    assert rows[0].after == Image(WANTED)
+    assert rows[1].after is not None
+    assert rows[1].after.values["at"] == InvalidValue("9223372036825200")
+    assert rows[2].before is not None
+    assert rows[2].before.values["id"] == 1
+    assert rows[3].after == Image(WANTED | {"id": 3})
+    names = json.loads(types)["typed"]["t"]
+    assert (names["price"], names["m"], names["p"]) == ("numeric(10,2)", "text", None)
