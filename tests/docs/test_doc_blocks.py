@@ -50,6 +50,8 @@ RUN_BY = {
 
 HELD_BY = {
     ("docs/formats/ticdc-avro.md", "subscribePattern"): "test_format_pages.py",
+    ("docs/formats/debezium.md", 'option("tableSchemas"'): "test_connector_without_schemas.py",
+    ("docs/formats/debezium.md", "json_object_agg"): "test_connector_without_schemas.py",
     ("docs/quickstart.md", "SparkSession.builder"): "test_session_settings_equal_the_page",
     ("docs/merge-by-hand.md", "enableTypeWidening"): "test_merge_by_hand.py",
     ("README.md", 'option("subscribe", "orders")'): "test_kafka_docs.py",

@@ -6,8 +6,11 @@ import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 
+import pytest
 from confluent_kafka import Consumer, TopicPartition
+from pyspark.sql import SparkSession
 from support.debezium_connector import MARKS, Connector
 from support.doc_snippets import snippets
 from support.kafka_broker import Broker
@@ -58,22 +61,30 @@ def _messages(servers: str, topic: str) -> list[Message]:
     return [Message(each.key(), each.value(), topic=topic) for each in found]
 
 
+@pytest.fixture
+def untyped(debezium: Callable[..., Connector], postgres: Postgres) -> Callable[..., Connector]:
+    """Starts a connector of a schema, by the topics' prefix."""
+
+    def start(prefix: str, schema: str) -> Connector:
+        json_converter = "org.apache.kafka.connect.json.JsonConverter"
+        parts = ("key.converter", "value.converter")
+        own = dict.fromkeys(parts, json_converter) | {f"{p}.schemas.enable": "false" for p in parts}
+        return debezium(postgres, prefix, **{"schema.include.list": f"{schema},{MARKS}", **own})
+
+    return start
+
+
+def query_of_the_page() -> str:
+    (query,) = (each.code for each in snippets(PAGE) if each.language == "sql")
+    return query
+
+
 def test_types_from_the_query_of_the_page(
-    kafka: Broker, postgres: Postgres, debezium: Callable[..., Connector]
+    kafka: Broker, postgres: Postgres, untyped: Callable[..., Connector]
 ) -> None:
     postgres.execute(*STATEMENTS, ROW[0])
-    (query,) = (each.code for each in snippets(PAGE) if each.language == "sql")
-    types = postgres.execute(query).strip()
-    converter = {
-        f"{part}.converter{name}": value
-        for part in ("key", "value")
-        for name, value in {
-            "": "org.apache.kafka.connect.json.JsonConverter",
-            ".schemas.enable": "false",
-        }.items()
-    }
-    settings = {"schema.include.list": f"typed,{MARKS}", **converter}
-    connector = debezium(postgres, "untyped", **settings)
+    types = postgres.execute(query_of_the_page()).strip()
+    connector = untyped("untyped", "typed")
     # In the snapshot, and in the stream.
     postgres.execute(ROW[1], f"UPDATE {TABLE} SET id = 3 WHERE id = 1")
     connector.catch_up()
@@ -92,3 +103,29 @@ def test_types_from_the_query_of_the_page(
     assert rows[3].after == Image(WANTED | {"id": 3})
     names = json.loads(types)["typed"]["t"]
     assert (names["price"], names["m"], names["p"]) == ("numeric(10,2)", "text", None)
+
+
+def test_the_example_of_the_page(
+    spark: SparkSession, kafka: Broker, postgres: Postgres, untyped: Callable[..., Connector]
+) -> None:
+    postgres.execute(
+        "CREATE SCHEMA sales",
+        "CREATE TABLE sales.orders (id bigint PRIMARY KEY, price numeric(10,2))",
+        "INSERT INTO sales.orders VALUES (1, 1.50), (2, NULL)",
+    )
+    assert json.loads(postgres.execute(query_of_the_page()))["sales"] == {
+        "orders": {"id": "bigint", "price": "numeric(10,2)"}
+    }
+    connector = untyped("example", "sales")
+    postgres.execute("UPDATE sales.orders SET price = 2 WHERE id = 2")
+    connector.catch_up()
+    (block,) = (each for each in snippets(PAGE) if 'option("tableSchemas"' in each.code)
+    code = block.code.replace("broker:9092", kafka.servers)
+    names: dict[str, Any] = {"spark": spark}
+    exec(code.replace('"subscribe", "shop.', '"subscribe", "example.'), names)
+    rows = names["orders"].orderBy("_sequence").select("id", "price", "_change_type").collect()
+    assert [tuple(row) for row in rows] == [
+        (1, Decimal("1.50"), "insert"),
+        (2, None, "insert"),
+        (2, Decimal("2.00"), "update_postimage"),
+    ]

@@ -39,26 +39,26 @@ MUTANTS = [
         "float decimals",
         "test_golden test_digits_are_kept",
         "columns",
-        "        encoding = encoding_of(logical, code, flags)\n",
-        "        if type(logical).__name__ == 'Decimal':\n"
+        "        context = self._context\n",
+        "        if type(column.type).__name__ == 'Decimal':\n"
         "            return lambda text: __import__('decimal').Decimal(float(text))\n"
-        "        encoding = encoding_of(logical, code, flags)\n",
+        "        context = self._context\n",
     ),
     Mutant(
         "decimals that are floats",
         "test_golden",
         "columns",
-        "        encoding = encoding_of(logical, code, flags)\n",
-        "        if type(logical).__name__ == 'Decimal':\n"
+        "        context = self._context\n",
+        "        if type(column.type).__name__ == 'Decimal':\n"
         "            return float\n"
-        "        encoding = encoding_of(logical, code, flags)\n",
+        "        context = self._context\n",
     ),
     Mutant(
         "time zone ignored",
         "test_golden",
         "columns",
-        "self._context.time_zone, self._context.counts",
-        "__import__('datetime').UTC, self._context.counts",
+        "        context = self._context\n",
+        "        context = __import__('attrs').evolve(self._context, source_time_zone=None)\n",
     ),
     Mutant(
         "lost watermark",
@@ -173,10 +173,8 @@ MUTANTS = [
         "parsers of the first decoder's time zone",
         "test_deterministic",
         "columns",
-        "        zone, counts = self._context.time_zone, self._context.counts\n",
-        "        zone, counts = globals().setdefault(\n"
-        "            'shared', (self._context.time_zone, self._context.counts)\n"
-        "        )\n",
+        "        context = self._context\n",
+        "        context = globals().setdefault('shared', self._context)\n",
     ),
     Mutant(
         "events that share an object",

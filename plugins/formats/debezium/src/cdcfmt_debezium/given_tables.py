@@ -51,9 +51,6 @@ class GivenTables:
                 found = None
             self._add((), found)
 
-    def __bool__(self) -> bool:
-        return bool(self._tables)
-
     def find(self, database: str, table: str, schema: str | None) -> TableSchema | None:
         """The table by database, schema and name, else without its first name."""
         names = (database, table) if schema is None else (database, schema, table)

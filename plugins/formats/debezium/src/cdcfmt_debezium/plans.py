@@ -35,6 +35,7 @@ from cdcfmt_core.types import (
     storage_of,
 )
 from cdcfmt_debezium.connect import FieldType, field_type, propagated_type
+from cdcfmt_debezium.given_tables import OPTION
 from cdcfmt_debezium.profile import ProducerProfile
 from cdcfmt_debezium.values import value_parser
 from cdcfmt_debezium.wire_schema import WireSchema
@@ -63,7 +64,8 @@ class RowSource:
     """The sources of a row's types: the key of a plan.
 
     - ``wire``: the message's own schema
-    - ``stored``: the table's newest schema from DDL
+    - ``stored``: the table's newest schema from DDL, or the one that the user gives
+    - ``is_given``: whether the user gives it
     - ``names``: the row's columns
     - ``keys``: columns of the message's key; None without a key
     - ``position``, ``stream``: of the row, for errors
@@ -71,6 +73,7 @@ class RowSource:
 
     wire: WireSchema | None
     stored: TableSchema | None
+    is_given: bool
     database: str
     table: str
     schema: str | None
@@ -90,7 +93,7 @@ class TablePlans:
         self.find = plans.Plans(self._make, _COLUMN_BYTES).find
 
     def _make(self, source: RowSource) -> TablePlan:
-        """:raises DecodeError: for a column that the message's schema does not list.
+        """:raises DecodeError: for a column that the message's schema, or the user, does not list.
 
         :raises MissingSchemaError: for unknown types, with ``fail_without_schema``.
         """
@@ -101,6 +104,8 @@ class TablePlans:
         ]
         if missing and fields is not None:
             raise DecodeError("the schema lists no such column", field=missing[0])
+        if missing and source.is_given:
+            raise DecodeError(f"option {OPTION} lists no such column", field=missing[0])
         if missing and self._fail:
             raise MissingSchemaError(
                 source.database,

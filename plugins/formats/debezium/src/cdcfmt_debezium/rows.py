@@ -12,7 +12,7 @@ from typing import Any
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Image, Op, RowChange, TableSchema
-from cdcfmt_debezium.given_tables import OPTION, GivenTables
+from cdcfmt_debezium.given_tables import GivenTables
 from cdcfmt_debezium.message import ROUTED_TABLE
 from cdcfmt_debezium.plans import RowSource, TablePlan, TablePlans
 from cdcfmt_debezium.profile import ProducerProfile
@@ -60,8 +60,8 @@ class RowDecoder:
         database, table, schema = place
         stored = None
         of_key: dict[str, Any] = {}
-        given = wire is None and self._given and self._given.find(database, table, schema)
-        if given:
+        given = self._given.find(database, table, schema) if wire is None else None
+        if given is not None:
             stored = given
         elif self._schemas:
             stored = self._schemas.find(database, table, position, schema=schema, stream=stream)
@@ -86,11 +86,11 @@ class RowDecoder:
         lacking_before = self._unavailable.take_from(before) if may_lack and before else ()
         lacking_after = self._unavailable.take_from(after) if may_lack and after else ()
         names = _names(before or None, after, wire, stored, lacking_before + lacking_after)
-        if given and (unlisted := [name for name in names if name not in given.column_names]):
-            raise DecodeError(f"option {OPTION} lists no such column", field=unlisted[0])
         keys = None if key is None else tuple(key)
         plan = self._plans.find(
-            RowSource(wire, stored, *place, profile, names, keys, position, stream)
+            RowSource(
+                wire, stored, given is not None, *place, profile, names, keys, position, stream
+            )
         )
 
         old: Image | None = None
