@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +15,13 @@ from pyspark.sql import SparkSession
 from support.debezium_connector import MARKS, Connector
 from support.doc_snippets import snippets
 from support.kafka_broker import Broker
+from support.postgres_rows import different_rows
 from support.postgres_server import Postgres
 
 from cdcfmt_core import opening
 from cdcfmt_core.events import Image, Message, RowChange
 from cdcfmt_core.types import InvalidValue
+from pyspark_cdcfmt.sync import log, sync
 
 PAGE = "docs/formats/debezium.md"
 TABLE = "typed.t"
@@ -129,3 +132,56 @@ def test_the_example_of_the_page(
         (2, None, "insert"),
         (2, Decimal("2.00"), "update_postimage"),
     ]
+
+
+def test_sync(
+    delta: SparkSession,
+    kafka: Broker,
+    postgres: Postgres,
+    untyped: Callable[..., Connector],
+    tmp_path: Path,
+) -> None:
+    postgres.execute(
+        "CREATE SCHEMA kept",
+        "CREATE TABLE kept.t (id bigint PRIMARY KEY, price numeric(10,2), d date, "
+        "at timestamp(3), seen timestamptz, tags text[], data bytea)",
+        "INSERT INTO kept.t VALUES (1, 1.50, '2024-02-29', '2024-01-02 03:04:05.006', "
+        "'2024-01-02 03:04:05+02', '{a,NULL}', '\\x00ff'), (2, -0.01, NULL, NULL, NULL, '{}', '')",
+    )
+    types = postgres.execute(query_of_the_page()).strip()
+    connector = untyped("kept", "kept")
+
+    def run(types: str) -> list[Any]:
+        connector.catch_up()
+        sync(
+            delta,
+            source={
+                "kafka.bootstrap.servers": kafka.servers,
+                "subscribe": "kept.kept.t",
+                "protocol": "debezium",
+                "typeMap": "postgresql",
+                "timePrecisionMode": "adaptive",
+                "tableSchemas": types,
+            },
+            into=f"{tmp_path}/lake/{{table}}",
+            checkpoint=f"{tmp_path}/checkpoint",
+            trigger={"availableNow": True},
+        ).awaitTermination()
+        return different_rows(
+            postgres, "kept.t", delta.read.format("delta").load(f"{tmp_path}/lake/t")
+        )
+
+    assert run(types) == []
+    postgres.execute(
+        "UPDATE kept.t SET id = 3, d = '2024-03-01' WHERE id = 1", "DELETE FROM kept.t WHERE id = 2"
+    )
+    assert run(types) == []
+    postgres.execute("ALTER TABLE kept.t ADD n int", "INSERT INTO kept.t (id, n) VALUES (4, 5)")
+    # The new column is not listed.
+    assert run(types)
+    letters = [
+        row
+        for row in log(delta, f"{tmp_path}/checkpoint").collect()
+        if row.action == "dead letters"
+    ]
+    assert letters
