@@ -228,7 +228,8 @@ def _reason(column: Any, expected: Any, actual: Any, settings: Settings) -> str 
     if expected is None:
         return "default" if column.get("default") or column.get("generated") else None
     if actual is None and settings.time == "nanoseconds" and column["t"] == "timestamp":
-        return "nanos"
+        is_out = isinstance(expected, Beyond) or not 1677 < expected.year < 2262
+        return "nanos" if is_out else None
     if isinstance(expected, Beyond):
         return "" if isinstance(actual, InvalidValue) else None
     if actual is None:

@@ -41,7 +41,7 @@ def table_schemas() -> str:
     found: dict[str, dict[str, dict[str, str | None]]] = defaultdict(lambda: defaultdict(dict))
     for (_, schema, table), rows in true_rows("postgres", "lsn").items():
         for column in (column for row in rows for column in row.columns):
-            name, type_ = column["name"], column.get("base") or column["type"]
+            name = column["name"]
             base, _, items = column["type"].partition("[")
             type_ = DOMAINS.get(base, base) + (f"[{items}" if items else "")
             known = type_ not in UNKNOWN_TYPES and (table, name) != CHANGED
