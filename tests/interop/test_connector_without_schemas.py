@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import SparkSession
 from support.debezium_connector import MARKS, Connector
 from support.doc_snippets import snippets
@@ -19,7 +18,7 @@ from support.postgres_rows import different_rows
 from support.postgres_server import Postgres
 
 from cdcfmt_core import opening
-from cdcfmt_core.events import Image, Message, RowChange
+from cdcfmt_core.events import Image, RowChange
 from cdcfmt_core.types import InvalidValue
 from pyspark_cdcfmt.sync import log, sync
 
@@ -55,15 +54,6 @@ WANTED = {
 }
 
 
-def _messages(servers: str, topic: str) -> list[Message]:
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": topic, "log_level": 0})
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0))
-    found = consumer.consume(end, timeout=30)
-    consumer.close()
-    return [Message(each.key(), each.value(), topic=topic) for each in found]
-
-
 @pytest.fixture
 def untyped(debezium: Callable[..., Connector], postgres: Postgres) -> Callable[..., Connector]:
     """Starts a connector of a schema, by the topics' prefix."""
@@ -91,7 +81,7 @@ def test_types_from_the_query_of_the_page(
     # In the snapshot, and in the stream.
     postgres.execute(ROW[1], f"UPDATE {TABLE} SET id = 3 WHERE id = 1")
     connector.catch_up()
-    messages = _messages(kafka.servers, f"untyped.{TABLE}")
+    messages = kafka.read(f"untyped.{TABLE}")
     assert b'"schema":{' not in (messages[0].value or b"")
     own = {"typeMap": "postgresql", "timePrecisionMode": "adaptive"}
     decoder = opening.open_decoder("debezium", {**own, "tableSchemas": types})

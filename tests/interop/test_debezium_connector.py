@@ -5,19 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from confluent_kafka import Consumer, TopicPartition
 from support.debezium_connector import Connector
 from support.kafka_broker import Broker
 from support.mariadb_server import MariaDb
 
 
-def _values(servers: str, topic: str) -> list[str]:
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "t", "log_level": 0})
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0))
-    messages = consumer.consume(end, timeout=30)
-    consumer.close()
-    return [(message.value() or b"null").decode() for message in messages]
+def _values(kafka: Broker, topic: str) -> list[str]:
+    return [(message.value or b"null").decode() for message in kafka.read(topic)]
 
 
 def test_rows_and_statements_arrive(
@@ -30,7 +24,7 @@ def test_rows_and_statements_arrive(
     connector.stop()
     mariadb.execute("ALTER TABLE seen.t ADD b INT", "INSERT INTO seen.t VALUES (3, 4)")
     connector.start()
-    rows = [json.loads(value)["payload"] for value in _values(kafka.servers, "seen.seen.t")]
+    rows = [json.loads(value)["payload"] for value in _values(kafka, "seen.seen.t")]
     assert [(row["op"], row["after"]) for row in rows] == [
         ("r", {"a": 1}),
         ("c", {"a": 2}),
@@ -40,5 +34,5 @@ def test_rows_and_statements_arrive(
         {"a": "2", "b": None},
         {"a": "3", "b": "4"},
     ]
-    ddl = [json.loads(value)["payload"]["ddl"] for value in _values(kafka.servers, "seen")]
+    ddl = [json.loads(value)["payload"]["ddl"] for value in _values(kafka, "seen")]
     assert "ALTER TABLE seen.t ADD b INT" in ddl

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from cdcfmt_core.events import Message
@@ -204,6 +204,16 @@ class Broker:
         send(self._producer, topic, messages)
         left = self._producer.flush(60)
         assert not left
+
+    def read(self, topic: str) -> list[Message]:
+        """The messages that partition 0 of a topic has now."""
+        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": topic, "log_level": 0})
+        place = TopicPartition(topic, 0, 0)
+        consumer.assign([place])
+        _, end = consumer.get_watermark_offsets(place)
+        found = consumer.consume(end, timeout=30)
+        consumer.close()
+        return [Message(each.key(), each.value(), topic=topic) for each in found]
 
 
 def send(producer: Producer, topic: str, messages: Iterable[Message]) -> None:
